@@ -1,0 +1,1 @@
+"""Recordings: the model of a conversation, readers for recorded formats, embedded scenarios."""

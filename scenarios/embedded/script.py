@@ -1,0 +1,154 @@
+"""Writing a scenario: a clock, ids, and the probes that go with what was said.
+
+    script = Script("docs_qa/en-1", language="en", start="2026-03-02T09:00:00")
+    script.system("You answer from the documentation …")
+    fact = script.user("How long are audit logs kept?")
+    shown = script.tool_call("search_docs", {"query": "audit log retention"}, result=long_text)
+    script.assistant("Audit logs are kept for 400 days.")
+    script.wait(hours=2)
+    script.probe("For how many days are audit logs kept?", ["400 days", "400"], [shown], "single_hop")
+    conversation = script.done()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from ..model import Conversation, Message, Probe, Role, Scalar, Tool, ToolCall
+
+CATEGORIES = ("single_hop", "multi_hop", "temporal", "updated_fact", "unanswerable", "preference")
+"""The kinds of probe that embedded scenarios have."""
+
+
+class Script:
+    """A conversation being written. Every method that says something returns the id of its message."""
+
+    def __init__(self, name: str, *, language: str, start: str, tools: Sequence[Tool] = ()) -> None:
+        """`start` is an ISO time in UTC; `name` becomes the conversation's id."""
+        self._name, self._language, self._tools = name, language, tuple(tools)
+        self._now = datetime.fromisoformat(start).replace(tzinfo=UTC).timestamp()
+        self._messages: list[Message] = []
+        self._probes: list[Probe] = []
+        self._calls = 0
+        self._meta: dict[str, Scalar] = {}
+
+    @property
+    def now(self) -> datetime:
+        """The script's clock, UTC."""
+        return datetime.fromtimestamp(self._now, UTC)
+
+    def __len__(self) -> int:
+        """Messages said so far."""
+        return len(self._messages)
+
+    def wait(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
+        """Let time pass. Five minutes and an hour are the lifetimes of common prompt caches."""
+        self._now += seconds + 60 * minutes + 3600 * hours + 86400 * days
+
+    def until(self, moment: str) -> None:
+        """Let time pass until an ISO time in UTC, which must not be over yet."""
+        there = datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
+        if there < self._now:
+            raise ValueError(f"it is already {self.now.isoformat()}, after {moment}")
+        self._now = there
+
+    def system(self, text: str) -> str:
+        """A system message."""
+        return self._say("system", text, 0)
+
+    def user(self, text: str) -> str:
+        """A user's message, some seconds after what stands before it."""
+        return self._say("user", text, 20 + len(text) / 12)
+
+    def assistant(self, text: str, calls: Sequence[ToolCall] = ()) -> str:
+        """An assistant's message: one model call, as long as its text takes to generate."""
+        return self._say("assistant", text, 1.5 + len(text) / 250, calls=tuple(calls))
+
+    def call(self, name: str, arguments: Mapping[str, object]) -> ToolCall:
+        """A tool call with an id of its own, for `assistant(…, calls=[…])`."""
+        self._calls += 1
+        text = msgspec.json.encode(dict(arguments)).decode()
+        return ToolCall(id=f"call_{self._calls:04d}", name=name, arguments=text)
+
+    def result(self, call: ToolCall, text: str) -> str:
+        """The result of a tool call."""
+        return self._say("tool", text, 0.4 + len(text) / 50_000, answers=call.id, name=call.name)
+
+    def tool_call(self, name: str, arguments: Mapping[str, object], result: str, saying: str = "") -> str:
+        """The assistant calls one tool and gets its result; returns the id of the result's message."""
+        call = self.call(name, arguments)
+        self.assistant(saying, [call])
+        return self.result(call, result)
+
+    def probe(
+        self,
+        question: str,
+        answers: Sequence[str],
+        evidence: Sequence[str],
+        category: str,
+        *,
+        after: str | None = None,
+    ) -> None:
+        """A question with its gold, asked after the message `after` (default: what was said last).
+
+        For `category="unanswerable"` there are no answers and no evidence.
+        """
+        if category not in CATEGORIES:
+            raise ValueError(f"unknown category {category!r}: use one of {CATEGORIES}")
+        answerable = category != "unanswerable"
+        if answerable != bool(answers) or answerable != bool(evidence):
+            raise ValueError(f"{question!r}: answers and evidence go with every category but 'unanswerable'")
+        self._probes.append(
+            Probe(
+                id=f"p{len(self._probes)}",
+                question=question,
+                answers=tuple(answers),
+                evidence=tuple(evidence),
+                category=category,
+                after=after if after is not None else self._messages[-1].id,
+                answerable=answerable,
+                time=self._now,
+            )
+        )
+
+    def note(self, key: str, value: Scalar) -> None:
+        """Something to know of the whole conversation, for `Conversation.meta`."""
+        self._meta[key] = value
+
+    def done(self) -> Conversation:
+        """The finished conversation."""
+        return Conversation(
+            id=self._name,
+            messages=tuple(self._messages),
+            tools=self._tools,
+            probes=tuple(self._probes),
+            source=f"embedded:{self._name}",
+            licence="Apache-2.0",
+            language=self._language,
+            meta=self._meta,
+        )
+
+    def _say(
+        self,
+        role: Role,
+        text: str,
+        seconds: float,
+        calls: tuple[ToolCall, ...] = (),
+        answers: str | None = None,
+        name: str = "",
+    ) -> str:
+        self._now += round(seconds, 3)
+        made = Message(
+            id=f"m{len(self._messages)}",
+            role=role,
+            text=text,
+            calls=calls,
+            answers=answers,
+            name=name,
+            time=round(self._now, 3),
+        )
+        self._messages.append(made)
+        return made.id

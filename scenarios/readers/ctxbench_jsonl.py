@@ -1,0 +1,30 @@
+"""ctxbench's own form: JSON Lines, one conversation a line, lossless (`docs/recording.schema.json`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from ..errors import RecordingError
+from ..model import Conversation
+from ..source import Problems, decode, records
+from . import Found
+
+
+@dataclass(frozen=True, slots=True)
+class CtxbenchJsonl:
+    """What `ctxbench convert` writes."""
+
+    about: ClassVar[str] = "ctxbench's own JSON Lines, one conversation a line"
+    shapes: ClassVar[tuple[frozenset[str], ...]] = (frozenset({".ctxbench", ".id", ".messages", ".messages[].id"}),)
+    folder: ClassVar[bool] = False
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+        for path in files:
+            for place, raw in records(path, problems):
+                try:
+                    yield place, decode(raw, Conversation, place)
+                except RecordingError as error:
+                    problems.add(error)

@@ -1,0 +1,98 @@
+"""Frozen dataclasses as text: `window(max_tokens=8000)` parses to `Window(max_tokens=8000)` and prints back.
+
+    name(parameter=value, …)      parentheses may be left out when there is nothing in them
+
+Values are Python literals: numbers, quoted strings, True / False (or true / false), None, tuples, lists. Only
+`ast.literal_eval` ever looks at them. Parameters at their defaults are not printed, so one thing has one text.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
+from difflib import get_close_matches
+from typing import Any, get_type_hints
+
+import msgspec
+
+from .errors import SpecError
+
+
+def parse(text: str, kinds: Mapping[str, type[Any]], kind: str) -> Any:
+    """One `name(parameter=value, …)` as an instance of the class that `kinds` has under that name.
+
+    `kind` is the word for what it is ("strategy"), for the messages. Raises SpecError with the nearest names.
+    """
+    name, keywords = _call(text, kind)
+    if name not in kinds:
+        raise SpecError(f"unknown {kind} {name!r}{nearest(name, kinds)}")
+    cls = kinds[name]
+    known = {field.name: field for field in fields(cls) if field.init}
+    hints = get_type_hints(cls)
+    values: dict[str, object] = {}
+    for key, value in keywords.items():
+        if key not in known:
+            takes = f"; it takes {', '.join(known)}" if known else "; it takes none"
+            raise SpecError(f"{kind} {name!r} has no parameter {key!r}{nearest(key, known) or takes}")
+        try:
+            values[key] = msgspec.convert(value, hints[key], strict=True)
+        except msgspec.ValidationError as error:
+            raise SpecError(f"{kind} {name!r}: {key}={value!r}: {error}") from None
+    missing = [key for key, field in known.items() if key not in values and _required(field)]
+    if missing:
+        raise SpecError(f"{kind} {name!r} needs {', '.join(missing)}: {name}({missing[0]}=…)")
+    try:
+        return cls(**values)
+    except ValueError as error:
+        raise SpecError(f"{kind} {name!r}: {error}") from None
+
+
+def spec(name: str, value: Any) -> str:
+    """The text of an instance: its name, and the parameters that differ from their defaults."""
+    given = [f"{f.name}={getattr(value, f.name)!r}" for f in fields(value) if f.init and _differs(value, f)]
+    return f"{name}({', '.join(given)})" if given else name
+
+
+def nearest(name: str, known: Mapping[str, object]) -> str:
+    """`; did you mean …?`, or nothing."""
+    close = get_close_matches(name, list(known), n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def _call(text: str, kind: str) -> tuple[str, dict[str, object]]:
+    hint = f"write it as name or name(parameter=value); the {kind} was {text!r}"
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise SpecError(f"cannot read this {kind}: {hint}") from None
+    if isinstance(node, ast.Name):
+        return node.id, {}
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+        raise SpecError(f"cannot read this {kind}: {hint}")
+    if node.args:
+        raise SpecError(f"{kind} {node.func.id!r}: parameters are written name=value; {hint}")
+    keywords: dict[str, object] = {}
+    for keyword in node.keywords:
+        if keyword.arg is None or keyword.arg in keywords:
+            raise SpecError(f"{kind} {node.func.id!r}: a parameter stands twice or has no name; {hint}")
+        keywords[keyword.arg] = _literal(keyword.value, kind, keyword.arg)
+    return node.func.id, keywords
+
+
+def _literal(node: ast.expr, kind: str, name: str) -> object:
+    if isinstance(node, ast.Name) and node.id in ("true", "false"):
+        return node.id == "true"
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise SpecError(f"{kind}: {name}={ast.unparse(node)} is not a plain value (quote text: {name}='…')") from None
+
+
+def _required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _differs(value: Any, field: Field[Any]) -> bool:
+    default = field.default_factory() if field.default_factory is not MISSING else field.default
+    return bool(getattr(value, field.name) != default)
