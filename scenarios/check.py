@@ -60,6 +60,6 @@ def _reference_faults(conversation: Conversation, ids: set[str]) -> Iterator[tup
         if probe.after and probe.after not in ids:
             yield f"probes[{at}].after", f"{probe.after!r} names no message", remedy
     for at, compaction in enumerate(conversation.compactions):
-        for name in (compaction.after, compaction.first_kept):
-            if name is not None and name not in ids:
-                yield f"compactions[{at}]", f"{name!r} names no message", remedy
+        for named in (compaction.after, compaction.first_kept):
+            if named is not None and named not in ids:
+                yield f"compactions[{at}]", f"{named!r} names no message", remedy

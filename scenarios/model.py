@@ -24,7 +24,7 @@ class _Value(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     """Frozen, compared by content, defaults left out of the file, unknown fields refused."""
 
 
-class ToolCall(_Value):
+class ToolCall(_Value, frozen=True):
     """A tool call by the model. `arguments` is the JSON text exactly as recorded, well-formed or not."""
 
     id: str
@@ -32,7 +32,7 @@ class ToolCall(_Value):
     arguments: str = "{}"
 
 
-class Tool(_Value):
+class Tool(_Value, frozen=True):
     """A tool offered to the model. `parameters` is its JSON Schema as JSON text."""
 
     name: str
@@ -40,7 +40,7 @@ class Tool(_Value):
     parameters: str = "{}"
 
 
-class Usage(_Value):
+class Usage(_Value, frozen=True):
     """What the provider reported for one model call.
 
     `input` is the whole prompt in tokens, cached tokens included, whatever the provider's own field means.
@@ -57,14 +57,14 @@ class Usage(_Value):
     cost: float | None = None
 
 
-class Mark(_Value):
+class Mark(_Value, frozen=True):
     """A cache breakpoint of the recorded request: it stood after this message (None = after the tools)."""
 
     after: str | None
     ttl: str = "5m"
 
 
-class Call(_Value):
+class Call(_Value, frozen=True):
     """What was recorded of the model call that answered with this message."""
 
     model: str = ""
@@ -76,7 +76,7 @@ class Call(_Value):
     """Why it ended, in the recording's own word: stop, tool_calls, aborted, error …"""
 
 
-class Message(_Value):
+class Message(_Value, frozen=True):
     """One message. An assistant's is the answer of one model call; a tool's is the result of one tool call."""
 
     id: str
@@ -96,7 +96,7 @@ class Message(_Value):
     call: Call | None = None
 
 
-class Probe(_Value):
+class Probe(_Value, frozen=True):
     """A question with a known answer, asked once the conversation has got as far as the message `after`."""
 
     id: str
@@ -115,7 +115,7 @@ class Probe(_Value):
     time: float | None = None
 
 
-class Compaction(_Value):
+class Compaction(_Value, frozen=True):
     """The recorded agent replaced the start of its context here. The history itself is kept whole."""
 
     after: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
 from typing import Any, get_type_hints
 
@@ -19,33 +19,63 @@ import msgspec
 from .errors import SpecError
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One `name(parameter=value, …)` as it was written."""
+
+    name: str
+    parameters: Mapping[str, object]
+
+
 def parse(text: str, kinds: Mapping[str, type[Any]], kind: str) -> Any:
     """One `name(parameter=value, …)` as an instance of the class that `kinds` has under that name.
 
     `kind` is the word for what it is ("strategy"), for the messages. Raises SpecError with the nearest names.
     """
-    name, keywords = _call(text, kind)
+    found = calls(text, kind)
+    if len(found) != 1:
+        raise SpecError(f"one {kind} is wanted, not a chain: {text!r}")
+    return build(found[0], kinds, kind)
+
+
+def calls(text: str, kind: str) -> list[Call]:
+    """The calls of `a(x=1) | b`, in order."""
+    hint = f"write it as name or name(parameter=value), chained with |; the {kind} was {text!r}"
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise SpecError(f"cannot read this {kind}: {hint}") from None
+    nodes: list[ast.expr] = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        nodes.append(node.right)
+        node = node.left
+    return [_call(each, kind, hint) for each in (node, *reversed(nodes))]
+
+
+def build(call: Call, kinds: Mapping[str, type[Any]], kind: str) -> Any:
+    """An instance of the class that `kinds` has under the call's name, its parameters checked."""
+    name, kind_of = call.name, f"{kind} {call.name!r}"
     if name not in kinds:
         raise SpecError(f"unknown {kind} {name!r}{nearest(name, kinds)}")
     cls = kinds[name]
     known = {field.name: field for field in fields(cls) if field.init}
     hints = get_type_hints(cls)
     values: dict[str, object] = {}
-    for key, value in keywords.items():
+    for key, value in call.parameters.items():
         if key not in known:
             takes = f"; it takes {', '.join(known)}" if known else "; it takes none"
-            raise SpecError(f"{kind} {name!r} has no parameter {key!r}{nearest(key, known) or takes}")
+            raise SpecError(f"{kind_of} has no parameter {key!r}{nearest(key, known) or takes}")
         try:
             values[key] = msgspec.convert(value, hints[key], strict=True)
         except msgspec.ValidationError as error:
-            raise SpecError(f"{kind} {name!r}: {key}={value!r}: {error}") from None
+            raise SpecError(f"{kind_of}: {key}={value!r}: {error}") from None
     missing = [key for key, field in known.items() if key not in values and _required(field)]
     if missing:
-        raise SpecError(f"{kind} {name!r} needs {', '.join(missing)}: {name}({missing[0]}=…)")
+        raise SpecError(f"{kind_of} needs {', '.join(missing)}: {name}({missing[0]}=…)")
     try:
         return cls(**values)
     except ValueError as error:
-        raise SpecError(f"{kind} {name!r}: {error}") from None
+        raise SpecError(f"{kind_of}: {error}") from None
 
 
 def spec(name: str, value: Any) -> str:
@@ -60,14 +90,9 @@ def nearest(name: str, known: Mapping[str, object]) -> str:
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-def _call(text: str, kind: str) -> tuple[str, dict[str, object]]:
-    hint = f"write it as name or name(parameter=value); the {kind} was {text!r}"
-    try:
-        node = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise SpecError(f"cannot read this {kind}: {hint}") from None
+def _call(node: ast.expr, kind: str, hint: str) -> Call:
     if isinstance(node, ast.Name):
-        return node.id, {}
+        return Call(node.id, {})
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
         raise SpecError(f"cannot read this {kind}: {hint}")
     if node.args:
@@ -77,7 +102,7 @@ def _call(text: str, kind: str) -> tuple[str, dict[str, object]]:
         if keyword.arg is None or keyword.arg in keywords:
             raise SpecError(f"{kind} {node.func.id!r}: a parameter stands twice or has no name; {hint}")
         keywords[keyword.arg] = _literal(keyword.value, kind, keyword.arg)
-    return node.func.id, keywords
+    return Call(node.func.id, keywords)
 
 
 def _literal(node: ast.expr, kind: str, name: str) -> object:

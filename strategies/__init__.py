@@ -1,1 +1,1 @@
-"""TODO"""
+"""Ways to turn a history into what a model is sent. One file each; `base.py` says what a strategy is."""

@@ -1,0 +1,86 @@
+# Two commands do everything on a fresh machine: `make bench` and `make test`.
+# Each makes its own virtual environment, with uv if it is there, else with python3 -m venv and pip.
+
+PYTHON ?= python3
+VENV   ?= .venv
+OUT    ?= runs/standard
+JOBS   ?= 0
+BIN    := $(VENV)/bin
+WHEEL   = $(firstword $(wildcard build/wheel/*.whl))
+UV     := $(shell command -v uv 2>/dev/null)
+SOURCES := $(shell find scenarios metrics strategies harness reports -name '*.py') pyproject.toml README.md LICENSE
+
+ifeq ($(UV),)
+MAKE_VENV = $(PYTHON) -m venv
+INSTALL   = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+else
+MAKE_VENV = $(UV) venv --quiet --python $(PYTHON)
+INSTALL   = $(UV) pip install --quiet --python $(BIN)/python -c constraints.txt
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help bench test test-slow lint check perf schema lock clean
+
+help:  ## list the commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+bench: $(VENV)/.run  ## replay the embedded scenarios through all strategies and print the table
+	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite
+
+test: $(VENV)/.test  ## run the tests against the built wheel
+	@$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not perf"
+
+test-slow: $(VENV)/.test  ## run all tests, the slow ones too
+	@$(BIN)/pytest -n 2 --dist worksteal -m "not perf"
+
+lint: $(VENV)/.test  ## ruff, mypy --strict, the order of the rooms
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+check: lint test  ## everything that CI runs
+
+perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
+	@$(BIN)/python -m tests.perf
+
+schema: $(VENV)/.test  ## write docs/recording.schema.json from the model
+	@$(BIN)/python -m ctxbench.scenarios.schema > docs/recording.schema.json
+
+lock:  ## write constraints.txt from the newest versions that fit
+	@rm -rf build/lock && $(PYTHON) -m venv build/lock
+	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,datasets,deepseek]'
+	@build/lock/bin/pip freeze --exclude ctxbench | grep -E '^[A-Za-z0-9._-]+==' | LC_ALL=C sort -f > constraints.txt
+
+clean:  ## remove everything that these commands made
+	rm -rf $(VENV) build dist runs *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "ctxbench needs Python 3.11 or newer: make PYTHON=python3.12 …"; exit 2; }
+	@echo "making $(VENV) …"
+	@$(MAKE_VENV) $(VENV)
+	@touch $@
+
+build/wheel/.made: $(VENV)/.made $(SOURCES)
+	@rm -rf build/wheel build/lib build/bdist.* && mkdir -p build/wheel
+ifeq ($(UV),)
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
+else
+	@$(UV) build --quiet --wheel --out-dir build/wheel .
+endif
+	@touch $@
+
+# A stamp per set of extras: the wheel, then what it needs. A changed wheel is put in again without its needs.
+$(VENV)/.run: build/wheel/.made constraints.txt
+	@echo "installing …"
+	@$(INSTALL) "$(WHEEL)"
+	@$(INSTALL) --no-deps --force-reinstall "$(WHEEL)"
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	@$(INSTALL) "$(WHEEL)[test]"
+	@touch $@
+
+$(VENV)/.perf: $(VENV)/.run
+	@$(INSTALL) "$(WHEEL)[test,perf]"
+	@touch $@

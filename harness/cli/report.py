@@ -1,0 +1,39 @@
+"""`ctxbench report`: the tables of a run again, or as Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", "-m", help="Write Markdown to this file; - is standard output.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+) -> None:
+    """Print the tables of a run, or write them as Markdown."""
+    from ...reports.summary import summarise
+    from ...reports.tables import markdown as as_markdown
+    from ...reports.tables import tables
+    from ...scenarios.errors import RunError
+    from ..load import load
+    from .runs import chosen
+    from .summary import print_run
+
+    folder = chosen(run)
+    if markdown is None:
+        print_run(folder, as_json)
+        return
+    text = as_markdown(list(tables(summarise(load(folder)))))
+    if str(markdown) == "-":
+        typer.echo(text, nl=False)
+        return
+    try:
+        markdown.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{markdown}: cannot be written: {error.strerror or error}") from None
+    typer.echo(f"written: {markdown}")

@@ -1,0 +1,116 @@
+"""`ctxbench show`: what was sent at a step, beside what was kept, dropped and added."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from ...scenarios.model import Message
+    from ..load import Run
+
+
+def show(
+    run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
+    conversation: Annotated[str | None, typer.Argument(help="Its id. Without it, all are listed.")] = None,
+    step: Annotated[int, typer.Argument(help="Which model call, from 0; -1 is the last.")] = -1,
+    strategy: Annotated[
+        str | None, typer.Option("--strategy", "-s", help="One of the run's strategies.", show_default="the last")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Show whole texts, not their first lines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the context as JSON.")] = False,
+) -> None:
+    """Show the context that was sent at a step, and what became of every message of the history.
+
+    [bold]same[/bold] was there a step before, in the same place · [bold]new[/bold] was added · [bold]dropped[/bold]
+    was said and not sent · [bold]written[/bold] was put there by the strategy.
+    """
+    from ..load import load
+    from .runs import chosen
+
+    found = load(chosen(run))
+    if conversation is None:
+        _list(found)
+        return
+    _show(found, conversation, step, _strategy(found, strategy), full, as_json)
+
+
+def _strategy(run: Run, text: str | None) -> str:
+    from ...scenarios.errors import RunError
+    from ...strategies.chain import parse, spec
+
+    names: list[str] = run.manifest["plan"]["strategies"]
+    if text is None:
+        return names[-1]
+    name = spec(parse(text))
+    if name not in names:
+        raise RunError(f"{run.folder}: {name} was not run here; these were: {', '.join(names)}")
+    return name
+
+
+def _list(run: Run) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("conversation", "steps", "messages", "tokens", box=None, pad_edge=False, header_style="dim")
+    for row in run.table("conversations").itertuples():
+        table.add_row(str(row.conversation), str(row.calls), str(row.messages), f"{row.tokens:,}")
+    Console(highlight=False).print(table)
+    typer.echo(f"\nctxbench show {run.folder} CONVERSATION [STEP] [--strategy SPEC]")
+
+
+def _show(run: Run, name: str, step: int, strategy: str, full: bool, as_json: bool) -> None:
+    from rich.console import Console
+
+    from ...scenarios.errors import RunError
+    from ...scenarios.view import shared
+
+    conversation = run.conversation(name)
+    contexts = list(run.contexts(conversation, strategy))
+    if not contexts:
+        raise RunError(f"{run.folder}: {strategy} has no steps in {name!r} (the cell failed, or no model was called)")
+    if not -len(contexts) <= step < len(contexts):
+        raise RunError(f"{name!r} has {len(contexts)} steps: give 0 to {len(contexts) - 1}")
+    number = step % len(contexts)
+    sent = contexts[number]
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.format(msgspec.json.encode(list(sent)), indent=2).decode())
+        return
+    kept = shared(contexts[number - 1], sent) if number else 0
+    at = list(conversation.calls())[number]
+    said = {id(message) for message in conversation.messages[:at]}
+    here = {id(message) for message in sent}
+    dropped = [message for message in conversation.messages[:at] if id(message) not in here]
+    console = Console(highlight=False)
+    console.print(f"[bold]{strategy}[/bold]  step {number} of {len(contexts)}  ", end="")
+    console.print(f"{at} messages said, {len(sent)} sent, {kept} of them the same prefix, {len(dropped)} dropped\n")
+    for message in dropped:
+        console.print(_line("dropped", "red", message, full))
+    for place, message in enumerate(sent):
+        if place < kept:
+            console.print(_line("same", "dim", message, full))
+        elif id(message) in said:
+            console.print(_line("new", "green", message, full))
+        else:
+            console.print(_line("written", "magenta", message, full))
+
+
+def _line(word: str, style: str, message: Message, full: bool) -> Text:
+    """One message: what became of it, id, role, then its text or the start of it. Nothing in it is markup."""
+    from rich.text import Text
+
+    said = message.text
+    said += "".join(f" → {call.name}({call.arguments})" for call in message.calls)
+    if not full:
+        said = " ".join(said[:400].split())
+        said = said[:96] + ("…" if len(said) > 96 or len(message.text) > 400 else "")
+    safe = "".join(char if char.isprintable() or char == "\n" else "·" for char in said)
+    line = Text.assemble((f"{word:<8}", style), f"{message.id:<8} {message.role:<10}", safe)
+    line.no_wrap, line.overflow = not full, "ellipsis"
+    return line

@@ -1,0 +1,67 @@
+"""The local engine: shards through this process, or through several workers side by side.
+
+Workers come from a fork server that has everything imported once. They get shards as bytes and write their parts
+themselves, so that nothing but step counts comes back. At most two shards a worker are under way: memory does not
+grow with the recordings.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+
+from ..scenarios.errors import RunError
+from .work import Shard, work
+
+Done = Callable[[Shard, int], None]
+
+
+def run_shards(shards: Iterable[Shard], jobs: int, done: Done) -> None:
+    """Work through all shards, calling `done` with each as it is finished and the number of its steps.
+
+    With one job everything happens in this process. A KeyboardInterrupt ends the workers at once: parts that were
+    finished are whole, others are not there.
+    """
+    if jobs == 1:
+        for shard in shards:
+            done(shard, work(shard))
+        return
+    pool = _pool(jobs)
+    under_way: dict[Future[int], Shard] = {}
+    try:
+        for shard in shards:
+            if len(under_way) >= 2 * jobs:
+                _collect(under_way, done)
+            under_way[pool.submit(work, shard)] = shard
+        while under_way:
+            _collect(under_way, done)
+    except BrokenProcessPool:
+        raise RunError(
+            "a worker died, perhaps for want of memory; what is finished is kept: run the same command again to go on, "
+            "with fewer --jobs"
+        ) from None
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.kill()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    context = multiprocessing.get_context(method)
+    if method == "forkserver":
+        context.set_forkserver_preload([work.__module__])
+    return ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+    )
+
+
+def _collect(under_way: dict[Future[int], Shard], done: Done) -> None:
+    finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
+    for future in finished:
+        done(under_way.pop(future), future.result())

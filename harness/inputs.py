@@ -1,0 +1,65 @@
+"""What a run reads: files and folders of recordings, or the names of embedded scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..scenarios.embedded import SCENARIOS, scenario
+from ..scenarios.errors import Place, RecordingError
+from ..scenarios.model import Conversation
+from ..scenarios.read import Batch, find, parse_format, read
+from ..scenarios.source import Problems
+from ..scenarios.spec import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Paths and scenario names in the order given. `form` reads every file as that format."""
+
+    names: tuple[str, ...]
+    form: str | None = None
+    turns: int | None = None
+    """User turns of generated conversations; None = the scenario's own."""
+    seed: int = 0
+
+    def open(self, problems: Problems) -> Opened:
+        """Find the files, and say at once what is not there."""
+        paths = [Path(name) for name in self.names if not self._is_scenario(name)]
+        for path in [path for path in paths if not path.exists()]:
+            close = nearest(str(path), SCENARIOS)
+            what = f"there is no such file or folder, and no scenario of that name{close}"
+            problems.add(RecordingError(Place(str(path)), what, "`ctxbench list scenarios` has the names"))
+            paths.remove(path)
+        batches = find(paths, problems, self.form)
+        if self.form and not self.names:
+            batches = [Batch(parse_format(self.form), ())]
+        return Opened(self, batches, problems)
+
+    def _is_scenario(self, name: str) -> bool:
+        return name in SCENARIOS and not Path(name).exists()
+
+    def scenarios(self) -> list[str]:
+        """The names that are scenarios."""
+        return [name for name in self.names if self._is_scenario(name)]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Inputs whose files have been found."""
+
+    inputs: Inputs
+    batches: list[Batch]
+    problems: Problems
+
+    @property
+    def size(self) -> int:
+        """Bytes in all files."""
+        return sum(path.stat().st_size for batch in self.batches for path in batch.files)
+
+    def conversations(self) -> Iterator[Conversation]:
+        """Every conversation: the scenarios' first, then the files'."""
+        for name in self.inputs.scenarios():
+            yield from scenario(name, self.inputs.turns, self.inputs.seed)
+        yield from read(self.batches, self.problems)

@@ -1,0 +1,79 @@
+"""A finished run as data frames.
+
+run = load("runs/standard")
+run.table("steps").groupby("strategy").tokens_sent.sum()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ..scenarios.errors import RunError
+from ..scenarios.model import Conversation, Message
+from ..scenarios.view import Messages
+from .log import rebuild
+from .store import SCHEMAS, read_conversations, read_manifest
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder. Tables and their columns are those of `store.SCHEMAS`."""
+
+    folder: Path
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """What was run, on what, with which versions."""
+        return read_manifest(self.folder)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """One table, whole, in the order of the conversations, then of the strategies."""
+        parts = sorted((self.folder / name).glob("*.parquet"))
+        try:
+            tables = [pq.read_table(part, schema=SCHEMAS[name]) for part in parts]
+        except (pa.ArrowException, OSError) as error:
+            raise RunError(f"{self.folder / name}: a part is damaged ({error}): run again with --overwrite") from None
+        whole = pa.concat_tables(tables) if tables else SCHEMAS[name].empty_table()
+        frame: pd.DataFrame = whole.unify_dictionaries().to_pandas()
+        return frame
+
+    def conversation(self, name: str) -> Conversation:
+        """One recorded conversation by its id. Raises RunError if it is not in the run."""
+        for part in sorted((self.folder / "conversations").glob("*.parquet")):
+            if name in pq.read_table(part, columns=["conversation"]).column(0).to_pylist():
+                found = read_conversations(self.folder / "recordings" / f"{part.stem}.jsonl.zst")
+                return next(each for each in found if each.id == name)
+        raise RunError(f"{self.folder}: no conversation {name!r} is in this run")
+
+    def contexts(self, conversation: Conversation, strategy: str) -> Iterator[Messages]:
+        """What was sent at each step of a cell, rebuilt from the log."""
+        steps = self._cell("steps", conversation.id, strategy, ["kept", "added_from", "added_to"])
+        rows = zip(steps["kept"], steps["added_from"], steps["added_to"], strict=True)
+        texts = self._cell("contexts", conversation.id, strategy, ["message"])["message"]
+        written = tuple(msgspec.json.decode(text, type=Message) for text in texts)
+        return rebuild(rows, conversation.messages, written)
+
+    def _cell(self, table: str, conversation: str, strategy: str, columns: list[str]) -> dict[str, list[Any]]:
+        if not (self.folder / table).is_dir():
+            return {column: [] for column in columns}
+        where = (pc.field("conversation") == conversation) & (pc.field("strategy") == strategy)
+        found: dict[str, list[Any]] = pq.read_table(self.folder / table, columns=columns, filters=where).to_pydict()
+        return found
+
+
+def load(folder: str | Path) -> Run:
+    """Open a run folder. Raises RunError if there is none, or if it is not finished."""
+    run = Run(Path(folder))
+    if not run.manifest.get("complete"):
+        raise RunError(f"{folder}: this run is not finished: give the same `ctxbench run` command again to go on")
+    return run

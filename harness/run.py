@@ -1,0 +1,209 @@
+"""A run: the conversations of some inputs × some strategies, measured into a folder. Killed anywhere, it resumes."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..metrics.models import map_version, window_of
+from ..metrics.tokens import text_counter
+from ..scenarios.errors import RunError
+from ..scenarios.model import Conversation
+from ..scenarios.source import Problems
+from ..strategies.chain import parse, spec
+from .engine import run_shards
+from .inputs import Inputs
+from .store import FORMAT, SCHEMAS, Part, read_manifest, remove_drafts, write_manifest
+from .work import Shard, digest_of
+
+SHARD_MESSAGES = 4_000
+SHARD_CONVERSATIONS = 256
+SHARD_CHARACTERS = 8_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run measures. Two runs with equal plans on equal recordings have equal results."""
+
+    inputs: Inputs
+    strategies: tuple[str, ...]
+    encoding: str = "o200k_base"
+    model: str = "gpt-4o"
+    """Whose context window overflows are counted against."""
+
+    def __post_init__(self) -> None:
+        """Raise a UserError for what cannot be run, before anything is."""
+        text_counter(self.encoding)
+        window_of(self.model)
+        object.__setattr__(self, "strategies", tuple(dict.fromkeys(spec(parse(text)) for text in self.strategies)))
+
+
+class Watcher(Protocol):
+    """Told how a run goes on: the progress bar."""
+
+    def begin(self, size: int) -> None:
+        """The run reads `size` bytes (0 = not known beforehand)."""
+
+    def read(self, conversation: Conversation, consumed: int) -> None:
+        """A conversation was read; `consumed` bytes were so far."""
+
+    def measured(self, conversations: int, steps: int, consumed: int) -> None:
+        """Some conversations are finished, which stood within the first `consumed` bytes."""
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What is known when a shard is packed and wanted when it is done."""
+
+    counts: dict[int, tuple[int, int]] = field(default_factory=dict)
+    digests: list[str] = field(default_factory=list)
+    conversations: int = 0
+    shards: int = 0
+
+
+def execute(
+    plan: Plan,
+    out: Path,
+    *,
+    jobs: int = 1,
+    strict: bool = False,
+    overwrite: bool = False,
+    watcher: Watcher | None = None,
+) -> dict[str, Any]:
+    """Run a plan into the folder `out`, or go on with it where it was stopped. Returns the manifest.
+
+    Bad conversations are left out and named in the manifest's `problems`; `strict` makes the first one an error.
+    Raises RunError if `out` cannot be written or holds another run.
+    """
+    asked = _asked(plan)
+    _enter(out, asked, overwrite)
+    problems = Problems(strict=strict)
+    opened = plan.inputs.open(problems)
+    if watcher is not None:
+        watcher.begin(opened.size)
+    progress = _Progress()
+
+    def done(shard: Shard, steps: int) -> None:
+        conversations, consumed = progress.counts.pop(shard.number)
+        if watcher is not None:
+            watcher.measured(conversations, steps, consumed)
+
+    shards = _shards(plan, out, _watched(opened.conversations(), problems, watcher), problems, progress)
+    run_shards(shards, jobs, done)
+    manifest = {
+        **asked,
+        "complete": True,
+        "conversations": progress.conversations,
+        "shards": progress.shards,
+        "digest": digest_of_all(progress.digests),
+        "problems": [{**asdict(error.place), "what": error.what, "remedy": error.remedy} for error in problems.found],
+        "ignored": problems.ignored,
+    }
+    write_manifest(out, manifest)
+    return manifest
+
+
+def digest_of_all(digests: Iterable[str]) -> str:
+    """One digest for all shards."""
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+
+def _asked(plan: Plan) -> dict[str, Any]:
+    """The manifest before anything is done: what was asked for, and of which versions."""
+    libraries = ("quicktok-v1", "msgspec", "pyarrow")
+    return {
+        "format": FORMAT,
+        "plan": {**asdict(plan.inputs), **{k: v for k, v in asdict(plan).items() if k != "inputs"}},
+        "window": window_of(plan.model),
+        "versions": {
+            "ctxbench": version("ctxbench"),
+            "python": platform.python_version(),
+            **{name: version(name) for name in libraries},
+            "models": map_version(),
+        },
+        "complete": False,
+    }
+
+
+def _enter(out: Path, asked: dict[str, Any], overwrite: bool) -> None:
+    """Make the folder ready: new, or with the same run in it."""
+    try:
+        if (out / "manifest.json").exists() and overwrite:
+            for name in (*SCHEMAS, "recordings"):
+                shutil.rmtree(out / name, ignore_errors=True)
+            (out / "manifest.json").unlink()
+        if (out / "manifest.json").exists():
+            _same(out, asked)
+        elif out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise RunError(f"{out}: is not a run folder and not empty: name another with --out")
+        else:
+            out.mkdir(parents=True, exist_ok=True)
+            write_manifest(out, asked)
+        remove_drafts(out)
+    except OSError as error:
+        raise RunError(f"{out}: cannot be written: {error.strerror or error}: name another folder with --out") from None
+
+
+def _same(out: Path, asked: dict[str, Any]) -> None:
+    found = read_manifest(out)
+    plan = {**asked["plan"], "names": list(asked["plan"]["names"]), "strategies": list(asked["plan"]["strategies"])}
+    differ = [key for key in plan if found["plan"].get(key) != plan[key]]
+    differ += [key for key, value in asked["versions"].items() if found["versions"].get(key) != value]
+    if differ:
+        what = ", ".join(differ)
+        raise RunError(f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out")
+
+
+def _watched(
+    conversations: Iterator[Conversation], problems: Problems, watcher: Watcher | None
+) -> Iterator[Conversation]:
+    for conversation in conversations:
+        if watcher is not None:
+            watcher.read(conversation, problems.consumed)
+        yield conversation
+
+
+def _shards(
+    plan: Plan, out: Path, conversations: Iterator[Conversation], problems: Problems, progress: _Progress
+) -> Iterator[Shard]:
+    """Shards with what is still to do in each. Where they are cut depends on the conversations alone."""
+    specs = tuple(enumerate(plan.strategies))
+    for number, group in enumerate(_groups(conversations)):
+        digest = digest_of(group)
+        progress.digests.append(digest)
+        progress.conversations += len(group)
+        progress.shards += 1
+        progress.counts[number] = (len(group), problems.consumed)
+        todo = tuple((at, text) for at, text in specs if not _finished(Part(out, number, at), digest))
+        written = Part(out, number).path("conversations").exists()
+        yield Shard(number, Shard.pack(group), digest, todo, out, plan.encoding, write_recordings=not written)
+
+
+def _finished(part: Part, digest: str) -> bool:
+    note = part.note("cells")
+    if note is not None and note.get("shard") != digest:
+        raise RunError(
+            f"{part.folder}: the recordings are not what they were when this run began (shard {part.name}): "
+            "run with --overwrite, or name another --out"
+        )
+    return note is not None
+
+
+def _groups(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]]:
+    group: list[Conversation] = []
+    messages = characters = 0
+    for conversation in conversations:
+        group.append(conversation)
+        messages += len(conversation.messages)
+        characters += sum(len(message.text) for message in conversation.messages)
+        if messages >= SHARD_MESSAGES or len(group) >= SHARD_CONVERSATIONS or characters >= SHARD_CHARACTERS:
+            yield group
+            group, messages, characters = [], 0, 0
+    if group:
+        yield group

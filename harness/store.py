@@ -1,0 +1,203 @@
+"""A run is a folder. Everything in it but `timings/` is the same bytes for the same input, however it was made.
+
+    manifest.json                     what was asked for, versions, digests, problems; `complete` once all is there
+    recordings/SHARD.jsonl.zst        the conversations, lossless (ctxbench JSONL)
+    conversations/SHARD.parquet       one row per conversation
+    messages/SHARD.parquet            one row per recorded message: tokens, time, recorded usage; no text
+    steps/SHARD-STRATEGY.parquet      one row per model call: the context log and its figures
+    contexts/SHARD-STRATEGY.parquet   the messages that the strategy wrote, where it wrote any
+    timings/SHARD-STRATEGY.parquet    wall-clock times
+    cells/SHARD-STRATEGY.parquet      one row per conversation × strategy, written last: the part is finished
+
+A shard is some consecutive conversations, the same ones whatever the number of workers. Each file is written beside
+its place and moved there, so it is whole or not there at all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+
+from ..metrics.structure import Faults
+from ..scenarios.errors import RunError
+from ..scenarios.model import Conversation, Message
+
+FORMAT = 1
+"""Of the run folder. Another number is another layout, which this version does not read."""
+
+_NAME = pa.dictionary(pa.int32(), pa.string())
+_PLACES = pa.list_(pa.int32())
+
+SCHEMAS: Mapping[str, pa.Schema] = {
+    "conversations": pa.schema(
+        {
+            "conversation": pa.string(),
+            "digest": pa.string(),
+            "source": pa.string(),
+            "licence": pa.string(),
+            "language": pa.string(),
+            "messages": pa.int32(),
+            "calls": pa.int32(),
+            "probes": pa.int32(),
+            "tokens": pa.int64(),
+            "tools_tokens": pa.int32(),
+            "meta": pa.string(),
+        }
+    ),
+    "messages": pa.schema(
+        {
+            "conversation": _NAME,
+            "at": pa.int32(),
+            "id": pa.string(),
+            "role": _NAME,
+            "tokens": pa.int32(),
+            "time": pa.float64(),
+            "model": _NAME,
+            "usage_input": pa.int64(),
+            "usage_output": pa.int64(),
+            "usage_cache_read": pa.int64(),
+            "usage_cache_write": pa.int64(),
+            "usage_cost": pa.float64(),
+        }
+    ),
+    "steps": pa.schema(
+        [
+            ("conversation", _NAME),
+            ("strategy", _NAME),
+            ("step", pa.int32()),
+            ("at", pa.int32()),
+            ("turn", pa.int32()),
+            ("kept", pa.int32()),
+            ("added_from", _PLACES),
+            ("added_to", _PLACES),
+            ("marks", _PLACES),
+            ("messages_sent", pa.int32()),
+            ("tokens_full", pa.int64()),
+            ("tokens_sent", pa.int64()),
+            ("tokens_kept", pa.int64()),
+            ("over_budget", pa.int64()),
+            *((name, pa.int32()) for name in Faults._fields),
+        ]
+    ),
+    "contexts": pa.schema(
+        {
+            "conversation": _NAME,
+            "strategy": _NAME,
+            "number": pa.int32(),
+            "tokens": pa.int32(),
+            "message": pa.string(),
+        }
+    ),
+    "timings": pa.schema(
+        {"conversation": _NAME, "strategy": _NAME, "step": pa.int32(), "decide_ns": pa.int64()},
+    ),
+    "cells": pa.schema(
+        {
+            "conversation": pa.string(),
+            "strategy": _NAME,
+            "status": pa.string(),
+            "detail": pa.string(),
+            "steps": pa.int32(),
+            "budget": pa.int64(),
+        }
+    ),
+}
+"""The columns of each table. `message` in contexts is the message as JSON, `meta` in conversations too."""
+
+Rows = Mapping[str, Sequence[Any]]
+
+
+class Part:
+    """The names of one part's files: a shard, or a shard under one strategy."""
+
+    def __init__(self, folder: Path, shard: int, strategy: int | None = None) -> None:
+        self.folder = folder
+        self.name = f"{shard:05d}" if strategy is None else f"{shard:05d}-{strategy:03d}"
+
+    def path(self, table: str) -> Path:
+        """Where a table of this part stands."""
+        return self.folder / table / f"{self.name}.parquet"
+
+    def write(self, table: str, rows: Rows, note: Mapping[str, str] | None = None) -> None:
+        """Write a table of this part, whole or not at all. `note` goes into the file's metadata."""
+        schema = SCHEMAS[table].with_metadata(dict(note or {}))
+        columns = [pa.array(rows[field.name], type=field.type) for field in schema]
+        with _placed(self.path(table)) as path:
+            pq.write_table(pa.Table.from_arrays(columns, schema=schema), path, compression="zstd")
+
+    def note(self, table: str) -> dict[str, str] | None:
+        """The note of a table that was written; None if it is not there."""
+        path = self.path(table)
+        if not path.exists():
+            return None
+        found = pq.read_schema(path).metadata or {}
+        return {key.decode(): value.decode() for key, value in found.items()}
+
+    def write_recordings(self, conversations: Iterable[Conversation]) -> None:
+        """Write the conversations themselves."""
+        lines = b"".join(conversation.to_json() + b"\n" for conversation in conversations)
+        with _placed(self.folder / "recordings" / f"{self.name}.jsonl.zst") as path:
+            path.write_bytes(zstandard.ZstdCompressor(level=3).compress(lines))
+
+
+@contextmanager
+def _placed(path: Path) -> Iterator[Path]:
+    """A draft to write to, which is moved to its place at the end, or removed if anything goes wrong."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield draft
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Write manifest.json."""
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+    with _placed(folder / "manifest.json") as path:
+        path.write_bytes(text + b"\n")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a run. Raises RunError if the folder holds no run, or one of another layout."""
+    path = folder / "manifest.json"
+    try:
+        found: dict[str, Any] = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except FileNotFoundError:
+        raise RunError(
+            f"{folder}: no run is here (no manifest.json): make one with `ctxbench run --out {folder}`"
+        ) from None
+    except NotADirectoryError:
+        raise RunError(f"{folder}: a run is a folder, and this is a file") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RunError(f"{path}: damaged ({error}): run again with --overwrite") from None
+    if found.get("format") != FORMAT:
+        raise RunError(f"{path}: a run folder of format {found.get('format')}, this version reads {FORMAT}: run again")
+    return found
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove what a killed run left half written."""
+    for draft in folder.glob("*/.*.*"):
+        draft.unlink(missing_ok=True)
+
+
+def read_conversations(path: Path) -> Iterator[Conversation]:
+    """The conversations of one recordings file."""
+    data = zstandard.ZstdDecompressor().decompress(path.read_bytes())
+    return (msgspec.json.decode(line, type=Conversation) for line in data.splitlines())
+
+
+def message_json(message: Message) -> str:
+    """A written message as `contexts` holds it."""
+    return msgspec.json.encode(message).decode()

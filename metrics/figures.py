@@ -1,0 +1,114 @@
+"""The figures over a run's steps. Each declares its unit, which way is better, and the version of its formula.
+
+All take a frame of steps (the columns of `harness.store`, with `decide_ns` and `window` joined in) of any grouping:
+a strategy, a conversation under a strategy, a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from .structure import ANTHROPIC, OPENAI
+from .value import Missing, Value
+
+UNDEFINED = Missing("undefined", "no steps")
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One figure. `version` is raised when the formula changes: old numbers stop comparing."""
+
+    about: str
+    of: Callable[[pd.DataFrame], Value]
+    unit: Literal["", "tokens", "share", "steps", "us"]
+    better: Literal["lower", "higher", ""]
+    version: int = 1
+
+
+def saving(sent: float, full: float) -> Value:
+    """1 − sent / full: 0 = nothing saved, 0.6 = 60 % fewer tokens; negative = more were sent than the history has."""
+    return 1 - sent / full if full else UNDEFINED
+
+
+def _saving(steps: pd.DataFrame) -> Value:
+    return saving(float(steps.tokens_sent.sum()), float(steps.tokens_full.sum()))
+
+
+def _kept_share(steps: pd.DataFrame) -> Value:
+    later = steps[steps.step > 0]
+    sent = later.tokens_sent.sum()
+    return float(later.tokens_kept.sum() / sent) if sent else Missing("undefined", "no second step")
+
+
+def _refused(steps: pd.DataFrame, faults: frozenset[str]) -> int:
+    return int((steps[sorted(faults)].to_numpy() > 0).any(axis=1).sum())
+
+
+def _percentile(steps: pd.DataFrame, at: float) -> Value:
+    return float(np.percentile(steps.decide_ns, at) / 1000) if len(steps) else UNDEFINED
+
+
+def _with_fault(name: str) -> Callable[[pd.DataFrame], Value]:
+    return lambda steps: int((steps[name] > 0).sum())
+
+
+METRICS: Mapping[str, Metric] = {
+    "steps": Metric("model calls replayed", len, "steps", ""),
+    "tokens_full": Metric("tokens of the whole history, all steps", lambda s: int(s.tokens_full.sum()), "tokens", ""),
+    "tokens_sent": Metric("tokens sent, all steps", lambda s: int(s.tokens_sent.sum()), "tokens", "lower"),
+    "saving": Metric("1 − sent / full", _saving, "share", "higher"),
+    "kept_prefix": Metric("tokens sent that were the same prefix a step before", _kept_share, "share", "higher"),
+    "overflows": Metric(
+        "steps over the model's context window", lambda s: int((s.tokens_sent > s.window).sum()), "steps", "lower"
+    ),
+    "refused_openai": Metric(
+        "steps that OpenAI would refuse: orphan result, unanswered call, nothing to answer",
+        lambda s: _refused(s, OPENAI),
+        "steps",
+        "lower",
+    ),
+    "refused_anthropic": Metric(
+        "steps that Anthropic would refuse: those, a blank message, not the user first",
+        lambda s: _refused(s, ANTHROPIC),
+        "steps",
+        "lower",
+    ),
+    "orphan_results": Metric(
+        "steps with a tool result without its call", _with_fault("orphan_results"), "steps", "lower"
+    ),
+    "unanswered_calls": Metric(
+        "steps with a tool call without its result", _with_fault("unanswered_calls"), "steps", "lower"
+    ),
+    "misordered": Metric("steps with messages out of order", _with_fault("misordered"), "steps", "lower"),
+    "no_user": Metric("steps without a user message", _with_fault("no_user"), "steps", "lower"),
+    "dropped_system": Metric("steps that lost a system message", _with_fault("dropped_system"), "steps", "lower"),
+    "empty": Metric("steps with system messages only, or nothing", _with_fault("empty"), "steps", "lower"),
+    "over_budget": Metric("steps over the strategy's own budget", _with_fault("over_budget"), "steps", "lower"),
+    "decide_p50": Metric("time to decide, median", lambda s: _percentile(s, 50), "us", "lower"),
+    "decide_p99": Metric("time to decide, 99th percentile", lambda s: _percentile(s, 99), "us", "lower"),
+}
+"""Every figure, by the name it has in tables, JSON and on the command line."""
+
+
+def figures(steps: pd.DataFrame) -> dict[str, Value]:
+    """Every figure of one group of steps."""
+    return {name: metric.of(steps) for name, metric in METRICS.items()}
+
+
+def growth(steps: pd.DataFrame) -> pd.DataFrame:
+    """Tokens by turn: strategy, turn, conversations, mean tokens_full, mean tokens_sent, saving.
+
+    Each conversation counts once a turn, by the mean of its steps in that turn; turns that few conversations reach
+    say so in `conversations`.
+    """
+    one = steps.groupby(["strategy", "turn", "conversation"], observed=True)[["tokens_full", "tokens_sent"]].mean()
+    made = one.groupby(["strategy", "turn"], observed=True).agg(
+        conversations=("tokens_full", "size"), tokens_full=("tokens_full", "mean"), tokens_sent=("tokens_sent", "mean")
+    )
+    made["saving"] = 1 - made.tokens_sent / made.tokens_full
+    return made.reset_index()

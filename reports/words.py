@@ -1,0 +1,44 @@
+"""Numbers in words: how a figure is printed, wherever it is printed."""
+
+from __future__ import annotations
+
+from ..metrics.figures import METRICS
+from ..metrics.value import Missing, Value
+
+
+def figure(name: str, value: Value) -> str:
+    """A figure under its metric's unit: 12,345 · 61.2 % · 14 µs. A missing one is its reason in brackets."""
+    match value:
+        case Missing(why=why):
+            return f"({why})"
+        case _:
+            unit = METRICS[name].unit
+    if unit == "share":
+        return percent(value)
+    if unit == "us":
+        return f"{value:,.0f} µs" if value >= 10 else f"{value:.1f} µs"
+    return f"{value:,}"
+
+
+def percent(value: Value) -> str:
+    """A share: 61.2 %, −4.0 %. What is not quite nothing or all never reads as 0 or 100."""
+    match value:
+        case Missing(why=why):
+            return f"({why})"
+        case _:
+            text = f"{value:.1%}"
+    if (text == "100.0%" and value < 1) or (text in ("0.0%", "-0.0%") and value != 0):
+        text = f"{value:.3%}"
+    return text.replace("%", " %").replace("-", "−")
+
+
+def tokens(value: float) -> str:
+    """A rounded number of tokens: 950 · 12.3k · 1.45M."""
+    if value < 1000:
+        return f"{value:.0f}"
+    return f"{value / 1000:.1f}k" if value < 999_950 else f"{value / 1e6:.2f}M"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """1 conversation, 2 conversations."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

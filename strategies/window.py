@@ -1,0 +1,73 @@
+"""S1, `window`: the newest messages within a budget (design documents 003 §3.2 and §6, 000 §1.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..metrics.models import window_of
+from ..scenarios.view import Messages
+from .base import Context, Desk, View
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The newest messages that fit; what is older is dropped without a trace.
+
+    `max_tokens` (or `model`, for that model's context window) limits tokens: the messages sent take at most
+    `max_tokens * (1 - reserve)`, counted exactly. `messages` limits their number, system messages aside. Both may be
+    given; one must be.
+
+    Every system message stays, in its place, and counts. A tool call and its results stay or go together. If the
+    system messages alone are over the budget, or the newest message does not fit, system messages are all that is
+    sent: it shows as an empty context, and over budget if they are.
+
+    The document's example holds: window 8000, history 9500 → at most 7200 are kept.
+    """
+
+    max_tokens: int | None = None
+    messages: int | None = None
+    model: str | None = None
+    reserve: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.max_tokens is None and self.messages is None and self.model is None:
+            raise ValueError("give max_tokens, messages or model")
+        if self.max_tokens is not None and self.model is not None:
+            raise ValueError("give max_tokens or model, not both")
+        if any(limit is not None and limit < 1 for limit in (self.max_tokens, self.messages)):
+            raise ValueError("max_tokens and messages must be at least 1")
+        if not 0 <= self.reserve < 1:
+            raise ValueError("reserve must be at least 0 and below 1")
+        if self.model is not None:
+            window_of(self.model)
+
+    @property
+    def budget(self) -> int | None:
+        """Tokens that the messages sent may take."""
+        size = window_of(self.model) if self.model is not None else self.max_tokens
+        return None if size is None else int(size * (1 - self.reserve))
+
+    def start(self, desk: Desk) -> View:
+        budget, most = self.budget, self.messages
+
+        def view(context: Context) -> Context:
+            history = context.messages
+            start = 0
+            if budget is not None:
+                left = budget - desk.total(desk.systems(history))
+                start = desk.fit(history, left) if left > 0 else len(history)
+            if most is not None:
+                start = max(start, _newest(desk, history, most))
+            if start == 0:
+                return context
+            return context.sending(desk.systems(history[:start]) + desk.whole(history[start:]))
+
+        return view
+
+
+def _newest(desk: Desk, history: Messages, most: int) -> int:
+    """Where the last `most` messages that are not the system's start."""
+    start = max(0, len(history) - most)
+    while start > 0 and len(history) - start - len(desk.systems(history[start:])) < most:
+        start -= 1
+    return start
