@@ -142,7 +142,7 @@ class Conversation(
     licence: str = ""
     language: str = ""
     """An ISO 639-1 code where the source says: en, zh …"""
-    meta: dict[str, Scalar] = {}  # noqa: RUF012  (msgspec copies it)
+    meta: dict[str, Scalar] = {}
     """What else the recording says of the whole: a reward, a task, the conversation that started this one."""
 
     def calls(self) -> Iterator[int]:

@@ -48,7 +48,8 @@ def read(batches: Iterable[Batch], problems: Problems) -> Iterator[Conversation]
         except RecordingError as error:
             problems.add(error)
         except OSError as error:
-            problems.add(RecordingError(Place(str(batch.files[0])), f"cannot be read: {error.strerror or error}"))
+            where = str(batch.files[0]) if batch.files else spec.spec("format", batch.reader)
+            problems.add(RecordingError(Place(where), f"cannot be read: {error.strerror or error}"))
 
 
 def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> list[Batch]:

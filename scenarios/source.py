@@ -47,12 +47,11 @@ class Problems:
 
 
 def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:
-    """One JSON record as `kind`, or a RecordingError that names the field."""
+    """One JSON record as `kind`, or a RecordingError that names the field (below `place`'s, if that is one already)."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
-        what, _, path = str(error).partition(" - at `")
-        raise RecordingError(place.at(path.rstrip("`").removeprefix("$").removeprefix(".")), _plain(what)) from None
+        raise _mismatch(error, place) from None
     except UnicodeDecodeError as error:
         raise RecordingError(place, f"not UTF-8 ({error.reason})", "save the file as UTF-8") from None
     except RecursionError:
@@ -66,13 +65,21 @@ def convert(value: Any, kind: type[T], place: Place) -> T:
     try:
         return msgspec.convert(value, kind, strict=True)
     except msgspec.ValidationError as error:
-        what, _, path = str(error).partition(" - at `")
-        inner = path.rstrip("`").removeprefix("$")
-        raise RecordingError(place.at((place.field + inner).removeprefix(".")), _plain(what)) from None
+        raise _mismatch(error, place) from None
 
 
-def _plain(what: str) -> str:
-    return what[:1].lower() + what[1:].replace("`", "")
+def json_text(part: msgspec.Raw) -> str:
+    """A part of a record as the JSON text that was recorded. ValueError if it is not UTF-8, which Raw does not see."""
+    try:
+        return bytes(part).decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 ({error.reason})") from None
+
+
+def _mismatch(error: msgspec.ValidationError, place: Place) -> RecordingError:
+    what, _, path = str(error).partition(" - at `")
+    field = (place.field + path.rstrip("`").removeprefix("$")).removeprefix(".")
+    return RecordingError(place.at(field), what[:1].lower() + what[1:].replace("`", ""))
 
 
 def _malformed(raw: bytes, message: str) -> tuple[str, str]:
@@ -98,7 +105,7 @@ def whole(path: Path, problems: Problems) -> bytes:
 
 
 def lines(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
-    """The lines of a file that are not blank, without their ends. A line over LONGEST is a problem and is passed over."""
+    """The lines of a file that are not blank, without their ends. One over LONGEST is a problem and is passed over."""
     name = str(path)
     any_line = False
     with path.open("rb") as file:
@@ -124,11 +131,15 @@ def lines(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
 
 
 def records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
-    """The records of a file, whichever form it has: the elements of a JSON array, one JSON object, or JSON Lines."""
+    """The records of a file, whichever form it has: the elements of a JSON array, one JSON object, or JSON Lines.
+
+    Lines that are arrays are records too; a file of one such line is an array.
+    """
     with path.open("rb") as file:
         head = file.read(LONGEST).removeprefix(_BOM).lstrip(_BLANK)
     if head.startswith(b"["):
-        yield from elements(path, problems)
+        several = head.partition(b"\n")[2].strip(_BLANK) and _is_lines(head)
+        yield from lines(path, problems) if several else elements(path, problems)
     elif _is_lines(head):
         yield from lines(path, problems)
     else:
@@ -136,7 +147,7 @@ def records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
 
 
 def _is_lines(head: bytes) -> bool:
-    """Whether an object's file is JSON Lines: its first line is a value of its own, or a second object follows it."""
+    """Whether a file is JSON Lines: its first line is a value of its own, or a second object follows it."""
     first, _, rest = head.partition(b"\n")
     try:
         msgspec.json.decode(first)
@@ -171,6 +182,10 @@ def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
             if byte in b"]}":
                 depth -= 1
                 if depth == 0:
+                    if data[start:].strip(_BLANK):
+                        what = "more than one JSON value stands here"
+                        line += data[counted:start].count(b"\n")
+                        problems.add(RecordingError(Place(name, line), what, "put each record on a line of its own"))
                     break
         if depth:
             line += data[counted:start].count(b"\n")
@@ -178,7 +193,7 @@ def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
             problems.add(RecordingError(Place(name, line), "the JSON array ends in the middle of this element", remedy))
 
 
-def key_paths(data: bytes, most: int = 20_000) -> frozenset[str]:
+def key_paths(data: bytes, most: int = 50_000) -> frozenset[str]:
     """The key paths in the start of a JSON text, complete or not: `[].traj`, `[].traj[].role`; `.type` in an object.
 
     JSON Lines give the paths of all their records together. This is what formats are told apart by.
@@ -207,8 +222,8 @@ def key_paths(data: bytes, most: int = 20_000) -> frozenset[str]:
     return frozenset(found)
 
 
-def head(path: Path, size: int = 1 << 18) -> bytes:
-    """The first bytes of a file, for telling what it is."""
+def head(path: Path, size: int = 1 << 22) -> bytes:
+    """The first bytes of a file, for telling what it is: logs have long messages before what tells them apart."""
     with path.open("rb") as file:
         return file.read(size).removeprefix(_BOM)
 

@@ -1,0 +1,128 @@
+"""Anthropic Messages API requests: `{system, tools, messages, …}`, or logs of them, `{"request": …, "response": …}`.
+
+Source: docs.anthropic.com/en/api/messages. One JSON object, an array, or JSON Lines; requests of one file that extend
+each other are one conversation. Cache breakpoints of a request (`cache_control`) are kept with its answer, so only logs
+have them; of a message with several marked blocks one is kept, after it. There are no times in it. Sampling options and
+headers are not read, images only counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from ..errors import Place, RecordingError
+from ..model import Call, Mark, Message
+from ..source import Problems, decode, records
+from . import Found
+from .blocks import Block, BlockUsage, Content, assistant_message, block_usage, blocks, user_messages, user_parts
+from .chat import tool
+from .requests import Request, mark, series
+
+
+class _Turn(msgspec.Struct):
+    role: str
+    content: Content
+
+
+class _Request(msgspec.Struct):
+    messages: list[_Turn]
+    system: Content | None = None
+    tools: list[dict[str, Any]] = []
+
+
+class _Response(msgspec.Struct):
+    content: list[Block] | None = None
+    model: str = ""
+    stop_reason: str | None = None
+    usage: BlockUsage | None = None
+
+
+class _Logged(msgspec.Struct):
+    request: _Request | None = None
+    response: _Response | None = None
+
+
+def _shapes() -> Iterator[frozenset[str]]:
+    for outer in ("", "[]", ".request", "[].request"):
+        turns = {f"{outer}.messages", f"{outer}.messages[].role"}
+        yield frozenset({*turns, f"{outer}.system"})
+        yield frozenset({*turns, f"{outer}.tools[].input_schema"})
+        yield frozenset({*turns, f"{outer}.messages[].content[].type", f"{outer}.messages[].content[].tool_use_id"})
+    for outer in ("", "[]"):
+        yield frozenset(
+            {f"{outer}.request.messages[].role", f"{outer}.response.content", f"{outer}.response.stop_reason"}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AnthropicMessages:
+    """Requests to Anthropic's API, with or without the responses."""
+
+    about: ClassVar[str] = "Anthropic Messages API requests, alone or as {request, response} logs"
+    shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(_shapes())
+    folder: ClassVar[bool] = False
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+        for path in files:
+            for run in series(_requests(path, problems)):
+                yield run.conversation(path.stem)
+
+
+def _requests(path: Path, problems: Problems) -> Iterator[Request]:
+    for place, raw in records(path, problems):
+        try:
+            logged = decode(raw, _Logged, place)
+            if logged.request is None:
+                yield _request(decode(raw, _Request, place), None, place)
+            else:
+                yield _request(logged.request, logged.response, place.at("request"))
+        except RecordingError as error:
+            problems.add(error)
+
+
+def _request(request: _Request, response: _Response | None, place: Place) -> Request:
+    asked: list[Message] = []
+    marks: list[Mark] = []
+    names = (f"m{n}" for n in count())
+    for one in reversed(request.tools):
+        if found := mark(None, one.get("cache_control")):
+            marks += found
+            break
+    if request.system:
+        said = blocks(request.system)
+        asked.append(Message(next(names), "system", "\n".join(block.text for block in said if block.text)))
+        marks += _marks(asked[-1], said)
+    for at, turn in enumerate(request.messages):
+        if turn.role == "assistant":
+            parts = [blocks(turn.content)]
+            made = [assistant_message(parts[0], next(names))]
+        elif turn.role == "user":
+            parts = list(user_parts(turn.content))
+            made = list(user_messages(turn.content, names))
+        else:
+            where = place.at(f"{place.field}.messages[{at}].role".removeprefix("."))
+            raise RecordingError(where, f"unknown role {turn.role!r}", "use user, assistant")
+        asked += made
+        for message, said in zip(made, parts, strict=True):
+            marks += _marks(message, said)
+    answer = None
+    if response is not None and response.content is not None:
+        call = Call(
+            model=response.model,
+            provider="anthropic",
+            usage=block_usage(response.usage),
+            marks=tuple(marks),
+            stop=response.stop_reason or "",
+        )
+        answer = assistant_message(response.content, next(names), call=call)
+    return Request(Place(place.file, place.line), tuple(asked), answer, tuple(tool(one) for one in request.tools))
+
+
+def _marks(message: Message, said: Sequence[Block]) -> tuple[Mark, ...]:
+    return tuple(found for block in said for found in mark(message.id, block.cache_control))[-1:]

@@ -1,0 +1,62 @@
+"""KdConv: Chinese conversations between two people about films, music and travel. `[{name, messages: [{message}]}]`
+
+Source: github.com/thu-coai/KdConv, `data/{film,music,travel}/*.json` (Zhou et al. 2020, arXiv 2004.04100),
+Apache-2.0. The two take turns: who begins is read as the user, the other as the assistant. The knowledge triples that a
+turn rests on (`attrs`) are annotations and are not kept; there are no times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+
+from ..errors import RecordingError
+from ..model import Conversation, Message
+from ..source import Problems, decode, records
+from . import Found
+
+
+class _Turn(msgspec.Struct):
+    message: str
+
+
+class _Dialogue(msgspec.Struct):
+    messages: list[_Turn]
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KdConv:
+    """KdConv's dialogues."""
+
+    about: ClassVar[str] = "KdConv's Chinese dialogues"
+    shapes: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"[].messages[].message", "[].name"}),)
+    folder: ClassVar[bool] = False
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+        for path in files:
+            domain = path.resolve().parent.name
+            for at, (place, raw) in enumerate(records(path, problems)):
+                try:
+                    dialogue = decode(raw, _Dialogue, place)
+                except RecordingError as error:
+                    problems.add(error)
+                    continue
+                messages = tuple(
+                    Message(id=f"m{n}", role="assistant" if n % 2 else "user", text=turn.message)
+                    for n, turn in enumerate(dialogue.messages)
+                )
+                yield (
+                    place,
+                    Conversation(
+                        id=f"{domain}/{path.stem}/{at}",
+                        messages=messages,
+                        licence="Apache-2.0",
+                        language="zh",
+                        meta={"topic": dialogue.name, "domain": domain},
+                    ),
+                )

@@ -1,0 +1,128 @@
+"""LiteLLM request logs as OpenHands writes them, a call a file: `{messages, response, kwargs, timestamp, cost}`.
+
+Source: github.com/OpenHands/OpenHands, `llm_completions/<task>/*.json`. Each request repeats the messages before it,
+so a folder's files make one conversation; where the list starts again, the next begins (`<folder>`, `<folder>.2` …).
+`timestamp` is when the answer was there (`response.created` is the same in whole seconds), so only answers have a
+time, and no call has a start. `cache_control` stands on a content block, or on the message if that is a tool's; of a
+message with several marked blocks one breakpoint is kept, after it. `cost` is LiteLLM's estimate, which in that
+version charged cached tokens in full. Headers and keys (`kwargs.extra_headers` …) are never read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from ..errors import Place, RecordingError
+from ..model import Call, Mark
+from ..source import Problems, decode, records
+from . import Found
+from .chat import ChatMessage, ChatTool, ChatUsage, chat_message, chat_messages, chat_tools, usage
+from .requests import Request, mark, series
+
+
+class _Message(ChatMessage):
+    cache_control: dict[str, Any] | None = None
+
+
+class _Tool(ChatTool):
+    cache_control: dict[str, Any] | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: ChatMessage
+    finish_reason: str | None = None
+
+
+class _Response(msgspec.Struct):
+    choices: list[_Choice]
+    model: str = ""
+    usage: ChatUsage | None = None
+
+
+class _Kwargs(msgspec.Struct):
+    tools: list[_Tool] | None = None
+
+
+class _Stamp(msgspec.Struct):
+    timestamp: float | None = None
+
+
+class _Log(_Stamp, kw_only=True):
+    messages: list[_Message]
+    response: _Response
+    kwargs: _Kwargs = msgspec.field(default_factory=_Kwargs)
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LitellmLog:
+    """Requests and responses of one agent's run, a folder."""
+
+    about: ClassVar[str] = "LiteLLM request logs, one call a file (OpenHands' llm_completions)"
+    shapes: ClassVar[tuple[frozenset[str], ...]] = (
+        frozenset({".messages", ".messages[].role", ".response", ".response.choices"}),
+    )
+    folder: ClassVar[bool] = True
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+        if files:
+            ordered = sorted(files, key=_first_stamp)
+            folder = files[0].resolve().parent
+            for run in series(_requests(ordered, problems)):
+                yield run.conversation(folder.name, source=str(files[0].parent))
+
+
+def _first_stamp(path: Path) -> float:
+    """When a file's first answer came. What is wrong with the file is said when it is read."""
+    try:
+        for place, raw in records(path, Problems()):
+            return decode(raw, _Stamp, place).timestamp or 0.0
+    except RecordingError:
+        pass
+    return 0.0
+
+
+def _requests(files: Sequence[Path], problems: Problems) -> Iterator[Request]:
+    for path in files:
+        try:
+            for place, raw in records(path, problems):
+                try:
+                    yield _request(decode(raw, _Log, place), place)
+                except RecordingError as error:
+                    problems.add(error)
+        except RecordingError as error:  # the file has no records; the others of its folder may
+            problems.add(error)
+
+
+def _request(log: _Log, place: Place) -> Request:
+    asked = chat_messages(log.messages, place.at("messages"))
+    if not log.response.choices:
+        raise RecordingError(place.at("response.choices"), "no answer", "leave the failed call out")
+    choice = log.response.choices[0]
+    call = Call(
+        model=log.response.model,
+        usage=usage(log.response.usage, log.cost),
+        marks=tuple(_marks(log)),
+        stop=choice.finish_reason or "",
+    )
+    where = place.at("response.choices[0].message")
+    answer = chat_message(choice.message, f"m{len(asked)}", where, time=log.timestamp, call=call)
+    return Request(place, asked, answer, chat_tools(log.kwargs.tools))
+
+
+def _marks(log: _Log) -> Iterator[Mark]:
+    """The request's breakpoints, at most one for the tools and one a message."""
+    for tool in reversed(log.kwargs.tools or ()):
+        if found := mark(None, tool.cache_control or tool.function.get("cache_control")):
+            yield from found
+            break
+    for at, message in enumerate(log.messages):
+        blocks = message.content if isinstance(message.content, list) else []
+        controls = [message.cache_control, *(b.get("cache_control") for b in blocks if isinstance(b, dict))]
+        found = tuple(one for control in controls for one in mark(f"m{at}", control))
+        yield from found[-1:]

@@ -1,0 +1,283 @@
+"""Sessions of the pi coding agent: JSON Lines, one entry a line.
+
+Source: github.com/badlogic/pi-mono, `packages/coding-agent` (session versions 1 to 3). Entries are `session` (the
+header), `message`, `compaction`, `branch_summary`, `custom_message` and settings. Not in it: the system prompt, the
+tool schemas, cache marks.
+
+- Of its two times, the entry's is when a message was complete and written, the message's own when it began: for an
+  assistant's the start of the request (on the samples within 20 ms of the message before, but for 5 of 937 calls; 0 to
+  192 s before the entry's). So that of an assistant's message is `Call.started`, and every `Message.time` the entry's.
+- `usage.input` excludes cached tokens; ours is the sum. A call that was stopped before anything came back has all
+  zeros, which is not a count: its usage is None.
+- `bashExecution` is a command that the person ran; pi shows it to the model as a user's text, and so do we, in its
+  words. One run with `!!` was kept from the model and is left out.
+- From version 2 on, entries are a tree (`id`, `parentId`). The conversation is the branch that ends at the last entry;
+  `meta["off_branch"]` counts the entries that are not on it. An entry whose parent is lost follows the line before it.
+- `firstKeptEntryIndex` counts the file's lines from 0, the header included; newer files name `firstKeptEntryId`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import msgspec
+
+from ..errors import Place, RecordingError
+from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall, Usage
+from ..source import Problems, decode, json_text, lines
+from . import Found
+from .chat import Moment
+from .history import History
+
+
+class _Text(msgspec.Struct, tag_field="type", tag="text"):
+    text: str
+
+
+class _Thinking(msgspec.Struct, tag_field="type", tag="thinking"):
+    thinking: str = ""
+
+
+class _Image(msgspec.Struct, tag_field="type", tag="image"):
+    pass
+
+
+class _ToolCall(msgspec.Struct, tag_field="type", tag="toolCall"):
+    id: str
+    name: str
+    arguments: msgspec.Raw
+
+    def __post_init__(self) -> None:
+        json_text(self.arguments)
+
+
+_Content = str | list[_Text | _Thinking | _Image | _ToolCall]
+
+
+class _Cost(msgspec.Struct):
+    total: float | None = None
+
+
+class _Usage(msgspec.Struct, rename="camel"):
+    input: int
+    output: int
+    cache_read: int = 0
+    cache_write: int = 0
+    cost: _Cost | None = None
+
+
+class _User(msgspec.Struct, tag_field="role", tag="user"):
+    content: _Content
+
+
+class _Assistant(msgspec.Struct, tag_field="role", tag="assistant", rename="camel"):
+    content: _Content
+    timestamp: float | None = None
+    provider: str = ""
+    model: str = ""
+    usage: _Usage | None = None
+    stop_reason: str = ""
+
+
+class _ToolResult(msgspec.Struct, tag_field="role", tag="toolResult", rename="camel"):
+    tool_call_id: str
+    content: _Content
+    tool_name: str = ""
+
+
+class _Bash(msgspec.Struct, tag_field="role", tag="bashExecution", rename="camel"):
+    command: str
+    output: str = ""
+    exit_code: int | None = None
+    cancelled: bool = False
+    truncated: bool = False
+    full_output_path: str | None = None
+    exclude_from_context: bool = False
+
+
+class _Custom(msgspec.Struct, tag_field="role", tag="custom", rename="camel"):
+    content: _Content
+    custom_type: str = ""
+
+
+class _Hook(_Custom, tag_field="role", tag="hookMessage", rename="camel"):
+    """What version 2 called `custom`."""
+
+
+class _Entry(msgspec.Struct, rename="camel"):
+    type: str
+    timestamp: Moment | None = None
+    id: str | None = None
+    parent_id: str | None = None
+    message: _User | _Assistant | _ToolResult | _Bash | _Custom | _Hook | None = None
+    content: _Content | None = None
+    custom_type: str = ""
+    summary: str = ""
+    first_kept_entry_index: int | None = None
+    first_kept_entry_id: str | None = None
+    tokens_before: int | None = None
+    branched_from: str | None = None
+    parent_session: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.type == "message" and self.message is None:
+            raise ValueError("an entry of type message needs a message")
+
+
+class _Line(NamedTuple):
+    """An entry and where it stands. `number` counts the file's lines from 0."""
+
+    number: int
+    place: Place
+    entry: _Entry
+
+    @property
+    def name(self) -> str:
+        return self.entry.id or f"e{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pi:
+    """What pi keeps of a session."""
+
+    about: ClassVar[str] = "pi coding agent sessions (JSON Lines)"
+    shapes: ClassVar[tuple[frozenset[str], ...]] = (
+        frozenset({".type", ".timestamp", ".message", ".message.role", ".message.timestamp"}),
+        frozenset({".type", ".timestamp", ".message", ".message.role", ".message.stopReason"}),
+    )
+    folder: ClassVar[bool] = False
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+        for path in files:
+            header = _Entry(type="session")
+            entries: list[_Line] = []
+            for number, (place, raw) in enumerate(lines(path, problems)):
+                try:
+                    entry = decode(raw, _Entry, place)
+                except RecordingError as error:
+                    problems.add(error)
+                    continue
+                if entry.type == "session":
+                    header = entry
+                else:
+                    entries.append(_Line(number, place, entry))
+            if entries:
+                yield Place(str(path)), _conversation(path, header, entries, problems)
+
+
+def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Problems) -> Conversation:
+    branch = _branch(entries)
+    history = History(problems)
+    compactions = []
+    for line in branch:
+        if line.entry.type == "compaction":
+            if history.messages:
+                compactions.append(_compaction(line, branch, history))
+        elif (message := _message(line)) is not None:
+            history.say(message, line.place.at("message"))
+    meta: dict[str, Scalar] = {"off_branch": len(entries) - len(branch)}
+    if parent := header.branched_from or header.parent_session:
+        meta["parent"] = Path(parent).stem.rpartition("_")[2]
+    name = header.id or path.stem
+    return Conversation(name, tuple(history.messages), compactions=tuple(compactions), meta=meta)
+
+
+def _branch(entries: list[_Line]) -> list[_Line]:
+    """The entries from the first to the last along `parentId`; all of them in files that have none."""
+    position = {line.entry.id: at for at, line in enumerate(entries)}
+    found = []
+    at = len(entries) - 1
+    while at >= 0:
+        entry = entries[at].entry
+        found.append(entries[at])
+        if entry.id is not None and entry.parent_id is None:
+            break
+        parent = position.get(entry.parent_id, at) if entry.id is not None else at
+        at = parent if parent < at else at - 1
+    return found[::-1]
+
+
+def _compaction(line: _Line, branch: list[_Line], history: History) -> Compaction:
+    entry = line.entry
+    lowest = entry.first_kept_entry_index
+    if entry.first_kept_entry_id is not None:
+        lowest = next((one.number for one in branch if one.entry.id == entry.first_kept_entry_id), None)
+    names = {message.id for message in history.messages}
+    kept = (one.name for one in branch if lowest is not None and one.number >= lowest and one.name in names)
+    return Compaction(history.last, entry.summary, next(kept, None), entry.tokens_before, _seconds(entry))
+
+
+def _seconds(entry: _Entry) -> float | None:
+    return None if entry.timestamp is None else entry.timestamp.timestamp()
+
+
+def _message(line: _Line) -> Message | None:
+    """The entry as a message, if the model was shown it."""
+    entry, name, time = line.entry, line.name, _seconds(line.entry)
+    if entry.type == "custom_message":
+        text, _, images = _parts(entry.content or "")
+        return Message(name, "user", text, name=entry.custom_type, time=time, images=images)
+    if entry.type == "branch_summary" and entry.summary:
+        return Message(name, "user", entry.summary, name=entry.type, time=time)
+    if entry.type != "message":
+        return None
+    match entry.message:
+        case _Assistant() as said:
+            text, thinking, images = _parts(said.content)
+            calls = tuple(
+                ToolCall(block.id, block.name, json_text(block.arguments))
+                for block in said.content
+                if isinstance(block, _ToolCall)
+            )
+            return Message(
+                name, "assistant", text, calls, time=time, thinking=thinking, images=images, call=_call(said)
+            )
+        case _ToolResult() as said:
+            text, _, images = _parts(said.content)
+            return Message(name, "tool", text, answers=said.tool_call_id, name=said.tool_name, time=time, images=images)
+        case _Bash() as said:
+            return None if said.exclude_from_context else Message(name, "user", _ran(said), time=time)
+        case _User() as said:
+            text, _, images = _parts(said.content)
+            return Message(name, "user", text, time=time, images=images)
+        case _Custom() as said:
+            text, _, images = _parts(said.content)
+            return Message(name, "user", text, name=said.custom_type, time=time, images=images)
+    return None
+
+
+def _parts(content: _Content) -> tuple[str, str, int]:
+    """Content as (text, thinking, number of images)."""
+    if isinstance(content, str):
+        return content, "", 0
+    text = "\n".join(block.text for block in content if isinstance(block, _Text))
+    thinking = "\n".join(block.thinking for block in content if isinstance(block, _Thinking) and block.thinking)
+    return text, thinking, sum(isinstance(block, _Image) for block in content)
+
+
+def _call(said: _Assistant) -> Call:
+    started = None if said.timestamp is None else said.timestamp / 1000
+    return Call(said.model, said.provider, _used(said.usage), started, stop=said.stop_reason)
+
+
+def _used(used: _Usage | None) -> Usage | None:
+    if used is None or not (used.input or used.output or used.cache_read or used.cache_write):
+        return None
+    whole = used.input + used.cache_read + used.cache_write
+    cost = used.cost.total if used.cost else None
+    return Usage(whole, used.output, used.cache_read, used.cache_write, cost=cost)
+
+
+def _ran(bash: _Bash) -> str:
+    """A command and its output in the words in which pi shows them to the model."""
+    parts = [f"Ran `{bash.command}`\n" + (f"```\n{bash.output}\n```" if bash.output else "(no output)")]
+    if bash.cancelled:
+        parts.append("(command cancelled)")
+    elif bash.exit_code:
+        parts.append(f"Command exited with code {bash.exit_code}")
+    if bash.truncated and bash.full_output_path:
+        parts.append(f"[Output truncated. Full output: {bash.full_output_path}]")
+    return "\n\n".join(parts)

@@ -1,0 +1,105 @@
+"""Logged requests, of which each repeats the messages before it, as conversations.
+
+request 1:  S U            answered by A1
+request 2:  S U A1 T       answered by A2        one conversation:  S U A1 T A2
+request 3:  S U            answered by B1        a second one:      S U B1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from ..errors import Place
+from ..model import Conversation, Mark, Message, Tool
+
+OPEN = 8
+"""How many conversations a log may have under way at once. One more closes the one that rested longest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One logged model call. `asked` has the ids `m0`, `m1` …; `answer`, where there is one, the id that follows."""
+
+    place: Place
+    asked: tuple[Message, ...]
+    answer: Message | None = None
+    tools: tuple[Tool, ...] = ()
+
+
+@dataclass(slots=True)
+class Series:
+    """Requests that extend each other."""
+
+    number: int
+    """From 1, in the order in which they began."""
+    latest: Request
+    answers: dict[int, Message] = field(default_factory=dict)
+    """The logged answers by their position."""
+
+    def continues(self, request: Request) -> bool:
+        """Whether the request repeats the latest one, goes on with an answer, and does not stop there."""
+        before, asked = self.latest.asked, request.asked
+        if len(asked) <= len(before) or asked[len(before)].role != "assistant":
+            return False
+        return all(_same(old, new) for old, new in zip(before, asked, strict=False))
+
+    def add(self, request: Request) -> None:
+        """Go on with a request that `continues` this, or begin with the first."""
+        self.latest = request
+        if request.answer is not None:
+            self.answers[len(request.asked)] = request.answer
+
+    def conversation(self, name: str, source: str = "") -> tuple[Place, Conversation]:
+        """The latest request and its answer. The answers before it have what the log says of their calls."""
+        messages = list(self.latest.asked)
+        for at, answer in self.answers.items():
+            if at == len(messages):
+                messages.append(answer)
+            else:
+                messages[at] = msgspec.structs.replace(
+                    messages[at],
+                    call=answer.call,
+                    time=answer.time,
+                    thinking=messages[at].thinking or answer.thinking,
+                )
+        name = numbered(name, self.number)
+        return self.latest.place, Conversation(name, tuple(messages), tools=self.latest.tools, source=source)
+
+
+def series(requests: Iterable[Request]) -> Iterator[Series]:
+    """The conversations of a log in the order of their requests, each as soon as it is known to be over."""
+    under_way: list[Series] = []
+    begun = 0
+    for request in requests:
+        for at in reversed(range(len(under_way))):
+            if under_way[at].continues(request):
+                found = under_way.pop(at)
+                break
+        else:
+            begun += 1
+            found = Series(begun, request)
+            if len(under_way) == OPEN:
+                yield under_way.pop(0)
+        found.add(request)
+        under_way.append(found)
+    yield from sorted(under_way, key=lambda one: one.number)
+
+
+def mark(after: str | None, control: object) -> tuple[Mark, ...]:
+    """The breakpoint that a recorded `cache_control` sets after a message (None = after the tools), if it sets one."""
+    if not isinstance(control, dict):
+        return ()
+    return (Mark(after, str(control.get("ttl") or "5m")),)
+
+
+def numbered(name: str, number: int) -> str:
+    """The id of the number-th conversation of a file that gives its conversations none: `name`, `name.2`, `name.3` …"""
+    return name if number == 1 else f"{name}.{number}"
+
+
+def _same(old: Message, new: Message) -> bool:
+    """Equal but for the thinking, which clients may leave out of later requests."""
+    return old == new or msgspec.structs.replace(old, thinking="") == msgspec.structs.replace(new, thinking="")

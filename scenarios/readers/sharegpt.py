@@ -1,0 +1,156 @@
+"""ShareGPT: `{"conversations": [{"from": "human", "value": "…"}], "system"?, "tools"?}`, a JSON array or JSON Lines.
+
+Source: the form that FastChat, Axolotl and LLaMA-Factory train on. `function_call` is the assistant calling a tool:
+its value is the JSON of one `{name, arguments}` or a list of them. `observation` and `tool` are a result: it answers
+the oldest call that has none yet. Hermes' way of calling, `<tool_call>{…}</tool_call>` in the assistant's text, is
+read too. There are no ids of calls, no usage and no times.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from ..errors import Place, RecordingError
+from ..model import Conversation, Message, Role, Tool, ToolCall
+from ..source import Problems, decode, json_text, records
+from . import Found
+from .chat import tool
+from .requests import numbered
+
+_ROLES: dict[str, Role] = {
+    "system": "system",
+    "human": "user",
+    "user": "user",
+    "gpt": "assistant",
+    "assistant": "assistant",
+    "chatgpt": "assistant",
+    "function_call": "assistant",
+    "observation": "tool",
+    "function_response": "tool",
+    "tool": "tool",
+}
+_HERMES = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>\s*", re.DOTALL)
+
+
+class _Turn(msgspec.Struct):
+    speaker: str = msgspec.field(name="from")
+    value: str | None
+
+
+class Share(msgspec.Struct):
+    """A recorded conversation."""
+
+    conversations: list[_Turn]
+    system: str | None = None
+    tools: str | list[dict[str, Any]] | None = None
+    id: str | int | None = None
+
+
+class _Called(msgspec.Struct):
+    name: str
+    arguments: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGpt:
+    """ShareGPT conversations."""
+
+    about: ClassVar[str] = "ShareGPT conversations ({from, value})"
+    shapes: ClassVar[tuple[frozenset[str], ...]] = (
+        frozenset({".conversations", ".conversations[].from", ".conversations[].value"}),
+        frozenset({"[].conversations", "[].conversations[].from", "[].conversations[].value"}),
+    )
+    folder: ClassVar[bool] = False
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+        for path in files:
+            unnamed = 0
+            for place, raw in records(path, problems):
+                try:
+                    share = decode(raw, Share, place)
+                    unnamed += share.id is None
+                    name = numbered(path.stem, unnamed) if share.id is None else str(share.id)
+                    messages = ShareMessages(place).all(share)
+                    yield place, Conversation(name, messages, tools=share_tools(share.tools, place.at("tools")))
+                except RecordingError as error:
+                    problems.add(error)
+
+
+@dataclass(slots=True)
+class ShareMessages:
+    """One conversation's messages, and the calls among them that have no result yet."""
+
+    place: Place
+    made: list[Message] = field(default_factory=list)
+    open: list[ToolCall] = field(default_factory=list)
+
+    def all(self, share: Share) -> tuple[Message, ...]:
+        """Every message of it, in our form."""
+        if share.system:
+            self.made.append(Message("m0", "system", share.system))
+        for at, turn in enumerate(share.conversations):
+            self.made.append(self._message(turn, self.place.at(f"conversations[{at}]")))
+        return tuple(self.made)
+
+    def _message(self, turn: _Turn, place: Place) -> Message:
+        if turn.speaker not in _ROLES:
+            remedy = f"use {', '.join(_ROLES)}"
+            raise RecordingError(place.at(f"{place.field}.from"), f"unknown role {turn.speaker!r}", remedy)
+        name, role, text = f"m{len(self.made)}", _ROLES[turn.speaker], turn.value or ""
+        if role == "tool":
+            if not self.open:
+                raise RecordingError(place, "a tool result with no call before it", "put its function_call before it")
+            call = self.open.pop(0) if len(self.open) > 1 else self.open[0]
+            return Message(name, role, text, answers=call.id, name=call.name)
+        calls: tuple[ToolCall, ...] = ()
+        if turn.speaker == "function_call":
+            calls, text = _called(text, name, place.at(f"{place.field}.value")), ""
+        elif role == "assistant":
+            calls, text = _hermes(text, name, place)
+        if calls:
+            self.open = list(calls)
+        return Message(name, role, text, calls)
+
+
+def _called(text: str, name: str, place: Place) -> tuple[ToolCall, ...]:
+    """The calls of a function_call's value."""
+    kind: Any = list[_Called] if text.lstrip().startswith("[") else _Called
+    found = decode(text.encode(), kind, place)
+    each = found if isinstance(found, list) else [found]
+    return tuple(_call(one, f"{name}c{n}", place) for n, one in enumerate(each))
+
+
+def _hermes(text: str, name: str, place: Place) -> tuple[tuple[ToolCall, ...], str]:
+    """The calls in an assistant's text, and the text without them. What is no JSON stays text."""
+    calls: list[ToolCall] = []
+
+    def take(match: re.Match[str]) -> str:
+        try:
+            calls.append(_call(decode(match[1].encode(), _Called, place), f"{name}c{len(calls)}", place))
+        except RecordingError:
+            return match[0]
+        return ""
+
+    rest = _HERMES.sub(take, text)
+    return tuple(calls), rest.strip() if calls else text
+
+
+def _call(called: _Called, name: str, place: Place) -> ToolCall:
+    """Arguments are recorded as an object, or as the text of one."""
+    text = json_text(called.arguments)
+    return ToolCall(name, called.name, decode(text.encode(), str, place) if text.startswith('"') else text)
+
+
+def share_tools(recorded: str | list[dict[str, Any]] | None, place: Place) -> tuple[Tool, ...]:
+    """Tool schemas: a list, or the text of one, of `{name, …}` or `{"type": "function", "function": {name, …}}`."""
+    if not recorded or (isinstance(recorded, str) and not recorded.strip()):
+        return ()
+    schemas = decode(recorded.encode(), list[dict[str, Any]], place) if isinstance(recorded, str) else recorded
+    functions = [schema.get("function", schema) for schema in schemas]
+    return tuple(tool(function) for function in functions if isinstance(function, dict))

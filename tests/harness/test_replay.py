@@ -1,0 +1,123 @@
+"""replay(): a trace worked by hand, and the log rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from ctxbench.harness.desk import RecordedDesk
+from ctxbench.harness.log import Log, rebuild
+from ctxbench.harness.replay import Step, replay
+from ctxbench.metrics.tokens import PRIMING, TokenCounter
+from ctxbench.scenarios.model import Conversation, Message, Tool
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.base import Context, Desk, Strategy
+from ctxbench.strategies.chain import parse
+from hypothesis import given
+
+from tests.making import conversations, talk
+
+COUNTER = TokenCounter()
+
+
+def run(strategy: Strategy, conversation: Conversation) -> tuple[list[Step], Log]:
+    log = Log(conversation.messages)
+    return list(replay(conversation, strategy, RecordedDesk(conversation, COUNTER), log)), log
+
+
+@dataclass(frozen=True)
+class By:
+    """A strategy from a function of the messages, as most libraries have them: lists in, lists out."""
+
+    function: Callable[[list[Message]], list[Message]]
+
+    def start(self, desk: Desk) -> Callable[[Context], Context]:
+        return lambda context: context.sending(self.function(list(context.messages)))
+
+
+def test_a_trace_by_hand() -> None:
+    """Three calls under `none`: each keeps all that was sent before and adds what was said since.
+
+    s u a | u a | u a      calls at 2, 4, 6
+    sent   2,  4,  6       kept 0, 2, 4     added [0:2] [2:4] [4:6]
+    """
+    conversation = talk(
+        ("system", "s"),
+        ("user", "u"),
+        ("assistant", "a"),
+        ("user", "u"),
+        ("assistant", "a"),
+        ("user", "u"),
+        ("assistant", "a"),
+    )
+    size = [COUNTER.message(message) for message in conversation.messages]
+    steps, _ = run(parse("none"), conversation)
+    assert [step.at for step in steps] == [2, 4, 6]
+    assert [step.turn for step in steps] == [1, 2, 3]
+    assert [step.kept for step in steps] == [0, 2, 4]
+    assert [(step.added_from, step.added_to) for step in steps] == [([0], [2]), ([2], [4]), ([4], [6])]
+    assert [step.tokens_sent for step in steps] == [sum(size[:at]) + PRIMING for at in (2, 4, 6)]
+    assert [step.tokens_kept for step in steps] == [0, sum(size[:2]), sum(size[:4])]
+
+
+def test_tools_count_in_every_request() -> None:
+    """Tool schemas are part of the whole history's tokens, of what is sent, and of the prefix that is kept."""
+    tool = Tool("search", "Search the documents.", '{"type":"object","properties":{"q":{"type":"string"}}}')
+    conversation = Conversation(
+        "t", talk(("user", "u"), ("assistant", "a"), ("user", "u"), ("assistant", "a")).messages, (tool,)
+    )
+    bare, _ = run(parse("none"), Conversation("t", conversation.messages))
+    steps, _ = run(parse("none"), conversation)
+    size = COUNTER.tools([tool])
+    assert size > 0
+    assert [step.tokens_sent - other.tokens_sent for step, other in zip(steps, bare, strict=True)] == [size, size]
+    assert [step.tokens_full - other.tokens_full for step, other in zip(steps, bare, strict=True)] == [size, size]
+    assert [step.tokens_kept - other.tokens_kept for step, other in zip(steps, bare, strict=True)] == [0, size]
+
+
+def test_lists_are_measured_as_stretches() -> None:
+    """A strategy that passes plain lists on is logged as the recording's stretches, not as messages of its own."""
+    conversation = talk(*[("user" if at % 2 == 0 else "assistant", f"text {at}") for at in range(12)])
+    as_list, log = run(By(lambda messages: messages[-3:]), conversation)
+    assert log.written == []
+    stretched, _ = run(parse("window(messages=3)"), conversation)
+    assert [step[:12] for step in as_list] == [step[:12] for step in stretched]
+
+
+def test_what_a_strategy_writes_is_kept_once() -> None:
+    """The same summary written anew at each step is one message in the log."""
+    conversation = talk(*[("user" if at % 2 == 0 else "assistant", f"text {at}") for at in range(8)])
+    steps, log = run(By(lambda messages: [Message("w", "user", "summary"), *messages[-1:]]), conversation)
+    assert len(log.written) == 1
+    assert [step.added_from[0] for step in steps] == [-1, 6 - 4, 4, 6]
+    assert [step.kept for step in steps] == [0, 1, 1, 1]
+
+
+def test_the_future_cannot_be_sent() -> None:
+    """A message that was not said yet is not taken for the recording's own, even if a strategy has got hold of it."""
+    conversation = talk(("user", "u"), ("assistant", "a"), ("user", "later"), ("assistant", "b"))
+    later = conversation.messages[2]
+    _, log = run(By(lambda messages: [*messages, later] if later not in messages else messages), conversation)
+    assert log.written == [later]
+
+
+@pytest.mark.parametrize("spec", ["none", "last_turn", "window(max_tokens=60)", "window(messages=3)"])
+@given(conversation=conversations())
+def test_any_context_is_rebuilt_from_the_log(spec: str, conversation: Conversation) -> None:
+    """From (kept, added) alone every context comes back, message for message."""
+    strategy = parse(spec)
+    view = strategy.start(RecordedDesk(conversation, COUNTER))
+    sent = [list(view(Context(Messages.prefix(conversation.messages, at))).messages) for at in conversation.calls()]
+    steps, log = run(strategy, conversation)
+    entries = [(step.kept, step.added_from, step.added_to) for step in steps]
+    assert [list(each) for each in rebuild(entries, conversation.messages, log.written)] == sent
+
+
+def test_the_log_of_none_grows_with_the_messages() -> None:
+    """Over a conversation twice as long the log of `none` has twice the entries, not four times."""
+    sizes = []
+    for turns in (50, 100):
+        steps, _ = run(parse("none"), talk(*[("user" if at % 2 == 0 else "assistant", "x") for at in range(2 * turns)]))
+        sizes.append(sum(len(step.added_from) for step in steps))
+    assert sizes == [50, 100]

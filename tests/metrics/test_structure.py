@@ -1,0 +1,144 @@
+"""Structural faults: worked by hand, and against reading every message."""
+
+from __future__ import annotations
+
+from ctxbench.metrics.structure import Faults, Structure
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages, Span
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.making import answering, calling, messages, stretches
+
+SYSTEM, USER, CALLING = Message("s", "system", "Be brief."), Message("u", "user", "Do it"), calling("a", "c1", "c2")
+ONE, TWO, DONE = answering("t1", "c1"), answering("t2", "c2"), Message("d", "assistant", "Done")
+SAID = (SYSTEM, USER, CALLING, ONE, TWO, DONE)
+
+
+def faults(*sent: Message, said: tuple[Message, ...] = SAID) -> Faults:
+    """The faults of these messages, each given as what it is in the recording where it is one of it."""
+    made = Messages()
+    for message in sent:
+        at = next((at for at, each in enumerate(said) if each is message), None)
+        made = made + (Messages.of((message,)) if at is None else Messages((Span(said, at, at + 1),)))
+    return Structure(said).faults(made, len(said))
+
+
+def test_a_whole_history_has_no_fault() -> None:
+    """Calls, both results, answer: nothing is wrong."""
+    assert faults(*SAID) == Faults()
+
+
+def test_results_in_another_order_are_fine() -> None:
+    """Parallel results may come in any order among themselves; only their place in the recording is noted."""
+    assert faults(SYSTEM, USER, CALLING, TWO, ONE, DONE) == Faults(misordered=1)
+
+
+def test_a_result_without_its_call_is_an_orphan() -> None:
+    """A window that starts between call and results holds two orphans, and no user."""
+    assert faults(SYSTEM, ONE, TWO, DONE) == Faults(orphan_results=2, no_user=1, not_user_first=1)
+
+
+def test_a_call_without_its_result_is_unanswered() -> None:
+    """One of two results is missing: one unanswered call, whether something follows or not."""
+    assert faults(SYSTEM, USER, CALLING, ONE, DONE) == Faults(unanswered_calls=1)
+    assert faults(SYSTEM, USER, CALLING, ONE) == Faults(unanswered_calls=1)
+
+
+def test_a_late_result_is_an_orphan_and_leaves_its_call_open() -> None:
+    """A result after another message answers nothing: providers refuse both."""
+    said = (USER, CALLING, ONE, DONE, TWO)
+    assert faults(*said, said=said) == Faults(orphan_results=1, unanswered_calls=1)
+
+
+def test_system_prompt_dropped_and_nothing_left() -> None:
+    """No system prompt, no message: all of it is named."""
+    assert faults() == Faults(dropped_system=1, no_user=1, empty=1)
+    assert faults(SYSTEM) == Faults(no_user=1, empty=1)
+
+
+def test_blank_messages_are_counted() -> None:
+    """White space alone is blank; a tool's empty result, a call without text and an image are not."""
+    said = (USER, Message("b", "user", " \n"), Message("e", "assistant", ""), Message("i", "user", images=1))
+    assert faults(*said, CALLING, ONE, answering("t2", "c2", ""), said=said).blank_messages == 2
+
+
+def test_a_written_summary_is_read_like_any_message() -> None:
+    """A message of the strategy's own counts as user, as blank, as anything."""
+    assert faults(SYSTEM, Message("w", "user", "What came before: …"), DONE) == Faults()
+    assert faults(SYSTEM, USER, Message("w", "assistant", "")) == Faults(blank_messages=1)
+
+
+def obvious(sent: list[Message], places: list[int], said: tuple[Message, ...]) -> Faults:
+    """Every message read, nothing remembered of the recording."""
+    open_calls: list[str] = []
+    orphans = unanswered = 0
+    for message in sent:
+        if message.role == "tool":
+            if message.answers in open_calls:
+                open_calls.remove(message.answers)
+            else:
+                orphans += 1
+        else:
+            unanswered += len(open_calls)
+            open_calls = [call.id for call in message.calls]
+    spoken = [m for m in sent if m.role != "system"]
+    return Faults(
+        orphan_results=orphans,
+        unanswered_calls=unanswered + len(open_calls),
+        blank_messages=sum(m.role != "tool" and not m.calls and not m.images and not m.text.strip() for m in sent),
+        dropped_system=max(0, sum(m.role == "system" for m in said) - sum(said[at].role == "system" for at in places)),
+        no_user=int(not any(m.role == "user" for m in sent)),
+        not_user_first=int(bool(spoken) and spoken[0].role != "user"),
+        empty=int(not spoken),
+    )
+
+
+@given(st.data())
+def test_equals_reading_every_message(data: st.DataObject) -> None:
+    """Any stretches of any conversation, in any order, have the faults that reading them one by one finds."""
+    said = data.draw(messages())
+    made, places, plain = Messages(), list[int](), list[Message]()
+    for start, stop in data.draw(stretches(said)):
+        made = made + Messages((Span(said, start, stop),))
+        places += range(start, stop)
+        plain += said[start:stop]
+        if data.draw(st.booleans()):
+            written = Message("w", data.draw(st.sampled_from(["system", "user", "assistant"])), "it")
+            made, plain = made + (written,), [*plain, written]
+    found = Structure(said).faults(made, len(said))
+    assert found._replace(misordered=0) == obvious(plain, places, said)
+    assert bool(found.misordered) == (places != sorted(set(places)))
+
+
+def _apart(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The stretches in order, those that overlap an earlier one left out."""
+    made: list[tuple[int, int]] = []
+    for start, stop in sorted(found):
+        if not made or start >= made[-1][1]:
+            made.append((start, stop))
+    return made
+
+
+@given(st.data())
+def test_whole_leaves_out_exactly_the_cut_off_results(data: st.DataObject) -> None:
+    """whole() drops the results whose call is not among the messages, and nothing else."""
+    said = data.draw(messages())
+    made, plain = Messages(), list[Message]()
+    for start, stop in _apart(data.draw(stretches(said))):
+        made = made + Messages((Span(said, start, stop),))
+        plain += said[start:stop]
+    calls = {call.id for message in plain for call in message.calls}
+    kept = [message for message in plain if message.role != "tool" or message.answers in calls]
+    assert list(Structure(said).whole(made)) == kept
+
+
+@given(st.data())
+def test_systems_are_the_system_messages(data: st.DataObject) -> None:
+    """systems() finds every system message, in order."""
+    said = data.draw(messages())
+    made, plain = Messages(), list[Message]()
+    for start, stop in data.draw(stretches(said)):
+        made = made + Messages((Span(said, start, stop),))
+        plain += said[start:stop]
+    assert list(Structure(said).systems(made)) == [m for m in plain if m.role == "system"]

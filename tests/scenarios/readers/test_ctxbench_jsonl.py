@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from ctxbench.scenarios import source
+from ctxbench.scenarios.errors import RecordingError
+from ctxbench.scenarios.model import (
+    Call,
+    Compaction,
+    Conversation,
+    Mark,
+    Message,
+    Probe,
+    Tool,
+    ToolCall,
+    Usage,
+)
+from ctxbench.scenarios.read import Batch, detect, read
+from ctxbench.scenarios.readers.ctxbench_jsonl import CtxbenchJsonl
+from ctxbench.scenarios.source import Problems
+from hypothesis import given
+from hypothesis import strategies as st
+
+text = st.text(max_size=12)
+number = st.floats(allow_nan=False, allow_infinity=False)
+count = st.none() | st.integers(0, 2**62)
+time = st.none() | number
+scalar = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | number | text
+
+
+def tuples(of: st.SearchStrategy[object]) -> st.SearchStrategy[tuple[object, ...]]:
+    return st.lists(of, max_size=3).map(tuple)
+
+
+usage = st.builds(
+    Usage, input=count, output=count, cache_read=count, cache_write=count, cache_write_1h=count, cost=time
+)
+call = st.builds(
+    Call,
+    model=text,
+    provider=text,
+    usage=st.none() | usage,
+    started=time,
+    marks=tuples(st.builds(Mark, after=st.none() | text, ttl=text)),
+    stop=text,
+)
+message = st.builds(
+    Message,
+    id=text,
+    role=st.sampled_from(["system", "user", "assistant", "tool"]),
+    text=text,
+    calls=tuples(st.builds(ToolCall, id=text, name=text, arguments=text)),
+    answers=st.none() | text,
+    name=text,
+    time=time,
+    thinking=text,
+    images=st.integers(0, 9),
+    call=st.none() | call,
+)
+probe = st.builds(
+    Probe,
+    id=text,
+    question=text,
+    answers=tuples(text),
+    evidence=tuples(text),
+    category=text,
+    after=text,
+    answerable=st.booleans(),
+    passages=tuples(text),
+    rubric=tuples(text),
+    time=time,
+)
+compaction = st.builds(
+    Compaction, after=text, summary=text, first_kept=st.none() | text, tokens_before=count, time=time
+)
+conversation = st.builds(
+    Conversation,
+    id=text,
+    messages=tuples(message),
+    tools=tuples(st.builds(Tool, name=text, description=text, parameters=text)),
+    probes=tuples(probe),
+    compactions=tuples(compaction),
+    source=text,
+    licence=text,
+    language=text,
+    meta=st.dictionaries(text, scalar, max_size=3),
+)
+
+GOOD = b'{"ctxbench":"1","id":"%s","messages":[{"id":"a","role":"user","text":"hello"}]}'
+
+
+def load(file: Path) -> tuple[list[Conversation], list[RecordingError]]:
+    problems = Problems()
+    return list(read([Batch(CtxbenchJsonl(), (file,))], problems)), problems.found
+
+
+def write(folder: Path, lines: Iterable[bytes]) -> Path:
+    (folder / "recorded.jsonl").write_bytes(b"\n".join(lines))
+    return folder / "recorded.jsonl"
+
+
+def around(folder: Path, *lines: bytes) -> tuple[list[str], list[RecordingError]]:
+    """The ids read and the problems found where these lines stand between two sound ones."""
+    conversations, problems = load(write(folder, [GOOD % b"first", *lines, GOOD % b"last", b""]))
+    return [conversation.id for conversation in conversations], problems
+
+
+@given(st.lists(conversation, min_size=1, max_size=3))
+def test_nothing_is_lost(conversations: list[Conversation]) -> None:
+    """Any conversation that is written comes back equal, with the same digest."""
+    with TemporaryDirectory() as folder:
+        file = write(Path(folder), [each.to_json() for each in conversations])
+        problems = Problems()
+        back = [each for _, each in CtxbenchJsonl().read([file], problems)]
+    assert not problems.found
+    assert back == conversations
+    assert [each.digest() for each in back] == [each.digest() for each in conversations]
+
+
+def test_it_is_known_by_its_content(tmp_path: Path) -> None:
+    """The version field and the messages tell it."""
+    assert detect(write(tmp_path, [GOOD % b"a"])) == CtxbenchJsonl()
+
+
+def test_nul_bytes_are_text(tmp_path: Path) -> None:
+    """A tool may print any character: an escaped NUL is kept."""
+    line = b'{"ctxbench":"1","id":"nul","messages":[{"id":"a","role":"user","text":"a\\u0000b"}]}'
+    [conversation], problems = load(write(tmp_path, [line]))
+    assert not problems
+    assert conversation.messages[0].text == "a\0b"
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (b'{"ctxbench":"1","id":"x","messages":[{"id":"a","role":"user","text":"\\ud800"}]}', "half of a surrogate"),
+        (b'{"ctxbench":"1","id":"x","messages":[{"id":"a","role":"user","text":"\xff"}]}', "not UTF-8"),
+        (b'{"ctxbench":"1","id":"x","messages":[{"id":"a","role":"user","text":"a\x00b"}]}', "not JSON"),
+        (GOOD % b"x" + GOOD % b"y", "more than one JSON value"),
+        (b'{"ctxbench":"1","id":"x","messages":[{"id":"a","ro', "ends in the middle"),
+        (b"not JSON at all", "not JSON"),
+        (b'{"ctxbench":"1","id":"x"}', "messages"),
+        (b'{"ctxbench":"9","id":"x","messages":[]}', "9"),
+        (b'{"ctxbench":"1","id":"x","messages":[],"colour":1}', "colour"),
+        (b'{"ctxbench":"1","id":"x","messages":[]}', "no messages"),
+    ],
+)
+def test_a_damaged_line_costs_only_itself(tmp_path: Path, line: bytes, what: str) -> None:
+    """One problem with the line's number, and what stands around it is read."""
+    ids, [problem] = around(tmp_path, line)
+    assert ids == ["first", "last"]
+    assert problem.place.line == 2
+    assert what in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("messages", "field", "what"),
+    [
+        (b'{"id":"a","role":"robot"}', "messages[0].role", "robot"),
+        (b'{"id":"a","role":"user","text":5}', "messages[0].text", "expected str"),
+        (b'{"id":"a","role":"user"},{"id":"a","role":"user"}', "messages[1].id", "stands twice"),
+        (b'{"id":"a","role":"user","time":9},{"id":"b","role":"user","time":8}', "messages[1].time", "1 s before"),
+        (b'{"id":"a","role":"user","time":-1}', "messages[0].time", "not a moment"),
+        (b'{"id":"a","role":"tool","answers":"c"}', "messages[0].answers", "no earlier message called"),
+    ],
+)
+def test_a_wrong_message_is_named_by_its_field(tmp_path: Path, messages: bytes, field: str, what: str) -> None:
+    """One problem with line and field, and the file around it is read."""
+    ids, [problem] = around(tmp_path, b'{"ctxbench":"1","id":"x","messages":[' + messages + b"]}")
+    assert ids == ["first", "last"]
+    assert (problem.place.line, problem.place.field) == (2, field)
+    assert what in str(problem)
+
+
+def test_evidence_that_names_no_message(tmp_path: Path) -> None:
+    """A probe may only rest on messages of its conversation."""
+    line = GOOD[:-1] % b"x" + b',"probes":[{"id":"p","question":"?","evidence":["z"]}]}'
+    ids, [problem] = around(tmp_path, line)
+    assert ids == ["first", "last"]
+    assert (problem.place.line, problem.place.field) == (2, "probes[0].evidence")
+
+
+def test_a_line_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line can take all memory: it is passed over, and the lines keep their numbers."""
+    monkeypatch.setattr(source, "LONGEST", 200)
+    long = b'{"ctxbench":"1","id":"x","messages":[{"id":"a","role":"user","text":"%s"}]}' % (b"a" * 1000)
+    ids, problems = around(tmp_path, long, b"broken")
+    assert ids == ["first", "last"]
+    assert [problem.place.line for problem in problems] == [2, 3]
+    assert "a line of over" in problems[0].what
+
+
+def test_a_last_line_that_was_cut_off(tmp_path: Path) -> None:
+    """A recorder that was stopped leaves half a line: the rest is read."""
+    conversations, [problem] = load(write(tmp_path, [GOOD % b"a", GOOD % b"b", (GOOD % b"c")[:-30]]))
+    assert [conversation.id for conversation in conversations] == ["a", "b"]
+    assert problem.place.line == 3
+    assert "ends in the middle" in problem.what
+
+
+def test_an_id_that_stands_twice(tmp_path: Path) -> None:
+    """Conversations of one name are told apart by a suffix."""
+    conversations, problems = load(write(tmp_path, [GOOD % b"a", GOOD % b"a"]))
+    assert not problems
+    assert [conversation.id for conversation in conversations] == ["a", "a~2"]
+
+
+def test_an_empty_file(tmp_path: Path) -> None:
+    """It is a problem that says so."""
+    _, [problem] = load(write(tmp_path, [b"", b"  "]))
+    assert "empty" in problem.what

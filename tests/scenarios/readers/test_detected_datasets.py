@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from ctxbench.scenarios.read import detect
+from ctxbench.scenarios.source import files_below
+
+EXPECTED = {
+    "TauBench": {"tau-bench/gpt-4o-airline.json"},
+    "Tau2": set(),
+    "Locomo": {"locomo/data/locomo10.json"},
+    "LongMemEval": set(),
+    "Beam": set(),
+    "Mtrag": {"mtrag/mtragun_reference.jsonl", "mtrag/reference_subset_with_human_evaluations.json"},
+    "KdConv": {f"kdconv-zh/data/{domain}/test.json" for domain in ("film", "music", "travel")},
+    "MemoryBank": {f"memorybank/eval_data/{code}/memory_bank_{code}.json" for code in ("cn", "en")},
+    "HuggingFace": set(),
+    "CtxbenchJsonl": set(),
+}
+
+
+def test_each_reader_takes_its_own_recordings_only(recordings: Path) -> None:
+    """Of all the sample files, each of these formats is found in its own and in no other."""
+    found: dict[str, set[str]] = {name: set() for name in EXPECTED}
+    for path in files_below(recordings):
+        name = type(detect(path)).__name__
+        if name in found:
+            found[name].add(str(path.relative_to(recordings)))
+    assert found == EXPECTED

@@ -1,0 +1,115 @@
+"""The window: the document's examples, and the edges where windows of other libraries break."""
+
+from __future__ import annotations
+
+import pytest
+from ctxbench.harness.desk import RecordedDesk
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.base import Context, Strategy
+from ctxbench.strategies.last_turn import LastTurn
+from ctxbench.strategies.window import Window
+
+from tests.making import answering, calling, talk
+
+COUNTER = TokenCounter()
+
+
+def sent(strategy: Strategy, conversation: Conversation) -> list[Message]:
+    """What the strategy sends after everything was said."""
+    view = strategy.start(RecordedDesk(conversation, COUNTER))
+    return list(view(Context(Messages.of(conversation.messages))).messages)
+
+
+def names(strategy: Strategy, conversation: Conversation) -> list[str]:
+    return [message.id for message in sent(strategy, conversation)]
+
+
+def tokens(messages: list[Message]) -> int:
+    return sum(map(COUNTER.message, messages))
+
+
+def test_the_document_s_example() -> None:
+    """Window 8000, history 9500 tokens: the newest messages up to 7200 tokens are kept, one more would be over."""
+    each = "word " * 90
+    size = COUNTER.message(Message("m", "user", each))
+    conversation = talk(*[("user" if at % 2 == 0 else "assistant", each) for at in range(-(-9500 // size))])
+    assert tokens(list(conversation.messages)) >= 9500
+    kept = sent(Window(max_tokens=8000), conversation)
+    assert kept == list(conversation.messages[-len(kept) :])
+    assert 7200 - size < tokens(kept) <= 7200
+
+
+def test_what_fits_is_sent_as_it_is() -> None:
+    """A history within the budget is not touched, to the very token."""
+    conversation = talk(("system", "Be brief."), ("user", "One"), ("assistant", "1"))
+    exactly = tokens(list(conversation.messages))
+    assert names(Window(max_tokens=exactly, reserve=0), conversation) == ["m0", "m1", "m2"]
+    assert names(Window(max_tokens=exactly - 1, reserve=0), conversation) == ["m0", "m2"]
+
+
+def test_a_call_and_its_results_go_together() -> None:
+    """Where the budget ends between a call and its results, the results go too."""
+    conversation = talk(
+        ("system", "s"),
+        ("user", "u"),
+        calling("c", "x", "y"),
+        answering("r1", "x"),
+        answering("r2", "y"),
+        ("user", "and?"),
+    )
+    for most in range(1, 6):
+        kept = names(Window(messages=most), conversation)
+        assert ("c" in kept) == ("r1" in kept) == ("r2" in kept)
+
+
+def test_a_late_result_goes_with_its_call() -> None:
+    """A result that came after another message is dropped with its call, and kept with it."""
+    conversation = talk(calling("c", "x"), ("user", "hurry"), answering("r", "x"), ("user", "so?"))
+    assert names(Window(messages=3), conversation) == ["m1", "m3"]
+    assert names(Window(messages=4), conversation) == ["c", "m1", "r", "m3"]
+
+
+def test_every_system_message_stays_in_its_place() -> None:
+    """System messages at the start, in the middle and in the tail stay, in order, and are not among the N."""
+    conversation = talk(("system", "a"), ("user", "b"), ("system", "c"), ("user", "d"), ("system", "e"), ("user", "f"))
+    assert names(Window(messages=1), conversation) == ["m0", "m2", "m4", "m5"]
+    assert names(Window(messages=2), conversation) == ["m0", "m2", "m3", "m4", "m5"]
+
+
+def test_system_messages_count_toward_the_budget() -> None:
+    """What the system prompt takes, the tail cannot."""
+    conversation = talk(("system", "word " * 50), ("user", "word " * 30), ("user", "word " * 30))
+    size = tokens(list(conversation.messages)) - 1
+    kept = sent(Window(max_tokens=size, reserve=0), conversation)
+    assert [message.id for message in kept] == ["m0", "m2"]
+    assert tokens(kept) <= size
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_nothing_fits(size: int) -> None:
+    """A budget below the system prompt, or below the newest message, sends system messages only."""
+    conversation = talk(("system", "a b c d e f"), ("user", "word " * 30))
+    assert names(Window(max_tokens=size, reserve=0), conversation) == ["m0"]
+
+
+def test_one_enormous_message_empties_the_window() -> None:
+    """A newest message over the budget is not sent, nor is anything before it sent in its stead."""
+    conversation = talk(("system", "s"), ("user", "small"), ("user", "word " * 500))
+    assert names(Window(max_tokens=200), conversation) == ["m0"]
+
+
+def test_the_model_s_window() -> None:
+    """`model` takes the window from the price map: gpt-4 has 8192 tokens."""
+    assert Window(model="gpt-4").budget == int(8192 * 0.9)
+    assert Window(model="openai/gpt-4o").budget == int(128_000 * 0.9)
+
+
+def test_last_turn_is_the_turn_that_goes_on() -> None:
+    """The system prompt, the last user message, and the calls and results since."""
+    conversation = talk(
+        ("system", "s"), ("user", "old"), ("assistant", "ok"), ("user", "u"), calling("c", "x"), answering("r", "x")
+    )
+    assert names(LastTurn(), conversation) == ["m0", "m3", "c", "r"]
+    assert names(LastTurn(), talk(("system", "s"), ("assistant", "hi"))) == ["m0", "m1"]
