@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
+import msgspec
+
 from ..scenarios.errors import RunError
-from .work import Shard, work
+from .work import Shard, work, work_packed
 
 Done = Callable[[Shard, int], None]
 
@@ -35,7 +37,7 @@ def run_shards(shards: Iterable[Shard], jobs: int, done: Done) -> None:
         for shard in shards:
             if len(under_way) >= 2 * jobs:
                 _collect(under_way, done)
-            under_way[pool.submit(work, shard)] = shard
+            under_way[pool.submit(work_packed, msgspec.msgpack.encode(shard))] = shard
         while under_way:
             _collect(under_way, done)
     except BrokenProcessPool:

@@ -8,68 +8,82 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..scenarios.model import Message
-from ..scenarios.view import Messages, Span
+from ..metrics.measure import Runs
+from ..scenarios.model import Message, Tool
+from ..scenarios.view import Messages, Span, shared
+from .replay import Step
+
+NOTHING = Messages()
 
 
 class Log:
-    """Writes the log of one cell: one conversation under one strategy."""
+    """The log of one cell, as it is written: one conversation under one strategy."""
 
-    __slots__ = ("_numbers", "_places", "_read", "_recording", "written")
+    __slots__ = ("_before", "_numbers", "_places", "_recording", "decide_ns", "marks", "runs", "tools", "written")
 
     def __init__(self, recording: Sequence[Message]) -> None:
+        self.runs = Runs()
+        self.marks: list[tuple[int, ...]] = []
+        self.tools: list[tuple[Tool, ...]] = []
+        self.decide_ns: list[int] = []
         self.written: list[Message] = []
         """The messages that the strategy wrote, in the order they were first sent."""
         self._recording = recording
         self._numbers: dict[Message, int] = {}
-        self._places: dict[int, int] = {}
-        self._read = 0
+        self._places: dict[int, int] | None = None
+        self._before = NOTHING
 
-    def settled(self, messages: Messages, said: int) -> Messages:
+    def add(self, step: Step) -> None:
+        """Enter the next step."""
+        recording, runs, sent = self._recording, self.runs, step.context.messages
+        for span in sent.spans:
+            if span.store is not recording:
+                sent = self._settled(sent, step.at)
+                break
+        entries = 0
+        for store, start, stop in sent.spans:
+            if store is recording:
+                runs.start.append(start)
+                runs.stop.append(stop)
+                entries += 1
+                continue
+            for message in store[start:stop]:
+                number = self._numbers.setdefault(message, len(self.written))
+                if number == len(self.written):
+                    self.written.append(message)
+                runs.start.append(len(recording) + number)
+                runs.stop.append(len(recording) + number + 1)
+                entries += 1
+        runs.at.append(step.at)
+        runs.size.append(entries)
+        runs.kept.append(shared(self._before, sent))
+        self.marks.append(step.context.marks)
+        self.tools.append(step.context.tools)
+        self.decide_ns.append(step.decide_ns)
+        self._before = sent
+
+    def _settled(self, messages: Messages, said: int) -> Messages:
         """The same messages as stretches of the recording wherever they are its own, however they were passed on.
 
         Only the first `said` messages of the recording count: a strategy cannot send the future.
         """
         recording = self._recording
-        for span in messages.spans:
-            if span.store is not recording:
-                break
-        else:
-            return messages
-        for at in range(self._read, said):
-            self._places[id(recording[at])] = at
-        self._read = max(self._read, said)
-        made = Messages()
+        if self._places is None:
+            self._places = {id(message): at for at, message in enumerate(recording)}
+        made = NOTHING
         for span in messages.spans:
             if span.store is recording:
                 made = made + Messages((span,))
                 continue
             spans: list[Span] = []
             for at in range(span.start, span.stop):
-                place = self._places.get(id(span.store[at]))
-                here = Span(span.store, at, at + 1) if place is None else Span(recording, place, place + 1)
+                place = self._places.get(id(span.store[at]), said)
+                here = Span(recording, place, place + 1) if place < said else Span(span.store, at, at + 1)
                 if spans and spans[-1].store is here.store and spans[-1].stop == here.start:
                     here = Span(here.store, spans.pop().start, here.stop)
                 spans.append(here)
             made = made + Messages(spans)
         return made
-
-    def stretches(self, messages: Messages) -> tuple[list[int], list[int]]:
-        """Messages as the log has them: [from, to) of the recording; `from = -1 - n` is written message n."""
-        starts: list[int] = []
-        stops: list[int] = []
-        for store, start, stop in messages.spans:
-            if store is self._recording:
-                starts.append(start)
-                stops.append(stop)
-                continue
-            for message in store[start:stop]:
-                number = self._numbers.setdefault(message, len(self.written))
-                if number == len(self.written):
-                    self.written.append(message)
-                starts.append(-1 - number)
-                stops.append(-number)
-        return starts, stops
 
 
 def rebuild(
@@ -77,11 +91,14 @@ def rebuild(
     recording: Sequence[Message],
     written: Sequence[Message],
 ) -> Iterator[Messages]:
-    """Every context of a cell from its log entries (kept, added_from, added_to), in order of the steps."""
-    context = Messages()
+    """Every context of a cell from its log entries (kept, added_from, added_to), in order of the steps.
+
+    Numbers below the recording's length are its messages, those from there on the written ones.
+    """
+    context, size = NOTHING, len(recording)
     for kept, starts, stops in entries:
         context = context[:kept]
         for start, stop in zip(starts, stops, strict=True):
-            span = Span(recording, start, stop) if start >= 0 else Span(written, -1 - start, -start)
+            span = Span(recording, start, stop) if start < size else Span(written, start - size, stop - size)
             context = context + Messages((span,))
         yield context

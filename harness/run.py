@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -101,17 +100,12 @@ def execute(
         "complete": True,
         "conversations": progress.conversations,
         "shards": progress.shards,
-        "digest": digest_of_all(progress.digests),
+        "digest": digest_of(progress.digests),
         "problems": [{**asdict(error.place), "what": error.what, "remedy": error.remedy} for error in problems.found],
         "ignored": problems.ignored,
     }
     write_manifest(out, manifest)
     return manifest
-
-
-def digest_of_all(digests: Iterable[str]) -> str:
-    """One digest for all shards."""
-    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
 def _asked(plan: Plan) -> dict[str, Any]:
@@ -175,14 +169,15 @@ def _shards(
     """Shards with what is still to do in each. Where they are cut depends on the conversations alone."""
     specs = tuple(enumerate(plan.strategies))
     for number, group in enumerate(_groups(conversations)):
-        digest = digest_of(group)
+        digests = [conversation.digest() for conversation in group]
+        digest = digest_of(digests)
         progress.digests.append(digest)
         progress.conversations += len(group)
         progress.shards += 1
         progress.counts[number] = (len(group), problems.consumed)
-        todo = tuple((at, text) for at, text in specs if not _finished(Part(out, number, at), digest))
+        todo = [(at, text) for at, text in specs if not _finished(Part(out, number, at), digest)]
         written = Part(out, number).path("conversations").exists()
-        yield Shard(number, Shard.pack(group), digest, todo, out, plan.encoding, write_recordings=not written)
+        yield Shard(number, group, digests, todo, str(out), plan.encoding, write_recordings=not written)
 
 
 def _finished(part: Part, digest: str) -> bool:

@@ -16,19 +16,21 @@ its place and moved there, so it is whole or not there at all.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from ..metrics.structure import Faults
+from ..metrics.structure import FAULTS
 from ..scenarios.errors import RunError
-from ..scenarios.model import Conversation, Message
+from ..scenarios.model import Conversation
 
 FORMAT = 1
 """Of the run folder. Another number is another layout, which this version does not read."""
@@ -84,7 +86,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             ("tokens_sent", pa.int64()),
             ("tokens_kept", pa.int64()),
             ("over_budget", pa.int64()),
-            *((name, pa.int32()) for name in Faults._fields),
+            *((name, pa.int32()) for name in FAULTS),
         ]
     ),
     "contexts": pa.schema(
@@ -112,7 +114,16 @@ SCHEMAS: Mapping[str, pa.Schema] = {
 }
 """The columns of each table. `message` in contexts is the message as JSON, `meta` in conversations too."""
 
-Rows = Mapping[str, Sequence[Any]]
+Rows = Mapping[str, Any]
+"""Columns by name: a sequence or array each, lists as (offsets, values), a Constant where all rows say the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The same text in every row."""
+
+    value: str
+    size: int
 
 
 class Part:
@@ -129,7 +140,7 @@ class Part:
     def write(self, table: str, rows: Rows, note: Mapping[str, str] | None = None) -> None:
         """Write a table of this part, whole or not at all. `note` goes into the file's metadata."""
         schema = SCHEMAS[table].with_metadata(dict(note or {}))
-        columns = [pa.array(rows[field.name], type=field.type) for field in schema]
+        columns = [_column(rows[field.name], field.type) for field in schema]
         with _placed(self.path(table)) as path:
             pq.write_table(pa.Table.from_arrays(columns, schema=schema), path, compression="zstd")
 
@@ -146,6 +157,17 @@ class Part:
         lines = b"".join(conversation.to_json() + b"\n" for conversation in conversations)
         with _placed(self.folder / "recordings" / f"{self.name}.jsonl.zst") as path:
             path.write_bytes(zstandard.ZstdCompressor(level=3).compress(lines))
+
+
+def _column(values: Any, kind: Any) -> Any:
+    """A column. One value for all rows comes as Constant, lists as (offsets, values)."""
+    match values:
+        case Constant(value, size):
+            return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array([value]))
+        case (offsets, items):
+            return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(items, kind.value_type))
+        case _:
+            return pa.array(values, type=kind)
 
 
 @contextmanager
@@ -196,8 +218,3 @@ def read_conversations(path: Path) -> Iterator[Conversation]:
     """The conversations of one recordings file."""
     data = zstandard.ZstdDecompressor().decompress(path.read_bytes())
     return (msgspec.json.decode(line, type=Conversation) for line in data.splitlines())
-
-
-def message_json(message: Message) -> str:
-    """A written message as `contexts` holds it."""
-    return msgspec.json.encode(message).decode()

@@ -4,57 +4,59 @@ from __future__ import annotations
 
 import hashlib
 import traceback
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from ..metrics.structure import Faults
+from ..metrics.measure import Cell, measure
 from ..metrics.tokens import TokenCounter
 from ..scenarios.errors import RunError, UserError
-from ..scenarios.model import Conversation
+from ..scenarios.model import Call, Conversation, Usage
 from ..strategies.base import Strategy, budget_of
 from ..strategies.chain import parse
 from .desk import RecordedDesk
 from .log import Log
-from .replay import Step, replay
-from .store import Part, message_json
+from .replay import replay
+from .store import Constant, Part
 
-_PACKED = msgspec.msgpack.Decoder(list[Conversation])
+NO_CALL, NO_USAGE = Call(), Usage()
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """Some consecutive conversations, packed for the way to a worker, and the strategies to put them through."""
+class Shard(msgspec.Struct, frozen=True):
+    """Some consecutive conversations, and the strategies to put them through."""
 
     number: int
-    conversations: bytes
-    digest: str
-    strategies: tuple[tuple[int, str], ...]
+    conversations: list[Conversation]
+    digests: list[str]
+    """Of each conversation."""
+    strategies: list[tuple[int, str]]
     """(place in the run's list, spec) of those still to do."""
-    folder: Path
+    folder: str
     encoding: str
     write_recordings: bool
 
-    @classmethod
-    def pack(cls, conversations: Sequence[Conversation]) -> bytes:
-        """Conversations as bytes."""
-        return msgspec.msgpack.encode(conversations)
+    @property
+    def digest(self) -> str:
+        """One digest for all its conversations, in order."""
+        return digest_of(self.digests)
 
 
-def digest_of(conversations: Sequence[Conversation]) -> str:
-    """One digest for several conversations, in order."""
-    return hashlib.sha256("".join(f"{c.id} {c.digest()}\n" for c in conversations).encode()).hexdigest()
+def digest_of(digests: Iterable[str]) -> str:
+    """One digest for several, in order."""
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+
+def work_packed(shard: bytes) -> int:
+    """`work` for a shard that came as MessagePack, as workers get them."""
+    return work(msgspec.msgpack.decode(shard, type=Shard))
 
 
 def work(shard: Shard) -> int:
     """Put a shard through its strategies and write every part. Returns the number of steps."""
-    conversations = _PACKED.decode(shard.conversations)
-    counter = _counter(shard.encoding)
+    conversations, counter = shard.conversations, _counter(shard.encoding)
     desks = [RecordedDesk(conversation, counter) for conversation in conversations]
     try:
         if shard.write_recordings:
@@ -70,97 +72,118 @@ def _counter(encoding: str) -> TokenCounter:
 
 
 def _write_recordings(shard: Shard, conversations: list[Conversation], desks: list[RecordedDesk]) -> None:
-    part = Part(shard.folder, shard.number)
+    part = Part(Path(shard.folder), shard.number)
     part.write_recordings(conversations)
-    rows: dict[str, list[Any]] = defaultdict(list)
-    for conversation, desk in zip(conversations, desks, strict=True):
-        desk.advance(len(conversation.messages))
-        tokens = [desk.ledger.said(at) for at in range(len(conversation.messages))]
-        for at, message in enumerate(conversation.messages):
-            usage = message.call.usage if message.call else None
-            rows["conversation"].append(conversation.id)
-            rows["at"].append(at)
-            rows["id"].append(message.id)
-            rows["role"].append(message.role)
-            rows["tokens"].append(tokens[at])
-            rows["time"].append(message.time)
-            rows["model"].append(message.call.model if message.call else None)
-            rows["usage_input"].append(usage.input if usage else None)
-            rows["usage_output"].append(usage.output if usage else None)
-            rows["usage_cache_read"].append(usage.cache_read if usage else None)
-            rows["usage_cache_write"].append(usage.cache_write if usage else None)
-            rows["usage_cost"].append(usage.cost if usage else None)
-    part.write("messages", rows)
+    sizes = [len(conversation.messages) for conversation in conversations]
+    messages = [message for conversation in conversations for message in conversation.messages]
+    running = [desk.ledger.running(size) for desk, size in zip(desks, sizes, strict=True)]
+    calls = [message.call or NO_CALL for message in messages]
+    usage = [call.usage or NO_USAGE for call in calls]
+    part.write(
+        "messages",
+        {
+            "conversation": [c.id for c, size in zip(conversations, sizes, strict=True) for _ in range(size)],
+            "at": [at for size in sizes for at in range(size)],
+            "id": [message.id for message in messages],
+            "role": [message.role for message in messages],
+            "tokens": [after - before for each in running for before, after in pairwise(each)],
+            "time": [message.time for message in messages],
+            "model": [call.model or None for call in calls],
+            "usage_input": [each.input for each in usage],
+            "usage_output": [each.output for each in usage],
+            "usage_cache_read": [each.cache_read for each in usage],
+            "usage_cache_write": [each.cache_write for each in usage],
+            "usage_cost": [each.cost for each in usage],
+        },
+    )
     part.write(
         "conversations",
         {
             "conversation": [c.id for c in conversations],
-            "digest": [c.digest() for c in conversations],
+            "digest": shard.digests,
             "source": [c.source for c in conversations],
             "licence": [c.licence for c in conversations],
             "language": [c.language for c in conversations],
-            "messages": [len(c.messages) for c in conversations],
+            "messages": sizes,
             "calls": [sum(1 for _ in c.calls()) for c in conversations],
             "probes": [len(c.probes) for c in conversations],
-            "tokens": [desk.ledger.upto(len(c.messages)) for c, desk in zip(conversations, desks, strict=True)],
+            "tokens": [each[-1] for each in running],
             "tools_tokens": [desk.tools(c.tools) for c, desk in zip(conversations, desks, strict=True)],
             "meta": [msgspec.json.encode(c.meta).decode() for c in conversations],
         },
     )
 
 
-@dataclass(slots=True)
-class _Cells:
-    """The rows of one strategy over a shard, column by column."""
-
-    spec: str
-    steps: list[Step] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    contexts: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
-    cells: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
-
-    def add(self, conversation: Conversation, strategy: Strategy, desk: RecordedDesk) -> None:
-        """Replay one cell. A strategy that raises loses its cell, with the reason, and nothing else."""
-        log = Log(conversation.messages)
-        status, detail, steps = "ok", "", []
-        try:
-            steps = list(replay(conversation, strategy, desk, log))
-        except Exception as error:
-            status, detail, steps = "failed", _reason(error), []
-        else:
-            self.steps += steps
-            self.names += [conversation.id] * len(steps)
-            for number, message in enumerate(log.written):
-                self.contexts["conversation"].append(conversation.id)
-                self.contexts["number"].append(number)
-                self.contexts["tokens"].append(desk.tokens(message))
-                self.contexts["message"].append(message_json(message))
-        self.cells["conversation"].append(conversation.id)
-        self.cells["status"].append(status)
-        self.cells["detail"].append(detail)
-        self.cells["steps"].append(len(steps))
-        self.cells["budget"].append(budget_of(strategy))
-
-
 def _write_cells(
     shard: Shard, number: int, spec: str, conversations: list[Conversation], desks: list[RecordedDesk]
 ) -> int:
-    strategy, rows = parse(spec), _Cells(spec)
-    for conversation, desk in zip(conversations, desks, strict=True):
-        rows.add(conversation, strategy, desk)
-    part = Part(shard.folder, shard.number, number)
-    names = {"conversation": rows.names, "strategy": [spec] * len(rows.names)}
-    columns = dict(zip(Step._fields, zip(*rows.steps, strict=True), strict=True)) if rows.steps else {}
-    steps: dict[str, Sequence[Any]] = {key: columns.get(key, ()) for key in Step._fields}
-    faults = zip(*steps.pop("faults"), strict=True) if rows.steps else ((),) * len(Faults._fields)
-    steps |= dict(zip(Faults._fields, faults, strict=True))
-    part.write("timings", {**names, "step": steps["step"], "decide_ns": steps.pop("decide_ns")})
-    if rows.contexts:
-        part.write("contexts", {**rows.contexts, "strategy": [spec] * len(rows.contexts["number"])})
-    part.write("steps", {**names, **steps})
-    note = {"shard": shard.digest, "strategy": spec}
-    part.write("cells", {**rows.cells, "strategy": [spec] * len(conversations)}, note)
-    return len(rows.steps)
+    """Replay every conversation through one strategy, measure all, write the part's tables."""
+    strategy, budget = parse(spec), budget_of(parse(spec))
+    logs = [_replayed(each, strategy, desk) for each, desk in zip(conversations, desks, strict=True)]
+    good = [at for at, log in enumerate(logs) if isinstance(log, Log)]
+    cells = [cell_of(conversations[at], desks[at], log, budget) for at, log in enumerate(logs) if isinstance(log, Log)]
+    steps = [len(cell.runs.at) for cell in cells]
+    names = {
+        "conversation": [conversations[at].id for at, count in zip(good, steps, strict=True) for _ in range(count)],
+        "strategy": Constant(spec, sum(steps)),
+    }
+    part, measured = Part(Path(shard.folder), shard.number, number), measure(cells)
+    times = [time for log in logs if isinstance(log, Log) for time in log.decide_ns]
+    marks = [mark for log in logs if isinstance(log, Log) for mark in log.marks]
+    part.write("timings", {**names, "step": measured["step"], "decide_ns": times})
+    _write_contexts(part, spec, [(conversations[at].id, desks[at], cell) for at, cell in zip(good, cells, strict=True)])
+    part.write("steps", {**names, **measured, "marks": marks})
+    part.write(
+        "cells",
+        {
+            "conversation": [conversation.id for conversation in conversations],
+            "strategy": Constant(spec, len(conversations)),
+            "status": ["ok" if isinstance(log, Log) else "failed" for log in logs],
+            "detail": ["" if isinstance(log, Log) else log for log in logs],
+            "steps": [len(log.runs.at) if isinstance(log, Log) else 0 for log in logs],
+            "budget": [budget] * len(logs),
+        },
+        {"shard": shard.digest, "strategy": spec},
+    )
+    return sum(steps)
+
+
+def _replayed(conversation: Conversation, strategy: Strategy, desk: RecordedDesk) -> Log | str:
+    """The log of one cell; if the strategy raises, why. It loses its cell and nothing else."""
+    log = Log(conversation.messages)
+    try:
+        for step in replay(conversation, strategy, desk):
+            log.add(step)
+    except Exception as error:
+        return _reason(error)
+    return log
+
+
+def cell_of(conversation: Conversation, desk: RecordedDesk, log: Log, budget: int | None) -> Cell:
+    """A replayed cell, ready to be measured."""
+    return Cell(
+        recording=conversation.messages,
+        written=log.written,
+        ledger=desk.ledger,
+        structure=desk.structure,
+        runs=log.runs,
+        tools=[desk.tools(tools) for tools in log.tools],
+        tools_full=desk.tools(conversation.tools),
+        budget=budget,
+    )
+
+
+def _write_contexts(part: Part, spec: str, cells: Iterable[tuple[str, RecordedDesk, Cell]]) -> None:
+    """Write the messages that the strategy wrote, if it wrote any."""
+    rows = [
+        (name, number, desk.tokens(message), msgspec.json.encode(message).decode())
+        for name, desk, cell in cells
+        for number, message in enumerate(cell.written)
+    ]
+    if rows:
+        names, numbers, tokens, messages = zip(*rows, strict=True)
+        columns = {"conversation": names, "number": numbers, "tokens": tokens, "message": messages}
+        part.write("contexts", {**columns, "strategy": Constant(spec, len(rows))})
 
 
 def _reason(error: Exception) -> str:

@@ -37,10 +37,10 @@ class Ledger:
         self.advance(at)
         return self._said[at]
 
-    def said(self, at: int) -> int:
-        """Tokens of the recording's message `at`."""
-        self.advance(at + 1)
-        return self._said[at + 1] - self._said[at]
+    def running(self, to: int) -> list[int]:
+        """Tokens of the recording's messages before each place from 0 to `to`."""
+        self.advance(to)
+        return self._said[: to + 1]
 
     def tokens(self, message: Message) -> int:
         """Tokens of one message."""

@@ -11,7 +11,7 @@ from rich.table import Table as RichTable
 
 from ..metrics.figures import METRICS
 from .summary import Summary, growth_table
-from .words import count, figure, percent, tokens
+from .words import count, figure, percent, printable, tokens
 
 COLUMNS = ("saving", "tokens_sent", "kept_prefix", "overflows", "refused_openai", "refused_anthropic", "decide_p50")
 TITLES = {
@@ -134,16 +134,16 @@ def show(console: Console, found: Sequence[Table]) -> None:
     """Print tables on a terminal. Names keep their width; figures are on the right."""
     for table in found:
         console.print()
-        console.print(f"[bold]{escape(table.title)}[/bold]")
+        console.print(f"[bold]{escape(printable(table.title))}[/bold]")
         made = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
         text = table.title.startswith(("Left out", "Failed"))
         for at, head in enumerate(table.heads):
             made.add_column(head, justify="left" if text or at == 0 else "right", overflow="fold")
         for row in table.rows:
-            made.add_row(*(escape(each) for each in row))
+            made.add_row(*(escape(printable(each)) for each in row))
         console.print(made)
         if table.note:
-            console.print(f"[dim]{escape(table.note)}[/dim]")
+            console.print(f"[dim]{escape(printable(table.note))}[/dim]")
 
 
 def markdown(found: Sequence[Table]) -> str:
@@ -181,5 +181,5 @@ def as_json(summary: Summary) -> dict[str, object]:
 
 def _cell(text: str) -> str:
     """Text that cannot break a Markdown table or carry HTML into it."""
-    safe = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    safe = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return safe.replace("|", "\\|").replace("\r", " ").replace("\n", " ")

@@ -42,3 +42,8 @@ def tokens(value: float) -> str:
 def count(number: int, one: str, many: str = "") -> str:
     """1 conversation, 2 conversations."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def printable(text: str) -> str:
+    """Text that a terminal prints and does not obey: control, bidirectional and other invisible characters as `·`."""
+    return "".join(char if char.isprintable() or char == "\n" else "·" for char in text)

@@ -12,6 +12,7 @@ import typer
 
 from ...scenarios.errors import UserError
 from . import convert, list_, report, run, show
+from .say import say
 
 app = typer.Typer(
     name="ctxbench",
@@ -52,7 +53,7 @@ def main() -> None:
     try:
         app()
     except UserError as error:
-        typer.echo(f"error: {error}", err=True)
+        say(f"error: {error}")
         sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from .say import say
+
 
 def convert(
     inputs: Annotated[list[str], typer.Argument(help="Recordings and embedded scenarios.", metavar="PATH|SCENARIO...")],
@@ -37,9 +39,9 @@ def convert(
         draft.unlink(missing_ok=True)
         raise RunError(f"{out}: cannot be written: {error.strerror or error}") from None
     for problem in problems.found:
-        typer.echo(f"left out: {problem}", err=True)
+        say(f"left out: {problem}")
     if problems.ignored:
-        typer.echo(f"not recordings: {len(problems.ignored)} files", err=True)
+        say(f"not recordings: {len(problems.ignored)} files")
     if not written:
         raise RunError("no conversation could be read")
-    typer.echo(f"{written} conversations written to {out}", err=True)
+    say(f"{written} conversations written to {out}")

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from .say import say
+
 DEFAULT = (
     "none",
     "window(max_tokens=8000)",
@@ -74,7 +76,7 @@ def run(
         with watching() as watcher:
             manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, watcher=watcher)
     except KeyboardInterrupt:
-        typer.echo(f"stopped; what is finished is kept. To go on: {_again()}", err=True)
+        say(f"stopped; what is finished is kept. To go on: {_again()}")
         raise typer.Exit(130) from None
     _say_what_was_left_out(manifest)
     if not manifest["conversations"]:
@@ -101,9 +103,9 @@ def _say_what_was_left_out(manifest: dict[str, Any]) -> None:
         place = f"{problem['file']}:{problem['line']}" if problem["line"] else problem["file"]
         place += f": {problem['field']}" if problem["field"] else ""
         remedy = f" ({problem['remedy']})" if problem["remedy"] else ""
-        typer.echo(f"left out: {place}: {problem['what']}{remedy}", err=True)
+        say(f"left out: {place}: {problem['what']}{remedy}")
     if len(problems) > most:
-        typer.echo(f"left out: {len(problems) - most} more; all are in manifest.json and in the report", err=True)
+        say(f"left out: {len(problems) - most} more; all are in manifest.json and in the report")
     if ignored:
         some = ", ".join(Path(each).name for each in ignored[:4]) + (" …" if len(ignored) > 4 else "")
-        typer.echo(f"not recordings: {len(ignored)} files ({some})", err=True)
+        say(f"not recordings: {len(ignored)} files ({some})")

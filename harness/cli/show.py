@@ -54,11 +54,14 @@ def _strategy(run: Run, text: str | None) -> str:
 
 def _list(run: Run) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
+
+    from ...reports.words import printable
 
     table = Table("conversation", "steps", "messages", "tokens", box=None, pad_edge=False, header_style="dim")
     for row in run.table("conversations").itertuples():
-        table.add_row(str(row.conversation), str(row.calls), str(row.messages), f"{row.tokens:,}")
+        table.add_row(escape(printable(str(row.conversation))), str(row.calls), str(row.messages), f"{row.tokens:,}")
     Console(highlight=False).print(table)
     typer.echo(f"\nctxbench show {run.folder} CONVERSATION [STEP] [--strategy SPEC]")
 
@@ -105,12 +108,13 @@ def _line(word: str, style: str, message: Message, full: bool) -> Text:
     """One message: what became of it, id, role, then its text or the start of it. Nothing in it is markup."""
     from rich.text import Text
 
+    from ...reports.words import printable
+
     said = message.text
     said += "".join(f" → {call.name}({call.arguments})" for call in message.calls)
     if not full:
         said = " ".join(said[:400].split())
         said = said[:96] + ("…" if len(said) > 96 or len(message.text) > 400 else "")
-    safe = "".join(char if char.isprintable() or char == "\n" else "·" for char in said)
-    line = Text.assemble((f"{word:<8}", style), f"{message.id:<8} {message.role:<10}", safe)
+    line = Text.assemble((f"{word:<8}", style), printable(f"{message.id:<8} {message.role:<10}{said}"))
     line.no_wrap, line.overflow = not full, "ellipsis"
     return line

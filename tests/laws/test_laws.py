@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 from ctxbench.harness.desk import RecordedDesk
-from ctxbench.harness.log import Log
-from ctxbench.harness.replay import Step, replay
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation, Message
@@ -15,6 +13,7 @@ from ctxbench.strategies.chain import Chain, parse, strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.harness.test_replay import run
 from tests.making import conversations
 
 COUNTER = TokenCounter()
@@ -40,11 +39,6 @@ def contexts(strategy: Strategy, conversation: Conversation) -> list[tuple[int, 
     ]
 
 
-def steps(strategy: Strategy, conversation: Conversation) -> list[Step]:
-    found = replay(conversation, strategy, RecordedDesk(conversation, COUNTER), Log(conversation.messages))
-    return [step._replace(decide_ns=0) for step in found]
-
-
 def test_every_strategy_is_put_through_the_laws() -> None:
     """No strategy that is registered is missing here."""
     assert {spec.split("(")[0].strip() for text in SPECS for spec in text.split("|")} >= set(strategies())
@@ -65,10 +59,10 @@ def test_order_is_kept_and_nothing_is_invented(spec: str, conversation: Conversa
 @given(conversation=conversations())
 def test_no_fault_is_added(spec: str, conversation: Conversation) -> None:
     """No orphan result, unanswered call, disorder or lost system message that the history itself does not have."""
-    for step, whole in zip(steps(parse(spec), conversation), steps(parse("none"), conversation), strict=True):
-        assert step.faults.orphan_results <= whole.faults.orphan_results
-        assert step.faults.unanswered_calls <= whole.faults.unanswered_calls
-        assert step.faults.misordered == step.faults.dropped_system == 0
+    for step, whole in zip(run(parse(spec), conversation)[0], run(parse("none"), conversation)[0], strict=True):
+        assert step.orphan_results <= whole.orphan_results
+        assert step.unanswered_calls <= whole.unanswered_calls
+        assert step.misordered == step.dropped_system == 0
 
 
 @every
@@ -87,7 +81,7 @@ def test_the_budget_is_kept(spec: str, conversation: Conversation) -> None:
 def test_the_same_history_gives_the_same_context(spec: str, conversation: Conversation) -> None:
     """A strategy started again on the same recording does the same, and changes nothing that it was given."""
     before = conversation.to_json()
-    assert steps(parse(spec), conversation) == steps(parse(spec), conversation)
+    assert run(parse(spec), conversation)[0] == run(parse(spec), conversation)[0]
     assert conversation.to_json() == before
 
 
@@ -96,7 +90,7 @@ def test_the_same_history_gives_the_same_context(spec: str, conversation: Conver
 def test_the_future_is_not_known(spec: str, conversation: Conversation, cut: int) -> None:
     """What is sent at a step is the same whether or not the conversation goes on."""
     short = Conversation("short", conversation.messages[:cut])
-    assert steps(parse(spec), conversation)[: len(list(short.calls()))] == steps(parse(spec), short)
+    assert run(parse(spec), conversation)[0][: len(list(short.calls()))] == run(parse(spec), short)[0]
 
 
 @given(conversation=conversations())
@@ -113,8 +107,8 @@ def test_a_chain_is_its_stages(conversation: Conversation) -> None:
 def test_traps_break_nothing(spec: str) -> None:
     """Every trap conversation is replayed to its end, with no fault that is not in the recording."""
     for conversation in scenario("traps"):
-        found, whole = steps(parse(spec), conversation), steps(parse("none"), conversation)
+        found, whole = run(parse(spec), conversation)[0], run(parse("none"), conversation)[0]
         assert len(found) == len(list(conversation.calls()))
         for step, all_of_it in zip(found, whole, strict=True):
-            assert step.faults.orphan_results <= all_of_it.faults.orphan_results
-            assert step.faults.unanswered_calls <= all_of_it.faults.unanswered_calls
+            assert step.orphan_results <= all_of_it.orphan_results
+            assert step.unanswered_calls <= all_of_it.unanswered_calls

@@ -2,74 +2,90 @@
 
 from __future__ import annotations
 
-from ctxbench.metrics.structure import Faults, Structure
+from ctxbench.harness.log import Log
+from ctxbench.harness.replay import Step
+from ctxbench.metrics.ledger import Ledger
+from ctxbench.metrics.measure import Cell, measure
+from ctxbench.metrics.structure import FAULTS, Structure
+from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages, Span
+from ctxbench.strategies.base import Context
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.making import answering, calling, messages, stretches
 
+COUNTER = TokenCounter()
 SYSTEM, USER, CALLING = Message("s", "system", "Be brief."), Message("u", "user", "Do it"), calling("a", "c1", "c2")
 ONE, TWO, DONE = answering("t1", "c1"), answering("t2", "c2"), Message("d", "assistant", "Done")
 SAID = (SYSTEM, USER, CALLING, ONE, TWO, DONE)
 
 
-def faults(*sent: Message, said: tuple[Message, ...] = SAID) -> Faults:
-    """The faults of these messages, each given as what it is in the recording where it is one of it."""
-    made = Messages()
-    for message in sent:
-        at = next((at for at, each in enumerate(said) if each is message), None)
-        made = made + (Messages.of((message,)) if at is None else Messages((Span(said, at, at + 1),)))
-    return Structure(said).faults(made, len(said))
+def measured(said: tuple[Message, ...], sent: list[Messages]) -> dict[str, list[int]]:
+    """The columns of a cell in which these contexts were sent after everything had been said."""
+    log = Log(said)
+    for each in sent:
+        log.add(Step(len(said), Context(each), 0))
+    structure = Structure(said)
+    structure.advance(len(said))
+    tools = [0] * len(sent)
+    found = measure([Cell(said, log.written, Ledger(COUNTER, said), structure, log.runs, tools, 0, None)])
+    return {name: values.tolist() for name, values in found.items() if not isinstance(values, tuple)}
+
+
+def faults(*sent: Message, said: tuple[Message, ...] = SAID) -> dict[str, int]:
+    """The faults of a context of these messages that are not 0."""
+    found = measured(said, [Messages.of(sent)])
+    return {name: found[name][0] for name in FAULTS if found[name][0]}
 
 
 def test_a_whole_history_has_no_fault() -> None:
     """Calls, both results, answer: nothing is wrong."""
-    assert faults(*SAID) == Faults()
+    assert faults(*SAID) == {}
 
 
 def test_results_in_another_order_are_fine() -> None:
     """Parallel results may come in any order among themselves; only their place in the recording is noted."""
-    assert faults(SYSTEM, USER, CALLING, TWO, ONE, DONE) == Faults(misordered=1)
+    assert faults(SYSTEM, USER, CALLING, TWO, ONE, DONE) == {"misordered": 1}
 
 
 def test_a_result_without_its_call_is_an_orphan() -> None:
     """A window that starts between call and results holds two orphans, and no user."""
-    assert faults(SYSTEM, ONE, TWO, DONE) == Faults(orphan_results=2, no_user=1, not_user_first=1)
+    assert faults(SYSTEM, ONE, TWO, DONE) == {"orphan_results": 2, "no_user": 1, "not_user_first": 1}
 
 
 def test_a_call_without_its_result_is_unanswered() -> None:
     """One of two results is missing: one unanswered call, whether something follows or not."""
-    assert faults(SYSTEM, USER, CALLING, ONE, DONE) == Faults(unanswered_calls=1)
-    assert faults(SYSTEM, USER, CALLING, ONE) == Faults(unanswered_calls=1)
+    assert faults(SYSTEM, USER, CALLING, ONE, DONE) == {"unanswered_calls": 1}
+    assert faults(SYSTEM, USER, CALLING, ONE) == {"unanswered_calls": 1}
 
 
 def test_a_late_result_is_an_orphan_and_leaves_its_call_open() -> None:
     """A result after another message answers nothing: providers refuse both."""
     said = (USER, CALLING, ONE, DONE, TWO)
-    assert faults(*said, said=said) == Faults(orphan_results=1, unanswered_calls=1)
+    assert faults(*said, said=said) == {"orphan_results": 1, "unanswered_calls": 1}
 
 
 def test_system_prompt_dropped_and_nothing_left() -> None:
     """No system prompt, no message: all of it is named."""
-    assert faults() == Faults(dropped_system=1, no_user=1, empty=1)
-    assert faults(SYSTEM) == Faults(no_user=1, empty=1)
+    assert faults() == {"dropped_system": 1, "no_user": 1, "empty": 1}
+    assert faults(SYSTEM) == {"no_user": 1, "empty": 1}
 
 
 def test_blank_messages_are_counted() -> None:
     """White space alone is blank; a tool's empty result, a call without text and an image are not."""
     said = (USER, Message("b", "user", " \n"), Message("e", "assistant", ""), Message("i", "user", images=1))
-    assert faults(*said, CALLING, ONE, answering("t2", "c2", ""), said=said).blank_messages == 2
+    assert faults(*said, CALLING, ONE, answering("t2", "c2", ""), said=said) == {"blank_messages": 2}
 
 
 def test_a_written_summary_is_read_like_any_message() -> None:
     """A message of the strategy's own counts as user, as blank, as anything."""
-    assert faults(SYSTEM, Message("w", "user", "What came before: …"), DONE) == Faults()
-    assert faults(SYSTEM, USER, Message("w", "assistant", "")) == Faults(blank_messages=1)
+    assert faults(SYSTEM, Message("w", "user", "What came before: …"), DONE) == {}
+    assert faults(SYSTEM, USER, Message("w", "assistant", "")) == {"blank_messages": 1}
 
 
-def obvious(sent: list[Message], places: list[int], said: tuple[Message, ...]) -> Faults:
+def obvious(sent: list[Message], places: list[int], said: tuple[Message, ...]) -> dict[str, int]:
     """Every message read, nothing remembered of the recording."""
     open_calls: list[str] = []
     orphans = unanswered = 0
@@ -83,32 +99,57 @@ def obvious(sent: list[Message], places: list[int], said: tuple[Message, ...]) -
             unanswered += len(open_calls)
             open_calls = [call.id for call in message.calls]
     spoken = [m for m in sent if m.role != "system"]
-    return Faults(
-        orphan_results=orphans,
-        unanswered_calls=unanswered + len(open_calls),
-        blank_messages=sum(m.role != "tool" and not m.calls and not m.images and not m.text.strip() for m in sent),
-        dropped_system=max(0, sum(m.role == "system" for m in said) - sum(said[at].role == "system" for at in places)),
-        no_user=int(not any(m.role == "user" for m in sent)),
-        not_user_first=int(bool(spoken) and spoken[0].role != "user"),
-        empty=int(not spoken),
-    )
+    blank = [m.role != "tool" and not m.calls and not m.images and not m.text.strip() for m in sent]
+    return {
+        "orphan_results": orphans,
+        "unanswered_calls": unanswered + len(open_calls),
+        "blank_messages": sum(blank),
+        "dropped_system": max(
+            0, sum(m.role == "system" for m in said) - sum(said[at].role == "system" for at in places)
+        ),
+        "no_user": int(not any(m.role == "user" for m in sent)),
+        "not_user_first": int(bool(spoken) and spoken[0].role != "user"),
+        "empty": int(not spoken),
+        "messages_sent": len(sent),
+        "tokens_sent": sum(map(COUNTER.message, sent)) + PRIMING,
+        "turn": sum(m.role == "user" for m in said),
+    }
 
 
 @given(st.data())
 def test_equals_reading_every_message(data: st.DataObject) -> None:
-    """Any stretches of any conversation, in any order, have the faults that reading them one by one finds."""
+    """Any contexts of any conversation, in any order, with messages written between: all is as if read one by one."""
     said = data.draw(messages())
-    made, places, plain = Messages(), list[int](), list[Message]()
-    for start, stop in data.draw(stretches(said)):
-        made = made + Messages((Span(said, start, stop),))
-        places += range(start, stop)
-        plain += said[start:stop]
-        if data.draw(st.booleans()):
-            written = Message("w", data.draw(st.sampled_from(["system", "user", "assistant"])), "it")
-            made, plain = made + (written,), [*plain, written]
-    found = Structure(said).faults(made, len(said))
-    assert found._replace(misordered=0) == obvious(plain, places, said)
-    assert bool(found.misordered) == (places != sorted(set(places)))
+    sent, expected, disorder = list[Messages](), list[dict[str, int]](), list[bool]()
+    for _ in range(data.draw(st.integers(0, 3))):
+        made, places, plain = Messages(), list[int](), list[Message]()
+        for start, stop in data.draw(stretches(said)):
+            made = made + Messages((Span(said, start, stop),))
+            places += range(start, stop)
+            plain += said[start:stop]
+            if data.draw(st.booleans()):
+                role = data.draw(st.sampled_from(["system", "user", "assistant", "tool", "calling"]))
+                written = (
+                    calling("w", "x")
+                    if role == "calling"
+                    else Message("w", role, "it", answers="x" if role == "tool" else None)
+                )
+                made, plain = made + (written,), [*plain, written]
+        sent.append(made)
+        expected.append(obvious(plain, places, said))
+        disorder.append(places != sorted(set(places)))
+    found = measured(said, sent)
+    for at, each in enumerate(expected):
+        assert {name: found[name][at] for name in each} == each
+        assert bool(found["misordered"][at]) == disorder[at]
+    before: list[Message] = []
+    for at, context in enumerate(map(list, sent)):
+        same = next(
+            (n for n, (a, b) in enumerate(zip(before, context, strict=False)) if a != b), min(len(before), len(context))
+        )
+        assert found["kept"][at] == same
+        assert found["tokens_kept"][at] == (sum(map(COUNTER.message, context[:same])) if at else 0)
+        before = context
 
 
 def _apart(found: list[tuple[int, int]]) -> list[tuple[int, int]]:

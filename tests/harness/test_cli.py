@@ -1,0 +1,193 @@
+"""A user's path through the command line, good input and bad."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.harness.test_run import recording
+
+CTXBENCH = str(Path(sysconfig.get_path("scripts")) / "ctxbench")
+
+
+def ctxbench(*words: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run the installed command. Whatever the outcome, there is never a traceback."""
+    command = [CTXBENCH, *map(str, words)]
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, env=environment)
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def test_a_whole_path(tmp_path: Path) -> None:
+    """Run, report, show and convert, each on what the one before made."""
+    path = recording(tmp_path, conversations=3)
+    ran = ctxbench("run", path, "-s", "none", "-s", "window(max_tokens=400)", "-o", "r", cwd=tmp_path)
+    assert "3 conversations, 147 messages, 72 model calls" in ran.stdout
+    assert "window(max_tokens=400)" in ran.stdout
+    assert "results: r/" in ran.stdout
+    assert ctxbench("report", "r", cwd=tmp_path).stdout in ran.stdout
+    assert "written: r.md" in ctxbench("report", "r", "-m", "r.md", cwd=tmp_path).stdout
+    assert (tmp_path / "r.md").read_text().startswith("## 3 conversations")
+    assert "c2" in ctxbench("show", "r", cwd=tmp_path).stdout
+    shown = ctxbench("show", "r", "c1", "5", "-s", "window(max_tokens=400)", cwd=tmp_path).stdout
+    assert "step 5 of 24" in shown
+    assert {"same", "new", "dropped"} <= {line.split()[0] for line in shown.splitlines() if line.strip()}
+    ctxbench("convert", path, "-o", "again.jsonl", cwd=tmp_path)
+    assert (tmp_path / "again.jsonl").read_bytes().count(b"\n") == 3
+
+
+def test_json_is_the_figures(tmp_path: Path) -> None:
+    """`--json` prints exact numbers on standard output, and nothing else there."""
+    path = recording(tmp_path, conversations=2)
+    found = json.loads(ctxbench("run", path, "-s", "none", "-o", "r", "--json", cwd=tmp_path).stdout)
+    assert found["conversations"] == 2
+    assert found["strategies"]["none"]["saving"] == 0
+    assert found["strategies"]["none"]["tokens_sent"] == found["strategies"]["none"]["tokens_full"]
+    assert found == json.loads(ctxbench("report", "r", "--json", cwd=tmp_path).stdout)
+
+
+@pytest.mark.parametrize("what", ["strategies", "scenarios", "formats", "metrics", "encodings"])
+def test_lists(what: str, tmp_path: Path) -> None:
+    """Everything that can be named is listed, as text and as JSON."""
+    listed = json.loads(ctxbench("list", what, "--json", cwd=tmp_path).stdout)
+    assert listed
+    assert next(iter(listed)) in ctxbench("list", what, cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["report"], ["show"], ["convert"], ["list"]])
+def test_help(command: list[str], tmp_path: Path) -> None:
+    """Every command explains itself."""
+    assert "Usage: ctxbench" in ctxbench(*command, "--help", cwd=tmp_path).stdout
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """`--help` must start at once: no data library, no tokenizer, never litellm."""
+    code = (
+        "import sys; sys.argv = ['ctxbench', '--help']\n"
+        "from ctxbench.harness.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'pandas', 'pyarrow', 'numpy', 'litellm', 'quicktok', 'tiktoken', 'zstandard'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_a_run_imports_no_litellm(tmp_path: Path) -> None:
+    """The offline path never imports litellm, which takes seconds and tries the network."""
+    path = recording(tmp_path, conversations=1)
+    code = (
+        f"import sys; sys.argv = ['ctxbench', 'run', {str(path)!r}, '-o', 'r']\n"
+        "from ctxbench.harness.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "assert 'litellm' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=tmp_path)
+
+
+BAD = {
+    "missing path": (["run", "nowhere.jsonl"], "nowhere.jsonl: there is no such file or folder"),
+    "mistyped scenario": (["run", "standrad"], "did you mean 'standard'"),
+    "empty file": (["run", "empty.jsonl"], "empty.jsonl: the file is empty"),
+    "not JSON": (["run", "prose.txt"], "prose.txt: no known format fits"),
+    "not JSON, format named": (["run", "prose.txt", "-f", "ctxbench"], "prose.txt:1: not JSON"),
+    "unknown format": (["run", "prose.txt", "-f", "ctxbnch"], "unknown format 'ctxbnch'; did you mean 'ctxbench'"),
+    "unknown strategy": (["run", "-s", "windw(max_tokens=9)"], "unknown strategy 'windw'; did you mean 'window'"),
+    "unknown parameter": (["run", "-s", "window(max_token=9)"], "did you mean 'max_tokens'"),
+    "bad value": (["run", "-s", "window(max_tokens='many')"], "Expected `int | null`, got `str`"),
+    "unknown model": (["run", "--model", "gpt-4oo"], "unknown model 'gpt-4oo'; did you mean"),
+    "unknown encoding": (["run", "--encoding", "o200k"], "did you mean 'o200k_base'"),
+    "no run": (["report", "nowhere"], "nowhere: no run is here"),
+    "no runs": (["report"], "no run is here"),
+    "out is a file": (["run", "good.jsonl", "-o", "prose.txt"], "prose.txt: is not a run folder"),
+    "out below a file": (["run", "good.jsonl", "-o", "prose.txt/x"], "prose.txt/x: cannot be written"),
+    "convert to nowhere": (["convert", "good.jsonl", "-o", "no/such/folder.jsonl"], "cannot be written"),
+    "convert nothing": (["convert", "empty.jsonl", "-o", "x.jsonl"], "empty.jsonl: the file is empty"),
+}
+
+
+@pytest.mark.parametrize("case", BAD, ids=list(BAD))
+def test_what_the_user_can_mend(case: str, tmp_path: Path) -> None:
+    """Each mistake is one clear line on standard error, with exit code 2."""
+    words, said = BAD[case]
+    recording(tmp_path, conversations=1).rename(tmp_path / "good.jsonl")
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "prose.txt").write_text("Dear diary, today was fine.\n")
+    done = ctxbench(*words, cwd=tmp_path, code=2)
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 2
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """An output folder without permission is one clear line."""
+    if os.geteuid() == 0:
+        pytest.skip("root may write anywhere")
+    path = recording(tmp_path, conversations=1)
+    (tmp_path / "locked").mkdir(mode=0o500)
+    assert "cannot be written" in ctxbench("run", path, "-o", "locked/r", cwd=tmp_path, code=2).stderr
+
+
+def test_bad_lines_among_good_ones(tmp_path: Path) -> None:
+    """A damaged recording is named and counted, the others are measured, and the exit code is 0."""
+    path = recording(tmp_path, conversations=3)
+    with path.open("ab") as file:
+        file.write(b'{"ctxbench": "1", "id": "x", "messages": [{"id": "m0", "role": "boss"}]}\n')
+    done = ctxbench("run", path, "-o", "r", cwd=tmp_path)
+    assert "left out:" in done.stderr
+    assert "some.jsonl:4: messages[0].role: invalid enum value 'boss'" in done.stderr
+    assert "3 conversations" in done.stdout
+    assert "Left out: 1 recording" in done.stdout
+    assert "some.jsonl:4" in ctxbench("run", path, "-o", "s", "--strict", cwd=tmp_path, code=2).stderr
+
+
+def test_files_of_a_folder_that_are_no_recordings_are_named(tmp_path: Path) -> None:
+    """In a folder, what is no recording is not an error, and is not passed over in silence either."""
+    recording(tmp_path, conversations=1)
+    (tmp_path / "LICENSE").write_text("free")
+    done = ctxbench("run", tmp_path, "-s", "none", "-o", "../r", cwd=tmp_path)
+    assert "not recordings: 1 files (LICENSE)" in done.stderr
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
+    """Ctrl-C ends the run at once, says how to go on, and going on ends with a whole run."""
+    path = recording(tmp_path, conversations=900, turns=40)
+    words = ["run", str(path), "-o", "r", "--jobs", "2", "-s", "none"]
+    with subprocess.Popen([CTXBENCH, *words], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        while not list((tmp_path / "r" / "cells").glob("*.parquet")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert f"To go on: ctxbench {' '.join(words)}" in said.decode()
+    assert "Traceback" not in said.decode()
+    assert "900 conversations" in ctxbench(*words, cwd=tmp_path).stdout
+
+
+def test_hostile_text_is_text(tmp_path: Path) -> None:
+    """Markup, terminal codes and table marks in a recording are printed as what they are."""
+    hostile = "[bold red]x[/] \x1b[31m | <script>alert(1)</script>"
+    line = {
+        "ctxbench": "1",
+        "id": hostile,
+        "messages": [{"id": "a", "role": "user", "text": hostile}, {"id": "b", "role": "assistant"}],
+    }
+    (tmp_path / "h.jsonl").write_text(
+        json.dumps(line) + "\n" + json.dumps({**line, "messages": [{"id": hostile, "role": "boss"}]})
+    )
+    ctxbench("run", "h.jsonl", "-s", "none", "-o", "r", cwd=tmp_path)
+    shown = ctxbench("show", "r", hostile, "0", cwd=tmp_path).stdout
+    assert "[bold red]x[/]" in shown
+    assert "\x1b" not in shown
+    assert "<script>" not in ctxbench("report", "r", "-m", "-", cwd=tmp_path).stdout
