@@ -28,10 +28,10 @@ bench: $(VENV)/.run  ## replay the embedded scenarios through all strategies and
 	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite
 
 test: $(VENV)/.test  ## run the tests against the built wheel
-	@$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not perf"
+	@$(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not slow and not perf"
 
 test-slow: $(VENV)/.test  ## run all tests, the slow ones too
-	@$(BIN)/pytest -n 2 --dist worksteal -m "not perf"
+	@$(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not perf"
 
 lint: $(VENV)/.test  ## ruff, mypy --strict, the order of the rooms
 	@$(BIN)/ruff check .
@@ -42,7 +42,7 @@ lint: $(VENV)/.test  ## ruff, mypy --strict, the order of the rooms
 check: lint test  ## everything that CI runs
 
 perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
-	@$(BIN)/python -m tests.perf
+	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc
 
 schema: $(VENV)/.test  ## write docs/recording.schema.json from the model
 	@$(BIN)/python -m ctxbench.scenarios.schema > docs/recording.schema.json

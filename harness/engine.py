@@ -16,28 +16,26 @@ from concurrent.futures.process import BrokenProcessPool
 import msgspec
 
 from ..scenarios.errors import RunError
-from .work import Shard, work, work_packed
-
-Done = Callable[[Shard, int], None]
+from .work import Done, Shard, work, work_packed
 
 
-def run_shards(shards: Iterable[Shard], jobs: int, done: Done) -> None:
-    """Work through all shards, calling `done` with each as it is finished and the number of its steps.
+def run_shards(shards: Iterable[Shard], jobs: int, done: Callable[[Done], None]) -> None:
+    """Work through all shards, calling `done` as each is finished.
 
     With one job everything happens in this process. A KeyboardInterrupt ends the workers at once: parts that were
     finished are whole, others are not there.
     """
     if jobs == 1:
         for shard in shards:
-            done(shard, work(shard))
+            done(work(shard))
         return
     pool = _pool(jobs)
-    under_way: dict[Future[int], Shard] = {}
+    under_way: set[Future[Done]] = set()
     try:
         for shard in shards:
             if len(under_way) >= 2 * jobs:
                 _collect(under_way, done)
-            under_way[pool.submit(work_packed, msgspec.msgpack.encode(shard))] = shard
+            under_way.add(pool.submit(work_packed, msgspec.msgpack.encode(shard)))
         while under_way:
             _collect(under_way, done)
     except BrokenProcessPool:
@@ -63,7 +61,8 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     )
 
 
-def _collect(under_way: dict[Future[int], Shard], done: Done) -> None:
+def _collect(under_way: set[Future[Done]], done: Callable[[Done], None]) -> None:
     finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
     for future in finished:
-        done(under_way.pop(future), future.result())
+        under_way.remove(future)
+        done(future.result())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,8 +18,8 @@ from ..scenarios.source import Problems
 from ..strategies.chain import parse, spec
 from .engine import run_shards
 from .inputs import Inputs
-from .store import FORMAT, SCHEMAS, Part, read_manifest, remove_drafts, write_manifest
-from .work import Shard, digest_of
+from .store import FORMAT, SCHEMAS, read_manifest, remove_drafts, write_manifest
+from .work import Done, Shard, digest_of
 
 SHARD_MESSAGES = 4_000
 SHARD_CONVERSATIONS = 256
@@ -56,16 +56,6 @@ class Watcher(Protocol):
         """Some conversations are finished, which stood within the first `consumed` bytes."""
 
 
-@dataclass(slots=True)
-class _Progress:
-    """What is known when a shard is packed and wanted when it is done."""
-
-    counts: dict[int, tuple[int, int]] = field(default_factory=dict)
-    digests: list[str] = field(default_factory=list)
-    conversations: int = 0
-    shards: int = 0
-
-
 def execute(
     plan: Plan,
     out: Path,
@@ -86,21 +76,26 @@ def execute(
     opened = plan.inputs.open(problems)
     if watcher is not None:
         watcher.begin(opened.size)
-    progress = _Progress()
+    finished: dict[int, Done] = {}
+    consumed: dict[int, int] = {}
 
-    def done(shard: Shard, steps: int) -> None:
-        conversations, consumed = progress.counts.pop(shard.number)
+    def shards() -> Iterator[Shard]:
+        for number, group in enumerate(groups(_watched(opened.conversations(), problems, watcher))):
+            consumed[number] = problems.consumed
+            yield Shard(number, group, list(plan.strategies), str(out), plan.encoding)
+
+    def done(shard: Done) -> None:
+        finished[shard.number] = shard
         if watcher is not None:
-            watcher.measured(conversations, steps, consumed)
+            watcher.measured(shard.conversations, shard.steps, consumed[shard.number])
 
-    shards = _shards(plan, out, _watched(opened.conversations(), problems, watcher), problems, progress)
-    run_shards(shards, jobs, done)
+    run_shards(shards(), jobs, done)
     manifest = {
         **asked,
         "complete": True,
-        "conversations": progress.conversations,
-        "shards": progress.shards,
-        "digest": digest_of(progress.digests),
+        "conversations": sum(shard.conversations for shard in finished.values()),
+        "shards": len(finished),
+        "digest": digest_of(finished[number].digest for number in sorted(finished)),
         "problems": [{**asdict(error.place), "what": error.what, "remedy": error.remedy} for error in problems.found],
         "ignored": problems.ignored,
     }
@@ -163,34 +158,8 @@ def _watched(
         yield conversation
 
 
-def _shards(
-    plan: Plan, out: Path, conversations: Iterator[Conversation], problems: Problems, progress: _Progress
-) -> Iterator[Shard]:
-    """Shards with what is still to do in each. Where they are cut depends on the conversations alone."""
-    specs = tuple(enumerate(plan.strategies))
-    for number, group in enumerate(_groups(conversations)):
-        digests = [conversation.digest() for conversation in group]
-        digest = digest_of(digests)
-        progress.digests.append(digest)
-        progress.conversations += len(group)
-        progress.shards += 1
-        progress.counts[number] = (len(group), problems.consumed)
-        todo = [(at, text) for at, text in specs if not _finished(Part(out, number, at), digest)]
-        written = Part(out, number).path("conversations").exists()
-        yield Shard(number, group, digests, todo, str(out), plan.encoding, write_recordings=not written)
-
-
-def _finished(part: Part, digest: str) -> bool:
-    note = part.note("cells")
-    if note is not None and note.get("shard") != digest:
-        raise RunError(
-            f"{part.folder}: the recordings are not what they were when this run began (shard {part.name}): "
-            "run with --overwrite, or name another --out"
-        )
-    return note is not None
-
-
-def _groups(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]]:
+def groups(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]]:
+    """Consecutive conversations as shards. Where they are cut depends on the conversations alone."""
     group: list[Conversation] = []
     messages = characters = 0
     for conversation in conversations:

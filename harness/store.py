@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
+from ..metrics.measure import Lists
 from ..metrics.structure import FAULTS
 from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation
@@ -115,7 +116,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
 """The columns of each table. `message` in contexts is the message as JSON, `meta` in conversations too."""
 
 Rows = Mapping[str, Any]
-"""Columns by name: a sequence or array each, lists as (offsets, values), a Constant where all rows say the same."""
+"""Columns by name: a sequence or array each, Lists, a Constant where all rows say the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,20 +138,20 @@ class Part:
         """Where a table of this part stands."""
         return self.folder / table / f"{self.name}.parquet"
 
-    def write(self, table: str, rows: Rows, note: Mapping[str, str] | None = None) -> None:
-        """Write a table of this part, whole or not at all. `note` goes into the file's metadata."""
-        schema = SCHEMAS[table].with_metadata(dict(note or {}))
+    def write(self, table: str, rows: Rows, digest: str = "") -> None:
+        """Write a table of this part, whole or not at all. `digest`, of the shard, goes into the file's metadata."""
+        schema = SCHEMAS[table].with_metadata({"shard": digest} if digest else None)
         columns = [_column(rows[field.name], field.type) for field in schema]
         with _placed(self.path(table)) as path:
             pq.write_table(pa.Table.from_arrays(columns, schema=schema), path, compression="zstd")
 
-    def note(self, table: str) -> dict[str, str] | None:
-        """The note of a table that was written; None if it is not there."""
+    def digest(self, table: str) -> str | None:
+        """The digest of the shard that a table of this part was written from; None if the table is not there."""
         path = self.path(table)
         if not path.exists():
             return None
-        found = pq.read_schema(path).metadata or {}
-        return {key.decode(): value.decode() for key, value in found.items()}
+        found: bytes = (pq.read_schema(path).metadata or {}).get(b"shard", b"")
+        return found.decode()
 
     def write_recordings(self, conversations: Iterable[Conversation]) -> None:
         """Write the conversations themselves."""
@@ -160,11 +161,11 @@ class Part:
 
 
 def _column(values: Any, kind: Any) -> Any:
-    """A column. One value for all rows comes as Constant, lists as (offsets, values)."""
+    """A column of any form that Rows may have."""
     match values:
         case Constant(value, size):
             return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array([value]))
-        case (offsets, items):
+        case Lists(offsets, items):
             return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(items, kind.value_type))
         case _:
             return pa.array(values, type=kind)

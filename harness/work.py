@@ -30,18 +30,43 @@ class Shard(msgspec.Struct, frozen=True):
 
     number: int
     conversations: list[Conversation]
-    digests: list[str]
-    """Of each conversation."""
-    strategies: list[tuple[int, str]]
-    """(place in the run's list, spec) of those still to do."""
+    strategies: list[str]
     folder: str
     encoding: str
-    write_recordings: bool
 
-    @property
-    def digest(self) -> str:
-        """One digest for all its conversations, in order."""
-        return digest_of(self.digests)
+
+class Done(msgspec.Struct, frozen=True):
+    """What comes back of a shard: its files are written."""
+
+    number: int
+    conversations: int
+    steps: int
+    """Steps replayed now; those of parts that were finished before are not in it."""
+    digest: str
+
+
+def work_packed(shard: bytes) -> Done:
+    """`work` for a shard that came as MessagePack, as workers get them."""
+    return work(msgspec.msgpack.decode(shard, type=Shard))
+
+
+def work(shard: Shard) -> Done:
+    """Put a shard through its strategies and write every part that is not there yet."""
+    folder, conversations = Path(shard.folder), shard.conversations
+    digest = digest_of(conversation.digest() for conversation in conversations)
+    counter, steps = _counter(shard.encoding), 0
+    try:
+        parts = [(spec, Part(folder, shard.number, at)) for at, spec in enumerate(shard.strategies)]
+        todo = [(spec, part) for spec, part in parts if not _finished(part, digest)]
+        desks = [RecordedDesk(conversation, counter) for conversation in conversations] if todo else []
+        recordings = Part(folder, shard.number)
+        if todo and recordings.digest("conversations") != digest:
+            _write_recordings(recordings, digest, conversations, desks)
+        for spec, part in todo:
+            steps += _write_cells(part, digest, spec, conversations, desks)
+    except OSError as error:
+        raise RunError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    return Done(shard.number, len(conversations), steps, digest)
 
 
 def digest_of(digests: Iterable[str]) -> str:
@@ -49,21 +74,14 @@ def digest_of(digests: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
-def work_packed(shard: bytes) -> int:
-    """`work` for a shard that came as MessagePack, as workers get them."""
-    return work(msgspec.msgpack.decode(shard, type=Shard))
-
-
-def work(shard: Shard) -> int:
-    """Put a shard through its strategies and write every part. Returns the number of steps."""
-    conversations, counter = shard.conversations, _counter(shard.encoding)
-    desks = [RecordedDesk(conversation, counter) for conversation in conversations]
-    try:
-        if shard.write_recordings:
-            _write_recordings(shard, conversations, desks)
-        return sum(_write_cells(shard, number, spec, conversations, desks) for number, spec in shard.strategies)
-    except OSError as error:
-        raise RunError(f"{shard.folder}: cannot be written: {error.strerror or error}") from None
+def _finished(part: Part, digest: str) -> bool:
+    found = part.digest("cells")
+    if found not in (None, digest):
+        raise RunError(
+            f"{part.folder}: the recordings are not what they were when this run began (shard {part.name}): "
+            "run with --overwrite, or name another --out"
+        )
+    return found is not None
 
 
 @cache
@@ -71,8 +89,8 @@ def _counter(encoding: str) -> TokenCounter:
     return TokenCounter(encoding)
 
 
-def _write_recordings(shard: Shard, conversations: list[Conversation], desks: list[RecordedDesk]) -> None:
-    part = Part(Path(shard.folder), shard.number)
+def _write_recordings(part: Part, digest: str, conversations: list[Conversation], desks: list[RecordedDesk]) -> None:
+    """Write a shard's conversations: whole, and as the two tables on them."""
     part.write_recordings(conversations)
     sizes = [len(conversation.messages) for conversation in conversations]
     messages = [message for conversation in conversations for message in conversation.messages]
@@ -100,7 +118,7 @@ def _write_recordings(shard: Shard, conversations: list[Conversation], desks: li
         "conversations",
         {
             "conversation": [c.id for c in conversations],
-            "digest": shard.digests,
+            "digest": [c.digest() for c in conversations],
             "source": [c.source for c in conversations],
             "licence": [c.licence for c in conversations],
             "language": [c.language for c in conversations],
@@ -111,11 +129,12 @@ def _write_recordings(shard: Shard, conversations: list[Conversation], desks: li
             "tools_tokens": [desk.tools(c.tools) for c, desk in zip(conversations, desks, strict=True)],
             "meta": [msgspec.json.encode(c.meta).decode() for c in conversations],
         },
+        digest,
     )
 
 
 def _write_cells(
-    shard: Shard, number: int, spec: str, conversations: list[Conversation], desks: list[RecordedDesk]
+    part: Part, digest: str, spec: str, conversations: list[Conversation], desks: list[RecordedDesk]
 ) -> int:
     """Replay every conversation through one strategy, measure all, write the part's tables."""
     strategy, budget = parse(spec), budget_of(parse(spec))
@@ -127,7 +146,7 @@ def _write_cells(
         "conversation": [conversations[at].id for at, count in zip(good, steps, strict=True) for _ in range(count)],
         "strategy": Constant(spec, sum(steps)),
     }
-    part, measured = Part(Path(shard.folder), shard.number, number), measure(cells)
+    measured = measure(cells)
     times = [time for log in logs if isinstance(log, Log) for time in log.decide_ns]
     marks = [mark for log in logs if isinstance(log, Log) for mark in log.marks]
     part.write("timings", {**names, "step": measured["step"], "decide_ns": times})
@@ -143,7 +162,7 @@ def _write_cells(
             "steps": [len(log.runs.at) if isinstance(log, Log) else 0 for log in logs],
             "budget": [budget] * len(logs),
         },
-        {"shard": shard.digest, "strategy": spec},
+        digest,
     )
     return sum(steps)
 

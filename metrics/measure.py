@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,13 @@ from .tokens import PRIMING
 
 Ints = NDArray[np.int64]
 NONE = np.iinfo(np.int64).max
+
+
+class Lists(NamedTuple):
+    """A column of lists: row i has values[offsets[i]:offsets[i + 1]]."""
+
+    offsets: Ints
+    values: Ints
 
 
 @dataclass(slots=True)
@@ -53,8 +60,8 @@ class Cell:
     budget: int | None
 
 
-def measure(cells: Sequence[Cell]) -> dict[str, Any]:
-    """The columns of the step table for all steps of the cells, in order; lists as (offsets, values) pairs.
+def measure(cells: Sequence[Cell]) -> dict[str, Ints | Lists]:
+    """The columns of the step table for all steps of the cells, in order.
 
     `tokens_*` are of whole requests: messages, tool schemas and the priming of the reply. `tokens_kept` is what of
     `tokens_sent` any prefix cache could reuse at most: the tools and the kept messages, 0 at a cell's first step.
@@ -87,8 +94,8 @@ def measure(cells: Sequence[Cell]) -> dict[str, Any]:
         "at": at,
         "turn": books.users[base + at] - books.users[base],
         "kept": kept,
-        "added_from": (_offsets(added, owner, len(size)), (start - shift + held)[added]),
-        "added_to": (_offsets(added, owner, len(size)), (stop - shift)[added]),
+        "added_from": Lists(_offsets(added, owner, len(size)), (start - shift + held)[added]),
+        "added_to": Lists(_offsets(added, owner, len(size)), (stop - shift)[added]),
         "messages_sent": total(length),
         "tokens_full": books.tokens[base + at]
         + np.repeat(np.array([c.tools_full for c in cells], np.int64), steps)
@@ -220,8 +227,6 @@ def _pass(cell: Cell) -> tuple[list[int], list[int], list[int], list[int]]:
     tokens = cell.ledger.running(end)
     orphans, unanswered = structure.orphans[: end + 1], structure.unanswered[: end + 1]
     opened = [len(state) for state in structure.opened[: end + 1]]
-    if cell.written:
-        opened[-1] = 0
     for message in cell.written:
         state, orphan, _ = step((), message)
         tokens.append(tokens[-1] + cell.ledger.tokens(message))

@@ -1,1 +1,89 @@
-"""Scenarios that the project makes itself, with a seed: same seed, same bytes."""
+"""Scenarios that the project makes itself, with a seed: same seed, same bytes.
+
+    for conversation in scenario("coding", turns=12):
+        …
+
+A kind is what the conversation is about, in English and Chinese; a scenario is a named set of conversations. They are
+made one by one as they are asked for, and a kind's module is imported when its first conversation is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+from ..errors import SpecError
+from ..model import Conversation
+from ..spec import nearest
+
+LANGUAGES = ("en", "zh")
+Maker = Callable[[int, int, str], Conversation]
+"""(seed, user turns, language) to a conversation."""
+
+
+def _kind(name: str) -> Maker:
+    def make(seed: int, turns: int, language: str) -> Conversation:
+        made: Conversation = import_module(f".{name}", __name__).make(seed, turns, language)
+        return made
+
+    return make
+
+
+KINDS: dict[str, Maker] = {
+    name: _kind(name) for name in ("docs_qa", "coding", "customer_service", "assistant", "research")
+}
+SMOKE_TURNS = {"docs_qa": 1, "coding": 2, "customer_service": 4, "assistant": 4, "research": 1}
+STANDARD_TURNS = {"docs_qa": 20, "coding": 20, "customer_service": 120, "assistant": 120, "research": 30}
+KIND_TURNS = 40
+"""User turns of a kind that is asked for by its name."""
+
+SCENARIOS: dict[str, str] = {
+    "smoke": "every kind in English and Chinese with a few turns, and the traps but the enormous one; seconds",
+    "standard": "every kind in English and Chinese at length, and all traps: 1 to 2 million tokens of history",
+    "traps": "small conversations that break context libraries, each for one reason",
+    "docs_qa": "questions on a product, answered from its documentation",
+    "coding": "a coding agent in a repository: files read, edited, tests run",
+    "customer_service": "a support desk with orders, tickets and policies that change",
+    "assistant": "a personal assistant over months: preferences, dates and prices that change",
+    "research": "a literature review: sources found, compared, written up",
+}
+"""What `scenario` makes, and a line on each."""
+
+
+def scenario(name: str, turns: int | None = None, seed: int = 0) -> Iterator[Conversation]:
+    """The conversations of a scenario, in a fixed order.
+
+    `turns` is how many user turns each generated conversation has instead of the scenario's own number; the traps
+    have neither a length nor a seed. Raises SpecError for a name that is not in SCENARIOS, and for no turns at all.
+    """
+    if name not in SCENARIOS:
+        raise SpecError(f"unknown scenario {name!r}{nearest(name, SCENARIOS)}; there are {', '.join(SCENARIOS)}")
+    if turns is not None and turns < 1:
+        raise SpecError(f"a conversation of {turns} turns: ask for 1 or more")
+    return _made(name, turns, seed)
+
+
+def _made(name: str, turns: int | None, seed: int) -> Iterator[Conversation]:
+    match name:
+        case "smoke":
+            yield from _kinds(SMOKE_TURNS, turns, seed)
+            yield from (trap for trap in _traps() if trap.id != "traps/enormous_result")
+        case "standard":
+            yield from _kinds(STANDARD_TURNS, turns, seed)
+            yield from _traps()
+        case "traps":
+            yield from _traps()
+        case _:
+            yield from _kinds({name: KIND_TURNS}, turns, seed)
+
+
+def _kinds(lengths: dict[str, int], turns: int | None, seed: int) -> Iterator[Conversation]:
+    for name, usual in lengths.items():
+        for language in LANGUAGES:
+            yield KINDS[name](seed, usual if turns is None else turns, language)
+
+
+def _traps() -> Iterator[Conversation]:
+    from .traps import TRAPS
+
+    return (trap() for trap in TRAPS)

@@ -1,13 +1,13 @@
 """Writing a scenario: a clock, ids, and the probes that go with what was said.
 
-    script = Script("docs_qa/en-1", language="en", start="2026-03-02T09:00:00")
-    script.system("You answer from the documentation …")
-    fact = script.user("How long are audit logs kept?")
-    shown = script.tool_call("search_docs", {"query": "audit log retention"}, result=long_text)
-    script.assistant("Audit logs are kept for 400 days.")
-    script.wait(hours=2)
-    script.probe("For how many days are audit logs kept?", ["400 days", "400"], [shown], "single_hop")
-    conversation = script.done()
+script = Script("docs_qa/en-1", language="en", start="2026-03-02T09:00:00")
+script.system("You answer from the documentation …")
+fact = script.user("How long are audit logs kept?")
+shown = script.tool_call("search_docs", {"query": "audit log retention"}, result=long_text)
+script.assistant("Audit logs are kept for 400 days.")
+script.wait(hours=2)
+script.probe("For how many days are audit logs kept?", ["400 days", "400"], [shown], "single_hop")
+conversation = script.done()
 """
 
 from __future__ import annotations

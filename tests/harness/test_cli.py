@@ -39,8 +39,8 @@ def test_a_whole_path(tmp_path: Path) -> None:
     assert "written: r.md" in ctxbench("report", "r", "-m", "r.md", cwd=tmp_path).stdout
     assert (tmp_path / "r.md").read_text().startswith("## 3 conversations")
     assert "c2" in ctxbench("show", "r", cwd=tmp_path).stdout
-    shown = ctxbench("show", "r", "c1", "5", "-s", "window(max_tokens=400)", cwd=tmp_path).stdout
-    assert "step 5 of 24" in shown
+    shown = ctxbench("show", "r", "c1", "20", "-s", "window(max_tokens=400)", cwd=tmp_path).stdout
+    assert "step 20 of 24" in shown
     assert {"same", "new", "dropped"} <= {line.split()[0] for line in shown.splitlines() if line.strip()}
     ctxbench("convert", path, "-o", "again.jsonl", cwd=tmp_path)
     assert (tmp_path / "again.jsonl").read_bytes().count(b"\n") == 3

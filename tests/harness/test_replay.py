@@ -12,7 +12,7 @@ from ctxbench.harness.desk import RecordedDesk
 from ctxbench.harness.log import Log, rebuild
 from ctxbench.harness.replay import replay
 from ctxbench.harness.work import cell_of
-from ctxbench.metrics.measure import measure
+from ctxbench.metrics.measure import Lists, measure
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.model import Conversation, Message, Tool
 from ctxbench.scenarios.view import Messages
@@ -31,11 +31,11 @@ def run(strategy: Strategy, conversation: Conversation) -> tuple[list[SimpleName
     for step in replay(conversation, strategy, desk):
         log.add(step)
     columns = measure([cell_of(conversation, desk, log, budget_of(strategy))])
-    plain = {name: _lists(values) if isinstance(values, tuple) else values.tolist() for name, values in columns.items()}
+    plain = {name: _lists(values) if isinstance(values, Lists) else values.tolist() for name, values in columns.items()}
     return [SimpleNamespace(**dict(zip(plain, row, strict=True))) for row in zip(*plain.values(), strict=True)], log
 
 
-def _lists(found: tuple[list[int], list[int]]) -> list[list[int]]:
+def _lists(found: Lists) -> list[list[int]]:
     offsets, values = found
     return [list(map(int, values[start:stop])) for start, stop in pairwise(offsets)]
 

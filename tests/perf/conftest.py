@@ -1,0 +1,19 @@
+"""What the benchmarks run on: the sample recordings if they are there, else the embedded `standard` scenario."""
+
+from __future__ import annotations
+
+import pytest
+from ctxbench.harness.inputs import Inputs
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.source import Problems
+
+from tests.conftest import RECORDINGS
+
+
+@pytest.fixture(scope="session")
+def corpus() -> list[Conversation]:
+    """Conversations that are already in memory, so that reading files is not timed."""
+    if RECORDINGS.is_dir():
+        return list(Inputs((str(RECORDINGS),)).open(Problems()).conversations())
+    return list(scenario("standard"))

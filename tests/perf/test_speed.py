@@ -1,0 +1,218 @@
+"""`make perf`: every figure beside its bound or peer, in one group, measured in one run. Ratios are in brackets."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ctxbench.harness import work
+from ctxbench.harness.desk import RecordedDesk
+from ctxbench.harness.engine import run_shards
+from ctxbench.harness.log import Log
+from ctxbench.harness.replay import Step, replay
+from ctxbench.harness.run import groups
+from ctxbench.metrics.measure import measure
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.base import Context, budget_of
+from ctxbench.strategies.chain import parse
+
+from tests.making import answering, calling, talk
+
+pytestmark = pytest.mark.perf
+Bench = Any
+PAIR = ("none", "window(max_tokens=8000)")
+
+
+def count_all(corpus: list[Conversation], count: Callable[[str], int] | None = None) -> None:
+    counter = TokenCounter()
+    if count is not None:
+        counter._count = count
+    for conversation in corpus:
+        for message in conversation.messages:
+            counter.message(message)
+
+
+def shards(corpus: list[Conversation], specs: Sequence[str], folder: Path) -> Iterator[work.Shard]:
+    for number, group in enumerate(groups(iter(corpus))):
+        yield work.Shard(number, group, list(specs), str(folder), "o200k_base")
+
+
+def tiktoken_count() -> Callable[[str], int]:
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(distribution("litellm").locate_file("litellm/litellm_core_utils/tokenizers"))
+    import tiktoken
+
+    encoding = tiktoken.get_encoding("o200k_base")
+    return lambda text: len(encoding.encode_ordinary(text))
+
+
+@pytest.mark.benchmark(group="a run of none + window, files read beforehand")
+class TestRun:
+    def test_floor_counting_every_text_once(self, benchmark: Bench, corpus: list[Conversation]) -> None:
+        """The bound: our counter over every recorded message, once."""
+        benchmark.pedantic(count_all, (corpus,), rounds=5, warmup_rounds=1)
+
+    def test_floor_the_same_with_tiktoken(self, benchmark: Bench, corpus: list[Conversation]) -> None:
+        """The same bound with the reference tokenizer."""
+        benchmark.pedantic(count_all, (corpus, tiktoken_count()), rounds=3, warmup_rounds=1)
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_run(self, benchmark: Bench, corpus: list[Conversation], tmp_path: Path, jobs: int) -> None:
+        """Replay, measure and store."""
+
+        def fresh() -> tuple[tuple[object, ...], dict[str, object]]:
+            shutil.rmtree(tmp_path)
+            tmp_path.mkdir()
+            work._counter.cache_clear()
+            return (shards(corpus, PAIR, tmp_path), jobs, lambda _: None), {}
+
+        benchmark.pedantic(run_shards, setup=fresh, rounds=5, warmup_rounds=1)
+
+
+@pytest.mark.benchmark(group="two workers: eight times the recordings, from start to end")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_workers(benchmark: Bench, corpus: list[Conversation], tmp_path: Path, jobs: int) -> None:
+    """A run long enough for the start of the workers not to matter; 1.7 times as fast is asked for."""
+
+    def fresh() -> tuple[tuple[object, ...], dict[str, object]]:
+        shutil.rmtree(tmp_path)
+        tmp_path.mkdir()
+        specs = (*PAIR, "window(messages=20)", "last_turn", "window(max_tokens=2000)")
+        return (shards(corpus * 8, specs, tmp_path), jobs, lambda _: None), {}
+
+    benchmark.pedantic(run_shards, setup=fresh, rounds=2)
+
+
+def long_talk(messages: int) -> Conversation:
+    said: list[Message] = [Message("s", "system", "You answer from the documents. " * 40)]
+    while len(said) < messages:
+        n = len(said)
+        said += [
+            Message(f"m{n}", "user", f"What does section {n % 97} say about permission {n % 13}?"),
+            calling(f"m{n + 1}", f"c{n}"),
+            answering(f"m{n + 2}", f"c{n}", f"Section {n % 97}. " + "The role may read and write. " * (n % 60)),
+            Message(f"m{n + 3}", "assistant", f"Section {n % 97} allows reading and writing."),
+        ]
+    return talk(*said)
+
+
+@pytest.mark.benchmark(group="growth: the last 400 steps of one conversation of n messages")
+@pytest.mark.parametrize("strategy", PAIR)
+@pytest.mark.parametrize("size", [1_000, 10_000, 100_000])
+def test_growth(benchmark: Bench, size: int, strategy: str) -> None:
+    """Time a step must not grow with the conversation: flat within 2×."""
+    conversation = long_talk(size)
+    desk = RecordedDesk(conversation, TokenCounter())
+    desk.advance(len(conversation.messages))
+    made = parse(strategy)
+    view = made.start(desk)
+    last = list(conversation.calls())[-400:]
+
+    def steps() -> None:
+        log = Log(conversation.messages)
+        for at in last:
+            context = view(Context(Messages.prefix(conversation.messages, at), (), ()))
+            log.add(Step(at, context, 0))
+
+    benchmark.pedantic(steps, rounds=20, warmup_rounds=1)
+
+
+@pytest.mark.benchmark(group="growth: all of one conversation of n messages under none, log and figures")
+@pytest.mark.parametrize("size", [1_000, 10_000, 100_000])
+def test_growth_whole(benchmark: Bench, size: int) -> None:
+    """Ten times the messages take ten times the time; the log has as many entries as there are steps."""
+    conversation = long_talk(size)
+    desk = RecordedDesk(conversation, TokenCounter())
+    desk.advance(len(conversation.messages))
+
+    def whole() -> None:
+        log = Log(conversation.messages)
+        for step in replay(conversation, parse("none"), desk):
+            log.add(step)
+        found = measure([work.cell_of(conversation, desk, log, budget_of(parse("none")))])
+        assert len(found["added_from"][1]) == len(log.runs.at)
+
+    benchmark.pedantic(whole, rounds=3, warmup_rounds=1)
+
+
+@pytest.fixture(scope="module")
+def history() -> Conversation:
+    """500 messages."""
+    return long_talk(500)
+
+
+@pytest.mark.benchmark(group="window(max_tokens=8000) on a 500-message history, one call")
+class TestWindow:
+    def test_ours(self, benchmark: Bench, history: Conversation) -> None:
+        """Our window."""
+        desk = RecordedDesk(history, TokenCounter())
+        desk.advance(len(history.messages))
+        view = parse("window(max_tokens=8000)").start(desk)
+        context = Context(Messages.prefix(history.messages, len(history.messages)))
+        benchmark(view, context)
+
+    def test_langchain_trim_messages(self, benchmark: Bench, history: Conversation) -> None:
+        """The peer, with tiktoken as its counter: 50 times slower is asked for. It keeps the same messages."""
+        from langchain_core.messages import (
+            AIMessage,
+            BaseMessage,
+            HumanMessage,
+            SystemMessage,
+            ToolMessage,
+            trim_messages,
+        )
+
+        count, ours = tiktoken_count(), TokenCounter()
+        recorded = {message.id: message for message in history.messages}
+
+        def cost(messages: list[BaseMessage]) -> int:
+            total = 0
+            for message in messages:
+                total += 4 + count(str(message.content)) + (1 + count(message.name) if message.name else 0)
+                for call in getattr(message, "tool_calls", ()):
+                    total += 3 + count(call["name"]) + count(recorded[str(message.id)].calls[0].arguments)
+            return total
+
+        made: list[BaseMessage] = []
+        for message in history.messages:
+            match message.role:
+                case "system":
+                    made.append(SystemMessage(message.text, id=message.id))
+                case "user":
+                    made.append(HumanMessage(message.text, id=message.id))
+                case "tool":
+                    made.append(ToolMessage(message.text, id=message.id, tool_call_id=str(message.answers)))
+                case _:
+                    calls = [{"id": call.id, "name": call.name, "args": {"a": 1}} for call in message.calls]
+                    made.append(AIMessage(message.text, id=message.id, tool_calls=calls))
+        assert cost(made) == sum(map(ours.message, history.messages))
+        kept = benchmark(
+            trim_messages,
+            made,
+            max_tokens=7200,
+            strategy="last",
+            token_counter=cost,
+            include_system=True,
+            start_on=("human", "ai"),
+        )
+        desk = RecordedDesk(history, ours)
+        view = parse("window(max_tokens=8000)").start(desk)
+        sent = view(Context(Messages.prefix(history.messages, len(history.messages)))).messages
+        assert [message.id for message in kept] == [message.id for message in sent]
+
+
+@pytest.mark.benchmark(group="ctxbench --help, a fresh process")
+@pytest.mark.parametrize("command", ["python -c pass", "ctxbench --help"])
+def test_start(benchmark: Bench, command: str) -> None:
+    """Under half a second is asked for; a bare interpreter is the bound."""
+    first, *rest = command.split()
+    words = [str(Path(sysconfig.get_path("scripts")) / first), *rest]
+    benchmark.pedantic(subprocess.run, (words,), {"capture_output": True, "check": True}, rounds=5, warmup_rounds=1)

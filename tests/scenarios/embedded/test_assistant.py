@@ -1,0 +1,193 @@
+"""The assistant scenario: seeded, bilingual, with probes whose answers are there to be found."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from functools import cache
+from itertools import pairwise
+from random import Random
+
+import pytest
+from ctxbench.scenarios.check import check
+from ctxbench.scenarios.embedded.assistant import make
+from ctxbench.scenarios.embedded.assistant.en import ENGLISH
+from ctxbench.scenarios.embedded.assistant.ledger import Examiner, Ledger, Value
+from ctxbench.scenarios.embedded.assistant.text import Writer
+from ctxbench.scenarios.embedded.script import CATEGORIES
+from ctxbench.scenarios.errors import Place
+from ctxbench.scenarios.model import Conversation
+
+LANGUAGES = ("en", "zh")
+SEEDS = range(8)
+
+
+@cache
+def made(seed: int, turns: int, language: str) -> Conversation:
+    return make(seed, turns, language)
+
+
+def spoken(conversation: Conversation) -> str:
+    return "\n".join(message.text for message in conversation.messages if message.role in ("user", "assistant"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_same_seed_same_bytes(language: str) -> None:
+    """A seed, a length and a language make the same bytes each time."""
+    assert make(3, 40, language).to_json() == make(3, 40, language).to_json()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_other_seed_other_bytes(language: str) -> None:
+    """Another seed makes another world, not only another id."""
+    one, other = made(0, 40, language), made(1, 40, language)
+    assert one.messages[0].text != other.messages[0].text
+    assert spoken(one) != spoken(other)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("turns", [1, 2, 3, 40, 200])
+def test_has_the_turns_asked_for(turns: int, language: str) -> None:
+    """Whatever the length, it has so many user turns, passes the check, and ends with the assistant's answer."""
+    conversation = made(0, turns, language)
+    check(conversation, Place("embedded"))
+    assert sum(message.role == "user" for message in conversation.messages) == turns
+    last = conversation.messages[-1]
+    assert last.role == "assistant"
+    assert last.text
+    assert not last.calls
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_category_is_asked(seed: int, language: str) -> None:
+    """Forty turns bring 10 to 16 probes that cover every category, asked at different points."""
+    probes = made(seed, 40, language).probes
+    assert 10 <= len(probes) <= 16
+    assert {probe.category for probe in probes} == set(CATEGORIES)
+    assert len({probe.after for probe in probes}) >= 8
+    assert len({probe.question for probe in probes}) == len(probes)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_answers_stand_in_the_evidence(seed: int, language: str) -> None:
+    """A single-hop, preference or updated answer stands word for word in the evidence; others may be a number."""
+    conversation = made(seed, 200, language)
+    text = {message.id: message.text for message in conversation.messages}
+    for probe in conversation.probes:
+        if probe.answerable:
+            stands = any(answer in text[name] for answer in probe.answers for name in probe.evidence)
+            computed = probe.category in ("multi_hop", "temporal") and re.search(r"\d", probe.answers[0])
+            assert stands or computed, probe
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_evidence_comes_before_the_question(language: str) -> None:
+    """What a probe rests on has been said by the time it is asked."""
+    conversation = made(1, 200, language)
+    place = {message.id: at for at, message in enumerate(conversation.messages)}
+    for probe in conversation.probes:
+        assert all(place[name] <= place[probe.after] for name in probe.evidence)
+        assert len(probe.evidence) > 1 or probe.category != "multi_hop"
+
+
+def examiner(ledger: Ledger) -> Examiner:
+    write = Writer(Random(0), ENGLISH, {"friend": ("Gwen",)}, lambda: date(2026, 3, 1))
+    return Examiner(ledger, write, ENGLISH)
+
+
+def test_the_newest_value_is_the_gold() -> None:
+    """After a change the updated fact is the new value with the message that changed it; the old one is history."""
+    ledger = Ledger()
+    trip = ledger.thing("trip", "the trip to Porto")
+    ledger.tell(trip, "out", Value(("3 May",), "m1", day=date(2026, 5, 3)))
+    assert examiner(ledger).questions("updated_fact") == []
+    ledger.tell(trip, "out", Value(("7 May",), "m9", day=date(2026, 5, 7)))
+    (updated,) = examiner(ledger).questions("updated_fact")
+    assert (updated.answers, updated.evidence) == (("7 May",), ("m9",))
+    (former,) = examiner(ledger).questions("temporal")
+    assert (former.answers, former.evidence) == (("3 May",), ("m1",))
+    assert examiner(ledger).questions("single_hop") == []
+
+
+def test_days_between_two_dates_are_counted() -> None:
+    """3 May to 20 May are 17 days, and both messages are the evidence."""
+    ledger = Ledger()
+    ledger.tell(ledger.thing("trip", "the trip"), "out", Value(("3 May",), "m1", day=date(2026, 5, 3)))
+    ledger.tell(ledger.thing("race", "the race"), "day", Value(("20 May",), "m5", day=date(2026, 5, 20)))
+    (gap,) = examiner(ledger).questions("temporal")
+    assert gap.answers[0] == "17 days"
+    assert gap.evidence == ("m1", "m5")
+
+
+def test_two_prices_are_added() -> None:
+    """£30 and £45 a month make £75."""
+    ledger = Ledger()
+    for label, amount in (("the gym", 30), ("the broadband", 45)):
+        ledger.tell(ledger.thing("bill", label), "price", Value((f"£{amount}",), label, amount=amount))
+    (total,) = examiner(ledger).questions("multi_hop")
+    assert total.answers[0] == "£75"
+
+
+def test_what_has_the_same_name_is_not_asked_about() -> None:
+    """Two trips with one label cannot be told apart, so neither is asked about."""
+    ledger = Ledger()
+    for told in ("m1", "m7"):
+        ledger.tell(ledger.thing("trip", "the trip to Porto"), "ref", Value((told.upper(),), told))
+    assert not any(examiner(ledger).questions(category) for category in ("single_hop", "updated_fact"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_probes_grow_with_the_length_up_to_sixty(language: str) -> None:
+    """A longer conversation is asked more, up to 60 questions."""
+    counts = [len(made(0, turns, language).probes) for turns in (1, 40, 200, 1200)]
+    assert counts == sorted(counts)
+    assert counts[0] >= 1
+    assert counts[-1] == 60
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("turns", "share"), [(40, 0.8), (200, 0.5)])
+def test_text_is_varied(turns: int, share: float, language: str) -> None:
+    """Most stretches of 40 characters occur once."""
+    text = "\n".join(message.text for message in made(4, turns, language).messages)
+    shingles = [text[at : at + 40] for at in range(len(text) - 40)]
+    assert len(set(shingles)) / len(shingles) > share
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_chinese_is_chinese(seed: int) -> None:
+    """What is said and asked in Chinese has no English phrases in it and is mostly Chinese characters."""
+    conversation = made(seed, 40, "zh")
+    said = spoken(conversation) + "".join(probe.question for probe in conversation.probes)
+    letters = [c for c in said if c.isalpha()]
+    assert sum("\u4e00" <= c <= "\u9fff" for c in letters) / len(letters) > 0.97
+    assert not re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", said)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_blank_is_left_open(seed: int, language: str) -> None:
+    """No frame leaves a blank, a choice or a line mark in the text."""
+    conversation = made(seed, 40, language)
+    said = spoken(conversation) + "".join(probe.question for probe in conversation.probes)
+    assert not re.search(r"[{}¶|\[\]]", said)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_tool_results_are_as_long_as_real_ones(language: str) -> None:
+    """Results have 100 to 6000 characters, most of them over 300."""
+    sizes = [len(message.text) for message in made(5, 200, language).messages if message.role == "tool"]
+    assert max(sizes) <= 6000
+    assert sum(size >= 300 for size in sizes) / len(sizes) > (0.9 if language == "en" else 0.5)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_months_go_by(language: str) -> None:
+    """Forty turns last weeks at least, with pauses of minutes, hours and days."""
+    times = [message.time or 0 for message in made(6, 40, language).messages]
+    gaps = [(late - early) / 3600 for early, late in pairwise(times)]
+    assert times[-1] - times[0] > 20 * 86_400
+    assert max(gaps) > 48
+    assert any(1 / 12 < gap < 1 for gap in gaps)

@@ -1,0 +1,108 @@
+"""The catalogue of embedded scenarios: what each name holds, how much of it, and that its bytes stay."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import pytest
+import quicktok
+from ctxbench.scenarios.check import check
+from ctxbench.scenarios.embedded import KINDS, LANGUAGES, SCENARIOS, scenario
+from ctxbench.scenarios.errors import Place, SpecError
+from ctxbench.scenarios.model import Conversation
+
+COUNT = quicktok.get_encoding("o200k_base").count
+
+PINNED = {
+    "assistant": "9078bf0a42b27985",
+    "traps": "4d6fc28795683b51",
+}
+"""The start of the SHA-256 over the digests of a group of the smoke scenario. Change one only on purpose: results on
+the old bytes and on the new ones do not compare."""
+
+
+def tokens(conversations: Iterator[Conversation]) -> int:
+    return sum(
+        COUNT(message.text) + sum(COUNT(call.arguments) for call in message.calls)
+        for conversation in conversations
+        for message in conversation.messages
+    )
+
+
+def test_smoke_is_small_and_holds_every_kind() -> None:
+    """The smoke scenario has every kind in both languages and all traps but one, in under 80 000 tokens."""
+    found = list(scenario("smoke"))
+    assert [c.id.split("/")[0] for c in found[:10]] == [kind for kind in KINDS for _ in LANGUAGES]
+    assert [c.language for c in found[:10]] == [*LANGUAGES] * 5
+    traps = {c.id for c in scenario("traps")}
+    assert {c.id for c in found[10:]} == traps - {"traps/enormous_result"}
+    assert tokens(iter(found)) < 80_000
+
+
+def test_standard_is_large_enough() -> None:
+    """The standard scenario has some 25 conversations with 1 to 2 million tokens of history."""
+    found = list(scenario("standard"))
+    assert 22 <= len(found) <= 28
+    assert len({c.id for c in found}) == len(found)
+    assert 1_000_000 <= tokens(iter(found)) <= 2_000_000
+
+
+@pytest.mark.parametrize("group", PINNED)
+def test_the_bytes_of_smoke_stay(group: str) -> None:
+    """What the smoke scenario holds has not changed by accident."""
+    digests = [c.digest() for c in scenario("smoke") if c.id.startswith(f"{group}/")]
+    assert hashlib.sha256("".join(digests).encode()).hexdigest().startswith(PINNED[group])
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_each_conversation_is_valid(name: str) -> None:
+    """Every conversation of every scenario passes the check."""
+    for conversation in scenario(name, turns=2):
+        check(conversation, Place("embedded"))
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("turns", [1, 7])
+def test_a_kind_by_its_name(name: str, turns: int) -> None:
+    """A kind's name gives it in both languages, with the turns asked for."""
+    found = list(scenario(name, turns=turns, seed=3))
+    assert [c.language for c in found] == ["en", "zh"]
+    for conversation in found:
+        assert conversation.id.startswith(f"{name}/")
+        assert sum(message.role == "user" for message in conversation.messages) == turns
+
+
+def test_traps_ignore_turns_and_seed() -> None:
+    """Neither turns nor seed change the traps."""
+    assert [c.digest() for c in scenario("traps", turns=9, seed=4)] == [c.digest() for c in scenario("traps")]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_seed_reaches_each_kind(name: str) -> None:
+    """Another seed gives another conversation of each kind."""
+    assert next(scenario(name, turns=3, seed=1)).messages != next(scenario(name, turns=3, seed=2)).messages
+
+
+def test_conversations_are_made_one_by_one() -> None:
+    """The first conversation is there before the others are made."""
+    made = scenario("smoke")
+    assert next(made).id.startswith("docs_qa/")
+
+
+def test_an_unknown_name_offers_the_nearest() -> None:
+    """A misspelt scenario is refused at once, with the name that was meant."""
+    with pytest.raises(SpecError, match="did you mean 'standard'"):
+        scenario("standart")
+
+
+def test_no_turns_at_all_are_refused() -> None:
+    """A conversation of no turns is refused at once."""
+    with pytest.raises(SpecError, match="1 or more"):
+        scenario("coding", turns=0)
+
+
+def test_every_scenario_says_what_it_is() -> None:
+    """Each name has a line for `ctxbench list scenarios`, and each kind is a scenario."""
+    assert set(KINDS) < set(SCENARIOS)
+    assert all(line and "\n" not in line for line in SCENARIOS.values())

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from ctxbench.scenarios.check import check
+from ctxbench.scenarios.embedded.customer_service import make
+from ctxbench.scenarios.embedded.script import CATEGORIES
+from ctxbench.scenarios.errors import Place
+from ctxbench.scenarios.model import Conversation, Probe
+
+LANGUAGES = ("en", "zh")
+KINDS = set(CATEGORIES) - {"preference"}
+COMPUTED = re.compile(r"How many days|refunded for the orders|多少天|一共退了多少钱")
+"""Questions whose answer is worked out and stands in no message."""
+
+
+def texts(conversation: Conversation, *roles: str) -> str:
+    return "\n".join(message.text for message in conversation.messages if message.role in roles or not roles)
+
+
+def results(conversation: Conversation, tool: str) -> list[dict[str, Any]]:
+    return [json.loads(m.text) for m in conversation.messages if m.role == "tool" and m.name == tool]
+
+
+def asked(conversation: Conversation, pattern: str) -> list[Probe]:
+    found = [probe for probe in conversation.probes if re.search(pattern, probe.question)]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_same_seed_same_bytes(language: str) -> None:
+    """The same arguments give the same bytes, another seed gives others."""
+    assert make(3, 12, language).to_json() == make(3, 12, language).to_json()
+    assert make(3, 12, language).to_json() != make(4, 12, language).to_json()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("turns", [1, 3, 12, 100, 1000])
+def test_turns_and_form(language: str, turns: int) -> None:
+    """A conversation of any length is well-formed and has the turns asked for."""
+    conversation = make(1, turns, language)
+    check(conversation, Place("test"))
+    assert sum(message.role == "user" for message in conversation.messages) == turns
+    assert conversation.language == language
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_results_are_json_of_the_right_size(language: str) -> None:
+    """Every result is JSON of 250 to 4 000 characters, and the rules in the system prompt have 1 000 to 4 000."""
+    conversation = make(1, 200, language)
+    sizes = [len(message.text) for message in conversation.messages if message.role == "tool"]
+    for message in conversation.messages:
+        if message.role == "tool":
+            assert isinstance(json.loads(message.text), dict)
+    assert min(sizes) >= 250
+    assert max(sizes) <= 4000
+    assert 1000 <= len(conversation.messages[0].text) <= 4000
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_ids_stand_for_one_thing(language: str) -> None:
+    """Order, return, refund and repair numbers are never given twice."""
+    conversation = make(2, 400, language)
+    for tool, field in [("create_return", "return"), ("issue_refund", "reference"), ("create_repair", "ticket")]:
+        numbers = [result[field] for result in results(conversation, tool)]
+        assert numbers
+        assert len(numbers) == len(set(numbers))
+    branches: dict[str, str] = {}
+    for order in results(conversation, "get_order"):
+        assert branches.setdefault(order["order"], order["branch"]) == order["branch"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("seed", range(12))
+def test_probes(language: str, seed: int) -> None:
+    """Twelve turns have 8 to 14 probes of every category, each asked after its evidence and literally backed by it."""
+    conversation = make(seed, 12, language)
+    place = {message.id: at for at, message in enumerate(conversation.messages)}
+    assert 8 <= len(conversation.probes) <= 14
+    assert {probe.category for probe in conversation.probes} == KINDS
+    assert len({probe.after for probe in conversation.probes}) > 2
+    for probe in conversation.probes:
+        shown = [conversation.messages[place[name]].text for name in probe.evidence]
+        assert all(place[name] <= place[probe.after] for name in probe.evidence)
+        if probe.answerable and not COMPUTED.search(probe.question):
+            assert any(answer in text for answer in probe.answers for text in shown), probe
+        if probe.category == "multi_hop":
+            assert len(probe.evidence) >= 2
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sums_are_right(language: str) -> None:
+    """The answer to a sum of refunds is the sum of the amounts in the cited results."""
+    conversation = make(2, 100, language)
+    by_id = {message.id: message for message in conversation.messages}
+    for probe in asked(conversation, "refunded for the orders|一共退了多少钱"):
+        paid = [json.loads(by_id[name].text) for name in probe.evidence if by_id[name].role == "tool"]
+        amounts = [float(one.get("amount") or one["refunded"]) for one in paid]
+        assert len(amounts) == 2
+        assert f"{sum(amounts):.2f}" in probe.answers
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_newest_address_is_the_gold(language: str) -> None:
+    """What a probe calls the present address is the last one that was saved for the branch."""
+    seen = 0
+    for conversation in (make(seed, 60, language) for seed in range(8)):
+        for probe in conversation.probes:
+            if re.search("present delivery address|目前的收货地址", probe.question):
+                saved = [one for one in results(conversation, "update_address") if one["branch"] in probe.question]
+                assert saved[-1]["address"] == probe.answers[0]
+                seen += 1
+    assert seen
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_new_day_needs_a_new_check(language: str) -> None:
+    """On every day on which tools are used, the first of them checks the identity."""
+    first: dict[str, str] = {}
+    conversation = make(4, 100, language)
+    for message in conversation.messages:
+        if message.role == "tool":
+            first.setdefault(json.loads(message.text)["as_of"][:10], message.name)
+    assert len(first) > 5
+    assert set(first.values()) == {"verify_identity"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("turns", [12, 100])
+def test_unanswerable(language: str, turns: int) -> None:
+    """What an unanswerable probe asks about stands nowhere in the conversation."""
+    conversation = make(7, turns, language)
+    said = texts(conversation)
+    unanswerable = [probe for probe in conversation.probes if not probe.answerable]
+    assert unanswerable
+    for probe in unanswerable:
+        (subject,) = re.findall(r"`(.+?)`", probe.question)
+        assert subject not in said
+
+
+def test_probes_grow_with_the_turns() -> None:
+    """Longer conversations have more probes, sixty or so at most."""
+    counts = [len(make(1, turns, "en").probes) for turns in (1, 3, 12, 100, 1000)]
+    assert all(fewer < more for fewer, more in pairwise(counts))
+    assert counts[-1] <= 62
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_languages_do_not_mix(seed: int) -> None:
+    """Chinese talk is Chinese without English phrases, English has no Chinese character."""
+    chinese, english = make(seed, 40, "zh"), make(seed, 40, "en")
+    talk = texts(chinese, "system", "user", "assistant")
+    assert len(re.findall("[一-鿿]", talk)) / len(re.sub(r"\s", "", talk)) > 0.5
+    assert not re.findall(r"[A-Za-z]{2,} [A-Za-z]{2,} [A-Za-z]{2,}", texts(chinese))
+    assert not re.findall(r"[一-鿿][,;:?!](?=[一-鿿\s])", talk)
+    assert not re.search("[\u3000-\u9fff\uff00-\uffef]", texts(english))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_text_is_varied(language: str) -> None:
+    """Most pieces of 40 characters occur once."""
+    messages = make(2, 12, language).messages
+    pieces = [message.text[at : at + 40] for message in messages for at in range(len(message.text) - 39)]
+    assert len(set(pieces)) / len(pieces) > 0.5
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_pauses(language: str) -> None:
+    """Some pauses outlast a cache of five minutes, some one of an hour, some are nights."""
+    times = [message.time or 0 for message in make(1, 14, language).messages]
+    gaps = [later - before for before, later in pairwise(times)]
+    assert any(300 < gap < 3600 for gap in gaps)
+    assert any(3600 < gap < 6 * 3600 for gap in gaps)
+    assert any(gap > 8 * 3600 for gap in gaps)

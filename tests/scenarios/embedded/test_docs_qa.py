@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from ctxbench.scenarios.check import check
+from ctxbench.scenarios.embedded.docs_qa import make
+from ctxbench.scenarios.embedded.script import CATEGORIES
+from ctxbench.scenarios.errors import Place
+from ctxbench.scenarios.model import Conversation
+
+LANGUAGES = ("en", "zh")
+KINDS = set(CATEGORIES) - {"preference"}
+COMPUTED = re.compile(r"sum of the defaults|By how many days|默认值之和|推迟了多少天")
+"""Questions whose answer is worked out and stands in no message."""
+
+
+def texts(conversation: Conversation, *roles: str) -> str:
+    return "\n".join(message.text for message in conversation.messages if message.role in roles or not roles)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_same_seed_same_bytes(language: str) -> None:
+    """The same arguments give the same bytes, another seed gives others."""
+    assert make(3, 12, language).to_json() == make(3, 12, language).to_json()
+    assert make(3, 12, language).to_json() != make(4, 12, language).to_json()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("turns", [1, 3, 12, 100])
+def test_turns_and_form(language: str, turns: int) -> None:
+    """A conversation of any length is well-formed, has the turns asked for, and ids that stand once."""
+    conversation = make(1, turns, language)
+    check(conversation, Place("test"))
+    assert sum(message.role == "user" for message in conversation.messages) == turns
+    assert conversation.language == language
+    calls = [call.id for message in conversation.messages for call in message.calls]
+    assert len(calls) == len(set(calls))
+    assert {message.answers for message in conversation.messages if message.role == "tool"} == set(calls)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("seed", range(6))
+def test_result_sizes(language: str, seed: int) -> None:
+    """Every result has 5 000 to 50 000 characters, `mix` ones over 40 000, and the mean is about 18 000."""
+    conversation = make(seed, 12, language)
+    modes = {
+        call.id: re.findall(r'"mode":"(\w+)"', call.arguments)[0] for m in conversation.messages for call in m.calls
+    }
+    sizes = [(modes[m.answers], len(m.text)) for m in conversation.messages if m.answers]
+    assert all(5_000 <= size <= 50_000 for _, size in sizes)
+    assert all((size > 40_000) == (mode == "mix") for mode, size in sizes)
+    assert 13_000 <= sum(size for _, size in sizes) / len(sizes) <= 22_000
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("seed", range(12))
+def test_probes(language: str, seed: int) -> None:
+    """Twelve turns have 8 to 14 probes of every category, each asked after its evidence and literally backed by it."""
+    conversation = make(seed, 12, language)
+    place = {message.id: at for at, message in enumerate(conversation.messages)}
+    assert 8 <= len(conversation.probes) <= 14
+    assert {probe.category for probe in conversation.probes} == KINDS
+    assert len({probe.after for probe in conversation.probes}) > 2
+    for probe in conversation.probes:
+        shown = [conversation.messages[place[name]].text for name in probe.evidence]
+        assert all(place[name] <= place[probe.after] for name in probe.evidence)
+        if probe.answerable and not COMPUTED.search(probe.question):
+            assert any(answer in text for answer in probe.answers for text in shown), probe
+        if probe.category == "multi_hop":
+            assert len(probe.evidence) >= 2
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sums_are_right(language: str) -> None:
+    """The answer to a sum is the sum of the two defaults that the cited results print."""
+    conversation = make(2, 100, language)
+    by_id = {message.id: message.text for message in conversation.messages}
+    sums = [probe for probe in conversation.probes if re.search("sum of the defaults|默认值之和", probe.question)]
+    assert sums
+    for probe in sums:
+        shown = "\n".join(by_id[name] for name in probe.evidence)
+        total = 0
+        for key in re.findall(r"`(.+?)`", probe.question):
+            (default,) = set(re.findall(rf"\| `{re.escape(key)}` \| (\d+)", shown))
+            total += int(default)
+        assert str(total) in probe.answers
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_newest_default_is_the_gold(language: str) -> None:
+    """What a probe calls the newest default is the last default that any result prints for the key."""
+    conversation = make(5, 60, language)
+    results = texts(conversation, "tool")
+    news = [p for p in conversation.probes if re.search("in the newest version|在最新版本里", p.question)]
+    assert news
+    for probe in news:
+        (key,) = re.findall(r"`(.+?)`", probe.question)
+        changed = re.findall(rf"`{re.escape(key)}` (?:was changed from .+? to|的默认值由 .+? 调整为) (\d+)", results)
+        assert changed[-1] in probe.answers
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("turns", [12, 100])
+def test_unanswerable(language: str, turns: int) -> None:
+    """What an unanswerable probe asks about stands nowhere in the conversation."""
+    conversation = make(7, turns, language)
+    said = texts(conversation)
+    asked = [probe for probe in conversation.probes if not probe.answerable]
+    assert asked
+    for probe in asked:
+        (subject,) = re.findall(r"`(.+?)`", probe.question)
+        assert subject not in said
+
+
+def test_probes_grow_with_the_turns() -> None:
+    """Longer conversations have more probes, sixty or so at most."""
+    counts = [len(make(1, turns, "en").probes) for turns in (1, 3, 12, 100, 400)]
+    assert all(fewer < more for fewer, more in pairwise(counts))
+    assert counts[-1] <= 62
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_languages_do_not_mix(seed: int) -> None:
+    """Chinese conversations are Chinese without English phrases, English ones have no Chinese character."""
+    chinese, english = make(seed, 12, "zh"), make(seed, 12, "en")
+    said = texts(chinese)
+    plain = re.sub(r"```.*?```|`[^`]*`|docs/\S+", "", said, flags=re.S)
+    han = len(re.findall("[一-鿿]", plain))
+    assert han / len(re.sub(r"\s", "", plain)) > 0.6
+    assert not re.findall(r"[A-Za-z]{2,} [A-Za-z]{2,} [A-Za-z]{2,}", plain)
+    assert not re.findall(r"[一-鿿][,;:?!](?=[一-鿿\s])", plain)
+    assert not re.search("[\u3000-\u9fff\uff00-\uffef]", texts(english))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("turns", [12, 40])
+def test_text_is_varied(language: str, turns: int) -> None:
+    """Most pieces of 40 characters occur once: results are not one paragraph over and over."""
+    pieces = [
+        message.text[at : at + 40]
+        for message in make(2, turns, language).messages
+        for at in range(len(message.text) - 39)
+    ]
+    assert len(set(pieces)) / len(pieces) > 0.5
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_gap_is_left(language: str) -> None:
+    """No sentence form is left with a gap, a doubled stop, or the wrong article."""
+    said = texts(make(9, 40, language))
+    assert not re.search(r"\{[a-z_]+2?\}(?!\?expand)", said.replace("/{id}", ""))
+    assert not re.search(r"\.\.(?!\.)|。。|，，| ,", said)
+    assert not re.search(r"\b[Aa] (?:[aeio]|upgrade)", said)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_pauses(language: str) -> None:
+    """Some pauses outlast a cache of five minutes, some one of an hour, some are nights."""
+    times = [message.time or 0 for message in make(1, 14, language).messages]
+    gaps = [later - before for before, later in pairwise(times)]
+    assert any(300 < gap < 3600 for gap in gaps)
+    assert any(3600 < gap < 6 * 3600 for gap in gaps)
+    assert any(gap > 8 * 3600 for gap in gaps)

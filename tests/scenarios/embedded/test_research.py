@@ -1,0 +1,159 @@
+"""The research scenario: topics return, criteria change, and every number that is asked for was shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+
+import pytest
+from ctxbench.scenarios.check import check
+from ctxbench.scenarios.embedded.research import make, speech_en, speech_zh, text_en, text_zh
+from ctxbench.scenarios.embedded.research.words import CRITERIA, FIELDS, Field
+from ctxbench.scenarios.errors import Place
+from ctxbench.scenarios.model import Conversation
+
+CASES = [(seed, language) for seed in range(4) for language in ("en", "zh")]
+CATEGORIES = {"single_hop", "multi_hop", "temporal", "updated_fact", "unanswerable"}
+CJK = re.compile(r"[\u3400-\u9fff]")
+
+
+def topics(conversation: Conversation) -> list[str]:
+    """The topic of each search, in order."""
+    queries = [json.loads(c.arguments)["query"] for m in conversation.messages for c in m.calls if "search" in c.name]
+    heads = [query for query in queries if not any(query != other and query.startswith(other) for other in queries)]
+    return [next(head for head in heads if query.startswith(head)) for query in queries]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_seed(language: str) -> None:
+    """The same seed makes the same bytes, another seed others."""
+    assert make(5, 12, language).to_json() == make(5, 12, language).to_json()
+    assert make(5, 12, language).to_json() != make(6, 12, language).to_json()
+
+
+@pytest.mark.parametrize("turns", [1, 3, 12, 100])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_turns(turns: int, language: str) -> None:
+    """Any number of user turns is honoured, and the conversation is sound."""
+    conversation = make(2, turns, language)
+    check(conversation, Place("made"))
+    assert sum(m.role == "user" for m in conversation.messages) == turns
+    assert conversation.messages[-1].role == "assistant"
+
+
+@pytest.mark.parametrize(("seed", "language"), CASES)
+def test_size(seed: int, language: str) -> None:
+    """Twelve turns have some 30 000 to 50 000 tokens: a Chinese character is about 0.7, an English one 0.23."""
+    size = sum(len(m.text) for m in make(seed, 12, language).messages)
+    assert 30_000 < size * (0.7 if language == "zh" else 0.23) < 55_000
+
+
+@pytest.mark.parametrize(("seed", "language"), CASES)
+def test_probes(seed: int, language: str) -> None:
+    """Twelve turns have 8 to 14 probes of all categories, asked at different points after their evidence."""
+    conversation = make(seed, 12, language)
+    assert 8 <= len(conversation.probes) <= 14
+    assert {probe.category for probe in conversation.probes} == CATEGORIES
+    assert len({probe.after for probe in conversation.probes}) > 5
+    place = {m.id: at for at, m in enumerate(conversation.messages)}
+    for probe in conversation.probes:
+        assert all(place[name] <= place[probe.after] for name in probe.evidence)
+        assert len(probe.evidence) >= 2 or probe.category != "multi_hop"
+
+
+@pytest.mark.parametrize("turns", [12, 100])
+@pytest.mark.parametrize(("seed", "language"), CASES)
+def test_gold(seed: int, language: str, turns: int) -> None:
+    """An answer stands literally in a message of its evidence, unless it has to be computed from them."""
+    conversation = make(seed, turns, language)
+    text = {m.id: m.text for m in conversation.messages}
+    computed = set(str(conversation.meta["computed_probes"]).split())
+    for probe in conversation.probes:
+        shown = [text[name] for name in probe.evidence]
+        if probe.answerable and probe.id not in computed:
+            assert any(answer in one for answer in probe.answers for one in shown), probe
+
+
+@pytest.mark.parametrize(("seed", "language"), CASES)
+def test_updates(seed: int, language: str) -> None:
+    """The gold for a criterion or hypothesis is the value of the last note about it before the question."""
+    conversation = make(seed, 80, language)
+    at = int(language == "zh")
+    place = {m.id: index for index, m in enumerate(conversation.messages)}
+    rules = [rule.name[at] for rule in CRITERIA]
+    updates = [probe for probe in conversation.probes if probe.category == "updated_fact"]
+    assert updates
+    for probe in updates:
+        notes = [m.text for m in conversation.messages[: place[probe.after]] if m.name == "take_note"]
+        about = [rule for rule in rules if rule in probe.question] or [
+            name for area in FIELDS for name in topic_words(area, at) if name in probe.question
+        ]
+        said = [text for text in notes if all(name in text for name in about)]
+        said = [text for text in said if re.search("Protocol|Criterion|Hypothesis|方案|标准|假设", text)]
+        assert probe.answers[0] in said[-1]
+
+
+def topic_words(area: Field, at: int) -> list[str]:
+    return [outcome.name[at] for outcome in area.outcomes] + [moderator.name[at] for moderator in area.moderators]
+
+
+@pytest.mark.parametrize(("seed", "language"), CASES)
+def test_topics_return(seed: int, language: str) -> None:
+    """In twelve turns a topic comes back after others were searched for."""
+    seen = topics(make(seed, 12, language))
+    assert len(set(seen)) >= 3
+    returns = [at for at, topic in enumerate(seen) if topic in seen[:at] and seen[at - 1] != topic]
+    assert returns
+    said = [m.text for m in make(seed, 12, language).messages if m.role == "user"]
+    topic = seen[returns[0]]
+    assert sum(topic in text for text in said) >= 1
+
+
+@pytest.mark.parametrize(("seed", "language"), CASES)
+def test_papers_do_not_change(seed: int, language: str) -> None:
+    """A paper that is shown more than once has the same heading, and so the same authors, year and pages."""
+    heads: dict[str, set[str]] = {}
+    for message in make(seed, 60, language).messages:
+        if message.name in ("search_papers", "open_paper"):
+            for line in message.text.splitlines():
+                if found := re.match(r"\[(\w\w-\d+)\] ", line):
+                    heads.setdefault(found[1], set()).add(line)
+    assert len(heads) > 50
+    assert all(len(lines) == 1 for lines in heads.values())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_language(seed: int) -> None:
+    """A Chinese conversation is Chinese throughout, papers included; an English one has no Chinese letters."""
+    conversation = make(seed, 30, "zh")
+    text = "\n".join(m.text for m in conversation.messages) + "\n".join(p.question for p in conversation.probes)
+    assert not re.search(r"[A-Za-z]+ [A-Za-z]+ [A-Za-z]+", text)
+    assert not re.search(r"[\u3400-\u9fff][,;:?!]", text)
+    assert len(CJK.findall(text)) / len(re.sub(r"\s", "", text)) > 0.6
+    english = make(seed, 30, "en")
+    assert not CJK.search(english.to_json().decode())
+    assert not [m.id for m in english.messages if re.search(r" [,.;]|  ", m.text)]
+
+
+def test_same_keys() -> None:
+    """Whatever can be said in one language can be said in the other."""
+    assert speech_en.SPEECH.keys() == speech_zh.SPEECH.keys()
+    assert text_en.PAPER.keys() == text_zh.PAPER.keys()
+
+
+@pytest.mark.parametrize(("seed", "language"), CASES)
+def test_variety(seed: int, language: str) -> None:
+    """More than half of all 40-character stretches of a conversation are distinct."""
+    text = "\n".join(m.text for m in make(seed, 12, language).messages)
+    assert len({text[at : at + 40] for at in range(len(text) - 39)}) / (len(text) - 39) > 0.5
+
+
+@pytest.mark.parametrize(("seed", "language"), CASES)
+def test_gaps(seed: int, language: str) -> None:
+    """Some pauses outlive a cache of 5 minutes, some one of an hour, some a night."""
+    times = [m.time or 0 for m in make(seed, 12, language).messages]
+    gaps = [after - before for before, after in pairwise(times)]
+    assert any(300 < gap < 3600 for gap in gaps)
+    assert any(gap > 3600 for gap in gaps)
+    assert any(gap > 8 * 3600 for gap in gaps)
