@@ -69,6 +69,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             "usage_cache_read": pa.int64(),
             "usage_cache_write": pa.int64(),
             "usage_cost": pa.float64(),
+            "compacted": pa.bool_(),
         }
     ),
     "steps": pa.schema(
@@ -113,7 +114,8 @@ SCHEMAS: Mapping[str, pa.Schema] = {
         }
     ),
 }
-"""The columns of each table. `message` in contexts is the message as JSON, `meta` in conversations too."""
+"""The columns of each table. `message` in contexts is the message as JSON, `meta` in conversations too; `compacted`:
+the recorded agent had replaced the start of its context before this message."""
 
 Rows = Mapping[str, Any]
 """Columns by name: a sequence or array each, Lists, a Constant where all rows say the same."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -112,6 +112,7 @@ def _write_recordings(part: Part, digest: str, conversations: list[Conversation]
             "usage_cache_read": [each.cache_read for each in usage],
             "usage_cache_write": [each.cache_write for each in usage],
             "usage_cost": [each.cost for each in usage],
+            "compacted": [each for conversation in conversations for each in _compacted(conversation)],
         },
     )
     part.write(
@@ -131,6 +132,15 @@ def _write_recordings(part: Part, digest: str, conversations: list[Conversation]
         },
         digest,
     )
+
+
+def _compacted(conversation: Conversation) -> Iterator[bool]:
+    """Whether a recorded compaction stands before each message."""
+    after = {compaction.after for compaction in conversation.compactions}
+    seen = False
+    for message in conversation.messages:
+        yield seen
+        seen = seen or message.id in after
 
 
 def _write_cells(

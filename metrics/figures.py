@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from .structure import ANTHROPIC, OPENAI
+from .structure import ANTHROPIC, FAULTS, OPENAI
 from .value import Missing, Value
 
 UNDEFINED = Missing("undefined", "no steps")
@@ -78,17 +78,10 @@ METRICS: Mapping[str, Metric] = {
         "steps",
         "lower",
     ),
-    "orphan_results": Metric(
-        "steps with a tool result without its call", _with_fault("orphan_results"), "steps", "lower"
-    ),
-    "unanswered_calls": Metric(
-        "steps with a tool call without its result", _with_fault("unanswered_calls"), "steps", "lower"
-    ),
-    "misordered": Metric("steps with messages out of order", _with_fault("misordered"), "steps", "lower"),
-    "no_user": Metric("steps without a user message", _with_fault("no_user"), "steps", "lower"),
-    "dropped_system": Metric("steps that lost a system message", _with_fault("dropped_system"), "steps", "lower"),
-    "empty": Metric("steps with system messages only, or nothing", _with_fault("empty"), "steps", "lower"),
-    "over_budget": Metric("steps over the strategy's own budget", _with_fault("over_budget"), "steps", "lower"),
+    **{
+        name: Metric(f"steps with {about}", _with_fault(name), "steps", "lower")
+        for name, about in {**FAULTS, "over_budget": "more tokens than the strategy promised"}.items()
+    },
     "decide_p50": Metric("time to decide, median", lambda s: _percentile(s, 50), "us", "lower"),
     "decide_p99": Metric("time to decide, 99th percentile", lambda s: _percentile(s, 99), "us", "lower"),
 }

@@ -23,13 +23,13 @@ FAULTS = {
     "orphan_results": "tool results that do not follow their call, or whose call is not there",
     "unanswered_calls": "tool calls without their result, before the next message or at the end",
     "misordered": "recorded messages that stand before one which was said earlier",
-    "blank_messages": "system, user and assistant messages with no text, no tool call and no image",
-    "dropped_system": "system messages of the history that are not in the context",
-    "no_user": "1 if there is no user message in it",
-    "not_user_first": "1 if its first message, system messages aside, is not the user's",
-    "empty": "1 if nothing is in it but system messages",
+    "blank_messages": "system, user or assistant messages that have no text, no tool call and no image",
+    "dropped_system": "system messages of the history missing",
+    "no_user": "no user message",
+    "not_user_first": "another than a user's message first, system messages aside",
+    "empty": "nothing but system messages",
 }
-"""What can be wrong with one context."""
+"""What can be wrong with one context. The first five are counted, the others are 0 or 1."""
 
 OPENAI = frozenset({"orphan_results", "unanswered_calls", "empty"})
 """The faults for which OpenAI refuses a request."""

@@ -69,10 +69,11 @@ def counter_error(messages: pd.DataFrame, steps: pd.DataFrame, encoding: str) ->
 
     `total` is (counted − reported) / reported over all calls: what is not in a recording (a system prompt, tool
     schemas) is in it. `growth_p10`, `growth_p50`, `growth_p90` are of the growth from one call to the next, in
-    which what is constant cancels; calls where the reported prompt shrank are left out of it.
+    which what is constant cancels; calls where the reported prompt shrank are left out of it. So are calls after a
+    recorded compaction: what was sent there is not the history.
     """
     known = messages.dropna(subset=["usage_input"])
-    known = known[known.usage_input > 0]
+    known = known[(known.usage_input > 0) & ~known.compacted]
     full = steps[["conversation", "at", "tokens_full"]].drop_duplicates(["conversation", "at"])
     both = known.astype({"conversation": str}).merge(full.astype({"conversation": str}), on=["conversation", "at"])
     rows: list[dict[str, Value | str]] = []

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from ..metrics.figures import METRICS
+from ..metrics.structure import FAULTS
 from .summary import Summary, growth_table
 from .words import count, figure, percent, printable, tokens
 
@@ -23,16 +24,7 @@ TITLES = {
     "refused_anthropic": "refused by Anthropic",
     "decide_p50": "decides in",
 }
-FAULTS = (
-    "orphan_results",
-    "unanswered_calls",
-    "misordered",
-    "no_user",
-    "dropped_system",
-    "empty",
-    "over_budget",
-    "decide_p99",
-)
+SHOWN = (*FAULTS, "over_budget")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +68,26 @@ def _main(summary: Summary) -> Table:
 
 
 def _faults(summary: Summary) -> Table:
+    """A column for each fault that any strategy has."""
+    there = [name for name in SHOWN if any(values[name] != 0 for values in summary.strategies.values())]
     rows = tuple(
-        (name, *(figure(column, values[column]) for column in FAULTS)) for name, values in summary.strategies.items()
+        (name, *(figure(column, values[column]) for column in (*there, "decide_p99")))
+        for name, values in summary.strategies.items()
     )
-    heads = ("strategy", *(name.replace("_", " ") for name in FAULTS))
-    return Table("Faults", heads, rows, "Calls with each fault. What `none` has is in the recordings themselves.")
+    heads = ("strategy", *(name.replace("_", " ") for name in there), "decides in, p99")
+    note = (
+        "Calls with each fault; those that no strategy has are left out. What none has is in the recordings themselves."
+    )
+    return Table("Faults", heads, rows, note)
 
 
 def _growth(summary: Summary) -> Table:
-    names = list(summary.strategies)
+    names = [name for name in summary.strategies if name != "none"]
     rows = tuple(
         (str(row["turn"]), str(row["conversations"]), tokens(row["full"]), *(_sent(row, name) for name in names))
         for row in growth_table(summary.growth)
     )
-    note = "Mean tokens of a model call, each conversation counted once a turn."
+    note = "Mean tokens of a model call, each conversation counted once a turn. In brackets: saved against the history."
     return Table("Growth by turn", ("turn", "conversations", "history", *names), rows, note)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 from enum import StrEnum
 from inspect import getdoc
+from textwrap import fill
 from typing import Annotated, Any
 
 import typer
@@ -31,16 +32,9 @@ def list_(
 
         typer.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
         return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column()
     for name, about in rows.items():
-        table.add_row(escape(name), escape(about))
-    Console(highlight=False).print(table)
+        typer.secho(name, bold=True)
+        typer.echo(fill(about, 96, initial_indent="    ", subsequent_indent="    "))
 
 
 def _rows(what: What) -> dict[str, str]:

@@ -36,6 +36,7 @@ def run(
         typer.Option(
             "--strategy",
             "-s",
+            metavar="SPEC",
             help="A strategy, e.g. 'window(max_tokens=8000)', chained with |. May be repeated.",
             show_default="a small set",
         ),

@@ -93,15 +93,16 @@ def _show(run: Run, name: str, step: int, strategy: str, full: bool, as_json: bo
     console = Console(highlight=False)
     console.print(f"[bold]{strategy}[/bold]  step {number} of {len(contexts)}  ", end="")
     console.print(f"{at} messages said, {len(sent)} sent, {kept} of them the same prefix, {len(dropped)} dropped\n")
-    for message in dropped:
-        console.print(_line("dropped", "red", message, full))
+    lines = [_line("dropped", "red", message, full) for message in dropped]
     for place, message in enumerate(sent):
         if place < kept:
-            console.print(_line("same", "dim", message, full))
+            lines.append(_line("same", "dim", message, full))
         elif id(message) in said:
-            console.print(_line("new", "green", message, full))
+            lines.append(_line("new", "green", message, full))
         else:
-            console.print(_line("written", "magenta", message, full))
+            lines.append(_line("written", "magenta", message, full))
+    for line in lines:
+        console.print(line, no_wrap=not full, overflow="ellipsis" if not full else "fold", crop=not full)
 
 
 def _line(word: str, style: str, message: Message, full: bool) -> Text:
@@ -113,8 +114,5 @@ def _line(word: str, style: str, message: Message, full: bool) -> Text:
     said = message.text
     said += "".join(f" → {call.name}({call.arguments})" for call in message.calls)
     if not full:
-        said = " ".join(said[:400].split())
-        said = said[:96] + ("…" if len(said) > 96 or len(message.text) > 400 else "")
-    line = Text.assemble((f"{word:<8}", style), printable(f"{message.id:<8} {message.role:<10}{said}"))
-    line.no_wrap, line.overflow = not full, "ellipsis"
-    return line
+        said = " ".join(said[:1000].split())
+    return Text.assemble((f"{word:<8}", style), printable(f"{message.id:<8} {message.role:<10}{said}"))

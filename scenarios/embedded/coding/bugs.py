@@ -4,7 +4,7 @@ The slots are those of `methods`, and `$one`, `$two`, `$three` are numbers of th
 name of the method once it is written.
 """
 
-# ruff: noqa: E501  (a line of a form is a line of the code it makes)
+
 
 from __future__ import annotations
 
