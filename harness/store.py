@@ -145,7 +145,8 @@ class Part:
         schema = SCHEMAS[table].with_metadata({"shard": digest} if digest else None)
         columns = [_column(rows[field.name], field.type) for field in schema]
         with _placed(self.path(table)) as path:
-            pq.write_table(pa.Table.from_arrays(columns, schema=schema), path, compression="zstd")
+            table = pa.Table.from_arrays(columns, schema=schema)
+            pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
 
     def digest(self, table: str) -> str | None:
         """The digest of the shard that a table of this part was written from; None if the table is not there."""
@@ -159,7 +160,7 @@ class Part:
         """Write the conversations themselves."""
         lines = b"".join(conversation.to_json() + b"\n" for conversation in conversations)
         with _placed(self.folder / "recordings" / f"{self.name}.jsonl.zst") as path:
-            path.write_bytes(zstandard.ZstdCompressor(level=3).compress(lines))
+            path.write_bytes(zstandard.ZstdCompressor(level=1).compress(lines))
 
 
 def _column(values: Any, kind: Any) -> Any:

@@ -53,7 +53,8 @@ def work_packed(shard: bytes) -> Done:
 def work(shard: Shard) -> Done:
     """Put a shard through its strategies and write every part that is not there yet."""
     folder, conversations = Path(shard.folder), shard.conversations
-    digest = digest_of(conversation.digest() for conversation in conversations)
+    digests = [conversation.digest() for conversation in conversations]
+    digest = digest_of(digests)
     counter, steps = _counter(shard.encoding), 0
     try:
         parts = [(spec, Part(folder, shard.number, at)) for at, spec in enumerate(shard.strategies)]
@@ -61,7 +62,7 @@ def work(shard: Shard) -> Done:
         desks = [RecordedDesk(conversation, counter) for conversation in conversations] if todo else []
         recordings = Part(folder, shard.number)
         if todo and recordings.digest("conversations") != digest:
-            _write_recordings(recordings, digest, conversations, desks)
+            _write_recordings(recordings, digests, conversations, desks)
         for spec, part in todo:
             steps += _write_cells(part, digest, spec, conversations, desks)
     except OSError as error:
@@ -89,7 +90,9 @@ def _counter(encoding: str) -> TokenCounter:
     return TokenCounter(encoding)
 
 
-def _write_recordings(part: Part, digest: str, conversations: list[Conversation], desks: list[RecordedDesk]) -> None:
+def _write_recordings(
+    part: Part, digests: list[str], conversations: list[Conversation], desks: list[RecordedDesk]
+) -> None:
     """Write a shard's conversations: whole, and as the two tables on them."""
     part.write_recordings(conversations)
     sizes = [len(conversation.messages) for conversation in conversations]
@@ -119,7 +122,7 @@ def _write_recordings(part: Part, digest: str, conversations: list[Conversation]
         "conversations",
         {
             "conversation": [c.id for c in conversations],
-            "digest": [c.digest() for c in conversations],
+            "digest": digests,
             "source": [c.source for c in conversations],
             "licence": [c.licence for c in conversations],
             "language": [c.language for c in conversations],
@@ -130,7 +133,7 @@ def _write_recordings(part: Part, digest: str, conversations: list[Conversation]
             "tools_tokens": [desk.tools(c.tools) for c, desk in zip(conversations, desks, strict=True)],
             "meta": [msgspec.json.encode(c.meta).decode() for c in conversations],
         },
-        digest,
+        digest_of(digests),
     )
 
 

@@ -197,9 +197,7 @@ class _Books:
         flat = list(chain.from_iterable((*cell.recording, *cell.written, None) for cell in cells))
         roles = np.array([message.role if message is not None else "" for message in flat])
         is_system, is_user = roles == "system", roles == "user"
-        recorded = np.concatenate(
-            [[i < len(c.recording) for i in range(n)] for c, n in zip(cells, sizes, strict=True)] or [[]]
-        )
+        ends = base[:-1] + np.array([len(cell.recording) for cell in cells], np.int64)
         places = np.where(is_system | (roles == ""), NONE, np.arange(len(flat)))
         spoken = np.minimum.accumulate(places[::-1])[::-1] if len(flat) else places
         passes = [_pass(cell) for cell in cells]
@@ -209,31 +207,32 @@ class _Books:
             orphans=_all(each[1] for each in passes),
             unanswered=_all(each[2] for each in passes),
             opened=_all(each[3] for each in passes),
-            blank=_running([m is not None and is_blank(m) for m in flat]),
+            blank=_all(each[4] for each in passes),
             systems=_running(is_system),
             users=_running(is_user),
             is_user=is_user,
-            recorded=recorded.astype(bool),
+            recorded=np.arange(len(flat)) < np.repeat(ends, sizes),
             spoken=spoken,
         )
 
 
-def _pass(cell: Cell) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Totals over a cell's messages: tokens, orphan results, unanswered calls, open calls at each place.
+def _pass(cell: Cell) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
+    """Totals over a cell's messages: tokens, orphan results, unanswered calls, open calls at each place, blank ones.
 
     A written message is judged on its own: whatever stands before it in a context is not what stands before it here.
     """
     structure, end = cell.structure, len(cell.recording)
     tokens = cell.ledger.running(end)
     orphans, unanswered = structure.orphans[: end + 1], structure.unanswered[: end + 1]
-    opened = [len(state) for state in structure.opened[: end + 1]]
+    opened, blank = [len(state) for state in structure.opened[: end + 1]], structure.blank[: end + 1]
     for message in cell.written:
         state, orphan, _ = step((), message)
         tokens.append(tokens[-1] + cell.ledger.tokens(message))
         orphans.append(orphans[-1] + orphan)
         unanswered.append(unanswered[-1])
         opened.append(len(state))
-    return tokens, orphans, unanswered, opened
+        blank.append(blank[-1] + is_blank(message))
+    return tokens, orphans, unanswered, opened, blank
 
 
 def _all(parts: Iterable[Sequence[int]]) -> Ints:

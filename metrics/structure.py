@@ -66,7 +66,7 @@ def is_blank(message: Message) -> bool:
 class Structure:
     """One pass over a recording: where its system messages are, which calls are open at each message."""
 
-    __slots__ = ("_recording", "_systems", "opened", "orphans", "unanswered")
+    __slots__ = ("_recording", "_systems", "blank", "opened", "orphans", "unanswered")
 
     def __init__(self, recording: Sequence[Message]) -> None:
         self._recording = recording
@@ -75,6 +75,7 @@ class Structure:
         self.orphans = [0]
         """Orphan results before each message, and at the end."""
         self.unanswered = [0]
+        self.blank = [0]
         self._systems: list[int] = []
 
     def advance(self, to: int) -> None:
@@ -85,6 +86,7 @@ class Structure:
             self.opened.append(state)
             self.orphans.append(self.orphans[-1] + orphan)
             self.unanswered.append(self.unanswered[-1] + left)
+            self.blank.append(self.blank[-1] + is_blank(message))
             if message.role == "system":
                 self._systems.append(at)
 

@@ -53,7 +53,7 @@ class Window:
         def view(context: Context) -> Context:
             history = context.messages
             start = 0
-            if budget is not None:
+            if budget is not None and desk.total(history) > budget:
                 left = budget - desk.total(desk.systems(history))
                 start = desk.fit(history, left) if left > 0 else len(history)
             if most is not None:

@@ -11,9 +11,14 @@ from ctxbench.scenarios.source import Problems
 from tests.conftest import RECORDINGS
 
 
-@pytest.fixture(scope="session")
-def corpus() -> list[Conversation]:
-    """Conversations that are already in memory, so that reading files is not timed."""
+def recorded() -> list[Conversation]:
+    """The sample recordings if they are there, else the `standard` scenario."""
     if RECORDINGS.is_dir():
         return list(Inputs((str(RECORDINGS),)).open(Problems()).conversations())
     return list(scenario("standard"))
+
+
+@pytest.fixture(scope="session")
+def corpus() -> list[Conversation]:
+    """Conversations that are already in memory, so that reading files is not timed."""
+    return recorded()

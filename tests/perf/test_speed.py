@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import distribution
@@ -77,18 +78,63 @@ class TestRun:
         benchmark.pedantic(run_shards, setup=fresh, rounds=5, warmup_rounds=1)
 
 
-@pytest.mark.benchmark(group="two workers: eight times the recordings, from start to end")
+WORKERS = "two workers: eight times the recordings through five strategies; 1.7 times one is asked for"
+FIVE = (*PAIR, "window(messages=20)", "last_turn", "window(max_tokens=2000)")
+
+
+@pytest.mark.benchmark(group=WORKERS)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_workers(benchmark: Bench, corpus: list[Conversation], tmp_path: Path, jobs: int) -> None:
-    """A run long enough for the start of the workers not to matter; 1.7 times as fast is asked for."""
+    """One and two workers, their start with it."""
 
     def fresh() -> tuple[tuple[object, ...], dict[str, object]]:
         shutil.rmtree(tmp_path)
         tmp_path.mkdir()
-        specs = (*PAIR, "window(messages=20)", "last_turn", "window(max_tokens=2000)")
-        return (shards(corpus * 8, specs, tmp_path), jobs, lambda _: None), {}
+        return (shards(corpus * 8, FIVE, tmp_path), jobs, lambda _: None), {}
 
-    benchmark.pedantic(run_shards, setup=fresh, rounds=2)
+    benchmark.pedantic(run_shards, setup=fresh, rounds=3)
+
+
+HALF = """
+import sys
+from pathlib import Path
+from tests.perf import test_speed
+from tests.perf.conftest import recorded
+from ctxbench.harness.engine import run_shards
+from ctxbench.metrics.tokens import TokenCounter
+TokenCounter()
+corpus = recorded()
+print("ready", flush=True)
+sys.stdin.readline()
+run_shards(test_speed.shards(corpus * 4, test_speed.FIVE, Path(sys.argv[1])), 1, lambda _: None)
+"""
+
+
+@pytest.mark.benchmark(group=WORKERS)
+def test_bound_two_processes_with_half_each(benchmark: Bench, tmp_path: Path) -> None:
+    """The bound on this machine: two processes that share nothing and have their half in memory already."""
+
+    def fresh() -> tuple[tuple[list[subprocess.Popen[str]]], dict[str, object]]:
+        halves = []
+        for name in ("a", "b"):
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
+            command = [sys.executable, "-c", HALF, str(tmp_path / name)]
+            halves.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        for half in halves:
+            assert half.stdout is not None
+            half.stdout.readline()
+        return (halves,), {}
+
+    def go(halves: list[subprocess.Popen[str]]) -> None:
+        for half in halves:
+            assert half.stdin is not None
+            half.stdin.write("go\n")
+            half.stdin.flush()
+        for half in halves:
+            half.communicate()
+            assert half.returncode == 0
+
+    benchmark.pedantic(go, setup=fresh, rounds=3)
 
 
 def long_talk(messages: int) -> Conversation:

@@ -15,7 +15,11 @@ from ctxbench.scenarios.model import Conversation
 COUNT = quicktok.get_encoding("o200k_base").count
 
 PINNED = {
+    "docs_qa": "2dcb910262583efc",
+    "coding": "516da481d928a68f",
+    "customer_service": "e6c851e02305cb07",
     "assistant": "9078bf0a42b27985",
+    "research": "17f0f5f1f8794eeb",
     "traps": "4d6fc28795683b51",
 }
 """The start of the SHA-256 over the digests of a group of the smoke scenario. Change one only on purpose: results on
