@@ -2,8 +2,10 @@
 
 Tool calls and results are read by a small automaton whose state is the calls still open. A call opens when the
 assistant makes it; its result closes it; any other message while calls are open leaves them unanswered. Both OpenAI
-and Anthropic refuse a request in which a result answers no open call, or a call is left unanswered
-(platform.openai.com/docs/guides/function-calling; docs.anthropic.com, "tool use": results must come right after).
+("messages with role 'tool' must be a response to a preceding message with 'tool_calls'"; "an assistant message with
+'tool_calls' must be followed by tool messages responding to each") and Anthropic ("each `tool_use` block must have a
+corresponding `tool_result` block in the next message") refuse a request that breaks this. Anthropic also answers 400 to
+"first message must use the 'user' role" and "text content blocks must contain non-whitespace text".
 
 One pass over the recording (`Structure`) gives the state at every message. Contexts are mostly stretches of the
 recording, so `measure.py` judges them by that pass, and reads message by message only where the states differ.

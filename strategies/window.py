@@ -15,7 +15,8 @@ class Window:
 
     `max_tokens` (or `model`, for that model's context window) limits tokens: the messages sent take at most
     `max_tokens * (1 - reserve)`, counted exactly. `messages` limits their number, system messages aside. Both may be
-    given; one must be.
+    given; one must be. With `from_user` the window starts at the first user message that it has, if it has one: Anthropic
+    refuses requests that start otherwise.
 
     Every system message stays, in its place, and counts. A tool call and its results stay or go together. If the
     system messages alone are over the budget, or the newest message does not fit, system messages are all that is
@@ -28,6 +29,7 @@ class Window:
     messages: int | None = None
     model: str | None = None
     reserve: float = 0.1
+    from_user: bool = False
 
     def __post_init__(self) -> None:
         if self.max_tokens is None and self.messages is None and self.model is None:
@@ -60,6 +62,8 @@ class Window:
                 start = max(start, _newest(desk, history, most))
             if start == 0:
                 return context
+            if self.from_user:
+                start = next((at for at in range(start, len(history)) if history[at].role == "user"), start)
             return context.sending(desk.systems(history[:start]) + desk.whole(history[start:]))
 
         return view

@@ -100,6 +100,13 @@ def test_one_enormous_message_empties_the_window() -> None:
     assert names(Window(max_tokens=200), conversation) == ["m0"]
 
 
+def test_a_window_may_start_at_a_user_message() -> None:
+    """With from_user the window starts at its first user message; where it has none it starts as it would."""
+    conversation = talk(("user", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d"), ("assistant", "e"))
+    assert names(Window(messages=4, from_user=True), conversation) == ["m2", "m3", "m4"]
+    assert names(Window(messages=2, from_user=True), conversation) == ["m3", "m4"]
+
+
 def test_the_model_s_window() -> None:
     """`model` takes the window from the price map: gpt-4 has 8192 tokens."""
     assert Window(model="gpt-4").budget == int(8192 * 0.9)
