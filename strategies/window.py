@@ -15,8 +15,8 @@ class Window:
 
     `max_tokens` (or `model`, for that model's context window) limits tokens: the messages sent take at most
     `max_tokens * (1 - reserve)`, counted exactly. `messages` limits their number, system messages aside. Both may be
-    given; one must be. With `from_user` the window starts at the first user message that it has, if it has one: Anthropic
-    refuses requests that start otherwise.
+    given; one must be. With `from_user` the window starts at the first user message that it has, if it has one:
+    Anthropic refuses requests that start otherwise.
 
     Every system message stays, in its place, and counts. A tool call and its results stay or go together. If the
     system messages alone are over the budget, or the newest message does not fit, system messages are all that is
