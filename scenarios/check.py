@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from math import isfinite
 
 from .errors import Place, RecordingError
-from .model import Conversation
+from .model import Conversation, Usage
+
+_COUNTS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 
 
 def check(conversation: Conversation, place: Place) -> None:
@@ -35,9 +37,13 @@ def faults(conversation: Conversation) -> Iterator[tuple[str, str, str]]:
                 "name an earlier tool call, or leave the result out",
             )
         if message.role != "tool" and message.answers is not None:
-            yield f"{field}.answers", f"a {message.role} message answers a tool call", "give it the role 'tool'"
+            yield (
+                f"{field}.answers",
+                f"a message of role {message.role!r} answers a tool call",
+                "give it the role 'tool'",
+            )
         if message.role != "assistant" and message.calls:
-            yield f"{field}.calls", f"a {message.role} message calls tools", "only the assistant calls tools"
+            yield f"{field}.calls", f"a message of role {message.role!r} calls tools", "only the assistant calls tools"
         if message.time is not None:
             if not isfinite(message.time) or message.time < 0:
                 yield f"{field}.time", f"time {message.time} is not a moment after 1970", "give seconds since 1970"
@@ -48,7 +54,16 @@ def faults(conversation: Conversation) -> Iterator[tuple[str, str, str]]:
                     "put the messages in the order they were said",
                 )
             clock = max(clock, message.time)
+        if message.call is not None and message.call.usage is not None:
+            yield from _usage_faults(message.call.usage, f"{field}.call.usage")
     yield from _reference_faults(conversation, seen)
+
+
+def _usage_faults(usage: Usage, field: str) -> Iterator[tuple[str, str, str]]:
+    for name in _COUNTS:
+        count = getattr(usage, name)
+        if count is not None and not 0 <= count < 2**53:
+            yield f"{field}.{name}", f"{count} is no number of tokens", "leave it out where it is not known"
 
 
 def _reference_faults(conversation: Conversation, ids: set[str]) -> Iterator[tuple[str, str, str]]:

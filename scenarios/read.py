@@ -6,10 +6,10 @@ files of a folder that are no recordings are in `Problems.ignored`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from .check import check
 from .errors import Place, RecordingError
 from .model import Conversation
 from .readers import Reader, readers
-from .source import Problems, files_below, head, key_paths
+from .source import Problems, files_below, head, key_paths, unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +35,34 @@ def read(batches: Iterable[Batch], problems: Problems) -> Iterator[Conversation]
     """Every conversation of the batches that is whole, with ids made unique by a suffix `~2`, `~3` …"""
     seen: dict[str, int] = {}
     for batch in batches:
+        where = Place(str(batch.files[0]) if batch.files else spec.spec("format", batch.reader))
+        empty, known = True, len(problems.found) + len(problems.ignored)
         try:
             for place, conversation in batch.reader.read(batch.files, problems):
+                empty = False
                 try:
                     check(conversation, place)
                 except RecordingError as error:
                     problems.add(error)
                     continue
-                count = seen[conversation.id] = seen.get(conversation.id, 0) + 1
-                name = conversation.id if count == 1 else f"{conversation.id}~{count}"
+                name = _unique(conversation.id, seen)
                 yield msgspec.structs.replace(conversation, id=name, source=conversation.source or str(place))
+            if empty and not batch.reader.folder and known == len(problems.found) + len(problems.ignored):
+                raise RecordingError(where, "no conversation is in it", "leave it out")
         except RecordingError as error:
             problems.add(error)
         except OSError as error:
-            where = str(batch.files[0]) if batch.files else spec.spec("format", batch.reader)
-            problems.add(RecordingError(Place(where), f"cannot be read: {error.strerror or error}"))
+            problems.add(unreadable(Path(where.file), error))
+
+
+def _unique(name: str, seen: dict[str, int]) -> str:
+    """The name, or with a suffix if it has been given before. `seen` counts how often each was."""
+    unique = name
+    while unique in seen:
+        seen[name] += 1
+        unique = f"{name}~{seen[name]}"
+    seen[unique] = 1
+    return unique
 
 
 def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> list[Batch]:
@@ -61,27 +74,40 @@ def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> 
     given = parse_format(form) if form else None
     batches: list[Batch] = []
     for path in paths:
-        if path.is_dir():
-            files: Sequence[Path] = files_below(path)
-        elif path.is_file():
-            files = [path]
-        else:
-            problems.add(RecordingError(Place(str(path)), "there is no such file or folder", "check the path"))
-            continue
-        known = [(given or detect(each), each) for each in files]
-        for reader, each in known:
+        known: list[tuple[Reader, Path]] = []
+        for each in _files(path, problems):
+            try:
+                reader = given or detect(each)
+            except RecordingError as error:
+                problems.add(error)
+                continue
             if reader is None:
-                _unknown(each, problems, named=path.is_file())
-        batches += _grouped([(reader, each) for reader, each in known if reader is not None])
+                _unknown(each, problems, named=each == path)
+            else:
+                known.append((reader, each))
+        batches += _grouped(known)
     return batches
 
 
+def _files(path: Path, problems: Problems) -> Sequence[Path]:
+    """The files that a path names. `os.path` says no where `Path` raises: a name too long, a folder shut to us."""
+    if os.path.isdir(path):
+        return files_below(path, problems)
+    if os.path.isfile(path):
+        return [path]
+    what, remedy = "there is no such file or folder", "check the path"
+    if os.path.exists(path):
+        what, remedy = "this is neither a file nor a folder", "save what it gives in a file"
+    problems.add(RecordingError(Place(str(path)), what, remedy))
+    return []
+
+
 def detect(path: Path) -> Reader | None:
-    """The reader whose shape fits the start of the file best, with its default options; None if none does."""
-    try:
-        keys = key_paths(head(path))
-    except OSError:
-        return None
+    """The reader whose shape fits the start of the file best, with its default options; None if none does.
+
+    Raises RecordingError if the file cannot be read.
+    """
+    keys = key_paths(head(path))
     fits = [(max(_fit(shape, keys) for shape in kind.shapes), name) for name, kind in readers().items() if kind.shapes]
     size, name = max(fits, default=(0, ""))
     return readers()[name]() if size else None
@@ -104,18 +130,16 @@ def _unknown(path: Path, problems: Problems, named: bool) -> None:
     if not named:
         problems.ignored.append(str(path))
         return
-    if not path.stat().st_size:
+    if not head(path).strip():
         problems.add(RecordingError(Place(str(path)), "the file is empty", "leave it out"))
         return
     formats = ", ".join(readers())
     problems.add(RecordingError(Place(str(path)), "no known format fits", f"name one with --format: {formats}"))
 
 
-def _grouped(known: list[tuple[Reader, Path]]) -> Iterator[Batch]:
+def _grouped(known: Iterable[tuple[Reader, Path]]) -> list[Batch]:
     """Files of one folder together where their reader wants that, in the order of their first files."""
-    for (reader, _), group in groupby(known, key=lambda pair: (pair[0], pair[1].parent)):
-        files = tuple(path for _, path in group)
-        if reader.folder:
-            yield Batch(reader, files)
-        else:
-            yield from (Batch(reader, (path,)) for path in files)
+    together: dict[tuple[Reader, Path], list[Path]] = {}
+    for reader, path in known:
+        together.setdefault((reader, path.parent if reader.folder else path), []).append(path)
+    return [Batch(reader, tuple(files)) for (reader, _), files in together.items()]

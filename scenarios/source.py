@@ -7,11 +7,13 @@ still read. Memory follows the longest record, not the file.
 from __future__ import annotations
 
 import mmap
+import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -22,8 +24,14 @@ T = TypeVar("T")
 LONGEST = 64 * 1024 * 1024
 """Bytes in one record. A longer one is an error, so that no line can take all memory."""
 
-_SURROGATE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},:]', re.DOTALL)
+DEEPEST = 64
+"""Levels of nesting down to which key paths are told apart."""
+
+_HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_SURROGATE = re.compile(rb"(?<!\\)(?:\\\\)*(?:%b(?!\\u[dD][c-fC-F]|\\?u?[dD]?\Z)|(?<!%b)%b)" % (_HIGH, _HIGH, _LOW))
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},:]', re.DOTALL)
+"""A string or a bracket. A string that nothing closes ends with the data: to look for it again would be quadratic."""
+_NUMBER = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity)\b")
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 
@@ -66,6 +74,8 @@ def convert(value: Any, kind: type[T], place: Place) -> T:
         return msgspec.convert(value, kind, strict=True)
     except msgspec.ValidationError as error:
         raise _mismatch(error, place) from None
+    except RecursionError:
+        raise RecordingError(place, "nested too deep", "flatten it") from None
 
 
 def json_text(part: msgspec.Raw) -> str:
@@ -79,36 +89,56 @@ def json_text(part: msgspec.Raw) -> str:
 def _mismatch(error: msgspec.ValidationError, place: Place) -> RecordingError:
     what, _, path = str(error).partition(" - at `")
     field = (place.field + path.rstrip("`").removeprefix("$")).removeprefix(".")
-    return RecordingError(place.at(field), what[:1].lower() + what[1:].replace("`", ""))
+    remedy = "correct it, or leave this record out" + ("" if field else "; is it of this format?")
+    return RecordingError(place.at(field), what[:1].lower() + what[1:].replace("`", ""), remedy)
 
 
 def _malformed(raw: bytes, message: str) -> tuple[str, str]:
-    if _SURROGATE.search(raw):
+    if "surrogate" in message or _SURROGATE.search(raw):
         return "a \\u escape is half of a surrogate pair, which is no character", "repair or remove the escape"
     if "trailing" in message:
         return "more than one JSON value stands here", "put each record on a line of its own"
     if "truncated" in message:
         return "the JSON ends in the middle", "the file was cut off: copy it again, or remove this record"
-    return f"not JSON: {message.removeprefix('JSON is malformed: ')}", ""
+    if _NUMBER.search(raw):
+        return "NaN and Infinity are not JSON", "write null"
+    return f"not JSON: {message.removeprefix('JSON is malformed: ')}", "repair this record, or leave it out"
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """A file's bytes. What the system says against reading them is a RecordingError."""
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: OSError) -> RecordingError:
+    """What to say of a file or folder that the system does not let us read."""
+    return RecordingError(Place(str(path)), f"cannot be read: {error.strerror or error}", "check that it may be read")
 
 
 def whole(path: Path, problems: Problems) -> bytes:
     """All bytes of a file that is one record."""
     place = Place(str(path))
-    if path.stat().st_size > 16 * LONGEST:
-        raise RecordingError(place, f"one record of over {16 * LONGEST >> 20} MiB", "split it, or use JSON Lines")
-    data = path.read_bytes()
+    with _opened(path) as file:
+        if os.fstat(file.fileno()).st_size > 16 * LONGEST:
+            raise RecordingError(place, f"one record of over {16 * LONGEST >> 20} MiB", "split it, or use JSON Lines")
+        data = file.read()
     problems.consumed += len(data)
+    data = data.removeprefix(_BOM)
     if not data.strip():
         raise RecordingError(place, "the file is empty", "leave it out")
-    return data.removeprefix(_BOM)
+    return data
 
 
 def lines(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
     """The lines of a file that are not blank, without their ends. One over LONGEST is a problem and is passed over."""
     name = str(path)
     any_line = False
-    with path.open("rb") as file:
+    with _opened(path) as file:
         number = 0
         while line := file.readline(LONGEST + 1):
             number += 1
@@ -135,8 +165,12 @@ def records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
 
     Lines that are arrays are records too; a file of one such line is an array.
     """
-    with path.open("rb") as file:
+    with _opened(path) as file:
         head = file.read(LONGEST).removeprefix(_BOM).lstrip(_BLANK)
+        if b"\n" not in head:  # the first line may be over the limit: what follows it tells
+            while (part := file.readline(LONGEST)) and not part.endswith(b"\n"):
+                pass
+            head += b"!\n" + file.read(LONGEST) if part else b""
     if head.startswith(b"["):
         several = head.partition(b"\n")[2].strip(_BLANK) and _is_lines(head)
         yield from lines(path, problems) if several else elements(path, problems)
@@ -147,19 +181,32 @@ def records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
 
 
 def _is_lines(head: bytes) -> bool:
-    """Whether a file is JSON Lines: its first line is a value of its own, or a second object follows it."""
-    first, _, rest = head.partition(b"\n")
+    """Whether a file is JSON Lines: its first line is a value of its own, or a later one is and the whole is none.
+
+    So a damaged first line does not take the others along, unless it looks like that of a value on many lines: an array
+    that begins so is one, since an array's elements can be told apart though some are damaged.
+    """
+    first, *rest = head.split(b"\n", 32)
+    if _is_value(first):
+        return True
+    if first.strip(_BLANK).endswith((b"{", b"[", b",", b":")) and (head.startswith(b"[") or len(head) >= LONGEST):
+        return False
+    others = (line.strip(_BLANK) for line in rest)
+    return any(line.startswith((b"{", b"[")) and _is_value(line) for line in others) and not _is_value(head)
+
+
+def _is_value(text: bytes) -> bool:
     try:
-        msgspec.json.decode(first)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return rest.lstrip(_BLANK).startswith(b"{") and not first.strip(_BLANK).endswith((b"{", b"[", b","))
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        return False
     return True
 
 
 def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
     """The elements of a file that is one JSON array, streamed: what stands before a damaged place is still read."""
     name = str(path)
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with _opened(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         start, line, counted, depth, released = 0, 1, 0, 0, 0
         for token in _TOKEN.finditer(data):
             byte = token.group()[:1]
@@ -172,7 +219,11 @@ def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
                 if raw.strip(_BLANK):
                     lead = len(raw) - len(raw.lstrip(_BLANK))
                     line, counted = line + data[counted : start + lead].count(b"\n"), start + lead
-                    yield Place(name, line), raw.strip(_BLANK)
+                    if len(raw) > LONGEST:
+                        what = f"an element of over {LONGEST >> 20} MiB"
+                        problems.add(RecordingError(Place(name, line), what, "split or drop this one"))
+                    else:
+                        yield Place(name, line), raw.strip(_BLANK)
                 problems.consumed += token.end() - start
                 start = token.end()
                 if hasattr(data, "madvise") and start - released > LONGEST:
@@ -207,6 +258,8 @@ def key_paths(data: bytes, most: int = 50_000) -> frozenset[str]:
         text = token.group()
         if text[:1] == b'"':
             last = text[1:-1].decode("utf-8", "replace")
+        elif len(stack) > DEEPEST and text in b"{[:":  # a path here has no bound
+            stack += [""] * (text != b":")
         elif text == b":":
             found.add(f"{stack[-1] if stack else ''}.{last}")
             path = f"{stack[-1] if stack else ''}.{last}"
@@ -224,12 +277,26 @@ def key_paths(data: bytes, most: int = 50_000) -> frozenset[str]:
 
 def head(path: Path, size: int = 1 << 22) -> bytes:
     """The first bytes of a file, for telling what it is: logs have long messages before what tells them apart."""
-    with path.open("rb") as file:
+    with _opened(path) as file:
         return file.read(size).removeprefix(_BOM)
 
 
-def files_below(folder: Path) -> Sequence[Path]:
+def files_below(folder: Path, problems: Problems) -> Sequence[Path]:
     """The files below a folder in sorted order, hidden ones left out; links are not followed out of it."""
     root = folder.resolve()
-    found = (path for path in folder.rglob("*") if path.is_file() and path.resolve().is_relative_to(root))
-    return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+    found: list[Path] = []
+    for parent, folders, files in os.walk(folder, onerror=lambda error: problems.add(_unlisted(error))):
+        folders[:] = (name for name in folders if not name.startswith("."))
+        found += (Path(parent, name) for name in files if not name.startswith("."))
+    return sorted(path for path in found if _is_file(path) and path.resolve().is_relative_to(root))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except PermissionError:
+        return True  # reading it says why not
+
+
+def _unlisted(error: OSError) -> RecordingError:
+    return unreadable(Path(error.filename), error)

@@ -1,4 +1,4 @@
-"""What all tests share: where the sample recordings are."""
+"""What all tests share: where the sample recordings are, and that hypothesis has no clock (in CI, no chance either)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("ctxbench", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("ctxbench")
 
 RECORDINGS = Path(os.environ.get("CTXBENCH_RECORDINGS", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -11,13 +11,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ...scenarios.model import Conversation
-from ..run import Watcher
 
 EVERY = 5.0
 """Seconds between plain lines."""
 
 
-class _Counts:
+class Counts:
+    """What a run has done so far."""
+
     def __init__(self) -> None:
         self.size = self.read_bytes = self.found = self.conversations = self.steps = 0
         self.began = monotonic()
@@ -44,7 +45,7 @@ class _Counts:
         return f"{self.conversations:,} of {self.found:,} conversations, {self.steps:,} steps, {rate:,.0f} steps/s"
 
 
-class _Lines(_Counts):
+class _Lines(Counts):
     def __init__(self) -> None:
         super().__init__()
         self._said = self.began
@@ -56,7 +57,7 @@ class _Lines(_Counts):
             print(f"{share}{self.words}", file=sys.stderr, flush=True)
 
 
-class _Bar(_Counts):
+class _Bar(Counts):
     def __init__(self, progress: Progress) -> None:
         super().__init__()
         self._progress = progress
@@ -68,7 +69,7 @@ class _Bar(_Counts):
 
 
 @contextmanager
-def watching() -> Iterator[Watcher]:
+def watching() -> Iterator[Counts]:
     """A watcher for a run, shown while the block lasts."""
     console = Console(stderr=True)
     if not console.is_terminal:

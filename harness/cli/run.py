@@ -82,6 +82,8 @@ def run(
     _say_what_was_left_out(manifest)
     if not manifest["conversations"]:
         raise RunError("no conversation could be read: nothing was measured")
+    if not watcher.steps:
+        say(f"{folder}: everything was measured before; --overwrite measures again")
     print_run(folder, as_json)
     if not as_json:
         typer.echo(f"\nresults: {folder}/   (ctxbench report {folder}, ctxbench show {folder})")

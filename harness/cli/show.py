@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +21,8 @@ def show(
     conversation: Annotated[str | None, typer.Argument(help="Its id. Without it, all are listed.")] = None,
     step: Annotated[int, typer.Argument(help="Which model call, from 0; -1 is the last.")] = -1,
     strategy: Annotated[
-        str | None, typer.Option("--strategy", "-s", help="One of the run's strategies.", show_default="the last")
+        str | None,
+        typer.Option("--strategy", "-s", help="One of the run's strategies.", show_default="the first but none"),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole texts, not their first lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the context as JSON.")] = False,
@@ -45,7 +48,7 @@ def _strategy(run: Run, text: str | None) -> str:
 
     names: list[str] = run.manifest["plan"]["strategies"]
     if text is None:
-        return names[-1]
+        return next((name for name in names if name != "none"), names[0])
     name = spec(parse(text))
     if name not in names:
         raise RunError(f"{run.folder}: {name} was not run here; these were: {', '.join(names)}")
@@ -87,22 +90,33 @@ def _show(run: Run, name: str, step: int, strategy: str, full: bool, as_json: bo
         return
     kept = shared(contexts[number - 1], sent) if number else 0
     at = list(conversation.calls())[number]
-    said = {id(message) for message in conversation.messages[:at]}
+    places = {id(message): place for place, message in enumerate(conversation.messages[:at])}
     here = {id(message) for message in sent}
-    dropped = [message for message in conversation.messages[:at] if id(message) not in here]
+    dropped = [place for name, place in places.items() if name not in here]
     console = Console(highlight=False)
     console.print(f"[bold]{strategy}[/bold]  step {number} of {len(contexts)}  ", end="")
     console.print(f"{at} messages said, {len(sent)} sent, {kept} of them the same prefix, {len(dropped)} dropped\n")
-    lines = [_line("dropped", "red", message, full) for message in dropped]
-    for place, message in enumerate(sent):
-        if place < kept:
-            lines.append(_line("same", "dim", message, full))
-        elif id(message) in said:
-            lines.append(_line("new", "green", message, full))
+    for line in _lines(conversation.messages, sent, kept, places, dropped, full):
+        console.print(line, no_wrap=not full, overflow="fold" if full else "ellipsis", crop=not full)
+
+
+def _lines(
+    said: Sequence[Message], sent: Sequence[Message], kept: int, places: dict[int, int], dropped: list[int], full: bool
+) -> Iterator[Text]:
+    """The context in its order, with each dropped message where it was said."""
+    left = deque(dropped)
+    for number, message in enumerate(sent):
+        place = places.get(id(message))
+        while left and place is not None and left[0] < place:
+            yield _line("dropped", "red", said[left.popleft()], full)
+        if number < kept:
+            yield _line("same", "dim", message, full)
+        elif place is not None:
+            yield _line("new", "green", message, full)
         else:
-            lines.append(_line("written", "magenta", message, full))
-    for line in lines:
-        console.print(line, no_wrap=not full, overflow="ellipsis" if not full else "fold", crop=not full)
+            yield _line("written", "magenta", message, full)
+    for place in left:
+        yield _line("dropped", "red", said[place], full)
 
 
 def _line(word: str, style: str, message: Message, full: bool) -> Text:

@@ -173,12 +173,17 @@ def _probe(name: str, ability: str, question: _Question, evidence: tuple[str, ..
 
 
 def _ids(cited: object, place: Place) -> Iterator[str]:
-    if isinstance(cited, dict):
-        cited = list(cited.values())
-    if isinstance(cited, list):
-        for each in cited:
-            yield from _ids(each, place)
-    elif isinstance(cited, int | str) and not isinstance(cited, bool):
-        yield str(cited)
-    elif cited is not None:
-        raise RecordingError(place, f"{cited!r} is no message id", "give a list of message ids, or lists under names")
+    pending = [cited]
+    while pending:
+        match pending.pop():
+            case dict() as named:
+                pending += reversed(named.values())
+            case list() as several:
+                pending += reversed(several)
+            case None:
+                pass
+            case int() | str() as name if not isinstance(name, bool):
+                yield str(name)
+            case other:
+                remedy = "give a list of message ids, or lists under names"
+                raise RecordingError(place, f"{other!r} is no message id", remedy)

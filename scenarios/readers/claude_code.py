@@ -132,7 +132,9 @@ class _Tree:
     def __init__(self, found: list[_Line]) -> None:
         self.lines = found
         self.at = {line.entry.uuid: at for at, line in enumerate(found)}
-        self.groups = [self._group(at) for at in range(len(found))]
+        self.groups: list[tuple[str, str]] = []
+        for at in range(len(found)):
+            self.groups.append(self._group(at))
 
     def conversations(self, stem: str) -> Iterator[tuple[str, list[_Line], dict[str, Scalar]]]:
         """Each as (id, lines, meta), the main one first."""
@@ -162,9 +164,8 @@ class _Tree:
             return entry.session_id, ""
         if entry.agent_id:
             return entry.session_id, entry.agent_id
-        while (up := self._parent(at)) is not None:
-            at = up
-        return entry.session_id, self.lines[at].entry.uuid
+        up = self._parent(at)
+        return entry.session_id, entry.uuid if up is None else self.groups[up][1]
 
     def _parent(self, at: int) -> int | None:
         entry = self.lines[at].entry

@@ -32,8 +32,8 @@ from .clock import forward, seconds
 
 CATEGORIES = {1: "multi_hop", 2: "temporal", 3: "open_domain", 4: "single_hop", 5: "unanswerable"}
 
-_SESSION = re.compile(r"session_(\d+)")
-_EVIDENCE = re.compile(r"D:?(\d+):(\d+)")
+_SESSION = re.compile(r"session_(\d{1,9})")
+_EVIDENCE = re.compile(r"D:?(\d{1,9}):(\d{1,9})")
 
 
 class _Turn(msgspec.Struct):
@@ -139,12 +139,12 @@ def _messages(spoken: Mapping[str, Any], place: Place) -> tuple[tuple[Message, .
     user, assistant = (
         convert(spoken.get(key), str, place.at(f"conversation.{key}")) for key in ("speaker_a", "speaker_b")
     )
-    numbers = sorted(int(found[1]) for key in spoken if (found := _SESSION.fullmatch(key)))
-    times, dropped = forward(_time(spoken, number, place) for number in numbers)
+    sessions = sorted((int(found[1]), key) for key in spoken if (found := _SESSION.fullmatch(key)))
+    times, dropped = forward(_time(spoken, f"{key}_date_time", place) for _, key in sessions)
     messages = []
-    for number, time in zip(numbers, times, strict=True):
-        where = place.at(f"conversation.session_{number}")
-        for at, turn in enumerate(convert(spoken[f"session_{number}"], list[_Turn], where)):
+    for (_, key), time in zip(sessions, times, strict=True):
+        where = place.at(f"conversation.{key}")
+        for at, turn in enumerate(convert(spoken[key], list[_Turn], where)):
             if turn.speaker not in (user, assistant):
                 field = where.at(f"{where.field}[{at}].speaker")
                 raise RecordingError(field, f"unknown speaker {turn.speaker!r}", f"use {user!r} or {assistant!r}")
@@ -163,13 +163,12 @@ def _messages(spoken: Mapping[str, Any], place: Place) -> tuple[tuple[Message, .
     return tuple(messages), {
         "speaker_a": user,
         "speaker_b": assistant,
-        "sessions": len(numbers),
+        "sessions": len(sessions),
         "session_times_dropped": dropped,
     }
 
 
-def _time(spoken: Mapping[str, Any], number: int, place: Place) -> float | None:
-    key = f"session_{number}_date_time"
+def _time(spoken: Mapping[str, Any], key: str, place: Place) -> float | None:
     if key not in spoken:
         return None
     where = place.at(f"conversation.{key}")

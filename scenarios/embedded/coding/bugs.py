@@ -4,8 +4,6 @@ The slots are those of `methods`, and `$one`, `$two`, `$three` are numbers of th
 name of the method once it is written.
 """
 
-
-
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ctxbench.scenarios.read import detect
-from ctxbench.scenarios.source import files_below
+from ctxbench.scenarios.source import Problems, files_below
 
 EXPECTED = {
     "TauBench": {"tau-bench/gpt-4o-airline.json"},
@@ -22,7 +22,7 @@ EXPECTED = {
 def test_each_reader_takes_its_own_recordings_only(recordings: Path) -> None:
     """Of all the sample files, each of these formats is found in its own and in no other."""
     found: dict[str, set[str]] = {name: set() for name in EXPECTED}
-    for path in files_below(recordings):
+    for path in files_below(recordings, Problems()):
         name = type(detect(path)).__name__
         if name in found:
             found[name].add(str(path.relative_to(recordings)))

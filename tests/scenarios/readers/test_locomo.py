@@ -201,3 +201,12 @@ def test_only_the_conversations_of_its_folder_are_taken(recordings: Path) -> Non
     assert detect(recordings / "locomo" / "data" / "locomo10.json") == Locomo()
     batches = find([recordings / "locomo"], Problems())
     assert [file.name for batch in batches for file in batch.files] == ["locomo10.json"]
+
+
+def test_a_session_with_a_padded_number(tmp_path: Path) -> None:
+    """`session_02` is the second session, under the name that it has in the file."""
+    spoken = {key.replace("session_2", "session_02"): value for key, value in SPOKEN.items()}
+    [conversation], problems = load(write(tmp_path, {"sample_id": "conv-1", "conversation": spoken}))
+    assert not problems
+    assert [message.id for message in conversation.messages] == ["D1:1", "D1:2", "D2:1"]
+    assert conversation.messages[2].time == datetime(2023, 9, 13, 0, 9, tzinfo=UTC).timestamp()

@@ -1,0 +1,309 @@
+"""A small sound recording of every format, as Python objects, for tests that damage them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+USAGE = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 60}}
+BLOCK_USAGE = {"input_tokens": 1, "cache_read_input_tokens": 9, "output_tokens": 7}
+FUNCTION = {"name": "look", "description": "Looks", "parameters": {"type": "object"}}
+CHAT: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be short."},
+    {"role": "user", "content": [{"type": "text", "text": "What is this? 🐈 \\ \n"}, {"type": "image_url"}]},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": {"at": 1}}}],
+    },
+    {"role": "tool", "tool_call_id": "c1", "name": "look", "content": "a cat"},
+    {"role": "assistant", "content": "A cat.", "reasoning_content": "hm"},
+]
+BLOCKS: list[dict[str, Any]] = [
+    {"role": "user", "content": "Read a."},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "hm"},
+            {"type": "text", "text": "Reading."},
+            {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a"}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "A"}]},
+            {"type": "text", "text": "Go on.", "cache_control": {"type": "ephemeral", "ttl": "1h"}},
+        ],
+    },
+]
+
+
+def stamp(second: int) -> str:
+    return f"2023-11-14T22:13:{20 + second}.000Z"
+
+
+def ctxbench(name: str) -> dict[str, Any]:
+    call = {"model": "m", "usage": {"input": 9, "cost": 0.5}, "started": 1.0, "marks": [{"after": "a"}]}
+    return {
+        "ctxbench": "1",
+        "id": name,
+        "messages": [
+            {"id": "a", "role": "user", "text": "hello", "time": 1.5},
+            {"id": "b", "role": "assistant", "calls": [{"id": "c", "name": "f"}], "call": call, "time": 2},
+            {"id": "c", "role": "tool", "answers": "c", "text": "42", "images": 1},
+        ],
+        "tools": [{"name": "f", "parameters": "{}"}],
+        "probes": [{"id": "p", "question": "?", "answers": ["42"], "evidence": ["c"], "after": "c"}],
+        "compactions": [{"after": "b", "summary": "s", "first_kept": "b", "tokens_before": 7}],
+        "meta": {"reward": 0.5, "task": "t"},
+    }
+
+
+def openai_chat(name: str) -> dict[str, Any]:
+    return {"id": name, "messages": CHAT, "tools": [{"type": "function", "function": FUNCTION}]}
+
+
+def anthropic_messages(name: str) -> dict[str, Any]:
+    tools = [{"name": "read", "description": "Reads", "input_schema": {"type": "object"}, "cache_control": {}}]
+    request = {"system": [{"type": "text", "text": f"You are {name}."}], "tools": tools, "messages": BLOCKS}
+    content = [{"type": "text", "text": "Done."}]
+    return {
+        "request": request,
+        "response": {"content": content, "model": "x", "stop_reason": "end_turn", "usage": BLOCK_USAGE},
+    }
+
+
+def litellm_log(name: str) -> dict[str, Any]:
+    choice = {"finish_reason": "stop", "message": {"role": "assistant", "content": "done"}}
+    return {
+        "messages": [{"role": "user", "content": name}, *CHAT, {"role": "user", "content": "And this?"}],
+        "response": {"model": "m", "created": 10, "choices": [choice], "usage": USAGE},
+        "kwargs": {"tools": [{"type": "function", "function": FUNCTION}]},
+        "timestamp": 10.5,
+        "cost": 0.5,
+    }
+
+
+def mini_swe(name: str) -> dict[str, Any]:
+    response = {"model": "m", "created": 10, "usage": USAGE, "choices": [{"finish_reason": "tool_calls"}]}
+    extra = {"response": response, "cost": 0.25, "timestamp": 12.5}
+    said = [{**each, "extra": extra} if each["role"] == "assistant" else each for each in CHAT]
+    info = {"exit_status": "Submitted", "mini_version": "2", "config": {"model": {"model_name": "a/b"}}}
+    last = {"role": "exit", "content": "", "extra": {"exit_status": "Submitted"}}
+    return {"info": info, "messages": [*said, last], "instance_id": name}
+
+
+def sharegpt(name: str) -> dict[str, Any]:
+    said = [
+        ("human", "Weather?"),
+        ("function_call", '{"name": "weather", "arguments": {"city": "Oslo"}}'),
+        ("observation", "rain"),
+        ("gpt", 'Again: <tool_call>{"name": "weather", "arguments": "{}"}</tool_call>'),
+        ("tool", "snow"),
+    ]
+    turns = [{"from": speaker, "value": value} for speaker, value in said]
+    return {"id": name, "conversations": turns, "system": "S", "tools": json.dumps([FUNCTION])}
+
+
+def tau_bench(name: str) -> dict[str, Any]:
+    return {"task_id": name, "trial": 1, "reward": 1.0, "info": {"task": {}}, "traj": CHAT}
+
+
+def tau2_run(name: str) -> dict[str, Any]:
+    called = {"id": "c1", "name": "get_line", "arguments": {"n": 7}}
+    messages = [
+        {"role": "assistant", "content": "Hi!", "timestamp": stamp(0)},
+        {"role": "user", "content": "My phone is offline", "timestamp": stamp(1)},
+        {"role": "assistant", "tool_calls": [called], "timestamp": stamp(2), "cost": 0.002, "usage": USAGE},
+        {"role": "tool", "id": "c1", "content": "active", "requestor": "assistant", "timestamp": stamp(3)},
+        {"role": "user", "tool_calls": [{"id": "u1", "name": "reboot"}], "timestamp": stamp(4)},
+        {"role": "tool", "tool_messages": [{"id": "u1", "role": "tool", "content": "ok", "requestor": "user"}]},
+        {"role": "user", "content": "It works", "timestamp": stamp(7)},
+    ]
+    reward = {"reward": 1.0}
+    return {
+        "id": name,
+        "task_id": name,
+        "trial": 0,
+        "start_time": stamp(0),
+        "reward_info": reward,
+        "messages": messages,
+    }
+
+
+def tau2(name: str) -> dict[str, Any]:
+    environment = {"domain_name": "telecom", "policy": "Be kind."}
+    info = {"user_info": {}, "agent_info": {"llm": "gpt"}, "environment_info": environment}
+    return {"info": info, "tasks": [], "simulations": [tau2_run(f"{name}1"), tau2_run(f"{name}2")]}
+
+
+def kdconv(name: str) -> dict[str, Any]:
+    return {"name": name, "messages": [{"message": "看过吗？"}, {"message": "看过。", "attrs": []}]}
+
+
+def locomo(name: str) -> dict[str, Any]:
+    spoken = {
+        "speaker_a": "Ann",
+        "speaker_b": "Bob",
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [
+            {"speaker": "Ann", "dia_id": "D1:1", "text": "Look!", "img_url": ["u"], "blip_caption": "a dog"},
+            {"speaker": "Bob", "dia_id": "D1:2", "text": "Nice"},
+        ],
+        "session_2_date_time": "12:09 am on 13 September, 2023",
+        "session_2": [{"speaker": "Ann", "dia_id": "D2:1", "text": "Hi"}],
+    }
+    asked = {"question": "Whose dog?", "answer": "Ann's", "evidence": ["D1:1; D02:01", "D9:9"], "category": 4}
+    return {"sample_id": name, "conversation": spoken, "qa": [asked]}
+
+
+def longmemeval(name: str) -> dict[str, Any]:
+    return {
+        "question_id": name,
+        "question_type": "single-session-user",
+        "question": "Which degree?",
+        "answer": "Business",
+        "question_date": "2023/05/30 (Tue) 23:40",
+        "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/19 (Fri) 02:57"],
+        "haystack_session_ids": ["s1", "s1"],
+        "haystack_sessions": [
+            [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
+            [{"role": "user", "content": "My degree", "has_answer": True}],
+        ],
+        "answer_session_ids": ["s1"],
+    }
+
+
+def mtrag(name: str) -> dict[str, Any]:
+    human, model = {"author_type": "human", "created_at": 1.0}, {"author_type": "model", "author_id": "mixtral"}
+    return {
+        "task_id": name,
+        "input": [
+            {"speaker": "user", "text": "Cash?", "metadata": human},
+            {"speaker": "agent", "text": "A check.", "metadata": model},
+            {"speaker": "user", "text": "Which bank?", "metadata": human},
+        ],
+        "contexts": [{"document_id": "d1", "text": "Banks."}],
+        "targets": [{"text": "Any.", "metadata": model}],
+        "answerability": ["ANSWERABLE"],
+        "Question Type": ["Factoid"],
+        "Collection": "fiqa",
+    }
+
+
+def beam(name: str) -> list[dict[str, Any]]:
+    turns = [{"role": "user", "id": 0, "content": name}, {"role": "assistant", "id": 1, "content": "b"}]
+    more = [{"role": "user", "id": 1, "content": "c", "time_anchor": "March-16-2024"}]
+    return [{"batch_number": 1, "time_anchor": "March-15-2024", "turns": [turns, more]}]
+
+
+QUESTIONS = {
+    "abstention": [{"question": "My cat?", "ideal_response": "Not said.", "rubric": ["not said"]}],
+    "contradiction": [{"question": "Flask?", "answer": 2, "source_chat_ids": {"a": [0], "b": [[0], 9]}, "rubric": []}],
+}
+
+
+def memorybank(name: str) -> dict[str, Any]:
+    history = {"2023-04-27": [{"query": "Hi", "response": "Hello"}], "2023-04-28": [{"query": "Back", "response": "!"}]}
+    return {name: {"name": name, "history": history, "meta_information": {"hobbies": "painting"}}}
+
+
+def claude_code(name: str) -> list[dict[str, Any]]:
+    def line(second: int, kind: str, parent: int | None, message: object = None, **more: object) -> dict[str, Any]:
+        ids = {"uuid": f"u{second}", "parentUuid": None if parent is None else f"u{parent}", "sessionId": name}
+        said = {} if message is None else {"message": message}
+        return {"type": kind, **ids, "timestamp": stamp(second), **said, **more}
+
+    def answer(*content: object) -> dict[str, Any]:
+        return {"role": "assistant", "id": "r", "model": "opus", "content": content, "usage": BLOCK_USAGE}
+
+    asked, _, results = BLOCKS
+    use = {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a"}}
+    side = {"isSidechain": True, "agentId": "x"}
+    return [
+        line(0, "user", None, asked),
+        line(1, "assistant", 0, answer({"type": "text", "text": "Reading."}), requestId="q"),
+        line(2, "assistant", 1, answer(use), requestId="q"),
+        line(3, "user", None, {"role": "user", "content": "Help."}, **side),
+        line(4, "assistant", 3, answer({"type": "text", "text": "Yes."}), **side),
+        line(5, "user", 2, results),
+        line(6, "system", None, subtype="compact_boundary", logicalParentUuid="u5", compactMetadata={"preTokens": 9}),
+        line(7, "user", 6, {"role": "user", "content": "summary"}, isCompactSummary=True),
+        line(8, "user", 7, {"role": "user", "content": "Thanks."}),
+    ]
+
+
+def pi(name: str) -> list[dict[str, Any]]:
+    def entry(second: int, kind: str = "message", **fields: object) -> dict[str, Any]:
+        tree = {"id": f"n{second}", "parentId": f"n{second - 1}" if second > 1 else None}
+        return {"type": kind, "timestamp": stamp(second), **tree, **fields}
+
+    usage = {"input": 1, "output": 2, "cacheRead": 30, "cacheWrite": 400, "cost": {"total": 0.5}}
+    use = {"type": "toolCall", "id": "t1", "name": "read", "arguments": {"path": "a"}}
+    content = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Reading."}, use]
+    answer = {"role": "assistant", "content": content, "provider": "p", "model": "m", "usage": usage}
+    result = {"role": "toolResult", "toolCallId": "t1", "toolName": "read", "content": [{"type": "image"}]}
+    bash = {"role": "bashExecution", "command": "ls", "output": "a", "exitCode": 1}
+    return [
+        {"type": "session", "id": name, "timestamp": stamp(0), "parentSession": "/a/b_c.jsonl"},
+        entry(1, message={"role": "user", "content": "read a", "timestamp": 1_700_000_000_000}),
+        entry(2, message={**answer, "stopReason": "toolUse", "timestamp": 1_700_000_001_000}),
+        entry(3, message=result),
+        entry(4, message=bash),
+        entry(5, "compaction", summary="s", firstKeptEntryId="n3", tokensBefore=9),
+        entry(6, "custom_message", customType="note", content=[{"type": "text", "text": "Mind."}]),
+        entry(7, "branch_summary", summary="left"),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How a format's records stand in files. `beside` are further files of the recording, by their path."""
+
+    make: Any
+    form: Literal["lines", "array", "object", "session"]
+    """Records on lines or in an array, one in a file, or a file of lines that make one conversation."""
+    file: str = "some.json"
+    beside: tuple[tuple[str, Any], ...] = ()
+
+    def records(self, count: int) -> list[Any]:
+        """So many records, each another conversation; of a session, its lines."""
+        return [self.make(f"r{at}") for at in range(count)] if self.form in ("lines", "array") else self.make("r0")
+
+    def text(self, records: Any) -> bytes:
+        """A file of these records."""
+        if self.form in ("lines", "session") and isinstance(records, list):
+            return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+        return json.dumps(records, indent=1 if self.form == "array" else None, ensure_ascii=False).encode()
+
+    def write(self, folder: Path, text: bytes) -> Path:
+        """The file with that text, and what stands beside it."""
+        path = folder / self.file
+        path.write_bytes(text)
+        for name, more in self.beside:
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(json.dumps(more))
+        return path
+
+
+SAMPLES: dict[str, Sample] = {
+    "anthropic_messages": Sample(anthropic_messages, "lines"),
+    "beam": Sample(beam, "object", "chat.json", (("probing_questions/probing_questions.json", QUESTIONS),)),
+    "claude_code": Sample(claude_code, "session", "s.jsonl"),
+    "ctxbench": Sample(ctxbench, "lines"),
+    "kdconv": Sample(kdconv, "array"),
+    "litellm_log": Sample(litellm_log, "object"),
+    "locomo": Sample(locomo, "array"),
+    "longmemeval": Sample(longmemeval, "array"),
+    "memorybank": Sample(memorybank, "object", "memory_bank_en.json", (("probing_questions_en.jsonl", {"r0": ["?"]}),)),
+    "mini_swe": Sample(mini_swe, "object", "r0.traj.json"),
+    "mtrag": Sample(mtrag, "lines"),
+    "openai_chat": Sample(openai_chat, "lines"),
+    "pi": Sample(pi, "session", "s.jsonl"),
+    "sharegpt": Sample(sharegpt, "lines"),
+    "tau2": Sample(tau2, "object"),
+    "tau_bench": Sample(tau_bench, "array"),
+}

@@ -1,0 +1,287 @@
+"""Bad input, through the public way in: one clear error with its place and what to do, and what is around it is read.
+
+Damage to single records of ctxbench's own form is in `readers/test_ctxbench_jsonl.py`; any damage to any format, in
+`readers/test_fuzz.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from ctxbench.scenarios import source
+from ctxbench.scenarios.errors import RecordingError, SpecError
+from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.read import find, read
+from ctxbench.scenarios.source import Problems, key_paths
+
+CHAT = b'{"id":"%s","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"yo"}]}'
+OURS = b'{"ctxbench":"1","id":"%s","messages":[{"id":"a","role":"user"},{"id":"b","role":"assistant"%s}]%s}'
+
+
+def load(*paths: Path, form: str | None = None) -> tuple[list[str], list[RecordingError]]:
+    """The ids of the conversations read, and the problems."""
+    problems = Problems()
+    return [each.id for each in read(find(paths, problems, form), problems)], problems.found
+
+
+def written(path: Path, *lines: bytes) -> Path:
+    path.write_bytes(b"\n".join(lines))
+    return path
+
+
+def test_a_path_that_is_not_there(tmp_path: Path) -> None:
+    """A missing path is named, and the others are read."""
+    good = written(tmp_path / "good.jsonl", CHAT % b"a")
+    ids, [problem] = load(tmp_path / "none.jsonl", good)
+    assert ids == ["a"]
+    assert str(problem) == f"{tmp_path / 'none.jsonl'}: there is no such file or folder (check the path)"
+
+
+def test_a_path_that_cannot_be(tmp_path: Path) -> None:
+    """Text that is no path at all, as when a whole record is given for one, is a missing file too."""
+    ids, problems = load(Path((CHAT % (b"x" * 5000)).decode()), Path("a\0b"))
+    assert not ids
+    assert ["no such file" in problem.what for problem in problems] == [True, True]
+
+
+def test_a_pipe_is_no_recording(tmp_path: Path) -> None:
+    """What is neither file nor folder is said to be so, and not waited for."""
+    os.mkfifo(tmp_path / "pipe")
+    _, [problem] = load(tmp_path / "pipe")
+    assert "neither a file nor a folder" in problem.what
+    assert load(tmp_path) == ([], [])
+
+
+@pytest.mark.parametrize("content", [b"", b" \n\t\r\n ", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n\n"])
+@pytest.mark.parametrize("form", [None, "openai_chat", "pi", "beam", "ctxbench"])
+def test_an_empty_file(tmp_path: Path, content: bytes, form: str | None) -> None:
+    """A file of nothing, blanks or a byte order mark is a problem that says so, whatever it is read as."""
+    path = written(tmp_path / "some.json", content)
+    ids, [problem] = load(path, form=form)
+    assert not ids
+    assert str(problem) == f"{path}: the file is empty (leave it out)"
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "what"),
+    [
+        (b"not JSON", "", "not JSON: invalid character"),
+        ((CHAT % b"x")[:40], "", "the JSON ends in the middle"),
+        ((CHAT % b"\\ud83d\\ude00")[:-9], "", "the JSON ends in the middle"),
+        (CHAT % b"x" + CHAT % b"y", "", "more than one JSON value stands here"),
+        (CHAT % b"\xff", "", "not UTF-8"),
+        (CHAT % b"\xed\xa0\x80", "", "not UTF-8"),
+        (CHAT % b"\\ud800", "", "half of a surrogate pair"),
+        (CHAT % b"\\udc00", "", "half of a surrogate pair"),
+        (CHAT % b"\0", "", "not JSON: invalid character"),
+        (b'{"messages":[{"role":"user","content":' + b"[" * 2000, "", "nested too deep"),
+        (b"null", "", "expected object, got null"),
+        (b'{"id":"x"}', "", "object missing required field messages"),
+        (b'{"messages":[{"role":"user","content":NaN}]}', "", "NaN and Infinity are not JSON"),
+        (b'{"messages":[{"role":5}]}', "messages[0].role", "expected str, got int"),
+        (b'{"messages":[{"role":"robot"}]}', "messages[0].role", "unknown role 'robot'"),
+        (b'{"messages":[{"role":"tool","tool_call_id":"c"}]}', "messages[0].answers", "no earlier message called"),
+    ],
+)
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_damaged_line(tmp_path: Path, line: bytes, field: str, what: str, at: int) -> None:
+    """Wherever a bad line of chats stands, it is one error with line, field and remedy, and the others are read."""
+    lines = [CHAT % b"a", CHAT % b"b"]
+    lines.insert(at, line)
+    path = written(tmp_path / "chats.jsonl", *lines)
+    ids, [problem] = load(path)
+    assert ids == ["a", "b"]
+    assert (problem.place.file, problem.place.line, problem.place.field) == (str(path), at + 1, field)
+    assert what in problem.what
+    assert problem.remedy
+
+
+@pytest.mark.parametrize(
+    ("in_message", "beside", "field", "what"),
+    [
+        (b',"time":1e999', b"", "messages[1].time", "number out of range"),
+        (b',"time":NaN', b"", "", "NaN and Infinity are not JSON"),
+        (b',"colour":1', b"", "messages[1]", "object contains unknown field colour"),
+        (b',"answers":"c"', b"", "messages[1].answers", "role 'assistant' answers a tool call"),
+        (b',"call":{"usage":{"input":-5}}', b"", "messages[1].call.usage.input", "-5 is no number of tokens"),
+        (b',"call":{"usage":{"output":%d}}' % 2**70, b"", "messages[1].call.usage.output", "no number of tokens"),
+        (b"", b',"probes":[{"id":"p","question":"?","after":"z"}]', "probes[0].after", "'z' names no message"),
+        (b"", b',"compactions":[{"after":"z","summary":"s"}]', "compactions[0]", "'z' names no message"),
+        (b"", b',"meta":{"a":[]}', "meta[...]", "expected"),
+    ],
+)
+def test_a_wrong_field(tmp_path: Path, in_message: bytes, beside: bytes, field: str, what: str) -> None:
+    """A value that no recording can have is one error with line, field and remedy, and the lines around it are read."""
+    good = [OURS % (name, b"", b"") for name in (b"first", b"last")]
+    ids, [problem] = load(written(tmp_path / "ours.jsonl", good[0], OURS % (b"x", in_message, beside), good[1]))
+    assert ids == ["first", "last"]
+    assert (problem.place.line, problem.place.field) == (2, field)
+    assert what in problem.what
+    assert problem.remedy
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_line_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """No line can take all memory, the first one neither: it is passed over and the others are read."""
+    monkeypatch.setattr(source, "LONGEST", 200)
+    lines = [CHAT % b"a", CHAT % b"b"]
+    lines.insert(at, CHAT % (b"x" * 1000))
+    ids, [problem] = load(written(tmp_path / "chats.jsonl", *lines))
+    assert ids == ["a", "b"]
+    assert (problem.place.line, problem.what) == (at + 1, "a line of over 0 MiB")
+
+
+def test_an_element_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same holds for one element of an array, and for a file that is one record."""
+    monkeypatch.setattr(source, "LONGEST", 200)
+    elements = [CHAT % b"a", CHAT % (b"x" * 1000), CHAT % b"b"]
+    ids, [problem] = load(written(tmp_path / "chats.json", b"[", b",\n".join(elements), b"]"))
+    assert ids == ["a", "b"]
+    assert (problem.place.line, problem.what) == (3, "an element of over 0 MiB")
+    ids, [problem] = load(written(tmp_path / "chat.json", CHAT % (b"x" * 5000)))
+    assert not ids
+    assert problem.what == "one record of over 0 MiB"
+
+
+def test_a_damaged_element_of_an_array(tmp_path: Path) -> None:
+    """Of an array that stands on lines, one damaged element is lost and the others are read."""
+    elements = [CHAT % b"a", b'{"messages": 5 5}', CHAT % b"b"]
+    ids, [problem] = load(written(tmp_path / "chats.json", b"[", b",\n".join(elements), b"]"))
+    assert ids == ["a", "b"]
+    assert problem.place.line == 3
+
+
+def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that the system does not let us read is a problem even inside a folder, and the others are read."""
+    written(tmp_path / "a.jsonl", CHAT % b"a")
+    shut = written(tmp_path / "b.jsonl", CHAT % b"b")
+    opened = Path.open
+
+    def refusing(self: Path, *args: str) -> object:
+        if self == shut:
+            raise PermissionError(13, "Permission denied", str(self))
+        return opened(self, *args)
+
+    monkeypatch.setattr(Path, "open", refusing)
+    for form in (None, "openai_chat"):
+        ids, [problem] = load(tmp_path, form=form)
+        assert ids == ["a"]
+        assert str(problem) == f"{shut}: cannot be read: Permission denied (check that it may be read)"
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
+def test_an_unreadable_folder(tmp_path: Path) -> None:
+    """A folder that is shut is a problem, not an empty one."""
+    written(tmp_path / "a.jsonl", CHAT % b"a")
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0)
+    try:
+        ids, [problem] = load(tmp_path)
+    finally:
+        shut.chmod(0o700)
+    assert ids == ["a"]
+    assert str(problem) == f"{shut}: cannot be read: Permission denied (check that it may be read)"
+
+
+def test_a_folder_without_recordings(tmp_path: Path) -> None:
+    """Files of a folder that are no recordings are named as ignored; the same file named alone is a problem."""
+    for name in ("README.md", "table.csv", "empty.json"):
+        (tmp_path / name).write_text("" if name == "empty.json" else "a, b")
+    problems = Problems()
+    assert find([tmp_path], problems) == []
+    assert (problems.found, len(problems.ignored)) == ([], 3)
+    _, [problem] = load(tmp_path / "table.csv")
+    assert problem.what == "no known format fits"
+    assert "--format" in problem.remedy
+
+
+def test_links(tmp_path: Path) -> None:
+    """Links that go in circles or out of the folder are not followed; one to a file inside is that file."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    written(tmp_path / "outside.jsonl", CHAT % b"outside")
+    written(folder / "inside.jsonl", CHAT % b"inside")
+    (folder / "circle").symlink_to(folder / "circle")
+    (folder / "up").symlink_to(tmp_path)
+    (folder / "out.jsonl").symlink_to(tmp_path / "outside.jsonl")
+    (folder / "gone.jsonl").symlink_to(tmp_path / "gone.jsonl")
+    (folder / "same.jsonl").symlink_to(folder / "inside.jsonl")
+    assert load(folder) == (["inside", "inside~2"], [])
+    _, [problem] = load(folder / "circle")
+    assert "no such file" in problem.what
+
+
+def test_a_format_that_does_not_fit(tmp_path: Path) -> None:
+    """Every record says what it lacks, and asks whether the format is right."""
+    path = written(tmp_path / "chats.jsonl", CHAT % b"a", CHAT % b"b")
+    ids, problems = load(path, form="tau_bench")
+    assert not ids
+    assert [problem.place.line for problem in problems] == [1, 2]
+    assert str(problems[0]).endswith(
+        "1: object missing required field task_id (correct it, or leave this record out; is it of this format?)"
+    )
+    with pytest.raises(SpecError, match="openai_chat"):
+        load(path, form="openai")
+
+
+@pytest.mark.parametrize(("form", "content"), [("openai_chat", b"[]"), ("tau2", b'{"simulations": []}'), ("pi", b"{}")])
+def test_a_file_without_conversations(tmp_path: Path, form: str, content: bytes) -> None:
+    """A file that is read and gives nothing says so."""
+    ids, [problem] = load(written(tmp_path / "some.json", content), form=form)
+    assert not ids
+    assert problem.what in ("no conversation is in it", "object missing required field type")
+
+
+def test_ids_that_clash_with_suffixes(tmp_path: Path) -> None:
+    """Ids stay unique where a recorded one looks like the suffix that a doubled one would get."""
+    ids, problems = load(
+        written(tmp_path / "chats.jsonl", *(CHAT % name for name in (b"a", b"a~2", b"a", b"a", b"a~2")))
+    )
+    assert not problems
+    assert ids == ["a", "a~2", "a~3", "a~4", "a~2~2"]
+
+
+def test_a_damaged_file_does_not_part_a_folder(tmp_path: Path) -> None:
+    """Logs of one folder stay one recording when a file between them, or a folder, passes for something else."""
+    said = [{"role": "user", "content": "1"}, {"role": "assistant", "content": "2"}, {"role": "user", "content": "3"}]
+    choice = {"message": {"role": "assistant", "content": "2"}}
+    for at, asked in ((1, said[:1]), (3, said)):
+        log = {"messages": asked, "response": {"choices": [choice]}, "timestamp": at}
+        (tmp_path / f"{at}.json").write_text(json.dumps(log))
+    (tmp_path / "2.json").write_text((tmp_path / "1.json").read_text()[:60])
+    (tmp_path / "2").mkdir()
+    written(tmp_path / "2" / "chat.json", CHAT % b"a")
+    ids, [problem] = load(tmp_path)
+    assert ids == [tmp_path.name, "a"]
+    assert problem.place.file == str(tmp_path / "2.json")
+
+
+def test_strict_stops_at_the_first_problem(tmp_path: Path) -> None:
+    """With `strict` the first problem is raised, and what stood before it has been read."""
+    path = written(tmp_path / "chats.jsonl", CHAT % b"a", b"broken", CHAT % b"b")
+    problems = Problems(strict=True)
+    read_so_far: list[Conversation] = []
+    with pytest.raises(RecordingError, match="not JSON"):
+        read_so_far.extend(read(find([path], problems), problems))
+    assert problems.found == []
+
+
+def test_a_string_that_nothing_closes(tmp_path: Path) -> None:
+    """A megabyte of escaped quotes, cut off, is told in one pass: quadratic time would be hours."""
+    before = time.perf_counter()
+    cut = b'{"messages": [{"role": "user", "content": "' + b'say \\"x\\" ' * 100_000
+    ids, [problem] = load(written(tmp_path / "chats.json", b"[", CHAT % b"a" + b",", cut))
+    assert ids == ["a"]
+    assert "ends in the middle" in problem.what
+    assert time.perf_counter() - before < 5
+
+
+def test_key_paths_of_deep_nesting_stay_short() -> None:
+    """Paths are told apart down to a depth, so that their length has a bound, and what follows still counts."""
+    found = key_paths(b'{"a": ' + b'{"k": [' * 5_000 + b"]}" * 5_000 + b', "b": 1}')
+    assert ".b" in found
+    assert max(map(len, found)) < 1000
