@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ class Inputs:
     def open(self, problems: Problems) -> Opened:
         """Find the files, and say at once what is not there."""
         paths = [Path(name) for name in self.names if not self._is_scenario(name)]
-        for path in [path for path in paths if not path.exists()]:
+        for path in [path for path in paths if not os.path.exists(path)]:
             close = nearest(str(path), SCENARIOS)
             what = f"there is no such file or folder, and no scenario of that name{close}"
             problems.add(RecordingError(Place(str(path)), what, "`ctxbench list scenarios` has the names"))
@@ -38,7 +39,7 @@ class Inputs:
         return Opened(self, batches, problems)
 
     def _is_scenario(self, name: str) -> bool:
-        return name in SCENARIOS and not Path(name).exists()
+        return name in SCENARIOS and not os.path.exists(name)
 
     def scenarios(self) -> list[str]:
         """The names that are scenarios."""

@@ -35,7 +35,7 @@ _ROLES: dict[str, Role] = {
     "function_response": "tool",
     "tool": "tool",
 }
-_HERMES = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>\s*", re.DOTALL)
+_HERMES = re.compile(r"<tool_call>\s*(\{(?:(?!<tool_call>).)*?\})\s*</tool_call>\s*", re.DOTALL)
 
 
 class _Turn(msgspec.Struct):
