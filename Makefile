@@ -78,9 +78,9 @@ $(VENV)/.run: build/wheel/.made constraints.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
-	@$(INSTALL) "$(WHEEL)[test]"
+	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek]"
 	@touch $@
 
 $(VENV)/.perf: $(VENV)/.run
-	@$(INSTALL) "$(WHEEL)[test,perf]"
+	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek,perf]"
 	@touch $@

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import traceback
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -61,13 +63,26 @@ def work(shard: Shard) -> Done:
         todo = [(spec, part) for spec, part in parts if not _finished(part, digest)]
         desks = [RecordedDesk(conversation, counter) for conversation in conversations] if todo else []
         recordings = Part(folder, shard.number)
-        if todo and recordings.digest("conversations") != digest:
-            _write_recordings(recordings, digests, conversations, desks)
-        for spec, part in todo:
-            steps += _write_cells(part, digest, spec, conversations, desks)
+        with _no_cycles():
+            if todo and recordings.digest("conversations") != digest:
+                _write_recordings(recordings, digests, conversations, desks)
+            for spec, part in todo:
+                steps += _write_cells(part, digest, spec, conversations, desks)
     except OSError as error:
         raise RunError(f"{folder}: cannot be written: {error.strerror or error}") from None
     return Done(shard.number, len(conversations), steps, digest)
+
+
+@contextmanager
+def _no_cycles() -> Iterator[None]:
+    """No garbage collector while a shard is worked on: a log has no cycles, and walking it took a tenth of the time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def digest_of(digests: Iterable[str]) -> str:

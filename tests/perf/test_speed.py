@@ -78,8 +78,13 @@ class TestRun:
         benchmark.pedantic(run_shards, setup=fresh, rounds=5, warmup_rounds=1)
 
 
-WORKERS = "two workers: eight times the recordings through five strategies; 1.7 times one is asked for"
-FIVE = (*PAIR, "window(messages=20)", "last_turn", "window(max_tokens=2000)")
+WORKERS = "two workers: twice the recordings through twenty strategies; 1.7 times one is asked for"
+TWENTY = (
+    "none",
+    "last_turn",
+    *(f"window(max_tokens={size})" for size in range(1000, 10_000, 1000)),
+    *(f"window(messages={count})" for count in range(5, 50, 5)),
+)
 
 
 @pytest.mark.benchmark(group=WORKERS)
@@ -90,7 +95,7 @@ def test_workers(benchmark: Bench, corpus: list[Conversation], tmp_path: Path, j
     def fresh() -> tuple[tuple[object, ...], dict[str, object]]:
         shutil.rmtree(tmp_path)
         tmp_path.mkdir()
-        return (shards(corpus * 8, FIVE, tmp_path), jobs, lambda _: None), {}
+        return (shards(corpus * 2, TWENTY, tmp_path), jobs, lambda _: None), {}
 
     benchmark.pedantic(run_shards, setup=fresh, rounds=3)
 
@@ -106,7 +111,7 @@ TokenCounter()
 corpus = recorded()
 print("ready", flush=True)
 sys.stdin.readline()
-run_shards(test_speed.shards(corpus * 4, test_speed.FIVE, Path(sys.argv[1])), 1, lambda _: None)
+run_shards(test_speed.shards(corpus, test_speed.TWENTY, Path(sys.argv[1])), 1, lambda _: None)
 """
 
 
