@@ -56,7 +56,9 @@ class Log:
                 entries += 1
         runs.at.append(step.at)
         runs.size.append(entries)
-        runs.kept.append(shared(self._before, sent))
+        same_tools = bool(self.tools) and step.context.tools == self.tools[-1]
+        runs.same_tools.append(same_tools)
+        runs.kept.append(shared(self._before, sent) if same_tools else 0)
         self.marks.append(step.context.marks)
         self.tools.append(step.context.tools)
         self.decide_ns.append(step.decide_ns)

@@ -41,7 +41,9 @@ class Runs:
     start: list[int] = field(default_factory=list)
     stop: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
-    """Leading messages shared with the step before."""
+    """Leading messages shared with the step before; 0 if other tools were offered, which stand before all messages."""
+    same_tools: list[int] = field(default_factory=list)
+    """1 if the tools are those of the step before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def measure(cells: Sequence[Cell]) -> dict[str, Ints | Lists]:
     base = np.repeat(books.base, steps)
     size, kept = _all(cell.runs.size for cell in cells), _all(cell.runs.kept for cell in cells)
     at = _all(cell.runs.at for cell in cells)
-    tools = _all(cell.tools for cell in cells)
+    tools, same_tools = _all(cell.tools for cell in cells), _all(cell.runs.same_tools for cell in cells)
     first = np.concatenate([[0], np.cumsum(size)])
     owner = np.repeat(np.arange(len(size)), size)
     shift = base[owner]
@@ -101,7 +103,7 @@ def measure(cells: Sequence[Cell]) -> dict[str, Ints | Lists]:
         + np.repeat(np.array([c.tools_full for c in cells], np.int64), steps)
         + PRIMING,
         "tokens_sent": messages + tools + PRIMING,
-        "tokens_kept": np.where(number > 0, total(books.tokens[start + held] - books.tokens[start]) + tools, 0),
+        "tokens_kept": (total(books.tokens[start + held] - books.tokens[start]) + tools) * same_tools,
         "over_budget": np.maximum(messages - budgets, 0),
         **_faults(cells, books, start, stop, base, at, first, owner, steps),
     }
