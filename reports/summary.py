@@ -56,6 +56,12 @@ def summarise(run: Run) -> Summary:
     )
 
 
+def by_conversation(run: Run) -> list[tuple[str, str, dict[str, Value]]]:
+    """(conversation, strategy, figures) for every cell that has steps, in the order of the run."""
+    groups = steps_of(run).groupby(["conversation", "strategy"], observed=True, sort=False)
+    return [(str(name), str(strategy), figures(cell)) for (name, strategy), cell in groups]
+
+
 def steps_of(run: Run) -> pd.DataFrame:
     """The steps of a run with what the figures need joined in: `decide_ns` and the model's `window`."""
     steps, timings = run.table("steps"), run.table("timings")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.table import Table as RichTable
 
 from ..metrics.figures import METRICS
 from ..metrics.structure import FAULTS
+from ..metrics.value import Value
 from .summary import Summary, growth_table
 from .words import count, figure, percent, printable, tokens
 
@@ -49,6 +50,16 @@ def tables(summary: Summary) -> Iterator[Table]:
         yield Table("Failed", ("strategy", "conversation", "why"), rows)
     if summary.manifest["problems"]:
         yield _problems(summary)
+
+
+def conversation_table(cells: Iterable[tuple[str, str, dict[str, Value]]]) -> Table:
+    """One row per conversation and strategy, of the columns of the main table."""
+    rows = tuple(
+        (name, strategy, *(figure(column, values[column]) for column in ("steps", *COLUMNS)))
+        for name, strategy, values in cells
+    )
+    heads = ("conversation", "strategy", "steps", *(TITLES[column] for column in COLUMNS))
+    return Table("By conversation", heads, rows)
 
 
 def _main(summary: Summary) -> Table:

@@ -13,22 +13,22 @@ def report(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", "-m", help="Write Markdown to this file; - is standard output.")
     ] = None,
+    by_conversation: Annotated[
+        bool, typer.Option("--by-conversation", help="One row per conversation and strategy instead.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
 ) -> None:
     """Print the tables of a run, or write them as Markdown."""
-    from ...reports.summary import summarise
     from ...reports.tables import markdown as as_markdown
-    from ...reports.tables import tables
     from ...scenarios.errors import RunError
-    from ..load import load
     from .runs import chosen
-    from .summary import print_run
+    from .summary import conversation_tables, print_cells, print_run, run_tables
 
     folder = chosen(run)
     if markdown is None:
-        print_run(folder, as_json)
+        (print_cells if by_conversation else print_run)(folder, as_json)
         return
-    text = as_markdown(list(tables(summarise(load(folder)))))
+    text = as_markdown(conversation_tables(folder) if by_conversation else run_tables(folder))
     if str(markdown) == "-":
         typer.echo(text, nl=False)
         return

@@ -9,19 +9,44 @@ import msgspec
 import typer
 from rich.console import Console
 
-from ...reports.summary import summarise
-from ...reports.tables import as_json, show, tables
+from ...reports.summary import by_conversation, summarise
+from ...reports.tables import Table, as_json, conversation_table, show, tables
 from ..load import load
 
 WIDTH = 160
 """Columns of a table where standard output is no terminal."""
 
 
+def run_tables(folder: Path) -> list[Table]:
+    """The tables of a run."""
+    return list(tables(summarise(load(folder))))
+
+
+def conversation_tables(folder: Path) -> list[Table]:
+    """The table of a run with a row per conversation and strategy."""
+    return [conversation_table(by_conversation(load(folder)))]
+
+
 def print_run(folder: Path, json: bool) -> None:
     """Print the figures of a run on standard output."""
-    summary = summarise(load(folder))
     if json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(as_json(summary)), indent=2).decode())
-        return
-    console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
-    show(console, list(tables(summary)))
+        _print_json(as_json(summarise(load(folder))))
+    else:
+        _print(run_tables(folder))
+
+
+def print_cells(folder: Path, json: bool) -> None:
+    """Print the figures of every conversation under every strategy on standard output."""
+    if json:
+        cells = by_conversation(load(folder))
+        _print_json([{"conversation": name, "strategy": strategy, **values} for name, strategy, values in cells])
+    else:
+        _print(conversation_tables(folder))
+
+
+def _print(found: list[Table]) -> None:
+    show(Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False), found)
+
+
+def _print_json(value: object) -> None:
+    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

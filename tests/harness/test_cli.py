@@ -46,6 +46,18 @@ def test_a_whole_path(tmp_path: Path) -> None:
     assert (tmp_path / "again.jsonl").read_bytes().count(b"\n") == 3
 
 
+def test_figures_of_each_conversation(tmp_path: Path) -> None:
+    """`report --by-conversation` has a row per conversation and strategy, whose tokens add up to the run's."""
+    path = recording(tmp_path, conversations=3)
+    whole = json.loads(ctxbench("run", path, "-s", "none", "-s", "last_turn", "-o", "r", "--json", cwd=tmp_path).stdout)
+    cells = json.loads(ctxbench("report", "r", "--by-conversation", "--json", cwd=tmp_path).stdout)
+    assert [(each["conversation"], each["strategy"]) for each in cells[:2]] == [("c0", "none"), ("c1", "none")]
+    for name, values in whole["strategies"].items():
+        assert sum(each["tokens_sent"] for each in cells if each["strategy"] == name) == values["tokens_sent"]
+    assert "By conversation" in ctxbench("report", "r", "--by-conversation", cwd=tmp_path).stdout
+    assert "| c2 |" in ctxbench("report", "r", "--by-conversation", "-m", "-", cwd=tmp_path).stdout
+
+
 def test_json_is_the_figures(tmp_path: Path) -> None:
     """`--json` prints exact numbers on standard output, and nothing else there."""
     path = recording(tmp_path, conversations=2)
