@@ -8,10 +8,12 @@ grow with the recordings.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from threading import Thread
 
 import msgspec
 
@@ -56,9 +58,20 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     context = multiprocessing.get_context(method)
     if method == "forkserver":
         context.set_forkserver_preload([work.__module__])
-    return ProcessPoolExecutor(
-        jobs, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
-    )
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, and end when the parent is gone, however it went."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _collect(under_way: set[Future[Done]], done: Callable[[Done], None]) -> None:

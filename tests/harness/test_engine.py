@@ -1,0 +1,47 @@
+"""Workers: none outlives the run that started it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+POOL = """
+import os, time
+from ctxbench.harness.engine import _pool
+
+if __name__ == "__main__":
+    pool = _pool(2)
+    print(*{pool.submit(os.getpid).result() for _ in range(4)}, flush=True)
+    time.sleep(60)
+"""
+
+
+def lives(pid: int) -> bool:
+    """Whether a process is there and is not only waiting to be collected."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
+    """When the parent is killed outright, its workers end too."""
+    script = tmp_path / "pool.py"
+    script.write_text(POOL)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        workers = [int(word) for word in process.stdout.readline().split()]
+        assert all(map(lives, workers))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    for _ in range(200):
+        if not any(map(lives, workers)):
+            return
+        time.sleep(0.05)
+    pytest.fail(f"still there: {[pid for pid in workers if lives(pid)]}")
