@@ -13,6 +13,7 @@ import signal
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import forkserver
 from threading import Thread
 
 import msgspec
@@ -58,6 +59,11 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     context = multiprocessing.get_context(method)
     if method == "forkserver":
         context.set_forkserver_preload([work.__module__])
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            forkserver.ensure_running()  # which hands on that it has no ear for Ctrl-C
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from ..scenarios.embedded import SCENARIOS, scenario
@@ -17,7 +18,7 @@ from ..scenarios.spec import nearest
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Paths and scenario names in the order given. `form` reads every file as that format."""
+    """Scenario names and paths; the scenarios come first. `form` reads every file as that format."""
 
     names: tuple[str, ...]
     form: str | None = None
@@ -61,6 +62,6 @@ class Opened:
 
     def conversations(self) -> Iterator[Conversation]:
         """Every conversation: the scenarios' first, then the files'."""
-        for name in self.inputs.scenarios():
-            yield from scenario(name, self.inputs.turns, self.inputs.seed)
-        yield from read(self.batches, self.problems)
+        inputs = self.inputs
+        made = chain.from_iterable(scenario(name, inputs.turns, inputs.seed) for name in inputs.scenarios())
+        return read(self.batches, self.problems, made)

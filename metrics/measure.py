@@ -195,7 +195,7 @@ class _Books:
     @classmethod
     def of(cls, cells: Sequence[Cell]) -> _Books:
         sizes = [len(cell.recording) + len(cell.written) + 1 for cell in cells]
-        base = np.concatenate([[0], np.cumsum(sizes)])
+        base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         flat = list(chain.from_iterable((*cell.recording, *cell.written, None) for cell in cells))
         roles = np.array([message.role if message is not None else "" for message in flat])
         is_system, is_user = roles == "system", roles == "user"

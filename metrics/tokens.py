@@ -1,6 +1,6 @@
 """Token counts, exact per encoding, every text counted once.
 
-Encodings: `o200k_base` and `cl100k_base` (and the others that quicktok bundles) count exactly what tiktoken counts;
+Encodings: `o200k_base` and `cl100k_base` count exactly what tiktoken counts;
 `deepseek` needs the extra of that name; `chars4`, a quarter of the characters, is here only so that its error can be
 measured.
 

@@ -87,7 +87,9 @@ def counter_error(messages: pd.DataFrame, steps: pd.DataFrame, encoding: str) ->
         grown = calls.groupby("conversation", observed=True)[["usage_input", "tokens_full"]].diff()
         grown = grown[grown.usage_input > 0]
         errors = ((grown.tokens_full - grown.usage_input) / grown.usage_input).to_numpy()
-        points = np.percentile(errors, [10, 50, 90]) if len(errors) else [Missing("undefined", "one call only")] * 3
+        points: list[Value] = [Missing("undefined", "one call only")] * 3
+        if len(errors):
+            points = [float(point) for point in np.percentile(errors, [10, 50, 90])]
         rows.append(
             {
                 "model": str(model),
@@ -109,7 +111,8 @@ def growth_table(curve: pd.DataFrame) -> list[dict[str, Any]]:
         if here.empty:
             continue
         row: dict[str, Any] = {"turn": turn, "conversations": int(here.conversations.max())}
-        row["full"] = float(here.tokens_full.iloc[0])
-        row |= {str(name): float(sent) for name, sent in zip(here.strategy, here.tokens_sent, strict=True)}
+        row["full"] = float(here.tokens_full.max())
+        for name, sent, saved in zip(here.strategy, here.tokens_sent, here.saving, strict=True):
+            row[str(name)] = {"tokens_sent": float(sent), "saving": float(saved)}
         rows.append(row)
     return rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -102,10 +103,10 @@ def _growth(summary: Summary) -> Table:
     return Table("Growth by turn", ("turn", "conversations", "history", *names), rows, note)
 
 
-def _sent(row: dict[str, float], name: str) -> str:
+def _sent(row: dict[str, Any], name: str) -> str:
     if name not in row:
         return "(failed)"
-    return f"{tokens(row[name])} ({percent(1 - row[name] / row['full'])})"
+    return f"{tokens(row[name]['tokens_sent'])} ({percent(row[name]['saving'])})"
 
 
 def _counter(summary: Summary) -> Table:
@@ -147,10 +148,10 @@ def show(console: Console, found: Sequence[Table]) -> None:
         made = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
         text = table.title.startswith(("Left out", "Failed"))
         for at, head in enumerate(table.heads):
-            made.add_column(head, justify="left" if text or at == 0 else "right", overflow="fold")
+            made.add_column(head, justify="left" if text or at == 0 else "right", no_wrap=not text, overflow="fold")
         for row in table.rows:
             made.add_row(*(escape(printable(each)) for each in row))
-        console.print(made)
+        console.print(made, crop=False, soft_wrap=not text)
         if table.note:
             console.print(f"[dim]{escape(printable(table.note))}[/dim]")
 

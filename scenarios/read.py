@@ -31,9 +31,14 @@ class Batch:
     files: tuple[Path, ...]
 
 
-def read(batches: Iterable[Batch], problems: Problems) -> Iterator[Conversation]:
-    """Every conversation of the batches that is whole, with ids made unique by a suffix `~2`, `~3` …"""
+def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversation] = ()) -> Iterator[Conversation]:
+    """Every conversation of the batches that is whole, after those of `first`.
+
+    Ids are made unique by a suffix `~2`, `~3` …
+    """
     seen: dict[str, int] = {}
+    for conversation in first:
+        yield msgspec.structs.replace(conversation, id=_unique(conversation.id, seen))
     for batch in batches:
         where = Place(str(batch.files[0]) if batch.files else spec.spec("format", batch.reader))
         empty, known = True, len(problems.found) + len(problems.ignored)

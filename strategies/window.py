@@ -36,8 +36,8 @@ class Window:
             raise ValueError("give max_tokens, messages or model")
         if self.max_tokens is not None and self.model is not None:
             raise ValueError("give max_tokens or model, not both")
-        if any(limit is not None and limit < 1 for limit in (self.max_tokens, self.messages)):
-            raise ValueError("max_tokens and messages must be at least 1")
+        if any(limit is not None and not 1 <= limit < 2**53 for limit in (self.max_tokens, self.messages)):
+            raise ValueError("max_tokens and messages must be at least 1 and below 2**53")
         if not 0 <= self.reserve < 1:
             raise ValueError("reserve must be at least 0 and below 1")
         if self.model is not None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
 from .say import say
+
+if TYPE_CHECKING:
+    from ...scenarios.model import Conversation
 
 
 def convert(
@@ -26,17 +32,9 @@ def convert(
 
     problems = Problems(strict=strict)
     conversations = Inputs(tuple(inputs), form, turns, seed).open(problems).conversations()
-    written = 0
-    draft = out.with_name(f".{out.name}.part")
     try:
-        with sys.stdout.buffer if str(out) == "-" else draft.open("wb") as file:
-            for conversation in conversations:
-                file.write(conversation.to_json() + b"\n")
-                written += 1
-        if str(out) != "-":
-            draft.replace(out)
+        written = _write(conversations, out)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise RunError(f"{out}: cannot be written: {error.strerror or error}") from None
     for problem in problems.found:
         say(f"left out: {problem}")
@@ -45,3 +43,29 @@ def convert(
     if not written:
         raise RunError("no conversation could be read")
     say(f"{written} conversations written to {out}")
+
+
+def _write(conversations: Iterator[Conversation], out: Path) -> int:
+    """Write all lines and count them. A file is replaced only by a whole one that holds something."""
+    if str(out) == "-" or (out.exists() and not out.is_file()):
+        with sys.stdout.buffer if str(out) == "-" else out.open("wb") as file:
+            return _lines(conversations, file)
+    out = Path(os.path.realpath(out))
+    draft = out.with_name(f".{out.name[:200]}.part")
+    try:
+        with draft.open("wb") as file:
+            written = _lines(conversations, file)
+        if written:
+            draft.replace(out)
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+    return written
+
+
+def _lines(conversations: Iterator[Conversation], file: IO[bytes]) -> int:
+    written = 0
+    for conversation in conversations:
+        file.write(conversation.to_json() + b"\n")
+        written += 1
+    return written
