@@ -7,6 +7,7 @@ run.table("steps").groupby("strategy").tokens_sent.sum()
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,12 +18,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import zstandard
 
 from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation, Message
 from ..scenarios.view import Messages
 from .log import rebuild
-from .store import SCHEMAS, read_conversations, read_manifest
+from .store import SCHEMAS, missing_parts, read_conversations, read_manifest
 
 
 @dataclass(frozen=True)
@@ -39,20 +41,19 @@ class Run:
     def table(self, name: str) -> pd.DataFrame:
         """One table, whole, in the order of the conversations, then of the strategies."""
         parts = sorted((self.folder / name).glob("*.parquet"))
-        try:
+        with self._readable():
             tables = [pq.read_table(part, schema=SCHEMAS[name]) for part in parts]
-        except (pa.ArrowException, OSError) as error:
-            raise RunError(f"{self.folder / name}: a part is damaged ({error}): run again with --overwrite") from None
         whole = pa.concat_tables(tables) if tables else SCHEMAS[name].empty_table()
         frame: pd.DataFrame = whole.unify_dictionaries().to_pandas()
         return frame
 
     def conversation(self, name: str) -> Conversation:
         """One recorded conversation by its id. Raises RunError if it is not in the run."""
-        for part in sorted((self.folder / "conversations").glob("*.parquet")):
-            if name in pq.read_table(part, columns=["conversation"]).column(0).to_pylist():
-                found = read_conversations(self.folder / "recordings" / f"{part.stem}.jsonl.zst")
-                return next(each for each in found if each.id == name)
+        with self._readable():
+            for part in sorted((self.folder / "conversations").glob("*.parquet")):
+                if name in pq.read_table(part, columns=["conversation"]).column(0).to_pylist():
+                    found = read_conversations(self.folder / "recordings" / f"{part.stem}.jsonl.zst")
+                    return next(each for each in found if each.id == name)
         raise RunError(f"{self.folder}: no conversation {name!r} is in this run")
 
     def contexts(self, conversation: Conversation, strategy: str) -> Iterator[Messages]:
@@ -67,13 +68,26 @@ class Run:
         if not (self.folder / table).is_dir():
             return {column: [] for column in columns}
         where = (pc.field("conversation") == conversation) & (pc.field("strategy") == strategy)
-        found: dict[str, list[Any]] = pq.read_table(self.folder / table, columns=columns, filters=where).to_pydict()
+        with self._readable():
+            found: dict[str, list[Any]] = pq.read_table(self.folder / table, columns=columns, filters=where).to_pydict()
         return found
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Whatever a damaged part raises is one RunError."""
+        try:
+            yield
+        except (pa.ArrowException, OSError, zstandard.ZstdError, msgspec.DecodeError, StopIteration) as error:
+            raise RunError(f"{self.folder}: a part is damaged ({error}): run again with --overwrite") from None
 
 
 def load(folder: str | Path) -> Run:
-    """Open a run folder. Raises RunError if there is none, or if it is not finished."""
+    """Open a run folder. Raises RunError if there is none, if it is not finished, or if parts of it are gone."""
     run = Run(Path(folder))
-    if not run.manifest.get("complete"):
+    manifest = run.manifest
+    if not manifest["complete"]:
         raise RunError(f"{folder}: this run is not finished: give the same `ctxbench run` command again to go on")
+    missing = missing_parts(run.folder, manifest["shards"], len(manifest["plan"]["strategies"]))
+    if missing:
+        raise RunError(f"{folder}: {len(missing)} parts are missing ({missing[0]} …): give the same command again")
     return run

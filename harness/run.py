@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -18,12 +17,13 @@ from ..scenarios.source import Problems
 from ..strategies.chain import parse, spec
 from .engine import run_shards
 from .inputs import Inputs
-from .store import FORMAT, SCHEMAS, read_manifest, remove_drafts, write_manifest
+from .store import FORMAT, missing_parts, read_manifest, remove_parts, write_manifest
 from .work import Done, Shard, digest_of
 
 SHARD_MESSAGES = 4_000
 SHARD_CONVERSATIONS = 256
 SHARD_CHARACTERS = 8_000_000
+NO_END = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,9 @@ def execute(
             watcher.measured(shard.conversations, shard.steps, consumed[shard.number])
 
     run_shards(shards(), jobs, done)
+    remove_parts(out, len(finished))
+    if missing := missing_parts(out, len(finished), len(plan.strategies)):
+        raise RunError(f"{out}: parts have gone while the run went on ({missing[0]} …): run again")
     manifest = {
         **asked,
         "complete": True,
@@ -121,20 +124,20 @@ def _asked(plan: Plan) -> dict[str, Any]:
 
 
 def _enter(out: Path, asked: dict[str, Any], overwrite: bool) -> None:
-    """Make the folder ready: new, or with the same run in it."""
+    """Make the folder ready: new, or with the same run in it, which is marked as not complete from here on."""
     try:
-        if (out / "manifest.json").exists() and overwrite:
-            for name in (*SCHEMAS, "recordings"):
-                shutil.rmtree(out / name, ignore_errors=True)
-            (out / "manifest.json").unlink()
         if (out / "manifest.json").exists():
-            _same(out, asked)
+            if not overwrite:
+                _same(out, asked)
+            else:
+                read_manifest(out)
+            write_manifest(out, asked)
+            remove_parts(out, 0 if overwrite else NO_END)
         elif out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise RunError(f"{out}: is not a run folder and not empty: name another with --out")
         else:
             out.mkdir(parents=True, exist_ok=True)
             write_manifest(out, asked)
-        remove_drafts(out)
     except OSError as error:
         raise RunError(f"{out}: cannot be written: {error.strerror or error}: name another folder with --out") from None
 

@@ -16,6 +16,7 @@ its place and moved there, so it is whole or not there at all.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -138,7 +139,11 @@ class Part:
 
     def path(self, table: str) -> Path:
         """Where a table of this part stands."""
-        return self.folder / table / f"{self.name}.parquet"
+        return self.folder / table / f"{self.name}.{'jsonl.zst' if table == 'recordings' else 'parquet'}"
+
+    def whole(self, tables: Iterable[str]) -> bool:
+        """Whether all these tables of the part are there."""
+        return all(self.path(table).is_file() for table in tables)
 
     def write(self, table: str, rows: Rows, digest: str = "") -> None:
         """Write a table of this part, whole or not at all. `digest`, of the shard, goes into the file's metadata."""
@@ -149,17 +154,17 @@ class Part:
             pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
 
     def digest(self, table: str) -> str | None:
-        """The digest of the shard that a table of this part was written from; None if the table is not there."""
-        path = self.path(table)
-        if not path.exists():
+        """The digest of the shard that a table of this part was written from; None if it is not there, or damaged."""
+        try:
+            found: bytes = (pq.read_schema(self.path(table)).metadata or {}).get(b"shard", b"")
+        except (OSError, pa.ArrowException):
             return None
-        found: bytes = (pq.read_schema(path).metadata or {}).get(b"shard", b"")
         return found.decode()
 
     def write_recordings(self, conversations: Iterable[Conversation]) -> None:
         """Write the conversations themselves."""
         lines = b"".join(conversation.to_json() + b"\n" for conversation in conversations)
-        with _placed(self.folder / "recordings" / f"{self.name}.jsonl.zst") as path:
+        with _placed(self.path("recordings")) as path:
             path.write_bytes(zstandard.ZstdCompressor(level=1).compress(lines))
 
 
@@ -187,6 +192,28 @@ def _placed(path: Path) -> Iterator[Path]:
         raise
 
 
+PER_SHARD = ("recordings", "conversations", "messages")
+PER_CELL = ("steps", "timings", "cells")
+"""Tables of which a finished run has one part per shard, and per shard and strategy. (`contexts` only where needed.)"""
+
+_PART = re.compile(r"(\d{5,})(-\d{3,})?\.(parquet|jsonl\.zst)")
+
+
+class Manifest(msgspec.Struct):
+    """What `manifest.json` must hold. The rest of it is there to be read."""
+
+    format: int
+    plan: dict[str, Any]
+    window: int
+    versions: dict[str, str]
+    complete: bool
+    shards: int = 0
+    problems: list[dict[str, Any]] = []
+    ignored: list[str] = []
+    digest: str = ""
+    conversations: int = 0
+
+
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Write manifest.json."""
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
@@ -198,24 +225,43 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a run. Raises RunError if the folder holds no run, or one of another layout."""
     path = folder / "manifest.json"
     try:
-        found: dict[str, Any] = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        found = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        strategies = msgspec.convert(found.plan.get("strategies"), list[str])
     except FileNotFoundError:
         raise RunError(
             f"{folder}: no run is here (no manifest.json): make one with `ctxbench run --out {folder}`"
         ) from None
     except NotADirectoryError:
         raise RunError(f"{folder}: a run is a folder, and this is a file") from None
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RunError(f"{path}: damaged ({error}): run again with --overwrite") from None
-    if found.get("format") != FORMAT:
-        raise RunError(f"{path}: a run folder of format {found.get('format')}, this version reads {FORMAT}: run again")
-    return found
+        raise RunError(f"{path}: damaged, or not of a run ({error})") from None
+    if found.format != FORMAT or not strategies:
+        raise RunError(f"{path}: a run folder of format {found.format!r}, this version reads {FORMAT}: run again")
+    return msgspec.structs.asdict(found)
 
 
-def remove_drafts(folder: Path) -> None:
-    """Remove what a killed run left half written."""
-    for draft in folder.glob("*/.*.*"):
-        draft.unlink(missing_ok=True)
+def missing_parts(folder: Path, shards: int, strategies: int) -> list[str]:
+    """The parts that a finished run of so many shards and strategies should have and has not."""
+    paths = [Part(folder, shard).path(table) for table in PER_SHARD for shard in range(shards)]
+    paths += [
+        Part(folder, shard, at).path(table) for table in PER_CELL for shard in range(shards) for at in range(strategies)
+    ]
+    return [str(path.relative_to(folder)) for path in paths if not path.is_file()]
+
+
+def remove_parts(folder: Path, shards: int = 0) -> None:
+    """Remove the parts of all shards from number `shards` on, and what a killed run left half written.
+
+    Nothing else is touched, whatever it is.
+    """
+    for table in (*SCHEMAS, "recordings"):
+        for path in (folder / table).glob("*"):
+            part = _PART.fullmatch(path.name)
+            draft = _PART.match(path.name[1:]) if path.name.startswith(".") else None
+            if draft or (part and int(part[1]) >= shards):
+                path.unlink()
 
 
 def read_conversations(path: Path) -> Iterator[Conversation]:

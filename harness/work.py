@@ -22,7 +22,7 @@ from ..strategies.chain import parse
 from .desk import RecordedDesk
 from .log import Log
 from .replay import replay
-from .store import Constant, Part
+from .store import PER_CELL, PER_SHARD, Constant, Part
 
 NO_CALL, NO_USAGE = Call(), Usage()
 
@@ -61,10 +61,10 @@ def work(shard: Shard) -> Done:
     try:
         parts = [(spec, Part(folder, shard.number, at)) for at, spec in enumerate(shard.strategies)]
         todo = [(spec, part) for spec, part in parts if not _finished(part, digest)]
-        desks = [RecordedDesk(conversation, counter) for conversation in conversations] if todo else []
+        desks = [RecordedDesk(conversation, counter) for conversation in conversations]
         recordings = Part(folder, shard.number)
         with _no_cycles():
-            if todo and recordings.digest("conversations") != digest:
+            if recordings.digest("conversations") != digest or not recordings.whole(PER_SHARD):
                 _write_recordings(recordings, digests, conversations, desks)
             for spec, part in todo:
                 steps += _write_cells(part, digest, spec, conversations, desks)
@@ -97,7 +97,7 @@ def _finished(part: Part, digest: str) -> bool:
             f"{part.folder}: the recordings are not what they were when this run began (shard {part.name}): "
             "run with --overwrite, or name another --out"
         )
-    return found is not None
+    return found is not None and part.whole(PER_CELL)
 
 
 @cache
