@@ -242,6 +242,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return msgspec.structs.asdict(found)
 
 
+def is_complete(folder: Path) -> bool:
+    """Whether a finished run is here."""
+    try:
+        return bool(read_manifest(folder)["complete"])
+    except RunError:
+        return False
+
+
 def missing_parts(folder: Path, shards: int, strategies: int) -> list[str]:
     """The parts that a finished run of so many shards and strategies should have and has not."""
     paths = [Part(folder, shard).path(table) for table in PER_SHARD for shard in range(shards)]

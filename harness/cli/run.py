@@ -66,6 +66,7 @@ def run(
     from ...scenarios.errors import RunError
     from ..inputs import Inputs
     from ..run import Plan, execute
+    from ..store import is_complete
     from .progress import watching
     from .summary import print_run
 
@@ -73,6 +74,7 @@ def run(
     plan = Plan(Inputs(names, form, turns, seed), tuple(strategy or DEFAULT), encoding, model)
     folder = out or Path("runs") / _name(names)
     workers = jobs or os.cpu_count() or 1
+    complete = is_complete(folder) and not overwrite
     try:
         with watching() as watcher:
             manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, watcher=watcher)
@@ -82,7 +84,7 @@ def run(
     _say_what_was_left_out(manifest)
     if not manifest["conversations"]:
         raise RunError("no conversation could be read: nothing was measured")
-    if not watcher.steps:
+    if complete and not watcher.steps:
         say(f"{folder}: everything was measured before; --overwrite measures again")
     print_run(folder, as_json)
     if not as_json:

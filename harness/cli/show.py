@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def show(
     run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
     conversation: Annotated[str | None, typer.Argument(help="Its id. Without it, all are listed.")] = None,
-    step: Annotated[int, typer.Argument(help="Which model call, from 0; -1 is the last.")] = -1,
+    step: Annotated[int, typer.Argument(help="Which model call, from 0.", show_default="the last")] = -1,
     strategy: Annotated[
         str | None,
         typer.Option("--strategy", "-s", help="One of the run's strategies.", show_default="the first but none"),

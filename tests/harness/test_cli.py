@@ -68,6 +68,34 @@ def test_json_is_the_figures(tmp_path: Path) -> None:
     assert found == json.loads(ctxbench("report", "r", "--json", cwd=tmp_path).stdout)
 
 
+def test_json_of_a_recording_with_usage(tmp_path: Path) -> None:
+    """Where the provider's usage is recorded, `--json` has the error of our counter, worked by hand here.
+
+    Ours: 4 + 1 + 3 = 8 for "hi", where the provider says 10. The growth by "yo" and "hi" is 10, where it says 20.
+    """
+    said = [("user", "hi", None), ("assistant", "yo", 10), ("user", "hi", None), ("assistant", "yo", 30)]
+    messages: list[dict[str, object]] = []
+    for at, (role, text, tokens) in enumerate(said):
+        call = {"call": {"model": "gpt-4o", "usage": {"input": tokens}}} if tokens else {}
+        messages.append({"id": f"m{at}", "role": role, "text": text, **call})
+    (tmp_path / "u.jsonl").write_text(json.dumps({"ctxbench": "1", "id": "u", "messages": messages}))
+    found = json.loads(ctxbench("run", "u.jsonl", "-s", "none", "-o", "r", "--json", cwd=tmp_path).stdout)
+    [row] = found["counter_error"]
+    assert (row["model"], row["published"], row["calls"]) == ("gpt-4o", "o200k_base", 2)
+    assert row["total"] == pytest.approx((8 + 18) / (10 + 30) - 1)
+    assert row["growth_p50"] == pytest.approx(-0.5)
+
+
+def test_convert_keeps_what_is_there_until_it_has_something(tmp_path: Path) -> None:
+    """An unreadable input does not empty the target, and `--strict` leaves no draft behind."""
+    (tmp_path / "keep.jsonl").write_text("precious")
+    ctxbench("convert", "nowhere", "-o", "keep.jsonl", cwd=tmp_path, code=2)
+    assert (tmp_path / "keep.jsonl").read_text() == "precious"
+    (tmp_path / "bad.jsonl").write_text('{"ctxbench": "1", "id": "x", "messages": [{"id": 1}]}')
+    ctxbench("convert", "bad.jsonl", "--strict", "-o", "x.jsonl", cwd=tmp_path, code=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "keep.jsonl"]
+
+
 @pytest.mark.parametrize("what", ["strategies", "scenarios", "formats", "metrics", "encodings"])
 def test_lists(what: str, tmp_path: Path) -> None:
     """Everything that can be named is listed, as text and as JSON."""

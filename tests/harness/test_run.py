@@ -271,3 +271,60 @@ def test_the_tables_say_what_the_schemas_promise(tmp_path: Path) -> None:
     assert run.conversation("c1").id == "c1"
     with pytest.raises(RunError, match="no conversation 'c9'"):
         run.conversation("c9")
+
+
+def test_a_strategy_that_always_fails_loses_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one strategy fails in every conversation, the run ends and the other strategies are measured."""
+    from ctxbench.strategies.last_turn import LastTurn
+
+    monkeypatch.setattr(LastTurn, "start", lambda self, desk: lambda context: None)
+    execute(plan(recording(tmp_path, conversations=2)), tmp_path / "run")
+    cells = load(tmp_path / "run").table("cells")
+    assert set(cells.strategy[cells.status == "failed"]) == {"last_turn"}
+    assert set(load(tmp_path / "run").table("steps").strategy) == set(STRATEGIES) - {"last_turn"}
+
+
+def test_overwrite_removes_nothing_but_a_run(tmp_path: Path) -> None:
+    """A folder with another program's manifest.json is refused; in a run folder, files of others stay."""
+    path = recording(tmp_path, conversations=2)
+    (tmp_path / "other" / "messages").mkdir(parents=True)
+    (tmp_path / "other" / "manifest.json").write_text('{"name": "an extension"}')
+    (tmp_path / "other" / "messages" / "en.json").write_text("{}")
+    with pytest.raises(RunError, match="not of a run"):
+        execute(plan(path), tmp_path / "other", overwrite=True)
+    assert (tmp_path / "other" / "messages" / "en.json").exists()
+    execute(plan(path), tmp_path / "run")
+    (tmp_path / "run" / "steps" / "notes.txt").write_text("mine")
+    execute(plan(path), tmp_path / "run", overwrite=True)
+    assert (tmp_path / "run" / "steps" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("table", ["recordings", "conversations", "messages", "steps", "timings", "cells"])
+def test_a_part_that_is_gone_is_noticed_and_made_again(tmp_path: Path, small_shards: None, table: str) -> None:
+    """A run with a part missing is not read; the same command makes the part again."""
+    path = recording(tmp_path, conversations=6)
+    execute(plan(path), tmp_path / "run")
+    whole = bytes_of(tmp_path / "run")
+    max((tmp_path / "run" / table).iterdir()).unlink()
+    with pytest.raises(RunError, match="1 parts are missing"):
+        load(tmp_path / "run")
+    execute(plan(path), tmp_path / "run")
+    assert bytes_of(tmp_path / "run") == whole
+
+
+def test_fewer_recordings_leave_no_stale_parts(tmp_path: Path, small_shards: None) -> None:
+    """When the end of a recording is gone, so are its parts after the next run."""
+    path = recording(tmp_path, conversations=6)
+    execute(plan(path), tmp_path / "run")
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
+    assert execute(plan(path), tmp_path / "run")["conversations"] == 3
+    execute(plan(path), tmp_path / "small")
+    assert bytes_of(tmp_path / "run") == bytes_of(tmp_path / "small")
+
+
+def test_ids_are_unique_over_scenarios_and_files(tmp_path: Path) -> None:
+    """The same scenario twice, or beside its converted file, gives every conversation an id of its own."""
+    execute(plan("traps", "traps", strategies=("none",)), tmp_path / "run")
+    names = load(tmp_path / "run").table("conversations").conversation
+    assert names.is_unique
+    assert "traps/unicode~2" in set(names)

@@ -43,6 +43,7 @@ def test_a_chain_is_its_stages() -> None:
         ("none(x=1)", "it takes none"),
         ("window(max_tokens='8k')", "max_tokens='8k': Expected `int | null`, got `str`"),
         ("window(max_tokens=0)", "at least 1"),
+        ("window(max_tokens=" + "9" * 30 + ")", "below 2**53"),
         ("window(max_tokens=8, reserve=1)", "reserve must be"),
         ("window", "give max_tokens, messages or model"),
         ("window(8000)", "name=value"),
