@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from ..scenarios.embedded import SCENARIOS, scenario
-from ..scenarios.errors import Place, RecordingError
+from ..scenarios.errors import Place, RecordingError, RunError
 from ..scenarios.model import Conversation
 from ..scenarios.read import Batch, find, parse_format, read
 from ..scenarios.source import Problems
@@ -28,6 +28,8 @@ class Inputs:
 
     def open(self, problems: Problems) -> Opened:
         """Find the files, and say at once what is not there."""
+        if "" in self.names:
+            raise RunError("an input is an empty text (an unset variable?): name a file, a folder or a scenario")
         paths = [Path(name) for name in self.names if not self._is_scenario(name)]
         for path in [path for path in paths if not os.path.exists(path)]:
             close = nearest(str(path), SCENARIOS)

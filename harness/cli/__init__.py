@@ -5,6 +5,7 @@ Exit codes: 0 fine, 1 the gate fails, 2 the user must mend something, 3 a bug of
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 
@@ -47,8 +48,11 @@ def _options(
 
 def main() -> None:
     """Entry point of `ctxbench`."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # it was closed before we started
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (for as long as we run)
+        elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
         app()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -203,7 +204,10 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
     """Ctrl-C ends the run at once, says how to go on, and going on ends with a whole run."""
     path = recording(tmp_path, conversations=900, turns=40)
     words = ["run", str(path), "-o", "r", "--jobs", "2", "-s", "none"]
-    with subprocess.Popen([CTXBENCH, *words], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    listening = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a test run in the background has no ear for it
+    with subprocess.Popen(
+        [CTXBENCH, *words], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=listening
+    ) as process:
         while not list((tmp_path / "r" / "cells").glob("*.parquet")):
             assert process.poll() is None
             time.sleep(0.01)
