@@ -167,12 +167,6 @@ def test_no_room_on_the_disk(tmp_path: Path) -> None:
         pytest.skip("no /dev/full here")
     path = recording(tmp_path)
     out = tmp_path / "run"
-    (out / "cells").mkdir(parents=True)
-    (out / "cells").rmdir()
-    out.rmdir()
-
-    class Full(RuntimeError):
-        pass
 
     import ctxbench.harness.store as store
 
