@@ -4,6 +4,7 @@
     ├── RecordingError        a recording: file, line, field
     ├── SpecError             a strategy or reader written as text
     ├── RunError              a run folder, or where it should go
+    ├── SetupError            the models of a run: a name, a cassette, weights, a price or limit that cannot be used
     └── MissingExtra          a library that an extra brings
 
 Anything else that is raised is a bug of ours, and shows a traceback.
@@ -52,6 +53,10 @@ class SpecError(UserError):
 
 class RunError(UserError):
     """A run folder that cannot be written, read or continued."""
+
+
+class SetupError(UserError):
+    """A model, a cassette, weights or a limit that a run cannot use."""
 
 
 class MissingExtra(UserError):

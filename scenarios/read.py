@@ -18,9 +18,16 @@ import msgspec
 from . import spec
 from .check import check
 from .errors import Place, RecordingError
+from .folder import COMPRESSED, files_below, is_compressed
 from .model import Conversation
 from .readers import Reader, readers
-from .source import Problems, files_below, head, key_paths, unreadable
+from .source import Problems, head, key_paths, unreadable
+
+_NOTHING = {
+    True: ("no conversation is in it", "leave it out"),
+    False: ("no conversation is there, and no path is given", "name the files or folders to read"),
+}
+"""What to say, and what to do, when reading brought nothing, with files and without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +47,8 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
     for conversation in first:
         yield msgspec.structs.replace(conversation, id=_unique(conversation.id, seen))
     for batch in batches:
-        where = Place(str(batch.files[0]) if batch.files else spec.spec("format", batch.reader))
-        empty, known = True, len(problems.found) + len(problems.ignored)
+        where = Place(str(batch.files[0]) if batch.files else f"--format {_name(batch.reader)}")
+        empty, told, ignored = True, len(problems.found), len(problems.ignored)
         try:
             for place, conversation in batch.reader.read(batch.files, problems):
                 empty = False
@@ -52,12 +59,15 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
                     continue
                 name = _unique(conversation.id, seen)
                 yield msgspec.structs.replace(conversation, id=name, source=conversation.source or str(place))
-            if empty and not batch.reader.folder and known == len(problems.found) + len(problems.ignored):
-                raise RecordingError(where, "no conversation is in it", "leave it out")
+            silent = empty and (told, ignored) == (len(problems.found), len(problems.ignored))
+            if silent and not (batch.files and batch.reader.folder):  # these may belong to the files of another folder
+                raise RecordingError(where, *_NOTHING[bool(batch.files)])
         except RecordingError as error:
-            problems.add(error)
+            problems.add(_explained(error, batch) if empty and problems.strict else error)
         except OSError as error:
             problems.add(unreadable(Path(where.file), error))
+        if empty and len(problems.found) > told:
+            problems.found[told] = _explained(problems.found[told], batch)
 
 
 def _unique(name: str, seen: dict[str, int]) -> str:
@@ -133,13 +143,39 @@ def _fit(shape: frozenset[str], keys: frozenset[str]) -> int:
 
 def _unknown(path: Path, problems: Problems, named: bool) -> None:
     if not named:
-        problems.ignored.append(str(path))
+        problems.ignored.append(f"{path}: {COMPRESSED}" if is_compressed(path) else str(path))
         return
-    if not head(path).strip():
-        problems.add(RecordingError(Place(str(path)), "the file is empty", "leave it out"))
-        return
-    formats = ", ".join(readers())
-    problems.add(RecordingError(Place(str(path)), "no known format fits", f"name one with --format: {formats}"))
+    what, remedy = "no known format fits", f"name one with --format: {', '.join(readers())}"
+    if is_compressed(path):
+        what, remedy = COMPRESSED, ""
+    elif not head(path).strip():
+        what, remedy = "the file is empty", "leave it out"
+    problems.add(RecordingError(Place(str(path)), what, remedy))
+
+
+def _explained(said: RecordingError, batch: Batch) -> RecordingError:
+    """The first complaint on files that gave nothing, with what is there if its file is not of the reader's format."""
+    path, shapes = Path(said.place.file), batch.reader.shapes
+    if is_compressed(path):
+        return RecordingError(Place(said.place.file), COMPRESSED)
+    try:
+        start = head(path) if path in batch.files else b""
+    except RecordingError:
+        return said
+    keys = key_paths(start)
+    if not start.strip() or not shapes or any(_fit(shape, keys) for shape in shapes):
+        return said
+    wanted = max(shapes, key=lambda shape: len(shape & keys))
+    there = sorted(keys, key=lambda key: (key.count("."), key))
+    found = ", ".join(there[:6]) + " …" * (len(there) > 6) or "no keys"
+    what = f"{said.what}; {_name(batch.reader)} looks for {', '.join(sorted(wanted))}, and finds {found}"
+    other = detect(path)
+    return RecordingError(said.place, what, f"--format {_name(other)} fits it" if other else "no known format fits it")
+
+
+def _name(reader: Reader) -> str:
+    kind = type(reader)
+    return spec.spec(next((name for name, known in readers().items() if known is kind), kind.__name__), reader)
 
 
 def _grouped(known: Iterable[tuple[Reader, Path]]) -> list[Batch]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,7 +43,7 @@ class Problems:
     strict: bool = False
     found: list[RecordingError] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    """Files of a folder that are no recordings: named, not errors."""
+    """What of a folder is no recording: `path`, or `path: why` where there is more to say. Not errors."""
     consumed: int = 0
     """Bytes read so far, for the progress bar."""
 
@@ -279,24 +279,3 @@ def head(path: Path, size: int = 1 << 22) -> bytes:
     """The first bytes of a file, for telling what it is: logs have long messages before what tells them apart."""
     with _opened(path) as file:
         return file.read(size).removeprefix(_BOM)
-
-
-def files_below(folder: Path, problems: Problems) -> Sequence[Path]:
-    """The files below a folder in sorted order, hidden ones left out; links are not followed out of it."""
-    root = folder.resolve()
-    found: list[Path] = []
-    for parent, folders, files in os.walk(folder, onerror=lambda error: problems.add(_unlisted(error))):
-        folders[:] = (name for name in folders if not name.startswith("."))
-        found += (Path(parent, name) for name in files if not name.startswith("."))
-    return sorted(path for path in found if _is_file(path) and path.resolve().is_relative_to(root))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except PermissionError:
-        return True  # reading it says why not
-
-
-def _unlisted(error: OSError) -> RecordingError:
-    return unreadable(Path(error.filename), error)

@@ -5,6 +5,9 @@
 
 A kind is what the conversation is about, in English and Chinese; a scenario is a named set of conversations. They are
 made one by one as they are asked for, and a kind's module is imported when its first conversation is.
+
+An accepted answer of a probe stands word for word in its evidence, except where it is worked out from it (a sum, a
+number of days): the ids of those probes are in `meta["computed_probes"]`, with spaces between them.
 """
 
 from __future__ import annotations

@@ -30,7 +30,6 @@ class Questions:
         self._waiting: dict[str, list[_Candidate]] = {category: [] for category in _SHARES}
         self._asked: Counter[str] = Counter()
         self._seen: set[str] = set()
-        self._computed: list[str] = []
         self.total = min(60, round(3.2 * sqrt(turns)))
         """How many probes there will be: 3 for one turn, 11 for 12, 60 from 350 on."""
 
@@ -44,7 +43,7 @@ class Questions:
         about: Sequence[str] = (),
         computed: bool = False,
     ) -> None:
-        """A question that can be asked from now on. `computed`: its answer stands in no message."""
+        """A question that can be asked from now on. `computed`: its answer is worked out from the evidence."""
         if question not in self._seen:
             made = _Candidate(
                 question, tuple(dict.fromkeys(answers)), tuple(dict.fromkeys(evidence)), frozenset(about), computed
@@ -72,11 +71,8 @@ class Questions:
             if one.question in self._seen:
                 continue
             self._seen.add(one.question)
-            if one.computed:
-                self._computed.append(f"p{self._asked.total()}")
             self._asked[category] += 1
-            script.probe(one.question, one.answers, one.evidence, category)
-        script.note("computed_probes", " ".join(self._computed))
+            script.probe(one.question, one.answers, one.evidence, category, computed=one.computed)
 
     def _ask_nowhere(self, script: Script) -> None:
         for _ in range(30):

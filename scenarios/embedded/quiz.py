@@ -42,7 +42,15 @@ class Quiz:
         taken, wanted = self._taken[category], self._wanted[category]
         return taken < wanted and taken <= 1 + wanted * (self._turn + 1) / self._turns
 
-    def ask(self, category: str, question: str, answers: Sequence[str] = (), evidence: Sequence[str] = ()) -> None:
+    def ask(
+        self,
+        category: str,
+        question: str,
+        answers: Sequence[str] = (),
+        evidence: Sequence[str] = (),
+        *,
+        computed: bool = False,
+    ) -> None:
         """Ask this at the end of the present turn or of a later one, unless it is asked already."""
         if question in self._asked:
             return
@@ -52,7 +60,7 @@ class Quiz:
         self._taken[category] += 1
         accepted, shown = tuple(dict.fromkeys(answers)), tuple(dict.fromkeys(evidence))
         self._waiting.append(
-            (self._turn + delay, lambda: self._script.probe(question, accepted, shown, category)),
+            (self._turn + delay, lambda: self._script.probe(question, accepted, shown, category, computed=computed)),
         )
 
     def turn_over(self) -> None:

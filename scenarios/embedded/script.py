@@ -32,6 +32,7 @@ class Script:
         self._now = datetime.fromisoformat(start).replace(tzinfo=UTC).timestamp()
         self._messages: list[Message] = []
         self._probes: list[Probe] = []
+        self._computed: list[str] = []
         self._calls = 0
         self._meta: dict[str, Scalar] = {}
 
@@ -91,19 +92,26 @@ class Script:
         category: str,
         *,
         after: str | None = None,
+        computed: bool = False,
     ) -> None:
         """A question with its gold, asked after the message `after` (default: what was said last).
 
-        For `category="unanswerable"` there are no answers and no evidence.
+        For `category="unanswerable"` there are no answers and no evidence. `computed`: the answer (a sum, a number of
+        days) is worked out from the evidence. Every other answer stands in it word for word. The ids of the computed
+        ones are in `meta["computed_probes"]`, with spaces between them, where there are any.
         """
         if category not in CATEGORIES:
             raise ValueError(f"unknown category {category!r}: use one of {CATEGORIES}")
         answerable = category != "unanswerable"
         if answerable != bool(answers) or answerable != bool(evidence):
             raise ValueError(f"{question!r}: answers and evidence go with every category but 'unanswerable'")
+        name = f"p{len(self._probes)}"
+        if computed:
+            self._computed.append(name)
+            self.note("computed_probes", " ".join(self._computed))
         self._probes.append(
             Probe(
-                id=f"p{len(self._probes)}",
+                id=name,
                 question=question,
                 answers=tuple(answers),
                 evidence=tuple(evidence),

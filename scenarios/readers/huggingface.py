@@ -50,6 +50,9 @@ class HuggingFace:
     revision: str = ""
 
     def read(self, files: Sequence[Path], problems: Problems) -> Found:
+        if not (self.name or files):
+            remedy = "give --format \"huggingface(name='owner/data')\", or the path of a file or folder"
+            raise RecordingError(Place("--format huggingface"), "neither a data set nor a path is named", remedy)
         library = _library()
         for place, rows in self._tables(files, library):
             try:

@@ -1,17 +1,16 @@
 """Bad input, through the public way in: one clear error with its place and what to do, and what is around it is read.
 
-Damage to single records of ctxbench's own form is in `readers/test_ctxbench_jsonl.py`; any damage to any format, in
-`readers/test_fuzz.py`.
+What a folder holds besides recordings is in `test_folder.py`; damage to single records of ctxbench's own form, in
+`readers/test_ctxbench_jsonl.py`; any damage to any format, in `readers/test_fuzz.py`.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from pathlib import Path
 
 import pytest
+from ctxbench.harness.inputs import Inputs
 from ctxbench.scenarios import source
 from ctxbench.scenarios.errors import RecordingError, SpecError
 from ctxbench.scenarios.model import Conversation
@@ -46,14 +45,6 @@ def test_a_path_that_cannot_be(tmp_path: Path) -> None:
     ids, problems = load(Path((CHAT % (b"x" * 5000)).decode()), Path("a\0b"))
     assert not ids
     assert ["no such file" in problem.what for problem in problems] == [True, True]
-
-
-def test_a_pipe_is_no_recording(tmp_path: Path) -> None:
-    """What is neither file nor folder is said to be so, and not waited for."""
-    os.mkfifo(tmp_path / "pipe")
-    _, [problem] = load(tmp_path / "pipe")
-    assert "neither a file nor a folder" in problem.what
-    assert load(tmp_path) == ([], [])
 
 
 @pytest.mark.parametrize("content", [b"", b" \n\t\r\n ", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n\n"])
@@ -173,59 +164,62 @@ def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert str(problem) == f"{shut}: cannot be read: Permission denied (check that it may be read)"
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
-def test_an_unreadable_folder(tmp_path: Path) -> None:
-    """A folder that is shut is a problem, not an empty one."""
-    written(tmp_path / "a.jsonl", CHAT % b"a")
-    shut = tmp_path / "shut"
-    shut.mkdir(mode=0)
-    try:
-        ids, [problem] = load(tmp_path)
-    finally:
-        shut.chmod(0o700)
-    assert ids == ["a"]
-    assert str(problem) == f"{shut}: cannot be read: Permission denied (check that it may be read)"
-
-
-def test_a_folder_without_recordings(tmp_path: Path) -> None:
-    """Files of a folder that are no recordings are named as ignored; the same file named alone is a problem."""
-    for name in ("README.md", "table.csv", "empty.json"):
-        (tmp_path / name).write_text("" if name == "empty.json" else "a, b")
-    problems = Problems()
-    assert find([tmp_path], problems) == []
-    assert (problems.found, len(problems.ignored)) == ([], 3)
-    _, [problem] = load(tmp_path / "table.csv")
-    assert problem.what == "no known format fits"
-    assert "--format" in problem.remedy
-
-
-def test_links(tmp_path: Path) -> None:
-    """Links that go in circles or out of the folder are not followed; one to a file inside is that file."""
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    written(tmp_path / "outside.jsonl", CHAT % b"outside")
-    written(folder / "inside.jsonl", CHAT % b"inside")
-    (folder / "circle").symlink_to(folder / "circle")
-    (folder / "up").symlink_to(tmp_path)
-    (folder / "out.jsonl").symlink_to(tmp_path / "outside.jsonl")
-    (folder / "gone.jsonl").symlink_to(tmp_path / "gone.jsonl")
-    (folder / "same.jsonl").symlink_to(folder / "inside.jsonl")
-    assert load(folder) == (["inside", "inside~2"], [])
-    _, [problem] = load(folder / "circle")
-    assert "no such file" in problem.what
-
-
 def test_a_format_that_does_not_fit(tmp_path: Path) -> None:
-    """Every record says what it lacks, and asks whether the format is right."""
+    """Every record says what it lacks; the first also says what is looked for, what is there, and what would fit."""
     path = written(tmp_path / "chats.jsonl", CHAT % b"a", CHAT % b"b")
     ids, problems = load(path, form="tau_bench")
     assert not ids
-    assert [problem.place.line for problem in problems] == [1, 2]
-    assert str(problems[0]).endswith(
-        "1: object missing required field task_id (correct it, or leave this record out; is it of this format?)"
-    )
+    lacks = "object missing required field task_id"
+    assert [str(problem) for problem in problems] == [
+        f"{path}:1: {lacks}; tau_bench looks for [].reward, [].traj, [].traj[].role, "
+        "and finds .id, .messages, .messages[].content, .messages[].role (--format openai_chat fits it)",
+        f"{path}:2: {lacks} (correct it, or leave this record out; is it of this format?)",
+    ]
     with pytest.raises(SpecError, match="openai_chat"):
         load(path, form="openai")
+
+
+@pytest.mark.parametrize(
+    ("content", "found"), [(b"some notes", "no keys"), (b'{"a": 1}', ".a"), (b'{"messages": 5}', ".messages")]
+)
+def test_a_file_of_no_format(tmp_path: Path, content: bytes, found: str) -> None:
+    """What is read as a format and is of none says what that format has, what is there, and that nothing fits."""
+    _, [problem] = load(written(tmp_path / "some.json", content), form="openai_chat")
+    assert problem.what.endswith(f"; openai_chat looks for .messages, .messages[].role, and finds {found}")
+    assert problem.remedy == "no known format fits it"
+
+
+def test_a_format_that_fits_in_part(tmp_path: Path) -> None:
+    """Where a file is of the format, its bad records say no more than they would without it."""
+    path = written(tmp_path / "chats.jsonl", b'{"id":"x"}', CHAT % b"a")
+    ids, [problem] = load(path, form="openai_chat")
+    assert ids == ["a"]
+    assert problem.what == "object missing required field messages"
+
+
+def test_a_misfit_stops_strictly(tmp_path: Path) -> None:
+    """With `strict` the one problem that is raised has the whole explanation."""
+    path = written(tmp_path / "chats.jsonl", CHAT % b"a")
+    problems = Problems(strict=True)
+    with pytest.raises(RecordingError, match="--format openai_chat fits it"):
+        list(read(find([path], problems, "tau_bench"), problems))
+
+
+@pytest.mark.parametrize(
+    ("form", "what"),
+    [
+        ("openai_chat", "--format openai_chat: no conversation is there, and no path is given"),
+        ("beam", "--format beam: no conversation is there, and no path is given"),
+        ("huggingface", "--format huggingface: neither a data set nor a path is named"),
+    ],
+)
+def test_a_format_without_a_path(form: str, what: str) -> None:
+    """A format alone says what is to be named with it."""
+    problems = Problems()
+    assert not list(Inputs((), form).open(problems).conversations())
+    [problem] = problems.found
+    assert str(problem).startswith(what)
+    assert "path" in problem.remedy or "files" in problem.remedy
 
 
 @pytest.mark.parametrize(("form", "content"), [("openai_chat", b"[]"), ("tau2", b'{"simulations": []}'), ("pi", b"{}")])
@@ -233,7 +227,7 @@ def test_a_file_without_conversations(tmp_path: Path, form: str, content: bytes)
     """A file that is read and gives nothing says so."""
     ids, [problem] = load(written(tmp_path / "some.json", content), form=form)
     assert not ids
-    assert problem.what in ("no conversation is in it", "object missing required field type")
+    assert problem.what.partition(";")[0] in ("no conversation is in it", "object missing required field type")
 
 
 def test_ids_that_clash_with_suffixes(tmp_path: Path) -> None:
@@ -243,21 +237,6 @@ def test_ids_that_clash_with_suffixes(tmp_path: Path) -> None:
     )
     assert not problems
     assert ids == ["a", "a~2", "a~3", "a~4", "a~2~2"]
-
-
-def test_a_damaged_file_does_not_part_a_folder(tmp_path: Path) -> None:
-    """Logs of one folder stay one recording when a file between them, or a folder, passes for something else."""
-    said = [{"role": "user", "content": "1"}, {"role": "assistant", "content": "2"}, {"role": "user", "content": "3"}]
-    choice = {"message": {"role": "assistant", "content": "2"}}
-    for at, asked in ((1, said[:1]), (3, said)):
-        log = {"messages": asked, "response": {"choices": [choice]}, "timestamp": at}
-        (tmp_path / f"{at}.json").write_text(json.dumps(log))
-    (tmp_path / "2.json").write_text((tmp_path / "1.json").read_text()[:60])
-    (tmp_path / "2").mkdir()
-    written(tmp_path / "2" / "chat.json", CHAT % b"a")
-    ids, [problem] = load(tmp_path)
-    assert ids == [tmp_path.name, "a"]
-    assert problem.place.file == str(tmp_path / "2.json")
 
 
 def test_strict_stops_at_the_first_problem(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from random import Random
 
 from ...model import Conversation
 from ..script import CATEGORIES, Script
-from . import away, home
+from . import away, home, occasions
 from .en import ENGLISH
 from .ledger import Examiner, Question
 from .life import TOOLS, Life
@@ -21,8 +21,8 @@ from .zh import CHINESE
 
 ARCS: tuple[Callable[[Life], home.Arc], ...] = (
     *(away.trip, away.trip, away.visit, away.visit, away.week, away.project, away.project),
-    *(home.taste, home.taste, home.taste, home.bill, home.bill, home.month, home.moving, home.gift),
-    *(home.dinner, home.race, home.buy, home.lookup, home.howto, home.howto),
+    *(home.taste, home.taste, home.taste, home.bill, home.bill, home.month, home.moving, occasions.gift),
+    *(occasions.dinner, occasions.race, home.buy, home.lookup, home.howto, home.howto),
 )
 """What a few months are made of."""
 
@@ -127,5 +127,5 @@ class Exam:
             return False
         chosen: Question = self._life.rng.choice(new)
         self._asked.add(chosen.text)
-        self._life.script.probe(chosen.text, chosen.answers, chosen.evidence, category)
+        self._life.script.probe(chosen.text, chosen.answers, chosen.evidence, category, computed=chosen.computed)
         return True

@@ -36,6 +36,7 @@ class Question:
     text: str
     answers: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    computed: bool = False
 
 
 @dataclass(slots=True)
@@ -124,7 +125,8 @@ class Examiner:
         for (one, first), (other, second) in combinations(prices[-8:], 2):
             if first.amount is not None and second.amount is not None:
                 text = self._write("sum.bill", a=one.label, b=other.label)
-                yield Question(text, self._tongue.moneys(first.amount + second.amount), (first.told, second.told))
+                total = self._tongue.moneys(first.amount + second.amount)
+                yield Question(text, total, (first.told, second.told), computed=True)
 
     def _gaps(self) -> Iterator[Question]:
         days = [
@@ -134,7 +136,8 @@ class Examiner:
         ]
         for (one, first, start), (other, second, end) in combinations(days[-8:], 2):
             if start and end and 1 < (gap := abs((end - start).days)) < 200 and first.told != second.told:
-                yield Question(self._write("gap", a=one, b=other), self._tongue.count(gap), (first.told, second.told))
+                text, count = self._write("gap", a=one, b=other), self._tongue.count(gap)
+                yield Question(text, count, (first.told, second.told), computed=True)
 
     def _never(self) -> Iterator[Question]:
         for _ in range(4):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from ..wording import one
-from .source import Module, Planted
+from .module import Module, Planted
 from .words import ROLES
 from .world import Commit, World
 

@@ -11,8 +11,8 @@ from ..script import Script
 from ..wording import one, other_than_last, say
 from . import speech_en, speech_zh
 from .decisions import old_decision
+from .module import Constant, Module
 from .output import edit_result
-from .source import Constant, Module
 from .world import World, found
 
 _NAMES = "January February March April May June July August September October November December"

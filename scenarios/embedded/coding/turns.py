@@ -8,9 +8,10 @@ from random import Random
 
 from ..wording import one, say
 from .decisions import decisions_page
-from .output import diff, git_log, git_show, grep, log_tail, pytest_run, staging
+from .output import diff, git_log, git_show, log_tail, pytest_run, staging
 from .session import Session, ToolUse
-from .source import Constant, Module, new_method, other_value
+from .source import new_method, other_value
+from .steps import commit_change, grep_for, offer_constant, read_file, shell, some_module
 
 
 def bug(s: Session) -> None:
@@ -32,10 +33,10 @@ def bug(s: Session) -> None:
         "cause": say(s.rng, planted.bug.cause_zh if zh else planted.bug.cause, planted.facts),
     }
     asked = s.user("bug")
-    second = _shell(f"tail -n 200 /var/log/{world.package}.log", log_tail(world, module, s.now))
+    second = shell(f"tail -n 200 /var/log/{world.package}.log", log_tail(world, module, s.now))
     if s.rng.random() < 0.5:
-        second = _shell("git log -n 20 --date=iso", git_log(world, 20))
-    where, _ = s.both("look", [_grep(s, module, module.code, f"src/{world.package}"), second])
+        second = shell("git log -n 20 --date=iso", git_log(world, 20))
+    where, _ = s.both("look", [grep_for(s, module, module.code, f"src/{world.package}"), second])
     read = s.tool("read", "read_file", {"path": module.path}, module.text)
     command: dict[str, object] = {"command": f"python -m pytest -v {module.test_path} tests"}
     world.tests += 1
@@ -50,7 +51,7 @@ def bug(s: Session) -> None:
     s.edit("fix", module, planted.before + planted.wrong, planted.before + planted.right)
     text, passed = pytest_run(world, module, s.now)
     ran = s.tool("again", "bash", command, text)
-    committed = _commit(s, module, f"{ticket}: {module.facts['Role']}.{planted.method}", "commit")
+    committed = commit_change(s, module, f"{ticket}: {module.facts['Role']}.{planted.method}", "commit")
     s.says("bug_done")
 
     s.offer("multi_hop", "q_owner", s.person_answers(module.owner), [asked, where, read])
@@ -65,7 +66,7 @@ def bug(s: Session) -> None:
         s.facts["other"] = other
         s.offer("temporal", "q_first", [other], [shown, committed])
     s.fixed.append((ticket, committed))
-    _offer_constant(s, module, one(s.rng, module.constants), read)
+    offer_constant(s, module, one(s.rng, module.constants), read)
     s.offer("single_hop", "q_code", [module.code], [read, where])
     s.offer("single_hop", "q_runbook", [module.runbook], [read])
 
@@ -76,7 +77,7 @@ def change(s: Session) -> None:
     if again:
         module, constant = one(s.rng, s.changed[-12:])
     else:
-        module = _some_module(s)
+        module = some_module(s)
         constant = one(s.rng, module.constants)
     world, before, value = s.world, constant.value, other_value(s.rng, constant)
     s.look_at(module)
@@ -85,7 +86,7 @@ def change(s: Session) -> None:
     s.facts |= {"new": str(value), "reason": one(s.rng, s.reasons)}
     asked = s.user("change_again" if again else "change")
     s.questions.forget(constant.name)
-    _, read = s.both("both", [_grep(s, module, constant.name, "."), _read(s, module, f"{constant.name} =")])
+    _, read = s.both("both", [grep_for(s, module, constant.name, "."), read_file(s, module, f"{constant.name} =")])
     old, new = f"{constant.name} = {before}\n", f"{constant.name} = {value}\n"
     shown = diff(module.path, module.text, old, new)
     edited = s.edit("edit", module, old, new)
@@ -104,7 +105,7 @@ def change(s: Session) -> None:
 
 def decide(s: Session) -> None:
     """A constant stays as it is, for a reason, and the decision is filed."""
-    module = _some_module(s)
+    module = some_module(s)
     constant = one(s.rng, module.constants)
     s.look_at(module)
     s.look_at_constant(constant)
@@ -116,7 +117,7 @@ def decide(s: Session) -> None:
     asked = s.user("decide")
     text = decisions_page(world.package, s.decisions)
     page: ToolUse = ("read_file", {"path": "docs/decisions.md"}, text)
-    s.both("both", [page, _read(s, module, f"{constant.name} =")])
+    s.both("both", [page, read_file(s, module, f"{constant.name} =")])
     entry = f"## {number} Keep {constant.name} at {constant.value} ({s.now:%Y-%m-%d})\n\n"
     reason, name = s.facts["reason"], world.people[person][1]
     entry += f"与 {name} 商定：{reason}。\n" if s.chinese else f"Agreed with {name}, because {reason}.\n"
@@ -127,7 +128,7 @@ def decide(s: Session) -> None:
         f"docs/decisions.md: 1 replacement, lines {text.count(chr(10))}-{text.count(chr(10)) + 4}\n{entry}",
     )
     s.decisions.append(entry)
-    committed = _commit(s, module, f"{number}: why {constant.name} stays", "commit")
+    committed = commit_change(s, module, f"{number}: why {constant.name} stays", "commit")
     s.says("decide_done")
 
     s.offer("single_hop", "q_decision", [number], [committed], about=[constant.name])
@@ -147,7 +148,7 @@ def feature(s: Session) -> None:
     s.facts |= {"method": name, "model": model.name, "ticket": ticket}
     asked = s.user("feature")
     whole: ToolUse = ("read_file", {"path": module.path}, module.text)
-    _, read = s.both("both", [_read(s, model, f"class {model.facts['Role']}:"), whole])
+    _, read = s.both("both", [read_file(s, model, f"class {model.facts['Role']}:"), whole])
     anchor = next(line for line in module.text.split("\n") if line.startswith("    def ") and "__init__" not in line)
     s.edit("edit", module, anchor, f"{body}\n{anchor}")
     s.world.tests += 2
@@ -155,19 +156,19 @@ def feature(s: Session) -> None:
     ran = s.tool("again", "bash", {"command": f"pytest -v {module.test_path} tests/{module.area}"}, text)
     status = f"On branch {ticket.lower()}\nChanges not staged for commit:\n\tmodified:   {module.path}\n"
     s.tool("", "bash", {"command": "git status"}, f"{status}\tmodified:   {module.test_path}\n")
-    committed = _commit(s, module, f"{ticket}: add {name} to {module.name}", "commit")
+    committed = commit_change(s, module, f"{ticket}: add {name} to {module.name}", "commit")
     s.says("feature_done")
 
     s.offer("single_hop", "q_commit", [s.world.commits[-1].id], [committed])
     s.offer("multi_hop", "q_owner_feature", s.person_answers(module.owner), [asked, read])
     s.offer("single_hop", "q_total", [str(passed), f"{passed} passed"], [ran])
     s.fixed.append((ticket, committed))
-    _offer_constant(s, module, one(s.rng, module.constants), read)
+    offer_constant(s, module, one(s.rng, module.constants), read)
 
 
 def refactor(s: Session) -> None:
     """A method gets another name."""
-    module = _some_module(s)
+    module = some_module(s)
     before = one(s.rng, [name for name in module.methods if f"def {name}(self" in module.text])
     s.renamed += 1
     after = f"{before.split('_')[0]}_{one(s.rng, _NEW_NAMES)}_{module.thing}"
@@ -177,7 +178,7 @@ def refactor(s: Session) -> None:
     s.who()
     s.facts |= {"before": before, "after": after, "ticket": s.world.ticket()}
     asked = s.user("refactor")
-    s.both("both", [_grep(s, module, before, "."), _read(s, module, f"def {before}(")])
+    s.both("both", [grep_for(s, module, before, "."), read_file(s, module, f"def {before}(")])
     edited = s.edit("edit", module, f"def {before}(", f"def {after}(")
     module.methods[module.methods.index(before)] = after
     s.tool(
@@ -197,7 +198,7 @@ def refactor(s: Session) -> None:
 
 def history(s: Session) -> None:
     """Who changed what: the log and one commit of it."""
-    module = _some_module(s)
+    module = some_module(s)
     world = s.world
     commit = world.commit(
         max(world.commits[-1].when, s.now - timedelta(hours=3)), world.invented_subject(module), module
@@ -214,9 +215,9 @@ def history(s: Session) -> None:
             ("bash", {"command": f"git show {commit.id}"}, git_show(world, commit, module)),
         ],
     )
-    name, arguments, text = _read(s, module, "class ")
+    name, arguments, text = read_file(s, module, "class ")
     read = s.tool("read", name, arguments, text)
-    s.tool("", *_grep(s, module, module.code, "src"))
+    s.tool("", *grep_for(s, module, module.code, "src"))
     s.says("history_done")
 
     other = one(s.rng, world.commits[-count:-1])
@@ -230,7 +231,7 @@ def history(s: Session) -> None:
 
 def ops(s: Session) -> None:
     """A service gets another port on staging."""
-    module, world = _some_module(s), s.world
+    module, world = some_module(s), s.world
     shown = [other for other in world.modules[-12:] if other is not module] + [module]
     shown += [world.fresh() for _ in range(max(0, 3 - len(shown)))]
     old, new = world.ports[module.name], world.port()
@@ -238,8 +239,8 @@ def ops(s: Session) -> None:
     s.who()
     s.facts |= {"port": str(new), "old_port": str(old)}
     asked = s.user("ops")
-    file = _shell("cat deploy/staging.toml", staging(world, shown))
-    log = _shell(f"tail -n 80 /var/log/{module.name}.log", log_tail(world, module, s.now))
+    file = shell("cat deploy/staging.toml", staging(world, shown))
+    log = shell(f"tail -n 80 /var/log/{module.name}.log", log_tail(world, module, s.now))
     config, _ = s.both("both", [file, log])
     old_text, new_text = f"[services.{module.name}]\nport = {old}", f"[services.{module.name}]\nport = {new}"
     world.ports[module.name] = new
@@ -252,7 +253,7 @@ def ops(s: Session) -> None:
     health = f'{{"service": "{module.name}", "status": "up", "uptime_s": {int(s.rng.random() * 90)}}}'
     s.tool("", "bash", {"command": f"curl -s staging:{new}/health"}, health)
     constant = one(s.rng, module.constants)
-    read = s.tool("read", *_read(s, module, f"{constant.name} ="))
+    read = s.tool("read", *read_file(s, module, f"{constant.name} ="))
     s.says("ops_done")
 
     s.questions.forget(f"port of {module.name}")
@@ -273,39 +274,3 @@ def deck(rng: Random) -> list[Callable[[Session], None]]:
 
 
 _NEW_NAMES = ("one", "checked", "due", "safely", "known", "current", "whole", "next", "single", "valid", "raw", "local")
-
-
-def _shell(command: str, output: str) -> ToolUse:
-    return "bash", {"command": command}, output
-
-
-def _some_module(s: Session) -> Module:
-    return s.world.known() if len(s.world.modules) > 3 and s.rng.random() < 0.45 else s.world.fresh()
-
-
-def _read(s: Session, module: Module, near: str) -> ToolUse:
-    """Read a module whole, or, some of the time, only the lines around a place."""
-    lines = module.text.split("\n")
-    if len(lines) < 160 or s.rng.random() < 0.55:
-        return "read_file", {"path": module.path}, module.text
-    at = next(number for number, line in enumerate(lines) if near in line)
-    start = max(1, at - 20 - int(s.rng.random() * 40))
-    end = min(len(lines), start + 110 + int(s.rng.random() * 120))
-    return "read_file", {"path": module.path, "start": start, "end": end}, "\n".join(lines[start - 1 : end])
-
-
-def _grep(s: Session, module: Module, pattern: str, path: str) -> ToolUse:
-    return "grep", {"pattern": pattern, "path": path}, grep(s.world, module, pattern)
-
-
-def _commit(s: Session, module: Module, subject: str, key: str) -> str:
-    made = s.world.commit(s.now, subject, module, author=0)
-    text = f"[main {made.id}] {subject}\n Date: {s.now:%Y-%m-%d %H:%M:%S} +0000\n 2 files changed, "
-    text += f"{3 + int(s.rng.random() * 30)} insertions(+), {1 + int(s.rng.random() * 6)} deletions(-)"
-    return s.tool(key, "bash", {"command": f"git commit -am '{subject}'"}, text)
-
-
-def _offer_constant(s: Session, module: Module, constant: Constant, read: str) -> None:
-    s.look_at(module)
-    s.look_at_constant(constant)
-    s.offer("single_hop", "q_const", s.amount(constant, constant.value), [read], about=[constant.name])

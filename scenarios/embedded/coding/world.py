@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from random import Random
 
 from ..wording import one, say
-from .source import Module, article, write
+from .module import Module
+from .source import article, write
 from .words import DOMAINS, PEOPLE, PEOPLE_ZH, ROLES, Domain
 
 _SUBJECTS = (

@@ -30,6 +30,8 @@ _PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "create_repair": ("serial", "branch"),
     "cancel_item": ("order", "sku"),
 }
+_COMPUTED = ("sum", "lead", "late")
+"""Probes whose answer is worked out: two refunds together, days between two dates."""
 
 
 class Desk:
@@ -95,9 +97,8 @@ class Desk:
 
     def probe(self, category: str, group: str, answers: Sequence[str], evidence: Sequence[str], **given: str) -> None:
         """Offer a question with its gold to the quiz."""
-        self.quiz.ask(
-            category, self._fill(self._deal(f"probe {group}", self.language.probes[group]), given), answers, evidence
-        )
+        question = self._fill(self._deal(f"probe {group}", self.language.probes[group]), given)
+        self.quiz.ask(category, question, answers, evidence, computed=group in _COMPUTED)
 
     # What tools answer.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from .en_rules import RULES
 from .en_talk import FRAMES, SYSTEM
 from .world import Language
 
 ENGLISH = Language(
     code="en",
     system=SYSTEM,
-    frames=FRAMES,
+    frames=FRAMES | RULES,
     shops=("Voltmarket", "Deskwire", "Amperline", "Kontorio", "Plugwell"),
     companies=(
         "Harlan & Fisk Tax Advisers",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from .world import Language
+from .zh_rules import RULES
 from .zh_talk import FRAMES, SYSTEM
 
 CHINESE = Language(
     code="zh",
     system=SYSTEM,
-    frames=FRAMES,
+    frames=FRAMES | RULES,
     shops=("伏特优选", "桌面连线", "安培商城", "科办汇", "插座良品"),
     companies=("恒信税务师事务所", "远帆物流", "康宁门诊连锁", "方圆建筑设计", "启明教育集团"),
     people=(

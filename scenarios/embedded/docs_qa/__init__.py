@@ -13,8 +13,8 @@ from random import Random
 
 from ...model import Conversation
 from . import en, zh
+from .pack import Area
 from .session import Session
-from .world import Area
 
 
 def make(seed: int, turns: int, language: str) -> Conversation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import en_content, en_operation
 from .en_pages import PAGES
 from .en_talk import TALK
-from .world import Aspect, Kind, Pack, Thing, chapters
+from .pack import Aspect, Kind, Pack, Thing, chapters
 
 _SYSTEM = """You are the documentation assistant of {company} for {product} (documentation set {version}).
 

@@ -1,15 +1,13 @@
-"""Search results of docs_qa: passages of the invented documentation, as a retriever would hand them over."""
+"""The passages of the invented documentation of docs_qa."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal
 
-from .world import Area, Setting, Thing, World, title
+from .pack import Area, Thing
+from .world import Setting, World
 
-Mode = Literal["mix", "local", "naive"]
-_LONGEST = 49_800
-_SCORE = "0.##"
+SCORE = "0.##"
 """Stands for the score of a passage until its place in a result is known."""
 
 
@@ -20,31 +18,6 @@ class Pages:
         self.world, self.rng, self.labels = world, world.rng, world.pack.labels
         self._steps: dict[tuple[str, str], list[str]] = {}
         self._kinds: list[str] = []
-
-    def results(self, query: str, mode: Mode, area: Area, passages: list[str]) -> tuple[str, int]:
-        """A result of its mode's usual length with these passages among others, and how many there are."""
-        rng = self.rng
-        aim = {"mix": (41_000, 46_500), "local": (11_000, 15_000), "naive": (10_000, 14_000)}[mode]
-        least = rng.randint(*aim)
-        parts = list(passages)
-        size = sum(map(len, parts))
-        if mode == "mix":
-            parts.insert(0, self._graph(area))
-            size += len(parts[0])
-        while size < least:
-            near = area if rng.random() < (0.45 if mode == "mix" else 0.85) else rng.choice(self.world.pack.areas)
-            passage = self.passage(near, rng.choice(near.things))
-            if size + len(passage) + 3_000 > _LONGEST:
-                break
-            parts.insert(rng.randint(mode == "mix", len(parts)), passage)
-            size += len(passage)
-        head = self.labels["found"].format(query=query, mode=mode, count=len(parts))
-        scores = sorted((rng.randint(41, 94) for _ in parts), reverse=True)
-        numbered = (
-            f"[{at}] {part.replace(_SCORE, f'0.{score}', 1)}"
-            for at, (part, score) in enumerate(zip(parts, scores, strict=True), 1)
-        )
-        return "\n\n---\n\n".join([head, *numbered]), len(parts)
 
     def passage(self, area: Area, thing: Thing) -> str:
         """A passage of any kind: all kinds once before any comes twice."""
@@ -81,7 +54,7 @@ class Pages:
     def procedure(self, area: Area, goal: str) -> str:
         """How to do something: what is needed, the steps, what happens then."""
         world, thing = self.world, self.subject(area, goal)
-        needs = [f"- {self._say('prereq', area, thing)}" for _ in range(self.rng.randint(2, 4))]
+        needs = [f"- {self.say('prereq', area, thing)}" for _ in range(self.rng.randint(2, 4))]
         steps = [f"{at}. {step}" for at, step in enumerate(self.steps(area, goal), 1)]
         return self._page(
             "procedure",
@@ -92,7 +65,7 @@ class Pages:
             f"**{self.labels['before']}**\n\n" + "\n".join(needs),
             f"**{self.labels['steps']}**\n\n" + "\n".join(steps),
             self._prose("outcome", 3, area, thing),
-            self._say("caution", area, thing),
+            self.say("caution", area, thing),
         )
 
     def reference(self, area: Area, thing: Thing) -> str:
@@ -106,7 +79,7 @@ class Pages:
             area,
             thing,
             world.say("heading_reference", area, thing),
-            self._say("reference_intro", area, thing) + world.pack.joint + self._say("behaviour", area, thing),
+            self.say("reference_intro", area, thing) + world.pack.joint + self.say("behaviour", area, thing),
             "\n".join([self.labels["settings"], "|---|---|---|---|---|", *rows]),
             *(self._prose("setting_note", 2, area, thing) for _ in range(2)),
         )
@@ -129,7 +102,7 @@ class Pages:
         world, parts = self.world, []
         chosen = set(self.rng.sample([version for version, _ in world.versions[-17:-1]], 3)) | {wanted}
         for version, day in reversed([made for made in world.versions if made[0] in chosen]):
-            lines = [self._say("change", area, self.rng.choice(area.things)) for _ in range(self.rng.randint(2, 4))]
+            lines = [self.say("change", area, self.rng.choice(area.things)) for _ in range(self.rng.randint(2, 4))]
             if line and version == wanted:
                 lines.insert(self.rng.randint(0, len(lines)), line)
             head = self.labels["version"].format(version=version, day=day)
@@ -181,7 +154,7 @@ class Pages:
             self._prose("permission_note", 2, area, thing),
             "\n".join([self.labels["rights"], "|---|---|---|---|---|---|", *rows]),
             self._prose("permission_note", 3, area, thing),
-            self._say("caution", area, thing),
+            self.say("caution", area, thing),
         )
 
     def api(self, area: Area, thing: Thing) -> str:
@@ -213,7 +186,7 @@ class Pages:
         """Short questions and answers."""
         parts = []
         for _ in range(self.rng.randint(4, 6)):
-            question, answer = self._say("faq", area, self.rng.choice(area.things)).split(" || ")
+            question, answer = self.say("faq", area, self.rng.choice(area.things)).split(" || ")
             parts.append(f"**{question}**\n{answer}")
         return self._page("faq", area, thing, self.world.say("heading_faq", area, thing), *parts)
 
@@ -228,30 +201,13 @@ class Pages:
             "case", area, thing, heading, joint.join(forms[:4]), joint.join(forms[4:]), self._notes(area, thing)[0]
         )
 
-    def _graph(self, area: Area) -> str:
-        """What a graph retriever puts first: entities and how they hang together."""
-        areas = [area, *self.rng.sample([one for one in self.world.pack.areas if one is not area], 3)]
-        lines = [f"## {self.labels['graph']}\n", self.labels["entities"], "|---|---|---|"]
-        for one in areas:
-            lines += [
-                f"| {title(thing)} | {self.labels[thing.kind]} | {self._say('entity', one, thing)} |"
-                for thing in one.things
-            ]
-        lines += ["", self.labels["relations"], "|---|---|---|"]
-        for one in areas:
-            for thing in self.rng.sample(one.things, 3):
-                other = self.rng.choice([each for each in one.things if each is not thing])
-                line = self.world.say("relation", one, thing, other=other.name, others=other.plural)
-                lines.append(f"| {title(thing)} | {title(other)} | {line} |")
-        return "\n".join(lines)
-
     def _mixed(self, group: str, area: Area, thing: Thing) -> list[str]:
         """Paragraphs of two kinds of sentences, a note of the area among them."""
         joint, (first, second) = self.world.pack.joint, self._notes(area, thing)
         return [
             self._prose(group, 3, area, thing),
             first + joint + self._prose("behaviour", 3, area, thing),
-            self._say("caution", area, thing),
+            self.say("caution", area, thing),
             self._prose("behaviour", 3, area, thing) + joint + second,
         ]
 
@@ -273,11 +229,12 @@ class Pages:
     def _serial(self) -> str:
         return f"{self.rng.choice('ABCDEFGHKLMNPRSTUVWXYZ')}{self.rng.randrange(10**6):06d}"
 
-    def _say(self, group: str, area: Area, thing: Thing) -> str:
+    def say(self, group: str, area: Area, thing: Thing) -> str:
+        """A sentence for this place about this thing."""
         return self.world.say(group, area, thing, serial=self._serial()[1:])
 
     def _prose(self, group: str, count: int, area: Area, thing: Thing) -> str:
-        return self.world.pack.joint.join(self._say(group, area, thing) for _ in range(count + self.world.pack.more))
+        return self.world.pack.joint.join(self.say(group, area, thing) for _ in range(count + self.world.pack.more))
 
     def _in_order(self, group: str, count: int) -> list[str]:
         frames = self.world.pack.frames[group]
@@ -285,7 +242,7 @@ class Pages:
 
     def _page(self, kind: str, area: Area, thing: Thing, heading: str, *parts: str) -> str:
         day = self.rng.choice(self.world.versions[4:14])[1]
-        where = self.labels["where"].format(path=self.path(kind, area, thing), score=_SCORE, day=day)
+        where = self.labels["where"].format(path=self.path(kind, area, thing), score=SCORE, day=day)
         return "\n\n".join([f"{where}\n## {heading}", *parts])
 
 

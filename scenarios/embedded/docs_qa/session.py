@@ -12,8 +12,10 @@ from ...model import Tool
 from ..hours import OfficeHours
 from ..quiz import Quiz
 from ..script import Script
-from .pages import Mode, Pages
-from .world import Area, Pack, Setting, World, capital
+from .pack import Area, Pack
+from .pages import Pages
+from .results import Mode, Retriever
+from .world import Setting, World, capital
 
 _NOTES = {
     "answer_procedure": "outcome",
@@ -22,6 +24,8 @@ _NOTES = {
     "answer_step": "step_note",
 }
 """Which sentences of the documentation an answer ends with, where it is not just any."""
+_COMPUTED = ("probe_sum", "probe_moved")
+"""Probes whose answer is worked out: two defaults together, days between two dates."""
 
 
 class Session:
@@ -31,6 +35,7 @@ class Session:
         start = datetime(2025, 3, 3, 8, 30) + timedelta(days=rng.randrange(300), minutes=rng.randrange(120))
         self.rng, self.pack, self.world = rng, pack, World(pack, rng, start)
         self.pages = Pages(self.world)
+        self._retriever = Retriever(self.pages)
         self.script = Script(name, language=pack.language, start=start.isoformat(), tools=[_tool(pack)])
         self.quiz, self.hours = Quiz(self.script, rng, turns), OfficeHours(self.script, rng)
         self._fresh: list[Setting] = []
@@ -64,7 +69,7 @@ class Session:
         calls, texts = [], []
         for area, query, passages in wanted:
             mode = self._mode()
-            text, count = self.pages.results(query, mode, area, list(passages))
+            text, count = self._retriever.found(query, mode, area, list(passages))
             asked = {"query": query, "mode": mode, "top_k": -(-count // 5) * 5}
             calls.append(self.script.call("search_docs", asked))
             texts.append(text)
@@ -126,7 +131,9 @@ class Session:
     def probe(
         self, category: str, group: str, setting: Setting, answers: list[str], evidence: list[str], **given: str
     ) -> None:
-        self.quiz.ask(category, self.say(group, setting, **given), answers, evidence)
+        """Offer a question with its gold to the quiz."""
+        question = self.say(group, setting, **given)
+        self.quiz.ask(category, question, answers, evidence, computed=group in _COMPUTED)
 
     def plan(self, site: str, occasion: str, day: datetime) -> dict[str, str]:
         """How one speaks of something that is planned."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import zh_content, zh_operation
-from .world import Aspect, Kind, Pack, Thing, chapters
+from .pack import Aspect, Kind, Pack, Thing, chapters
 from .zh_pages import PAGES
 from .zh_talk import TALK
 

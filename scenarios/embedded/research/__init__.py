@@ -13,9 +13,9 @@ from ...model import Conversation, Tool
 from ..pace import Pace
 from ..script import Script
 from ..wording import one
+from .authors import NAMES_ZH, SURNAMES
 from .review import Review
 from .turns import plan
-from .words import NAMES_ZH, SURNAMES
 
 TOOLS = (
     Tool(

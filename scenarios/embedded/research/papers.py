@@ -8,7 +8,8 @@ from random import Random
 
 from ..wording import one, say
 from . import text_en, text_zh
-from .words import JOURNALS, NAMES_ZH, SURNAMES, Field, Moderator, Outcome
+from .authors import JOURNALS, NAMES_ZH, SURNAMES
+from .words import Field, Moderator, Outcome
 
 
 def tidy(text: str) -> str:

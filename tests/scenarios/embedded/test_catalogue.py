@@ -18,8 +18,8 @@ PINNED = {
     "docs_qa": "2dcb910262583efc",
     "coding": "516da481d928a68f",
     "customer_service": "e6c851e02305cb07",
-    "assistant": "9078bf0a42b27985",
-    "research": "17f0f5f1f8794eeb",
+    "assistant": "20dc45cfd6eb08b4",
+    "research": "b25c2c19376e4619",
     "traps": "4d6fc28795683b51",
 }
 """The start of the SHA-256 over the digests of a group of the smoke scenario. Change one only on purpose: results on

@@ -1,17 +1,12 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 import pytest
 from ctxbench.scenarios.embedded.docs_qa import make
-from ctxbench.scenarios.embedded.script import CATEGORIES
 from ctxbench.scenarios.model import Conversation
 
 LANGUAGES = ("en", "zh")
-KINDS = set(CATEGORIES) - {"preference"}
-COMPUTED = re.compile(r"sum of the defaults|By how many days|默认值之和|推迟了多少天")
-"""Questions whose answer is worked out and stands in no message."""
 
 
 def texts(conversation: Conversation, *roles: str) -> str:
@@ -30,24 +25,6 @@ def test_result_sizes(language: str, seed: int) -> None:
     assert all(5_000 <= size <= 50_000 for _, size in sizes)
     assert all((size > 40_000) == (mode == "mix") for mode, size in sizes)
     assert 13_000 <= sum(size for _, size in sizes) / len(sizes) <= 22_000
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("seed", range(12))
-def test_probes(language: str, seed: int) -> None:
-    """Twelve turns have 8 to 14 probes of every category, each asked after its evidence and literally backed by it."""
-    conversation = make(seed, 12, language)
-    place = {message.id: at for at, message in enumerate(conversation.messages)}
-    assert 8 <= len(conversation.probes) <= 14
-    assert {probe.category for probe in conversation.probes} == KINDS
-    assert len({probe.after for probe in conversation.probes}) > 2
-    for probe in conversation.probes:
-        shown = [conversation.messages[place[name]].text for name in probe.evidence]
-        assert all(place[name] <= place[probe.after] for name in probe.evidence)
-        if probe.answerable and not COMPUTED.search(probe.question):
-            assert any(answer in text for answer in probe.answers for text in shown), probe
-        if probe.category == "multi_hop":
-            assert len(probe.evidence) >= 2
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -77,26 +54,6 @@ def test_newest_default_is_the_gold(language: str) -> None:
         (key,) = re.findall(r"`(.+?)`", probe.question)
         changed = re.findall(rf"`{re.escape(key)}` (?:was changed from .+? to|的默认值由 .+? 调整为) (\d+)", results)
         assert changed[-1] in probe.answers
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("turns", [12, 100])
-def test_unanswerable(language: str, turns: int) -> None:
-    """What an unanswerable probe asks about stands nowhere in the conversation."""
-    conversation = make(7, turns, language)
-    said = texts(conversation)
-    asked = [probe for probe in conversation.probes if not probe.answerable]
-    assert asked
-    for probe in asked:
-        (subject,) = re.findall(r"`(.+?)`", probe.question)
-        assert subject not in said
-
-
-def test_probes_grow_with_the_turns() -> None:
-    """Longer conversations have more probes, sixty or so at most."""
-    counts = [len(make(1, turns, "en").probes) for turns in (1, 3, 12, 100, 400)]
-    assert all(fewer < more for fewer, more in pairwise(counts))
-    assert counts[-1] <= 62
 
 
 @pytest.mark.parametrize("seed", range(3))

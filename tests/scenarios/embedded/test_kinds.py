@@ -3,18 +3,47 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 import pytest
 from ctxbench.scenarios.check import check
 from ctxbench.scenarios.embedded import KINDS, LANGUAGES
 from ctxbench.scenarios.errors import Place
+from ctxbench.scenarios.model import Conversation, Probe
 
 every = pytest.mark.parametrize("kind", KINDS)
 both = pytest.mark.parametrize("language", LANGUAGES)
 CATEGORIES = {"single_hop", "multi_hop", "temporal", "updated_fact", "unanswerable"}
+PREFERENCES = {"assistant": {"preference"}}
+SOME_TURNS = {"assistant": 40}
+"""User turns with about a dozen probes; 12 in the other kinds."""
+PLACES = {"assistant": 8, "coding": 6, "research": 6}
+"""At how many places at least those are asked; 3 in the other kinds."""
+
+
+@lru_cache(maxsize=16)
+def made(kind: str, seed: int, turns: int, language: str) -> Conversation:
+    return KINDS[kind](seed, turns, language)
+
+
+def computed_ids(conversation: Conversation) -> list[str]:
+    """The probes whose answer is worked out from the evidence and need not stand in it."""
+    return str(conversation.meta.get("computed_probes", "")).split()
+
+
+def without_gold(conversation: Conversation) -> Iterator[Probe]:
+    """Probes that break the law: unanswerable with gold, or an answer that neither stands there nor is computed."""
+    text = {message.id: message.text for message in conversation.messages}
+    for probe in conversation.probes:
+        stands = any(answer in text[name] for answer in probe.answers for name in probe.evidence)
+        has_gold = stands or probe.id in computed_ids(conversation)
+        if has_gold != probe.answerable or bool(probe.answers) != probe.answerable:
+            yield probe
 
 
 @every
@@ -58,13 +87,59 @@ def test_has_the_turns_asked_for(kind: str, language: str, turns: int) -> None:
 
 @every
 @both
-def test_every_category_is_asked_after_its_evidence(kind: str, language: str) -> None:
-    """A long conversation has probes of all categories, none asked before what it rests on was said."""
-    conversation = KINDS[kind](3, 40, language)
-    assert {probe.category for probe in conversation.probes} >= CATEGORIES
+@pytest.mark.parametrize("seed", range(12))
+def test_every_category_is_asked(kind: str, language: str, seed: int) -> None:
+    """A dozen questions or so cover every category, each asked once, not all at the same place."""
+    probes = made(kind, seed, SOME_TURNS.get(kind, 12), language).probes
+    assert 8 <= len(probes) <= (16 if kind == "assistant" else 14)
+    assert {probe.category for probe in probes} == PREFERENCES.get(kind, set()) | CATEGORIES
+    assert len({probe.after for probe in probes}) >= PLACES.get(kind, 3)
+    assert len({probe.question for probe in probes}) == len(probes)
+
+
+@every
+@both
+@pytest.mark.parametrize("turns", [1, 12, 100])
+@pytest.mark.parametrize("seed", range(4))
+def test_each_probe_has_its_gold(kind: str, language: str, turns: int, seed: int) -> None:
+    """In every kind an answer stands in the evidence or is marked as computed, and the evidence was said before."""
+    conversation = made(kind, seed, turns, language)
+    assert list(without_gold(conversation)) == []
     place = {message.id: at for at, message in enumerate(conversation.messages)}
     for probe in conversation.probes:
         assert all(place[name] <= place[probe.after] for name in probe.evidence)
+        assert len(probe.evidence) > 1 or probe.category != "multi_hop"
+
+
+@every
+@both
+def test_computed_answers_are_numbers(kind: str, language: str) -> None:
+    """Every kind asks something that is worked out; the mark stands at sums and counts, and at less than half."""
+    conversation = made(kind, 1, 100, language)
+    computed = [probe for probe in conversation.probes if probe.id in computed_ids(conversation)]
+    assert 0 < len(computed) < len(conversation.probes) / 2
+    assert all(re.search(r"\d", probe.answers[0]) for probe in computed)
+
+
+@both
+@pytest.mark.parametrize("kind", ["docs_qa", "customer_service"])
+@pytest.mark.parametrize("turns", [12, 100])
+def test_what_cannot_be_answered_stands_nowhere(kind: str, language: str, turns: int) -> None:
+    """The key or order that an unanswerable probe asks about is in no message."""
+    conversation = made(kind, 7, turns, language)
+    asked = [probe for probe in conversation.probes if not probe.answerable]
+    assert asked
+    for probe in asked:
+        (subject,) = re.findall(r"`(.+?)`", probe.question)
+        assert not any(subject in message.text for message in conversation.messages)
+
+
+@every
+def test_probes_grow_with_the_turns(kind: str) -> None:
+    """Longer conversations have more probes, sixty or so at most."""
+    counts = [len(KINDS[kind](1, turns, "en").probes) for turns in (1, 12, 100, 400)]
+    assert all(fewer < more for fewer, more in pairwise([0, *counts]))
+    assert counts[-1] <= 62
 
 
 @every

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ctxbench.scenarios.folder import files_below
 from ctxbench.scenarios.read import detect
-from ctxbench.scenarios.source import Problems, files_below
+from ctxbench.scenarios.source import Problems
 
 EXPECTED = {
     "TauBench": {"tau-bench/gpt-4o-airline.json"},

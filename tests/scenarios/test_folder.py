@@ -1,0 +1,126 @@
+"""Folders of recordings: what else stands in them is named, with the reason, and nothing is left out in silence."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+from ctxbench.scenarios.read import find, read
+from ctxbench.scenarios.source import Problems
+
+from tests.scenarios.test_bad_input import CHAT, load, written
+
+
+def ignored(folder: Path) -> list[str]:
+    """What is ignored in a folder that has no recordings and no problems."""
+    problems = Problems()
+    assert not find([folder], problems)
+    assert not problems.found
+    return problems.ignored
+
+
+def test_a_pipe_is_no_recording(tmp_path: Path) -> None:
+    """What is neither file nor folder is said to be so, alone or in a folder, and not waited for."""
+    os.mkfifo(tmp_path / "pipe")
+    _, [problem] = load(tmp_path / "pipe")
+    assert "neither a file nor a folder" in problem.what
+    assert ignored(tmp_path) == [f"{tmp_path}/pipe: neither a file nor a folder"]
+
+
+def test_hidden_files_are_counted(tmp_path: Path) -> None:
+    """Hidden files and folders, at any depth, are left out and counted; what is in a hidden folder is not."""
+    (tmp_path / "inner").mkdir()
+    (tmp_path / ".git").mkdir()
+    for name in (".one.jsonl", "inner/.two.jsonl", ".git/three.jsonl", ".git/four.jsonl"):
+        written(tmp_path / name, CHAT % b"a")
+    assert ignored(tmp_path) == [f"{tmp_path}: 3 hidden"]
+    assert load(tmp_path / ".one.jsonl") == (["a"], [])
+
+
+@pytest.mark.parametrize("end", ["gz", "zst", "zip", "bz2", "XZ"])
+@pytest.mark.parametrize("form", [None, "openai_chat", "beam"])
+def test_compressed_files(tmp_path: Path, end: str, form: str | None) -> None:
+    """A compressed file says what to do with it, in a folder or named, whatever it is read as."""
+    packed = tmp_path / f"chats.jsonl.{end}"
+    packed.write_bytes(gzip.compress(CHAT % b"a", mtime=0))
+    if form is None:
+        assert ignored(tmp_path) == [f"{packed}: compressed: unpack it first"]
+    ids, [problem] = load(packed, form=form)
+    assert (ids, str(problem)) == ([], f"{packed}: compressed: unpack it first")
+
+
+def test_a_name_alone_does_not_compress(tmp_path: Path) -> None:
+    """A file that can be read is read, whatever its name ends in."""
+    written(tmp_path / "chats.zip", CHAT % b"a")
+    assert load(tmp_path) == (["a"], [])
+
+
+def test_links(tmp_path: Path) -> None:
+    """Links that go in circles or out of the folder are named and not followed; one to a file inside is that file."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    written(tmp_path / "outside.jsonl", CHAT % b"outside")
+    written(folder / "inside.jsonl", CHAT % b"inside")
+    (folder / "circle").symlink_to(folder / "circle")
+    (folder / "up").symlink_to(tmp_path)
+    (folder / "out.jsonl").symlink_to(tmp_path / "outside.jsonl")
+    (folder / "gone.jsonl").symlink_to(tmp_path / "gone.jsonl")
+    (folder / "same.jsonl").symlink_to(folder / "inside.jsonl")
+    (folder / "inner").mkdir()
+    (folder / "back").symlink_to(folder / "inner")
+    problems = Problems()
+    assert [each.id for each in read(find([folder], problems), problems)] == ["inside", "inside~2"]
+    assert problems.found == []
+    assert problems.ignored == [
+        f"{folder}/back: a link to a folder",
+        f"{folder}/circle: a link that leads nowhere",
+        f"{folder}/gone.jsonl: a link that leads nowhere",
+        f"{folder}/out.jsonl: a link that leads out of the folder",
+        f"{folder}/up: a link that leads out of the folder",
+    ]
+    _, [problem] = load(folder / "circle")
+    assert "no such file" in problem.what
+
+
+def test_a_folder_without_recordings(tmp_path: Path) -> None:
+    """Files of a folder that are no recordings are named as ignored; the same file named alone is a problem."""
+    for name in ("README.md", "table.csv", "empty.json"):
+        (tmp_path / name).write_text("" if name == "empty.json" else "a, b")
+    problems = Problems()
+    assert find([tmp_path], problems) == []
+    assert (problems.found, len(problems.ignored)) == ([], 3)
+    _, [problem] = load(tmp_path / "table.csv")
+    assert problem.what == "no known format fits"
+    assert "--format" in problem.remedy
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
+def test_an_unreadable_folder(tmp_path: Path) -> None:
+    """A folder that is shut is a problem, not an empty one."""
+    written(tmp_path / "a.jsonl", CHAT % b"a")
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0)
+    try:
+        ids, [problem] = load(tmp_path)
+    finally:
+        shut.chmod(0o700)
+    assert ids == ["a"]
+    assert str(problem) == f"{shut}: cannot be read: Permission denied (check that it may be read)"
+
+
+def test_a_damaged_file_does_not_part_a_folder(tmp_path: Path) -> None:
+    """Logs of one folder stay one recording when a file between them, or a folder, passes for something else."""
+    said = [{"role": "user", "content": "1"}, {"role": "assistant", "content": "2"}, {"role": "user", "content": "3"}]
+    choice = {"message": {"role": "assistant", "content": "2"}}
+    for at, asked in ((1, said[:1]), (3, said)):
+        log = {"messages": asked, "response": {"choices": [choice]}, "timestamp": at}
+        (tmp_path / f"{at}.json").write_text(json.dumps(log))
+    (tmp_path / "2.json").write_text((tmp_path / "1.json").read_text()[:60])
+    (tmp_path / "2").mkdir()
+    written(tmp_path / "2" / "chat.json", CHAT % b"a")
+    ids, [problem] = load(tmp_path)
+    assert ids == [tmp_path.name, "a"]
+    assert problem.place.file == str(tmp_path / "2.json")
