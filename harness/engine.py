@@ -10,10 +10,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import forkserver
+from contextlib import contextmanager
+from multiprocessing import forkserver, resource_tracker
 from threading import Thread
 
 import msgspec
@@ -21,12 +23,18 @@ import msgspec
 from ..scenarios.errors import RunError
 from .work import Done, Shard, work, work_packed
 
+LEFT_TO_THE_PARENT = {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}
+"""What a terminal sends to all processes at once. SIGTERM is not in it: the pool itself ends workers by that."""
+
+SOCKET_ROOM = 104 - len("/pymp-xxxxxxxx/listener-xxxxxxxx") - 1
+"""Bytes that the temporary folder may have in the path of the fork server's socket (macOS; 4 more on Linux)."""
+
 
 def run_shards(shards: Iterable[Shard], jobs: int, done: Callable[[Done], None]) -> None:
     """Work through all shards, calling `done` as each is finished.
 
-    With one job everything happens in this process. A KeyboardInterrupt ends the workers at once: parts that were
-    finished are whole, others are not there.
+    With one job everything happens in this process. An exception, Ctrl-C among them, ends the workers at once: parts
+    that were finished are whole, others are not there.
     """
     if jobs == 1:
         for shard in shards:
@@ -59,17 +67,43 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     context = multiprocessing.get_context(method)
     if method == "forkserver":
         context.set_forkserver_preload([work.__module__])
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            forkserver.ensure_running()  # which hands on that it has no ear for Ctrl-C
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        _start_fork_server()
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+
+
+def _start_fork_server() -> None:
+    """Start the fork server with no ear for Ctrl-C, which it hands on to the workers."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_PARENT)
+    try:
+        resource_tracker.ensure_running()  # which unblocks SIGINT
+        signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_PARENT)
+        with _room_for_a_socket():
+            forkserver.ensure_running()
+    except OSError as error:
+        raise RunError(
+            f"worker processes cannot be started ({error}): set TMPDIR to a short folder that can be written, or use "
+            "--jobs 1"
+        ) from None
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _room_for_a_socket() -> Iterator[None]:
+    """Another temporary folder where the usual one has too long a name for a socket in it."""
+    usual = tempfile.tempdir
+    if len(os.fsencode(tempfile.gettempdir())) > SOCKET_ROOM:
+        tempfile.tempdir = "/tmp"
+    try:
+        yield
+    finally:
+        tempfile.tempdir = usual
 
 
 def _start_worker() -> None:
     """Leave Ctrl-C to the parent, and end when the parent is gone, however it went."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for each in LEFT_TO_THE_PARENT:
+        signal.signal(each, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
 
 

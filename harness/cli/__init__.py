@@ -1,18 +1,18 @@
 """The command line, one small file per command. Heavy imports happen inside commands, so that --help is quick.
 
-Exit codes: 0 fine, 1 the gate fails, 2 the user must mend something, 3 a bug of ours, 130 stopped by Ctrl-C.
+Exit codes: 0 fine, 2 the user must mend something, 3 a bug of ours, 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by
+SIGHUP. 1 is kept for a gate on the figures, which is not there yet. A reader that goes away (`| head`) is fine.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 
 import typer
 
 from ...scenarios.errors import UserError
-from . import convert, list_, report, run, show
+from . import cassette, convert, list_, report, run, show, stop, streams
 from .say import say
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app.command(name="report")(report.report)
 app.command(name="show")(show.show)
 app.command(name="convert")(convert.convert)
 app.command(name="list")(list_.list_)
+app.add_typer(cassette.cassette, name="cassette")
 
 
 def _version(wanted: bool) -> None:
@@ -48,22 +49,16 @@ def _options(
 
 def main() -> None:
     """Entry point of `ctxbench`."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:  # it was closed before we started
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (for as long as we run)
-        elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    streams.guard()
+    stop.listen()
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except UserError as error:
         say(f"error: {error}")
         sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
-    except KeyboardInterrupt:
-        sys.exit(130)
     except Exception:
         traceback.print_exc()
         typer.echo("\nThis is a bug in ctxbench. Please report it with the lines above.", err=True)

@@ -47,8 +47,12 @@ def convert(
 
 def _write(conversations: Iterator[Conversation], out: Path) -> int:
     """Write all lines and count them. A file is replaced only by a whole one that holds something."""
-    if str(out) == "-" or (out.exists() and not out.is_file()):
-        with sys.stdout.buffer if str(out) == "-" else out.open("wb") as file:
+    if str(out) == "-":
+        written = _lines(conversations, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return written
+    if out.exists() and not out.is_file():
+        with out.open("wb") as file:
             return _lines(conversations, file)
     out = Path(os.path.realpath(out))
     draft = out.with_name(f".{out.name[:200]}.part")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .paste import command
+
 if TYPE_CHECKING:
     from rich.text import Text
 
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
 
 def show(
     run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
-    conversation: Annotated[str | None, typer.Argument(help="Its id. Without it, all are listed.")] = None,
+    conversation: Annotated[
+        str | None, typer.Argument(help="Its id, or its number in the list. Without it, all are listed.")
+    ] = None,
     step: Annotated[int, typer.Argument(help="Which model call, from 0.", show_default="the last")] = -1,
     strategy: Annotated[
         str | None,
@@ -39,38 +43,48 @@ def show(
     if conversation is None:
         _list(found)
         return
-    _show(found, conversation, step, _strategy(found, strategy), full, as_json)
+    _show(found, _named(found, conversation), step, _strategy(found, strategy), full, as_json)
 
 
 def _strategy(run: Run, text: str | None) -> str:
-    from ...scenarios.errors import RunError
     from ...strategies.chain import parse, spec
 
+    if text is not None:
+        return spec(parse(text))
     names: list[str] = run.manifest["plan"]["strategies"]
-    if text is None:
-        return next((name for name in names if name != "none"), names[0])
-    name = spec(parse(text))
-    if name not in names:
-        raise RunError(f"{run.folder}: {name} was not run here; these were: {', '.join(names)}")
-    return name
+    return next((name for name in names if name != "none"), names[0])
+
+
+def _named(run: Run, text: str) -> str:
+    """The id that a user means by an id, or by a number in the list. An id that is a number comes first."""
+    names = [str(name) for name in run.table("conversations").conversation]
+    if text in names or not (text.isdecimal() and len(text) < 10 and 0 < int(text) <= len(names)):
+        return text
+    return names[int(text) - 1]
 
 
 def _list(run: Run) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from ...reports.words import printable
+    from .summary import console
 
-    table = Table("conversation", "steps", "messages", "tokens", box=None, pad_edge=False, header_style="dim")
-    for row in run.table("conversations").itertuples():
-        table.add_row(escape(printable(str(row.conversation))), str(row.calls), str(row.messages), f"{row.tokens:,}")
-    Console(highlight=False).print(table)
-    typer.echo(f"\nctxbench show {run.folder} CONVERSATION [STEP] [--strategy SPEC]")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("conversation", overflow="fold")
+    for head in ("steps", "messages", "tokens"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for number, row in enumerate(run.table("conversations").itertuples(), start=1):
+        name = escape(printable(str(row.conversation)).replace("\n", "·"))
+        table.add_row(str(number), name, str(row.calls), str(row.messages), f"{row.tokens:,}")
+    console().print(table)
+    typer.echo(f"\n{command('show', run.folder)} NUMBER|CONVERSATION [STEP] [--strategy SPEC]")
 
 
 def _show(run: Run, name: str, step: int, strategy: str, full: bool, as_json: bool) -> None:
     from rich.console import Console
+    from rich.markup import escape
 
     from ...scenarios.errors import RunError
     from ...scenarios.view import shared
@@ -94,7 +108,7 @@ def _show(run: Run, name: str, step: int, strategy: str, full: bool, as_json: bo
     here = {id(message) for message in sent}
     dropped = [place for name, place in places.items() if name not in here]
     console = Console(highlight=False)
-    console.print(f"[bold]{strategy}[/bold]  step {number} of {len(contexts)}  ", end="")
+    console.print(f"[bold]{escape(strategy)}[/bold]  step {number} of {len(contexts)}  ", end="")
     console.print(f"{at} messages said, {len(sent)} sent, {kept} of them the same prefix, {len(dropped)} dropped\n")
     for line in _lines(conversation.messages, sent, kept, places, dropped, full):
         console.print(line, no_wrap=not full, overflow="fold" if full else "ellipsis", crop=not full)

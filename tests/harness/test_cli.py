@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import sysconfig
-import time
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.harness.test_run import recording
-
-CTXBENCH = str(Path(sysconfig.get_path("scripts")) / "ctxbench")
-
-
-def ctxbench(*words: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run the installed command. Whatever the outcome, there is never a traceback."""
-    command = [CTXBENCH, *map(str, words)]
-    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, env=environment)
-    assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
+from tests.harness.command import CTXBENCH, ctxbench
+from tests.harness.runs import recording
 
 
 def test_a_whole_path(tmp_path: Path) -> None:
@@ -200,23 +185,42 @@ def test_files_of_a_folder_that_are_no_recordings_are_named(tmp_path: Path) -> N
     assert "not recordings: 1 files (LICENSE)" in done.stderr
 
 
-def test_ctrl_c_keeps_what_is_finished(tmp_path: Path) -> None:
-    """Ctrl-C ends the run at once, says how to go on, and going on ends with a whole run."""
-    path = recording(tmp_path, conversations=900, turns=40)
-    words = ["run", str(path), "-o", "r", "--jobs", "2", "-s", "none"]
-    listening = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a test run in the background has no ear for it
-    with subprocess.Popen(
-        [CTXBENCH, *words], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=listening
-    ) as process:
-        while not list((tmp_path / "r" / "cells").glob("*.parquet")):
-            assert process.poll() is None
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert f"To go on: ctxbench {' '.join(words)}" in said.decode()
-    assert "Traceback" not in said.decode()
-    assert "900 conversations" in ctxbench(*words, cwd=tmp_path).stdout
+def test_a_conversation_by_its_number(tmp_path: Path) -> None:
+    """`show` takes a number of its list where an id cannot be typed; an id that is a number comes first."""
+    said = [{"id": "a", "role": "user", "text": "hello"}, {"id": "b", "role": "assistant", "text": "hi"}]
+    names = ["line\none", "2", "long" * 100]
+    lines = [json.dumps({"ctxbench": "1", "id": name, "messages": said}) for name in names]
+    (tmp_path / "n.jsonl").write_text("\n".join(lines))
+    ctxbench("run", "n.jsonl", "-s", "none", "-o", "r", cwd=tmp_path)
+    listed = ctxbench("show", "r", cwd=tmp_path).stdout.splitlines()
+    assert [line.split()[:2] for line in listed[1:4]] == [["1", "line·one"], ["2", "2"], ["3", names[2]]]
+    for words in ("1", "2", "3", "line\none", names[2]):
+        assert "hello" in ctxbench("show", "r", words, cwd=tmp_path).stdout
+    assert "no conversation '4' is in this run" in ctxbench("show", "r", "4", cwd=tmp_path, code=2).stderr
+
+
+def test_printed_commands_can_be_pasted(tmp_path: Path) -> None:
+    """What `run` and `show` print to go on with works in a shell that has no ctxbench, whatever the folder's name."""
+    path = recording(tmp_path, conversations=1)
+    ran = ctxbench("run", path, "-s", "none", "-o", "my 'own' runs", cwd=tmp_path)
+    printed = ran.stdout.splitlines()[-1]
+    to_report, to_show = printed.partition("(")[2].rstrip(")").split(", ")
+    assert to_report.startswith(CTXBENCH)
+    for line in (to_report, to_show):
+        done = subprocess.run(line, shell=True, cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}, capture_output=True)
+        assert done.returncode == 0
+    on_path = {**os.environ, "PATH": f"{Path(CTXBENCH).parent}:/usr/bin:/bin"}
+    words = ["ctxbench", "show", "my 'own' runs"]
+    done = subprocess.run(words, cwd=tmp_path, env=on_path, capture_output=True, check=True, text=True)
+    assert done.stdout.splitlines()[-1].startswith("ctxbench show 'my '")
+
+
+def test_nothing_is_left_where_nothing_was_read(tmp_path: Path) -> None:
+    """When no input can be read there is no run folder, and the corrected command works."""
+    path = recording(tmp_path, conversations=1)
+    assert "nothing was measured" in ctxbench("run", "some.json", "-o", "r", cwd=tmp_path, code=2).stderr
+    assert not (tmp_path / "r").exists()
+    ctxbench("run", path, "-s", "none", "-o", "r", cwd=tmp_path)
 
 
 def test_hostile_text_is_text(tmp_path: Path) -> None:

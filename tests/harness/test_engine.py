@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+
+from tests.harness.command import CTXBENCH, said
+from tests.harness.runs import recording
 
 POOL = """
 import os, time
@@ -45,3 +49,16 @@ def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
             return
         time.sleep(0.05)
     pytest.fail(f"still there: {[pid for pid in workers if lives(pid)]}")
+
+
+def test_a_long_temporary_folder(tmp_path: Path) -> None:
+    """Workers start although the temporary folder's name leaves no room for a socket in it."""
+    long = tmp_path / ("long" * 30)
+    long.mkdir()
+    recording(tmp_path, conversations=3)
+    command = [CTXBENCH, "run", "some.jsonl", "-s", "none", "--jobs", "2", "-o", "r"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "TMPDIR": str(long)}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, said(done.stderr)) == (0, [])
+    assert "3 conversations" in done.stdout

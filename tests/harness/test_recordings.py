@@ -9,7 +9,8 @@ import pytest
 from ctxbench.harness.inputs import Inputs
 from ctxbench.harness.load import load
 from ctxbench.harness.run import Plan, execute
-from ctxbench.scenarios.source import Problems, files_below
+from ctxbench.scenarios.folder import files_below
+from ctxbench.scenarios.source import Problems
 
 WINDOW = "window(max_tokens=8000)"
 

@@ -8,10 +8,10 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
-from ctxbench.harness.desk import RecordedDesk
+from ctxbench.harness.desk import Books, RecordedDesk
 from ctxbench.harness.log import Log, rebuild
 from ctxbench.harness.replay import replay
-from ctxbench.harness.work import cell_of
+from ctxbench.harness.write import cell_of
 from ctxbench.metrics.measure import Lists, measure
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.model import Conversation, Message, Tool
@@ -27,10 +27,10 @@ COUNTER = TokenCounter()
 
 def run(strategy: Strategy, conversation: Conversation) -> tuple[list[SimpleNamespace], Log]:
     """The measured steps of one cell, lists with them, and its log."""
-    log, desk = Log(conversation.messages), RecordedDesk(conversation, COUNTER)
+    log, desk = Log(conversation.messages), RecordedDesk(Books(conversation, COUNTER))
     for step in replay(conversation, strategy, desk):
         log.add(step)
-    columns = measure([cell_of(conversation, desk, log, budget_of(strategy))])
+    columns = measure([cell_of(desk.books, log, budget_of(strategy))])
     plain = {name: _lists(values) if isinstance(values, Lists) else values.tolist() for name, values in columns.items()}
     return [SimpleNamespace(**dict(zip(plain, row, strict=True))) for row in zip(*plain.values(), strict=True)], log
 
@@ -138,7 +138,7 @@ def test_the_future_cannot_be_sent() -> None:
 def test_any_context_is_rebuilt_from_the_log(spec: str, conversation: Conversation) -> None:
     """From (kept, added) alone every context comes back, message for message."""
     strategy = parse(spec)
-    view = strategy.start(RecordedDesk(conversation, COUNTER))
+    view = strategy.start(RecordedDesk(Books(conversation, COUNTER)))
     sent = [list(view(Context(Messages.prefix(conversation.messages, at))).messages) for at in conversation.calls()]
     steps, log = run(strategy, conversation)
     entries = [(step.kept, step.added_from, step.added_to) for step in steps]

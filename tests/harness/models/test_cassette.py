@@ -1,0 +1,223 @@
+"""The cassette: what it keeps, with several processes at once, damaged, of another version, read only, as lines."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from ctxbench.harness.models.cassette import Cassette, Entry, canonical, key_of
+from ctxbench.harness.models.lines import read_lines, write_lines
+from ctxbench.scenarios.errors import SetupError
+
+
+def entry(number: int, reply: bytes = b'{"text":"yes"}') -> Entry:
+    """A chat entry."""
+    request = canonical({"kind": "chat", "model": "m", "number": number})
+    return Entry(key_of(request), "chat", "m", reply, request)
+
+
+def test_a_key_is_the_request_and_nothing_else() -> None:
+    """The order of fields does not change a key, any value does; the digest is the same in every process."""
+    one = canonical({"model": "m", "temperature": 0.3, "messages": [{"role": "user", "content": "你好"}]})
+    other = canonical({"messages": [{"content": "你好", "role": "user"}], "temperature": 0.3, "model": "m"})
+    assert one == other == '{"messages":[{"content":"你好","role":"user"}],"model":"m","temperature":0.3}'
+    assert key_of(one) == "354a9b56858bb7a0236ec064fe1034bde1c900d28f19de4c0c9c9b6731084d8b"
+    assert key_of(one) != key_of(canonical({"model": "m", "temperature": 0.4, "messages": []}))
+
+
+def test_what_is_put_is_got(tmp_path: Path) -> None:
+    """Replies and vectors come back as the same bytes, also after closing; what was never put is None."""
+    vector = np.arange(4, dtype=np.float32).tobytes()
+    with Cassette(tmp_path / "new folder" / "c.sqlite") as cassette:
+        cassette.put(entry(1))
+        cassette.put(Entry("k", "embedding", "e", vector))
+        assert cassette.get("nothing") is None
+    with Cassette(tmp_path / "new folder" / "c.sqlite", read_only=True) as cassette:
+        assert cassette.get(entry(1).key) == b'{"text":"yes"}'
+        assert cassette.get_many(["k", "nothing", entry(1).key]) == {"k": vector, entry(1).key: b'{"text":"yes"}'}
+        cassette.check()
+    assert [path.name for path in (tmp_path / "new folder").iterdir()] == ["c.sqlite"]
+
+
+def test_the_first_reply_stays(tmp_path: Path) -> None:
+    """A second reply to the same request is dropped, and the caller is given the first; unless it is to be replaced."""
+    with Cassette(tmp_path / "c") as cassette:
+        assert cassette.put(entry(1, b"first")) == b"first"
+        assert cassette.put(entry(1, b"second")) == b"first"
+        assert cassette.put(entry(1, b"third"), replace=True) == b"third"
+
+
+def test_many_keys(tmp_path: Path) -> None:
+    """More keys than one statement of SQLite takes are looked up."""
+    with Cassette(tmp_path / "c") as cassette:
+        assert cassette.put_many([entry(number) for number in range(1234)]) == 1234
+        assert len(cassette.get_many([entry(number).key for number in range(5000)])) == 1234
+
+
+def _record(path: str, who: int, replies: int) -> None:
+    with Cassette(Path(path)) as cassette:
+        for number in range(replies):
+            mine = f"{who}".encode()
+            kept = cassette.put(entry(number, mine))
+            assert kept == cassette.get(entry(number).key)
+
+
+def test_several_processes_at_once(tmp_path: Path) -> None:
+    """Four processes that make one cassette and record the same requests lose none, and agree on the replies."""
+    path = tmp_path / "c.sqlite"
+    spawn = multiprocessing.get_context("spawn")
+    workers = [spawn.Process(target=_record, args=(str(path), who, 200)) for who in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0, 0, 0]
+    with Cassette(path, read_only=True) as cassette:
+        cassette.check()
+        assert len(list(cassette.entries())) == 200
+
+
+def _record_for_ever(path: str) -> None:
+    with Cassette(Path(path)) as cassette:
+        for number in range(10**9):
+            cassette.put(entry(number, b"x" * 3000))
+
+
+def test_a_killed_process_loses_nothing_that_it_wrote(tmp_path: Path) -> None:
+    """After a kill in the middle of writing the cassette is whole, and has every reply up to some number."""
+    path = tmp_path / "c.sqlite"
+    worker = multiprocessing.get_context("spawn").Process(target=_record_for_ever, args=(str(path),))
+    worker.start()
+    until = time.monotonic() + 30
+    while time.monotonic() < until and not (path.is_file() and _count(path) > 50):
+        time.sleep(0.02)
+    worker.kill()
+    worker.join()
+    with Cassette(path) as cassette:
+        cassette.check()
+        found = {each.key for each in cassette.entries()}
+    assert len(found) > 50
+    assert found == {entry(number).key for number in range(len(found))}
+    assert [each.name for each in tmp_path.iterdir()] == ["c.sqlite"]
+
+
+def _count(path: Path) -> int:
+    database = sqlite3.connect(path)
+    try:
+        return int(database.execute("SELECT count(*) FROM replies").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+    finally:
+        database.close()
+
+
+def test_a_file_that_is_no_cassette(tmp_path: Path) -> None:
+    """A text, another database, a folder, a cassette of a later version are refused by name, and left as they are."""
+    (tmp_path / "text").write_text("not a database, but long enough to look for a header " * 9)
+    other = sqlite3.connect(tmp_path / "other")
+    other.execute("CREATE TABLE mine (a)")
+    other.close()
+    with Cassette(tmp_path / "later") as cassette, cassette.transaction() as database:
+        database.execute("PRAGMA user_version=9")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for name, says in [("text", "no cassette"), ("other", "no cassette"), ("later", "a cassette of version 9")]:
+        for read_only in (True, False):
+            with pytest.raises(SetupError, match=f"{name}: .*{says}"):
+                Cassette(tmp_path / name, read_only=read_only)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(SetupError, match="folder: "):
+        Cassette(tmp_path / "folder")
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_damaged_cassette(tmp_path: Path) -> None:
+    """Damage in the middle of the file is found by `check`, and said in one line with what to do."""
+    path = tmp_path / "c"
+    with Cassette(path) as cassette:
+        cassette.put_many([entry(number, b"x" * 500) for number in range(500)])
+    data = bytearray(path.read_bytes())
+    data[8192:60000] = b"\0" * (60000 - 8192)
+    path.write_bytes(data)
+    says = r"c: .*the cassette is damaged, or no cassette: move it away, or name another with --cassette$"
+    with pytest.raises(SetupError, match=says) as caught, Cassette(path) as cassette:
+        cassette.check()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_cassette_to_replay_that_is_not_there(tmp_path: Path) -> None:
+    """Nothing is made where a cassette is only to be read."""
+    with pytest.raises(SetupError, match="no such cassette: record one with --cassette-mode auto"):
+        Cassette(tmp_path / "c", read_only=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_locked_cassette(tmp_path: Path) -> None:
+    """A cassette that another program holds is said to be so, after a while."""
+    with Cassette(tmp_path / "c"):
+        pass
+    other = sqlite3.connect(tmp_path / "c", isolation_level=None)
+    try:
+        other.execute("BEGIN EXCLUSIVE")
+        with Cassette(tmp_path / "c", read_only=True, busy=0.05) as reader:
+            assert reader.get("k") is None
+        with pytest.raises(SetupError, match="locked: another program holds the cassette"):
+            Cassette(tmp_path / "c", busy=0.05)
+    finally:
+        other.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """A cassette is read where nothing may be written (a checkout in CI), as a user that is not root."""
+    folder = tmp_path / "ro"
+    with Cassette(folder / "c") as cassette:
+        cassette.put(entry(1))
+    folder.chmod(0o555)
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(parent.stat().st_mode | 0o055)
+    child = os.fork()
+    if child == 0:
+        if os.getuid() == 0:
+            os.setuid(65534)
+        try:
+            with Cassette(folder / "c", read_only=True) as cassette:
+                os._exit(0 if cassette.get(entry(1).key) else 1)
+        except BaseException:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    folder.chmod(0o755)
+
+
+def test_lines_there_and_back(tmp_path: Path) -> None:
+    """A cassette exported, and imported into an empty one, exports the same lines; importing again adds nothing."""
+    with Cassette(tmp_path / "a") as one, Cassette(tmp_path / "b") as other:
+        one.put_many([entry(number) for number in range(1500)])
+        one.put(Entry("k", "embedding", "e", np.ones(3, np.float32).tobytes()))
+        lines = list(write_lines(one))
+        assert msgspec.json.decode(lines[0])["request"]["model"] == "m"
+        assert read_lines(other, lines, "f") == 1501
+        assert list(write_lines(other)) == lines
+        assert read_lines(other, [b"\n", *lines], "f") == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{",
+        b"[]",
+        b'{"key":"k","kind":"chat","model":"m"}',
+        b'{"key":"k","kind":"chat","model":"m","request":{},"reply":{}}',
+        b'{"key":"k","kind":"embedding","model":"m","vector":"!"}',
+        b'{"key":"k","kind":"song","model":"m"}',
+    ],
+)
+def test_a_line_that_is_none(tmp_path: Path, line: bytes) -> None:
+    """A bad line is refused with file and number: also one whose key is not that of its request."""
+    with Cassette(tmp_path / "c") as cassette, pytest.raises(SetupError, match=r"^replies.jsonl:2: is no line"):
+        read_lines(cassette, [b"", line], "replies.jsonl")

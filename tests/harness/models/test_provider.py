@@ -1,0 +1,242 @@
+"""Calling a provider: against a real OpenAI-compatible server that misbehaves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from ctxbench.harness.models.prices import Usage
+from ctxbench.harness.models.provider import Provider
+from ctxbench.harness.models.recorded import Answer, Request
+from ctxbench.strategies.base import ModelError
+
+from tests.harness.models.server import UNCLOSED, Server
+
+pytestmark = UNCLOSED
+ASK = Request("openai/m", "Summarise this.", 0.3, 50)
+
+
+def provider(server: Server, **given: float) -> Provider:
+    """A client of the server that does not wait long."""
+    return Provider(server.url, **{"timeout": 5.0, "retries": 2, "backoff": 0.01, **given})  # type: ignore[arg-type]
+
+
+def test_an_answer(server: Server) -> None:
+    """The request has the model's bare name, the text and both parameters; the answer has text, usage and its end."""
+    assert provider(server).chat(ASK) == Answer("a summary", Usage(1000, 100), "stop")
+    (seen,) = server.seen
+    assert seen["path"] == "/v1/chat/completions"
+    assert {key: seen[key] for key in ("model", "messages", "temperature", "max_tokens")} == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Summarise this."}],
+        "temperature": 0.3,
+        "max_tokens": 50,
+    }
+
+
+@pytest.mark.parametrize(
+    "act",
+    ["status 500", "status 503", "status 408", "wait 0", "cut", "truncated", "choices", "html", "close", "reply null"],
+)
+def test_what_passes_is_tried_again(server: Server, act: str) -> None:
+    """A server that fails twice and then answers has answered."""
+    server.acts = [act, act]
+    assert provider(server).chat(ASK).text == "a summary"
+
+
+@pytest.mark.parametrize(
+    ("act", "says"),
+    [
+        ("status 500 on fire", r"openai/m: on fire \(500\) \(3 tries\)"),
+        ("wait 0", r"openai/m: too many requests for the provider \(429\), which asks to wait 0 s \(3 tries\)"),
+        ("cut", r"openai/m: the connection failed or broke off: .* \(3 tries\)"),
+        ("truncated", r"openai/m: .*Unterminated string.* \(3 tries\)"),
+        ("choices", r"openai/m: answered with no choices \(3 tries\)"),
+        ("html", r"openai/m: .*invalid response.*<html>.* \(3 tries\)"),
+    ],
+)
+def test_what_never_passes_is_one_clear_error(server: Server, act: str, says: str) -> None:
+    """After all tries the error names the model, what happened and how often, in one line."""
+    server.acts = [act] * 9
+    with pytest.raises(ModelError, match=says) as caught:
+        provider(server).chat(ASK)
+    assert "\n" not in str(caught.value)
+    assert len(server.acts) == 6
+
+
+def test_the_wait_doubles(server: Server) -> None:
+    """Between tries the wait is the back-off, then twice as long."""
+    server.acts = ["status 500"] * 3
+    provider(server, retries=3, backoff=0.1).chat(ASK)
+    waits = [b["at"] - a["at"] for a, b in zip(server.seen, server.seen[1:], strict=False)]
+    assert [pytest.approx(expected, abs=0.09) for expected in (0.1, 0.2, 0.4)] == waits
+
+
+def test_retry_after_is_kept(server: Server) -> None:
+    """A provider that says how long to wait, as seconds or as a date, is not asked before that."""
+    in_two = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
+    server.acts = ["wait 0.4", f"wait {in_two}"]
+    began = time.time()
+    provider(server).chat(ASK)
+    assert server.seen[1]["at"] - server.seen[0]["at"] >= 0.4
+    assert time.time() - began >= 1
+
+
+def test_a_long_wait_is_given_up(server: Server) -> None:
+    """A provider that asks for more than the patience is not waited for."""
+    server.acts = ["wait 3600"]
+    with pytest.raises(ModelError, match=r"too many requests .* asks to wait 3600 s$"):
+        provider(server).chat(ASK)
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("act", ["hang", "drip"])
+def test_the_time_out_is_of_the_whole_call(server: Server, act: str) -> None:
+    """A server that says nothing, or a byte now and then, is given up after the time-out, and tried again."""
+    server.acts = [act, act]
+    began = time.monotonic()
+    with pytest.raises(ModelError, match=r"openai/m: no answer within 0.4 s \(2 tries\)"):
+        provider(server, timeout=0.4, retries=1).chat(ASK)
+    assert 0.8 <= time.monotonic() - began < 3
+
+
+def test_other_content_types_are_read(server: Server) -> None:
+    """Good JSON that is sent as plain text is an answer."""
+    server.acts = ["plain"]
+    assert provider(server).chat(ASK).text == "a summary"
+
+
+def test_nothing_listens() -> None:
+    """A server that is not there is an error that says so."""
+    with pytest.raises(ModelError, match="the connection failed or broke off"):
+        Provider("http://127.0.0.1:9/v1", retries=0).chat(ASK)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key(server: Server, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    """A refused key is said without the key, and no other call is made with it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecret123")
+    server.acts = [f"status {status} Incorrect API key provided: sk-verysecret123"] * 9
+    asked = provider(server)
+    for _ in range(3):
+        with pytest.raises(ModelError) as caught:
+            asked.chat(ASK)
+        assert str(caught.value) == (
+            f"openai/m: the provider refused the key ({status}): set its provider's variable in the environment "
+            "(OPENAI_API_KEY …)"
+        )
+    assert len(server.seen) == 1
+
+
+def test_a_missing_key() -> None:
+    """Without any key the error says where to put one; it is not a server's failure that may pass."""
+    with pytest.raises(ModelError, match=r"gpt-4o: there is no key: .*OPENAI_API_KEY …\)$"):
+        Provider().chat(Request("gpt-4o", "x", 0, 1))
+
+
+def test_a_request_that_the_provider_refuses(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Status 400 is not tried again, and is told in the provider's words, without anything secret; the next call is."""
+    monkeypatch.setenv("SOME_API_KEY", "hush-hush-hush")
+    server.acts = ["status 400 context too long for Bearer abc123 and hush-hush-hush at http://me:pw@host/"]
+    asked = provider(server)
+    with pytest.raises(
+        ModelError, match=r"^openai/m: context too long for \*\*\* and \*\*\* at http://\*\*\*host/ \(400\)$"
+    ):
+        asked.chat(ASK)
+    assert asked.chat(ASK).text == "a summary"
+
+
+def test_no_credit_left(server: Server) -> None:
+    """A 429 that means an empty account is not tried again."""
+    server.acts = ["status 429 insufficient_quota: You exceeded your current quota"]
+    with pytest.raises(ModelError, match="no credit left"):
+        provider(server).chat(ASK)
+    assert len(server.seen) == 1
+
+
+def test_a_model_that_nobody_has(server: Server) -> None:
+    """An unknown model is said once and not asked for again; a provider that litellm does not know is refused too."""
+    server.acts = ["status 404 no such model"]
+    asked = provider(server)
+    for _ in range(2):
+        with pytest.raises(ModelError, match=r"no such model at the provider, or the api base is wrong \(404\)"):
+            asked.chat(ASK)
+    assert len(server.seen) == 1
+    with pytest.raises(ModelError, match="LLM Provider NOT provided"):
+        asked.chat(Request("nobody/m", "x", 0, 1))
+
+
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        ({"content": ""}, Answer("", None, "stop")),
+        ({"content": None}, Answer("", None, "stop")),
+        ({"content": None, "refusal": "I will not."}, Answer("", None, "stop", "I will not.")),
+    ],
+)
+def test_an_empty_answer_is_an_answer(server: Server, message: dict[str, object], answer: Answer) -> None:
+    """No text, and a refusal, come back as what they are: they were paid for. Unreported usage is None, not 0."""
+    body = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}]}
+    server.acts = [f"reply {json.dumps(body)}"]
+    assert provider(server).chat(ASK) == answer
+    assert len(server.seen) == 1
+
+
+def test_cached_tokens(server: Server) -> None:
+    """What the provider read from its cache is in the usage."""
+    server.usage = {
+        "prompt_tokens": 1000,
+        "completion_tokens": 10,
+        "total_tokens": 1010,
+        "prompt_tokens_details": {"cached_tokens": 900},
+    }
+    assert provider(server).chat(ASK).usage == Usage(1000, 10, cached=900)
+
+
+def test_calls_at_once(server: Server) -> None:
+    """Never more calls than the limit are open, whatever the number of threads."""
+    server.pause, asked = 0.05, provider(server, concurrency=2)
+    threads = [threading.Thread(target=asked.chat, args=(ASK,)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(server.seen) == 8
+    assert server.most_at_once == 2
+
+
+def test_embeddings(server: Server) -> None:
+    """Vectors come in the order of the texts, with the tokens that the provider reported."""
+    server.acts = ["status 500"]
+    assert provider(server).embed("openai/e", ["one", "three"]) == ([[3.0, 1.0], [5.0, 1.0]], 7)
+    assert server.seen[-1]["input"] == ["one", "three"]
+
+
+def test_too_few_vectors(server: Server) -> None:
+    """An embedding answer without a vector for each text is no answer."""
+    server.acts = ['reply {"object":"list","model":"e","data":[]}'] * 3
+    with pytest.raises(ModelError, match="answered with 0 vectors for 1 texts"):
+        provider(server).embed("openai/e", ["one"])
+
+
+def test_no_other_network(server: Server) -> None:
+    """Importing litellm and calling a model looks up no name and connects to nothing but the server."""
+    program = """
+import socket, sys
+seen, connect, look_up = [], socket.socket.connect, socket.getaddrinfo
+socket.socket.connect = lambda self, to: (seen.append(to), connect(self, to))[1]
+socket.getaddrinfo = lambda host, *a, **k: (seen.append((host, a[0])), look_up(host, *a, **k))[1]
+from ctxbench.harness.models.provider import Provider
+from ctxbench.harness.models.recorded import Request
+print(Provider(sys.argv[1]).chat(Request("openai/m", "x", 0.3, 5)).text)
+print({host for host, *_ in (to for to in seen if isinstance(to, tuple))})
+"""
+    done = subprocess.run([sys.executable, "-c", program, server.url], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["a summary", "{'127.0.0.1'}"]
+    assert done.stderr == ""

@@ -1,0 +1,268 @@
+"""A model behind the cassette and the purse: replays, records, charges, stops at the limit."""
+
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+from ctxbench.harness.desk import Books, RecordedDesk
+from ctxbench.harness.models import Models, Reply, Settings, Unusable
+from ctxbench.harness.models.cassette import Cassette
+from ctxbench.harness.models.prices import Price, Usage, price_of
+from ctxbench.harness.models.recorded import Answer, Recorded, Request
+from ctxbench.harness.models.spending import Purse, Spent
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.model import Message
+from ctxbench.strategies.base import ModelError, Prompt
+from ctxbench.strategies.events import Called
+
+from tests.harness.models.server import UNCLOSED, Server
+from tests.making import talk
+
+COUNTER = TokenCounter()
+pytestmark = UNCLOSED
+ASK = Prompt("Summarise:\n{conversation}", ("user: hello", "assistant: hi"), 50)
+
+
+class Scripted:
+    """A chat model that answers from a list, and counts."""
+
+    def __init__(self, *answers: Answer | ModelError) -> None:
+        self.answers, self.asked = list(answers), list[Request]()
+
+    def chat(self, request: Request) -> Answer:
+        self.asked.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, ModelError):
+            raise answer
+        return answer
+
+
+def recorded(cassette: Cassette, model: Scripted, mode: str = "auto", limit: float | None = None) -> Recorded:
+    return Recorded("openai/gpt-4o-mini", model, cassette, Purse(cassette, "run", limit), mode)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def cassette(tmp_path: Path):  # type: ignore[no-untyped-def]
+    with Cassette(tmp_path / "c") as found:
+        yield found
+
+
+def test_prices_by_hand() -> None:
+    """gpt-4o-mini: $0.15 a million in, half of that cached, $0.60 out; so 800 in, 200 cached, 50 out are $0.000165."""
+    price = price_of("openai/gpt-4o-mini")
+    assert price == price_of("gpt-4o-mini") == Price(1.5e-7, 6e-7, 7.5e-8, 1.5e-7)
+    assert price.of(Usage(1000, 50, cached=200)) == pytest.approx(800 * 1.5e-7 + 200 * 7.5e-8 + 50 * 6e-7)
+    assert price.of(Usage(1000, 50, cached=200)) == pytest.approx(0.000165)
+
+
+def test_written_tokens_and_long_prompts() -> None:
+    """Anthropic's cache writes cost 1.25 times the input; Gemini's prompts over 200 000 tokens cost more a token."""
+    price = price_of("claude-sonnet-4-5")
+    assert price is not None
+    assert price.of(Usage(1000, 0, written=1000)) == pytest.approx(1.25 * price.of(Usage(1000, 0)))
+    assert price_of("gemini/gemini-2.5-pro", 200_000) != price_of("gemini/gemini-2.5-pro", 200_001)
+
+
+@pytest.mark.parametrize("model", ["openai/nobody", "nobody", "groq/gpt-4o", ""])
+def test_prices_that_are_not_known(model: str) -> None:
+    """A model that the map does not have has no price, and none of another provider's model of that name."""
+    assert price_of(model) is None
+
+
+@pytest.mark.parametrize("model", ["ollama/x", "hosted_vllm/x", "local:x@1"])
+def test_own_machines_are_free(model: str) -> None:
+    """A model on the user's own machine costs nothing."""
+    assert price_of(model) == Price(0, 0, 0, 0)
+
+
+def test_auto_asks_once(cassette: Cassette) -> None:
+    """First the model is called, with the whole prompt; the second time its reply is replayed, cost and all."""
+    model = Scripted(Answer("short", Usage(1000, 100, cached=400)))
+    first = recorded(cassette, model).complete(ASK, COUNTER)
+    again = recorded(cassette, model).complete(ASK, COUNTER)
+    assert model.asked == [Request("openai/gpt-4o-mini", "Summarise:\nuser: hello\nassistant: hi", 0.3, 50)]
+    assert (
+        first
+        == again
+        == Reply("short", "openai/gpt-4o-mini", 1000, 100, pytest.approx(600 * 1.5e-7 + 400 * 7.5e-8 + 100 * 6e-7))
+    )
+
+
+def test_other_parameters_are_other_requests(cassette: Cassette) -> None:
+    """Temperature, length, text and model are in the key; what the reply stands for is not."""
+    model = Scripted(*(Answer(str(number), Usage(1, 1)) for number in range(4)))
+    with_all = recorded(cassette, model)
+    for prompt in (ASK, Prompt(ASK.instruction, ASK.material, 51), Prompt(ASK.instruction, ASK.material, 50, (), 0.0)):
+        with_all.complete(prompt, COUNTER)
+    with_all.complete(Prompt(ASK.instruction, ASK.material, 50, talk(("user", "x")).messages), COUNTER)
+    with_all.complete(Prompt("other {conversation}", ASK.material, 50), COUNTER)
+    assert len(model.asked) == 4
+
+
+def test_replay_never_calls(cassette: Cassette) -> None:
+    """In replay a reply that was recorded comes back, and one that was not is an error that says how to record it."""
+    model = Scripted(Answer("short", Usage(10, 1)))
+    recorded(cassette, model).complete(ASK, COUNTER)
+    replaying = Recorded("openai/gpt-4o-mini", None, cassette, None, "replay")
+    assert replaying.complete(ASK, COUNTER).text == "short"
+    with pytest.raises(
+        ModelError, match=r"^openai/gpt-4o-mini: c has no reply .*: record it once with --cassette-mode auto$"
+    ):
+        replaying.complete(Prompt("new", (), 5), COUNTER)
+
+
+def test_record_always_calls(cassette: Cassette) -> None:
+    """In record the model is called although there is a reply, and the new one takes its place."""
+    model = Scripted(Answer("old", Usage(10, 1)), Answer("new", Usage(10, 1)))
+    recorded(cassette, model).complete(ASK, COUNTER)
+    assert recorded(cassette, model, "record").complete(ASK, COUNTER).text == "new"
+    assert recorded(cassette, model).complete(ASK, COUNTER).text == "new"
+
+
+def test_usage_that_is_not_reported_is_counted(cassette: Cassette) -> None:
+    """Without usage, the tokens are ours: 3 to prime the reply, 3 and 1 for the message, and those of the texts."""
+    reply = recorded(cassette, Scripted(Answer("one two three"))).complete(Prompt("one two", (), 5), COUNTER)
+    assert (reply.input_tokens, reply.output_tokens) == (3 + 3 + 1 + 2, 3)
+    assert reply.cost == pytest.approx(9 * 1.5e-7 + 3 * 6e-7)
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (Answer("", Usage(10, 0), "stop"), "answered with an empty text"),
+        (Answer(" \n", Usage(10, 1), "stop"), "answered with an empty text"),
+        (Answer("", Usage(10, 50), "length"), "answered nothing within 50 tokens"),
+        (Answer("", Usage(10, 0), "content_filter"), "content filter"),
+        (Answer("", Usage(10, 9), "stop", "I will\nnot."), r"refused: I will not\."),
+    ],
+)
+def test_an_empty_answer_is_paid_for(cassette: Cassette, answer: Answer, says: str) -> None:
+    """An answer without text is a ModelError that says why, is charged, and is replayed as the same."""
+    model = Scripted(answer)
+    for _ in range(2):
+        with pytest.raises(Unusable, match=says) as caught:
+            recorded(cassette, model).complete(ASK, COUNTER)
+        assert caught.value.reply.input_tokens == 10
+    assert len(model.asked) == 1
+    assert Purse(cassette, "run").spent().calls == 1
+
+
+def test_what_failed_is_not_recorded(cassette: Cassette) -> None:
+    """A call that failed costs nothing, leaves no reply, and is made again when asked for again."""
+    model = Scripted(ModelError("down"), Answer("short", Usage(10, 1)))
+    with pytest.raises(ModelError, match="down"):
+        recorded(cassette, model, limit=1.0).complete(ASK, COUNTER)
+    assert Purse(cassette, "run").spent() == Spent()
+    assert recorded(cassette, model).complete(ASK, COUNTER).text == "short"
+
+
+def test_the_limit_by_hand(cassette: Cassette) -> None:
+    """A call may cost 18 in and 50 out at most, $0.0000327; it really costs $0.00003. So $0.0001 is enough for three:
+    before the fourth $0.00009 are spent."""
+    model = Scripted(*[Answer("short", Usage(0, 50))] * 9)
+    within = recorded(cassette, model, limit=0.0001)
+    prompts = [Prompt(f"number {number} of some that all have as many tokens", (), 50) for number in range(5)]
+    assert {3 + COUNTER.message(Message("", "user", prompt.text())) for prompt in prompts} == {18}
+    for prompt in prompts[:3]:
+        within.complete(prompt, COUNTER)
+    for prompt in prompts[3:]:
+        with pytest.raises(ModelError, match=r"^openai/gpt-4o-mini: the spend limit of \$0.0001 is reached$"):
+            within.complete(prompt, COUNTER)
+    assert len(model.asked) == 3
+    spent = Purse(cassette, "run").spent()
+    assert (spent.calls, spent.refused, spent.dollars) == (3, 2, pytest.approx(0.00009))
+    assert within.complete(prompts[0], COUNTER).text == "short"  # what is recorded is free
+
+
+def test_each_command_has_its_own_money(cassette: Cassette) -> None:
+    """What another command spent does not count."""
+    Purse(cassette, "before", 1.0).pay(0.0, 0.9)
+    assert Purse(cassette, "now", 1.0).take("m", 0.5) == 0.5
+
+
+def test_a_price_that_is_not_known(cassette: Cassette) -> None:
+    """Without a limit the cost is None and the call is counted as unpriced; with one the call is not made."""
+    model = Scripted(*[Answer("short", Usage(10, 1))] * 2)
+    free = Recorded("openai/mine", model, cassette, Purse(cassette, "run"), "auto")
+    assert free.complete(ASK, COUNTER).cost is None
+    assert Purse(cassette, "run").spent() == Spent(calls=1, unpriced=1)
+    limited = Recorded("openai/mine", model, cassette, Purse(cassette, "run", 1.0), "record")
+    with pytest.raises(ModelError, match="openai/mine: its price is not known, so the spend limit cannot be kept"):
+        limited.complete(ASK, COUNTER)
+
+
+def _spend(path: str, calls: int) -> None:
+    with Cassette(Path(path)) as cassette:
+        purse = Purse(cassette, "run", 1.0)
+        for _ in range(calls):
+            try:
+                taken = purse.take("m", 0.02)
+            except ModelError:
+                continue
+            purse.pay(taken, 0.01)
+
+
+def test_the_limit_holds_over_processes(tmp_path: Path) -> None:
+    """Two processes that may spend a dollar together at a cent a call make 99 at most, and nearly as many:
+    each sets two cents aside first."""
+    spawn = multiprocessing.get_context("spawn")
+    workers = [spawn.Process(target=_spend, args=(str(tmp_path / "c"), 100)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    with Cassette(tmp_path / "c") as cassette:
+        spent = Purse(cassette, "run").spent()
+    assert spent.calls + spent.refused == 200
+    assert 90 <= spent.calls <= 99
+    assert spent.dollars == pytest.approx(spent.calls * 0.01)
+
+
+def test_the_desk_charges_the_strategy(server: Server, tmp_path: Path) -> None:
+    """A reply and an empty one are both events with their tokens and cost; only the reply stands for messages."""
+    said = talk(("user", "hello there"), ("assistant", "hi"))
+    settings = Settings("openai/gpt-4o-mini", cassette=str(tmp_path / "c"), api_base=server.url)
+    desk = RecordedDesk(Books(said, COUNTER), Models(settings))
+    assert desk.complete(Prompt("{conversation}", ("user: hello there",), 50, said.messages)) == "a summary"
+    server.text = ""
+    with pytest.raises(ModelError, match="empty text"):
+        desk.complete(Prompt("again {conversation}", ("hello",), 50, said.messages))
+    cost = pytest.approx(1000 * 1.5e-7 + 100 * 6e-7)
+    (reply, empty), _ = desk.taken()
+    assert reply == Called("summariser", "openai/gpt-4o-mini", 1000, 100, cost, about=3, shown=2)
+    assert empty == Called("summariser", "openai/gpt-4o-mini", 1000, 100, cost)
+
+
+def test_no_secret_in_the_cassette(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the key nor the server's address, with a password in it, is in any byte of the cassette's files."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-verysecret123")
+    base = server.url.replace("127.0.0.1", "user:hushhush@127.0.0.1")
+    models = Models(Settings("openai/m", cassette=str(tmp_path / "c"), api_base=base, retries=0))
+    assert models.complete(ASK, COUNTER).text == "a summary"
+    server.acts = ["status 500 sk-verysecret123"]
+    with pytest.raises(ModelError) as caught:
+        models.complete(Prompt("new", (), 5), COUNTER)
+    assert server.seen[0]["headers"]["Authorization"] in ("Bearer sk-verysecret123", "Basic dXNlcjpodXNoaHVzaA==")
+    before_closing = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+    models.cassette.close()
+    held = before_closing + (tmp_path / "c").read_bytes() + str(caught.value).encode()
+    assert b"a summary" in held
+    for secret in (b"verysecret", b"hushhush", b"127.0.0.1", b"Bearer"):
+        assert secret not in held
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """A cassette that cannot take a reply is a ModelError, not a lost cell; and no other call is paid for in vain."""
+    settings = Settings("ollama/x", cassette=str(tmp_path / "c"))
+    models = Models(settings)
+    with models.cassette.transaction() as database:
+        database.execute("PRAGMA max_page_count=1")
+    model = Scripted(Answer("y" * 100_000))
+    models._completers["ollama/x"] = Recorded("ollama/x", model, models.cassette, models.purse, "auto")
+    for number in range(3):
+        with pytest.raises(ModelError, match="full: the cassette cannot be used"):
+            models.complete(Prompt(f"{number}", (), 5), COUNTER)
+    assert len(model.asked) == 1
+    models.cassette.close()

@@ -1,0 +1,125 @@
+"""`ctxbench run` with models: recorded and replayed, within a limit, by several workers, and what it says then."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from ctxbench.harness.inputs import Inputs
+from ctxbench.harness.load import load
+from ctxbench.harness.models import Settings
+from ctxbench.harness.models.cassette import Cassette, Entry, canonical, key_of
+from ctxbench.harness.run import Plan
+from ctxbench.scenarios.errors import SetupError
+
+from tests.harness.command import ctxbench, said
+from tests.harness.models.server import Server
+from tests.harness.runs import bytes_of, recording
+
+SUMMARY = "summary(threshold=8, every=8, language='en')"
+
+
+def test_a_run_is_recorded_and_replayed(server: Server, tmp_path: Path) -> None:
+    """A run with a provider's model charges its calls; replayed by two workers without a server it is the same run."""
+    path = recording(tmp_path, conversations=2)
+    words = ("run", path, "-s", SUMMARY, "--summariser", "openai/gpt-4o-mini", "--cassette", "c.sqlite")
+    server.text = "The user asked questions and got results."
+    first = ctxbench(*words, "--api-base", server.url, "-o", "a", cwd=tmp_path)
+    calls = len(server.seen)
+    assert calls > 4
+    assert f"models: {calls} calls, ${calls * 0.00021:.4f}; replies are in c.sqlite" in said(first.stderr)
+    server.acts = ["status 500"] * 99
+    again = ctxbench(*words, "--cassette-mode", "replay", "-o", "b", "-j", 2, cwd=tmp_path)
+    assert len(server.seen) == calls
+    assert not any("models:" in line or "failed" in line for line in said(again.stderr))
+    assert bytes_of(tmp_path / "a") == bytes_of(tmp_path / "b")
+    assert [each.name for each in tmp_path.glob("c.sqlite*")] == ["c.sqlite"]
+    manifest = load(tmp_path / "a").manifest
+    assert manifest["plan"]["summariser"] == "openai/gpt-4o-mini"
+    assert server.url not in json.dumps(manifest)
+    events = load(tmp_path / "a").table("events")
+    called = events[events.kind == "called"]
+    assert len(called) == calls
+    assert called.cost.sum() == pytest.approx(calls * 0.00021)
+    refused = ctxbench("run", path, "-s", SUMMARY, "-o", "a", cwd=tmp_path, code=2)
+    assert "holds another run (it differs in summariser)" in refused.stderr
+
+
+def test_a_run_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
+    """The run finishes, all workers together spend no more, and the end says what was not done and why."""
+    path = recording(tmp_path, conversations=4)
+    words = (
+        "run",
+        path,
+        "-s",
+        SUMMARY,
+        "--summariser",
+        "openai/gpt-4o-mini",
+        "--cassette",
+        "c",
+        "--api-base",
+        server.url,
+    )
+    done = ctxbench(*words, "--spend-limit", 0.001, "-j", 2, "-o", "r", cwd=tmp_path)
+    assert len(server.seen) * 0.00021 <= 0.001
+    lines = said(done.stderr)
+    assert any(line.startswith(f"models: {len(server.seen)} calls, $0.000") for line in lines)
+    assert any(line.startswith("the spend limit of $0.001 was reached: ") for line in lines)
+    assert any(
+        "and the strategy did without: openai/gpt-4o-mini: the spend limit of $0.001 is" in line for line in lines
+    )
+    events = load(tmp_path / "r").table("events")
+    assert (events.kind == "failed").sum() > 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (Settings("gpt-4o-minni"), r"unknown model 'gpt-4o-minni'; did you mean 'gpt-4o-mini'"),
+        (Settings("ofline"), "did you mean 'offline'"),
+        (Settings("zzz"), "give `offline`, `local`, or a litellm name, PROVIDER/MODEL"),
+        (Settings("openai/mine", spend_limit=1), "the price of openai/mine is not known"),
+        (Settings(spend_limit=-1), "a spend limit of -1 US dollars cannot be"),
+        (Settings(spend_limit=float("nan")), "a spend limit of nan US dollars cannot be"),
+        (Settings("openai/m", mode="replay"), "there is no such cassette"),
+        (Settings("openai/m", cassette=__file__), "test_run_models.py: file is not a database"),
+        (Settings("openai/m", cassette="."), r"^\.: "),
+        (Settings("local"), "no weights for the model `local`: give --gguf PATH"),
+        (Settings("local", gguf=__file__), "test_run_models.py: is no GGUF file"),
+    ],
+)
+def test_what_cannot_be_run(settings: Settings, says: str) -> None:
+    """A model, price, limit, cassette or weights that cannot be used is one line, before anything is run."""
+    with pytest.raises(SetupError, match=says) as caught:
+        Plan(Inputs(("standard",)), ("none",), models=settings)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_run_on_the_command_line(tmp_path: Path) -> None:
+    """The same is a line on standard error there, exit code 2, and no folder."""
+    words = ("run", "standard", "-o", "r", "--summariser", "local", "--gguf", "nothing", "--spend-limit", "1")
+    done = ctxbench(*words, cwd=tmp_path, code=2)
+    assert said(done.stderr) == [
+        "error: nothing: cannot be read: No such file or directory: name a GGUF file with --gguf"
+    ]
+    assert not (tmp_path / "r").exists()
+
+
+def test_lines_of_a_cassette(tmp_path: Path) -> None:
+    """A cassette goes out as lines and into another, from the command line; bad files are one line of error."""
+    path = recording(tmp_path, conversations=1)
+    with Cassette(tmp_path / "c") as cassette:
+        request = canonical({"kind": "chat", "model": "m"})
+        cassette.put(Entry(key_of(request), "chat", "m", b'{"text":"yes"}', request))
+        cassette.put(Entry("k", "embedding", "e", b"12345678"))
+    ctxbench("cassette", "export", "lines.jsonl", "--cassette", "c", cwd=tmp_path)
+    printed = ctxbench("cassette", "export", "-", "--cassette", "c", cwd=tmp_path).stdout
+    assert printed == (tmp_path / "lines.jsonl").read_text()
+    new = ctxbench("cassette", "import", "lines.jsonl", "--cassette", "d", cwd=tmp_path)
+    assert said(new.stderr) == ["2 new replies in d"]
+    with Cassette(tmp_path / "c") as one, Cassette(tmp_path / "d") as other:
+        assert list(one.entries()) == list(other.entries())
+    assert "no such cassette" in ctxbench("cassette", "export", "x", cwd=tmp_path, code=2).stderr
+    assert "No such file" in ctxbench("cassette", "import", "nothing", cwd=tmp_path, code=2).stderr
+    assert "some.jsonl:1: is no line" in ctxbench("cassette", "import", path, cwd=tmp_path, code=2).stderr
