@@ -1,38 +1,117 @@
-"""The desk that the harness gives a strategy: one conversation's token ledger and structure."""
+"""The desk that the harness gives a strategy: one conversation's token ledger and structure, models, clock, events."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from time import perf_counter_ns
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..metrics.grounding import Demands, demands
 from ..metrics.ledger import Ledger
 from ..metrics.structure import Structure
+from ..metrics.survival import shown
 from ..metrics.tokens import TokenCounter
 from ..scenarios.model import Conversation, Message, Tool
 from ..scenarios.view import Messages
+from ..strategies.base import Prompt
+from ..strategies.events import Called, Event
+from .models import OFFLINE, Models, Reply, Unusable
 
 
-class RecordedDesk:
-    """What strategies are given while a conversation is replayed (`strategies.base.Desk`), and what measures them.
+class Books:
+    """What is known of a conversation before any strategy: token sums, structure, demands. Its cells share them."""
 
-    One desk serves every strategy of a conversation: its books hold what was said, not what was decided.
-    """
-
-    __slots__ = ("_counter", "_tools", "ledger", "structure")
+    __slots__ = ("_demands", "_tools", "conversation", "counter", "ledger", "structure")
 
     def __init__(self, conversation: Conversation, counter: TokenCounter) -> None:
+        self.conversation, self.counter = conversation, counter
         self.ledger = Ledger(counter, conversation.messages)
         self.structure = Structure(conversation.messages)
-        self._counter = counter
         self._tools: tuple[tuple[Tool, ...], int] = ((), 0)
+        self._demands: Demands | None = None
 
     def advance(self, at: int) -> None:
-        """Enter what was said before message `at` into the books, so that no strategy is timed for it."""
+        """Enter what was said before message `at`, so that no strategy is timed for it."""
         self.ledger.advance(at)
         self.structure.advance(at)
 
     def tools(self, tools: tuple[Tool, ...]) -> int:
         """Tokens of the tool schemas of a request."""
         if tools is not self._tools[0]:
-            self._tools = (tools, self._counter.tools(tools))
+            self._tools = (tools, self.counter.tools(tools))
         return self._tools[1]
+
+    def demands(self) -> Demands:
+        """What the recorded model used of what had been said, at each of its calls."""
+        if self._demands is None:
+            self._demands = demands(self.conversation)
+        return self._demands
+
+
+class RecordedDesk:
+    """What one cell's strategy is given while a conversation is replayed (`strategies.base.Desk`)."""
+
+    __slots__ = ("_events", "_models", "_waited", "books", "conversation", "ledger", "now", "structure", "tools")
+
+    def __init__(self, books: Books, models: Models = OFFLINE) -> None:
+        self.books, self.ledger, self.structure = books, books.ledger, books.structure
+        self.conversation = books.conversation.id
+        self.now: float | None = None
+        self.tools: dict[str, tuple[Tool, Callable[[str], str]]] = {}
+        """What the strategy answers when the model calls it, by the tool's name."""
+        self._models = models
+        self._events: list[Event] = []
+        self._waited = 0
+
+    def turn_to(self, at: int) -> None:
+        """Set the clock to the model call that was answered with message `at`."""
+        messages = self.books.conversation.messages
+        started = messages[at].call.started if messages[at].call is not None else None  # type: ignore[union-attr]
+        self.now = started if started is not None else messages[at - 1].time
+
+    def taken(self) -> tuple[tuple[Event, ...], int]:
+        """The events since the last time, and the nanoseconds that models and embedders took."""
+        events, waited = tuple(self._events), self._waited
+        self._events, self._waited = [], 0
+        return events, waited
+
+    def record(self, event: Event) -> None:
+        self._events.append(event)
+
+    def complete(self, prompt: Prompt) -> str:
+        began, count = perf_counter_ns(), self.books.counter.text
+        try:
+            reply = self._models.complete(prompt, self.books.counter)
+            about = [message.text for message in prompt.about]
+            self._charge(reply, sum(map(count, about)), shown(about, prompt.material, count))
+        except Unusable as error:
+            self._charge(error.reply)
+            raise
+        finally:
+            self._waited += perf_counter_ns() - began
+        return reply.text
+
+    def _charge(self, reply: Reply, about: int = 0, shown: int = 0) -> None:
+        used = (reply.input_tokens, reply.output_tokens, reply.cost)
+        self.record(Called("summariser", reply.model, *used, about=about, shown=shown))
+
+    def embed(self, texts: Sequence[str], query: bool = False) -> NDArray[np.float32]:
+        began = perf_counter_ns()
+        try:
+            found = self._models.embed(texts, query, self.books.counter)
+        finally:
+            self._waited += perf_counter_ns() - began
+        if found.called is not None:
+            self.record(found.called)
+        return found.vectors
+
+    def offer(self, tool: Tool, answer: Callable[[str], str]) -> None:
+        self.tools[tool.name] = (tool, answer)
+
+    def text_tokens(self, text: str) -> int:
+        return self.books.counter.text(text)
 
     def tokens(self, message: Message) -> int:
         return self.ledger.tokens(message)

@@ -22,14 +22,16 @@ import zstandard
 
 from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation, Message
+from ..scenarios.spec import nearest
 from ..scenarios.view import Messages
+from .columns import SCHEMAS
 from .log import rebuild
-from .store import SCHEMAS, missing_parts, read_conversations, read_manifest
+from .store import missing_parts, read_conversations, read_manifest
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder. Tables and their columns are those of `store.SCHEMAS`."""
+    """A run folder. Tables and their columns are those of `columns.COLUMNS`."""
 
     folder: Path
 
@@ -40,6 +42,8 @@ class Run:
 
     def table(self, name: str) -> pd.DataFrame:
         """One table, whole, in the order of the conversations, then of the strategies."""
+        if name not in SCHEMAS:
+            raise RunError(f"a run has no table {name!r}{nearest(name, SCHEMAS) or '; it has ' + ', '.join(SCHEMAS)}")
         parts = sorted((self.folder / name).glob("*.parquet"))
         with self._readable():
             tables = [pq.read_table(part, schema=SCHEMAS[name]) for part in parts]
@@ -57,7 +61,11 @@ class Run:
         raise RunError(f"{self.folder}: no conversation {name!r} is in this run")
 
     def contexts(self, conversation: Conversation, strategy: str) -> Iterator[Messages]:
-        """What was sent at each step of a cell, rebuilt from the log."""
+        """What was sent at each step of a cell, rebuilt from the log. Raises RunError if the strategy was not run."""
+        known = self.manifest["plan"]["strategies"]
+        if strategy not in known:
+            others = nearest(strategy, dict.fromkeys(known)) or f"; these were: {', '.join(known)}"
+            raise RunError(f"{self.folder}: {strategy} was not run here{others}")
         steps = self._cell("steps", conversation.id, strategy, ["kept", "added_from", "added_to"])
         rows = zip(steps["kept"], steps["added_from"], steps["added_to"], strict=True)
         texts = self._cell("contexts", conversation.id, strategy, ["message"])["message"]

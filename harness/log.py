@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..metrics.measure import Runs
 from ..scenarios.model import Message, Tool
 from ..scenarios.view import Messages, Span, shared
+from ..strategies.events import Event
 from .replay import Step
 
 NOTHING = Messages()
@@ -19,13 +20,28 @@ NOTHING = Messages()
 class Log:
     """The log of one cell, as it is written: one conversation under one strategy."""
 
-    __slots__ = ("_before", "_numbers", "_places", "_recording", "decide_ns", "marks", "runs", "tools", "written")
+    __slots__ = (
+        "_before",
+        "_numbers",
+        "_places",
+        "_recording",
+        "decide_ns",
+        "events",
+        "marks",
+        "runs",
+        "tools",
+        "wait_ns",
+        "written",
+    )
 
     def __init__(self, recording: Sequence[Message]) -> None:
         self.runs = Runs()
         self.marks: list[tuple[int, ...]] = []
         self.tools: list[tuple[Tool, ...]] = []
         self.decide_ns: list[int] = []
+        self.wait_ns: list[int] = []
+        self.events: list[tuple[int, Event]] = []
+        """What the strategy did, with the number of the step."""
         self.written: list[Message] = []
         """The messages that the strategy wrote, in the order they were first sent."""
         self._recording = recording
@@ -61,7 +77,9 @@ class Log:
         runs.kept.append(shared(self._before, sent) if same_tools else 0)
         self.marks.append(step.context.marks)
         self.tools.append(step.context.tools)
+        self.events += [(len(self.decide_ns), event) for event in step.events]
         self.decide_ns.append(step.decide_ns)
+        self.wait_ns.append(step.wait_ns)
         self._before = sent
 
     def _settled(self, messages: Messages, said: int) -> Messages:
@@ -72,20 +90,22 @@ class Log:
         recording = self._recording
         if self._places is None:
             self._places = {id(message): at for at, message in enumerate(recording)}
-        made = NOTHING
+        made: list[Span] = []
         for span in messages.spans:
             if span.store is recording:
-                made = made + Messages((span,))
+                _join(made, span)
                 continue
-            spans: list[Span] = []
             for at in range(span.start, span.stop):
                 place = self._places.get(id(span.store[at]), said)
-                here = Span(recording, place, place + 1) if place < said else Span(span.store, at, at + 1)
-                if spans and spans[-1].store is here.store and spans[-1].stop == here.start:
-                    here = Span(here.store, spans.pop().start, here.stop)
-                spans.append(here)
-            made = made + Messages(spans)
-        return made
+                _join(made, Span(recording, place, place + 1) if place < said else Span(span.store, at, at + 1))
+        return Messages(made)
+
+
+def _join(spans: list[Span], more: Span) -> None:
+    """Add a span, as part of the last one where it goes on from there."""
+    if spans and spans[-1].store is more.store and spans[-1].stop == more.start:
+        more = Span(more.store, spans.pop().start, more.stop)
+    spans.append(more)
 
 
 def rebuild(

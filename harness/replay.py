@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..scenarios.model import Conversation
 from ..scenarios.view import Messages
 from ..strategies.base import Context, Strategy
+from ..strategies.events import Event
 from .desk import RecordedDesk
 
 
@@ -18,7 +19,10 @@ class Step(NamedTuple):
     at: int
     context: Context
     decide_ns: int
-    """Wall-clock time that the strategy took, in nanoseconds. Counting recorded messages is not in it."""
+    """Wall-clock time that the strategy took, in nanoseconds, without models, embedders and counting the recording."""
+    wait_ns: int
+    """Wall-clock time that it waited for models and embedders."""
+    events: tuple[Event, ...]
 
 
 def replay(conversation: Conversation, strategy: Strategy, desk: RecordedDesk) -> Iterator[Step]:
@@ -28,11 +32,14 @@ def replay(conversation: Conversation, strategy: Strategy, desk: RecordedDesk) -
     of a step but its time is arithmetic over what was sent (`metrics.measure`): nothing is taken on the strategy's
     own word but the budget that it promises.
     """
-    desk.advance(len(conversation.messages))
+    desk.books.advance(len(conversation.messages))
     view = strategy.start(desk)
     for at in conversation.calls():
+        desk.turn_to(at)
         history = Context(Messages.prefix(conversation.messages, at), (), conversation.tools)
-        yield Step(at, *_timed(view, history))
+        context, spent = _timed(view, history)
+        events, waited = desk.taken()
+        yield Step(at, context, spent - waited, waited, events)
 
 
 def _timed(view: Callable[[Context], Context], history: Context) -> tuple[Context, int]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
+
+from msgspec.structs import replace
 
 from ..metrics.models import map_version, window_of
 from ..metrics.tokens import text_counter
@@ -17,8 +20,10 @@ from ..scenarios.source import Problems
 from ..strategies.chain import parse, spec
 from .engine import run_shards
 from .inputs import Inputs
-from .store import FORMAT, missing_parts, read_manifest, remove_parts, write_manifest
-from .work import Done, Shard, digest_of
+from .models import Settings
+from .store import FORMAT, has_parts, is_free, missing_parts, read_manifest, remove_parts, write_manifest
+from .work import Done, Shard
+from .write import digest_of
 
 SHARD_MESSAGES = 4_000
 SHARD_CONVERSATIONS = 256
@@ -35,10 +40,12 @@ class Plan:
     encoding: str = "o200k_base"
     model: str = "gpt-4o"
     """Whose context window overflows are counted against."""
+    models: Settings = field(default_factory=Settings)
 
     def __post_init__(self) -> None:
         """Raise a UserError for what cannot be run, before anything is."""
         text_counter(self.encoding)
+        object.__setattr__(self, "models", self.models.checked())
         window_of(self.model)
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(spec(parse(text)) for text in self.strategies)))
 
@@ -76,13 +83,14 @@ def execute(
     opened = plan.inputs.open(problems)
     if watcher is not None:
         watcher.begin(opened.size)
+    models = plan.models if plan.models.command else replace(plan.models, command=uuid4().hex)
     finished: dict[int, Done] = {}
     consumed: dict[int, int] = {}
 
     def shards() -> Iterator[Shard]:
         for number, group in enumerate(groups(_watched(opened.conversations(), problems, watcher))):
             consumed[number] = problems.consumed
-            yield Shard(number, group, list(plan.strategies), str(out), plan.encoding)
+            yield Shard(number, group, list(plan.strategies), str(out), plan.encoding, models)
 
     def done(shard: Done) -> None:
         finished[shard.number] = shard
@@ -109,9 +117,10 @@ def execute(
 def _asked(plan: Plan) -> dict[str, Any]:
     """The manifest before anything is done: what was asked for, and of which versions."""
     libraries = ("quicktok-v1", "msgspec", "pyarrow")
+    measured = {k: v for k, v in asdict(plan).items() if k not in ("inputs", "models")}
     return {
         "format": FORMAT,
-        "plan": {**asdict(plan.inputs), **{k: v for k, v in asdict(plan).items() if k != "inputs"}},
+        "plan": {**asdict(plan.inputs), **measured, **plan.models.identity()},
         "window": window_of(plan.model),
         "versions": {
             "ctxbench": version("ctxbench"),
@@ -124,26 +133,26 @@ def _asked(plan: Plan) -> dict[str, Any]:
 
 
 def _enter(out: Path, asked: dict[str, Any], overwrite: bool) -> None:
-    """Make the folder ready: new, or with the same run in it, which is marked as not complete from here on."""
+    """Make the folder ready: new, or with the same run in it, which is marked as not complete from here on.
+
+    A run that has measured nothing gives way to any other.
+    """
     try:
         if (out / "manifest.json").exists():
-            if not overwrite:
-                _same(out, asked)
-            else:
-                read_manifest(out)
-            write_manifest(out, asked)
-            remove_parts(out, 0 if overwrite else NO_END)
-        elif out.exists() and (not out.is_dir() or any(out.iterdir())):
+            found = read_manifest(out)
+            if not overwrite and has_parts(out):
+                _same(out, asked, found)
+        elif out.exists() and (not out.is_dir() or not is_free(out)):
             raise RunError(f"{out}: is not a run folder and not empty: name another with --out")
         else:
             out.mkdir(parents=True, exist_ok=True)
-            write_manifest(out, asked)
+        write_manifest(out, asked)
+        remove_parts(out, 0 if overwrite else NO_END)
     except OSError as error:
         raise RunError(f"{out}: cannot be written: {error.strerror or error}: name another folder with --out") from None
 
 
-def _same(out: Path, asked: dict[str, Any]) -> None:
-    found = read_manifest(out)
+def _same(out: Path, asked: dict[str, Any], found: dict[str, Any]) -> None:
     plan = {**asked["plan"], "names": list(asked["plan"]["names"]), "strategies": list(asked["plan"]["strategies"])}
     differ = [key for key in plan if found["plan"].get(key) != plan[key]]
     differ += [key for key, value in asked["versions"].items() if found["versions"].get(key) != value]

@@ -6,19 +6,23 @@
     messages/SHARD.parquet            one row per recorded message: tokens, time, recorded usage; no text
     steps/SHARD-STRATEGY.parquet      one row per model call: the context log and its figures
     contexts/SHARD-STRATEGY.parquet   the messages that the strategy wrote, where it wrote any
+    events/SHARD-STRATEGY.parquet     what the strategy did at each step, where it reported anything
+    grounding/SHARD-STRATEGY.parquet  what the recorded model used next: was it still there
+    survival/SHARD-STRATEGY.parquet   facts that outlived rounds of summarising, where there were any
     timings/SHARD-STRATEGY.parquet    wall-clock times
     cells/SHARD-STRATEGY.parquet      one row per conversation × strategy, written last: the part is finished
 
 A shard is some consecutive conversations, the same ones whatever the number of workers. Each file is written beside
-its place and moved there, so it is whole or not there at all.
+its place and moved there, so it is whole or not there at all. `columns.py` has the columns.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,93 +34,12 @@ import pyarrow.parquet as pq
 import zstandard
 
 from ..metrics.measure import Lists
-from ..metrics.structure import FAULTS
 from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation
+from .columns import SCHEMAS
 
-FORMAT = 1
+FORMAT = 2
 """Of the run folder. Another number is another layout, which this version does not read."""
-
-_NAME = pa.dictionary(pa.int32(), pa.string())
-_PLACES = pa.list_(pa.int32())
-
-SCHEMAS: Mapping[str, pa.Schema] = {
-    "conversations": pa.schema(
-        {
-            "conversation": pa.string(),
-            "digest": pa.string(),
-            "source": pa.string(),
-            "licence": pa.string(),
-            "language": pa.string(),
-            "messages": pa.int32(),
-            "calls": pa.int32(),
-            "probes": pa.int32(),
-            "tokens": pa.int64(),
-            "tools_tokens": pa.int32(),
-            "meta": pa.string(),
-        }
-    ),
-    "messages": pa.schema(
-        {
-            "conversation": _NAME,
-            "at": pa.int32(),
-            "id": pa.string(),
-            "role": _NAME,
-            "tokens": pa.int32(),
-            "time": pa.float64(),
-            "model": _NAME,
-            "usage_input": pa.int64(),
-            "usage_output": pa.int64(),
-            "usage_cache_read": pa.int64(),
-            "usage_cache_write": pa.int64(),
-            "usage_cost": pa.float64(),
-            "compacted": pa.bool_(),
-        }
-    ),
-    "steps": pa.schema(
-        [
-            ("conversation", _NAME),
-            ("strategy", _NAME),
-            ("step", pa.int32()),
-            ("at", pa.int32()),
-            ("turn", pa.int32()),
-            ("kept", pa.int32()),
-            ("added_from", _PLACES),
-            ("added_to", _PLACES),
-            ("marks", _PLACES),
-            ("messages_sent", pa.int32()),
-            ("tokens_full", pa.int64()),
-            ("tokens_sent", pa.int64()),
-            ("tokens_kept", pa.int64()),
-            ("over_budget", pa.int64()),
-            *((name, pa.int32()) for name in FAULTS),
-        ]
-    ),
-    "contexts": pa.schema(
-        {
-            "conversation": _NAME,
-            "strategy": _NAME,
-            "number": pa.int32(),
-            "tokens": pa.int32(),
-            "message": pa.string(),
-        }
-    ),
-    "timings": pa.schema(
-        {"conversation": _NAME, "strategy": _NAME, "step": pa.int32(), "decide_ns": pa.int64()},
-    ),
-    "cells": pa.schema(
-        {
-            "conversation": pa.string(),
-            "strategy": _NAME,
-            "status": pa.string(),
-            "detail": pa.string(),
-            "steps": pa.int32(),
-            "budget": pa.int64(),
-        }
-    ),
-}
-"""The columns of each table. `message` in contexts is the message as JSON, `meta` in conversations too; `compacted`:
-the recorded agent had replaced the start of its context before this message."""
 
 Rows = Mapping[str, Any]
 """Columns by name: a sequence or array each, Lists, a Constant where all rows say the same."""
@@ -193,10 +116,14 @@ def _placed(path: Path) -> Iterator[Path]:
 
 
 PER_SHARD = ("recordings", "conversations", "messages")
-PER_CELL = ("steps", "timings", "cells")
+PER_CELL = ("steps", "grounding", "timings", "cells")
 """Tables of which a finished run has one part per shard, and per shard and strategy. (`contexts` only where needed.)"""
 
+TABLES = (*SCHEMAS, "recordings")
+"""Every folder of a run."""
+
 _PART = re.compile(r"(\d{5,})(-\d{3,})?\.(parquet|jsonl\.zst)")
+_DRAFT = re.compile(r"\.manifest\.json\.\d+")
 
 
 class Manifest(msgspec.Struct):
@@ -228,9 +155,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         found = msgspec.json.decode(path.read_bytes(), type=Manifest)
         strategies = msgspec.convert(found.plan.get("strategies"), list[str])
     except FileNotFoundError:
-        raise RunError(
-            f"{folder}: no run is here (no manifest.json): make one with `ctxbench run --out {folder}`"
-        ) from None
+        to_run = shlex.join(["ctxbench", "run", "--out", str(folder)])
+        raise RunError(f"{folder}: no run is here (no manifest.json): make one with `{to_run}`") from None
     except NotADirectoryError:
         raise RunError(f"{folder}: a run is a folder, and this is a file") from None
     except OSError as error:
@@ -259,17 +185,38 @@ def missing_parts(folder: Path, shards: int, strategies: int) -> list[str]:
     return [str(path.relative_to(folder)) for path in paths if not path.is_file()]
 
 
+def has_parts(folder: Path) -> bool:
+    """Whether anything has been measured here."""
+    return any(_PART.fullmatch(path.name) for table in TABLES for path in (folder / table).glob("*"))
+
+
+def is_free(folder: Path) -> bool:
+    """Whether a run may begin here: nothing is in the folder but what a kill or a file browser leaves behind."""
+    return all(path.name == ".DS_Store" or _DRAFT.fullmatch(path.name) for path in folder.iterdir())
+
+
 def remove_parts(folder: Path, shards: int = 0) -> None:
     """Remove the parts of all shards from number `shards` on, and what a killed run left half written.
 
     Nothing else is touched, whatever it is.
     """
-    for table in (*SCHEMAS, "recordings"):
+    for path in folder.glob(".manifest.json.*"):
+        if _DRAFT.fullmatch(path.name):
+            path.unlink()
+    for table in TABLES:
         for path in (folder / table).glob("*"):
             part = _PART.fullmatch(path.name)
             draft = _PART.match(path.name[1:]) if path.name.startswith(".") else None
             if draft or (part and int(part[1]) >= shards):
                 path.unlink()
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a run that has measured nothing, and its folder if nothing else is in it."""
+    (folder / "manifest.json").unlink(missing_ok=True)
+    for path in (*(folder / table for table in TABLES), folder):
+        with suppress(OSError):
+            path.rmdir()
 
 
 def read_conversations(path: Path) -> Iterator[Conversation]:

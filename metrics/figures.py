@@ -1,7 +1,7 @@
 """The figures over a run's steps. Each declares its unit, which way is better, and the version of its formula.
 
-All take a frame of steps (the columns of `harness.store`, with `decide_ns` and `window` joined in) of any grouping:
-a strategy, a conversation under a strategy, a turn.
+All take a frame of steps (the columns of `harness.columns`, with those of `reports.summary.steps_of` joined in) of any
+grouping: a strategy, a conversation under a strategy, a turn.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Metric:
 
     about: str
     of: Callable[[pd.DataFrame], Value]
-    unit: Literal["", "tokens", "share", "steps", "us"]
+    unit: Literal["", "tokens", "share", "steps", "us", "usd"]
     better: Literal["lower", "higher", ""]
     version: int = 1
 
@@ -37,6 +37,27 @@ def saving(sent: float, full: float) -> Value:
 
 def _saving(steps: pd.DataFrame) -> Value:
     return saving(float(steps.tokens_sent.sum()), float(steps.tokens_full.sum()))
+
+
+def _net_saving(steps: pd.DataFrame) -> Value:
+    return saving(float(steps.tokens_sent.sum() + steps.own_tokens.sum()), float(steps.tokens_full.sum()))
+
+
+def _own_cost(steps: pd.DataFrame) -> Value:
+    return (
+        Missing("unsupported", "a model's price is not known") if steps.own_cost.isna().any() else _sum(steps.own_cost)
+    )
+
+
+def _sum(values: pd.Series[float]) -> float:
+    return float(values.sum())
+
+
+def _grounding(steps: pd.DataFrame) -> Value:
+    wanted = int(steps.demands.sum())
+    if not wanted:
+        return Missing("undefined", "no recorded call or answer uses what was said before")
+    return float(steps.demands_kept.sum() / wanted)
 
 
 def _kept_share(steps: pd.DataFrame) -> Value:
@@ -62,6 +83,17 @@ METRICS: Mapping[str, Metric] = {
     "tokens_full": Metric("tokens of the whole history, all steps", lambda s: int(s.tokens_full.sum()), "tokens", ""),
     "tokens_sent": Metric("tokens sent, all steps", lambda s: int(s.tokens_sent.sum()), "tokens", "lower"),
     "saving": Metric("1 − sent / full", _saving, "share", "higher"),
+    "own_tokens": Metric(
+        "tokens of the strategy's own model calls, in and out", lambda s: int(s.own_tokens.sum()), "tokens", "lower"
+    ),
+    "own_cost": Metric("what they cost in US dollars", _own_cost, "usd", "lower"),
+    "net_saving": Metric("1 − (sent + own) / full", _net_saving, "share", "higher"),
+    "grounding": Metric(
+        "values that the recorded model used next, said by a user or a tool, that are still in the context",
+        _grounding,
+        "share",
+        "higher",
+    ),
     "kept_prefix": Metric("tokens sent that were the same prefix a step before", _kept_share, "share", "higher"),
     "overflows": Metric(
         "steps over the model's context window", lambda s: int((s.tokens_sent > s.window).sum()), "steps", "lower"

@@ -1,17 +1,26 @@
-"""A run in figures: one row per strategy, the growth by turn, the error of the counter, what was left out."""
+"""A run in figures: one row per strategy, the growth by turn, the error of the counter, what was left out.
+
+Strategies are compared over the same conversations. Where one fails in a conversation, no strategy is counted there; a
+strategy that fails in all of them takes no part.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from ..harness.load import Run
-from ..metrics.figures import figures, growth
+from ..metrics.figures import METRICS, figures, growth
+from ..metrics.survival import Survival, shown_share
 from ..metrics.tokens import encoding_of
 from ..metrics.value import Missing, Value
+
+STEP = ["conversation", "strategy", "step"]
+"""What names a step."""
 
 TURNS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Turns at which the growth curve is shown as a table."""
@@ -27,7 +36,19 @@ class Summary:
     calls: int
     tokens: int
     """Of all recorded messages, each once."""
+    compared: int
+    """Conversations that every strategy finished, those aside that finished none. All figures below are over these."""
     strategies: dict[str, dict[str, Value]]
+    lost: dict[str, int]
+    """By strategy: the conversations in which it failed."""
+    grounding: dict[str, dict[str, tuple[int, int]]]
+    """By strategy and kind: values wanted, and how many of them the contexts had."""
+    did: dict[str, dict[str, int]]
+    """By strategy: how many events of each kind it reported."""
+    shown: dict[str, Value]
+    """By strategy: of the tokens that its summaries stand for, the share that the summariser was shown."""
+    survival: dict[str, list[Survival]]
+    """By strategy: how many of the facts followed to an age were still in the summary."""
     growth: pd.DataFrame
     counter: list[dict[str, Value | str]]
     failed: list[dict[str, str]]
@@ -40,14 +61,39 @@ def summarise(run: Run) -> Summary:
     conversations = run.table("conversations")
     cells = run.table("cells")
     failed = cells[cells.status == "failed"]
+    names = run.manifest["plan"]["strategies"]
+    lost = {name: int((failed.strategy == name).sum()) for name in names}
+    taking_part = [name for name in names if not lost[name] or lost[name] < len(conversations)]
+    uneven = set(failed.conversation[failed.strategy.isin(taking_part)])
+    compared = len(conversations) - len(uneven) if taking_part else 0
+    common = steps[~steps.conversation.isin(uneven)]
+
+    def figures_of(name: str) -> dict[str, Value]:
+        if name not in taking_part:
+            return _no_figures("failed", "in every conversation")
+        if uneven and not compared:
+            return _no_figures("undefined", "no conversation that every strategy finished")
+        return figures(common[common.strategy == name])
+
+    def compared_rows(table: str) -> pd.DataFrame:
+        rows = run.table(table)
+        return rows[~rows.conversation.isin(uneven)]
+
+    events = compared_rows("events")
     return Summary(
         manifest=run.manifest,
         conversations=len(conversations),
         messages=int(conversations.messages.sum()),
         calls=int(conversations.calls.sum()),
         tokens=int(conversations.tokens.sum()),
-        strategies={name: figures(steps[steps.strategy == name]) for name in run.manifest["plan"]["strategies"]},
-        growth=growth(steps),
+        compared=compared,
+        strategies={name: figures_of(name) for name in names},
+        lost=lost,
+        grounding=_grounding(compared_rows("grounding"), names),
+        did={name: _counted(events[events.strategy == name]) for name in names},
+        shown={name: _shown(events[events.strategy == name]) for name in names},
+        survival=_survival(compared_rows("survival"), names),
+        growth=growth(common),
         counter=counter_error(run.table("messages"), steps, run.manifest["plan"]["encoding"]),
         failed=[
             {"conversation": str(row.conversation), "strategy": str(row.strategy), "detail": str(row.detail)}
@@ -56,18 +102,77 @@ def summarise(run: Run) -> Summary:
     )
 
 
+def _grounding(rows: pd.DataFrame, names: list[str]) -> dict[str, dict[str, tuple[int, int]]]:
+    found: dict[str, dict[str, tuple[int, int]]] = {name: {} for name in names}
+    for (name, kind), values, kept in _sums(rows, ["strategy", "kind"]):
+        found[name][kind] = (values, kept)
+    return found
+
+
+def _survival(rows: pd.DataFrame, names: list[str]) -> dict[str, list[Survival]]:
+    found: dict[str, list[Survival]] = {name: [] for name in names}
+    for (name, kind, age), values, kept in _sums(rows, ["strategy", "kind", "age"]):
+        found[name].append(Survival(kind, int(age), values, kept))
+    return found
+
+
+def _sums(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[Any, int, int]]:
+    """(names of the group, sum of values, sum of kept), in the order of the names."""
+    sums = rows.astype(dict.fromkeys(set(by) - {"age"}, str)).groupby(by)[["values", "kept"]].sum()
+    return zip(sums.index, sums["values"].tolist(), sums.kept.tolist(), strict=True)
+
+
+def _counted(events: pd.DataFrame) -> dict[str, int]:
+    kinds = events.kind.astype(str).value_counts()
+    return {str(kind): int(kinds[kind]) for kind in sorted(kinds.index)}
+
+
+def _shown(events: pd.DataFrame) -> Value:
+    calls = events.dropna(subset=["about", "shown"])
+    return shown_share(zip(calls.about.astype(int), calls.shown.astype(int), strict=True))
+
+
 def by_conversation(run: Run) -> list[tuple[str, str, dict[str, Value]]]:
-    """(conversation, strategy, figures) for every cell that has steps, in the order of the run."""
-    groups = steps_of(run).groupby(["conversation", "strategy"], observed=True, sort=False)
-    return [(str(name), str(strategy), figures(cell)) for (name, strategy), cell in groups]
+    """(conversation, strategy, figures) for every cell that has steps or failed, in the order of the run."""
+    groups = dict(iter(steps_of(run).groupby(["conversation", "strategy"], observed=True, sort=False)))
+    rows = []
+    for cell in run.table("cells").itertuples():
+        key = (str(cell.conversation), str(cell.strategy))
+        if cell.status == "failed":
+            rows.append((*key, _no_figures("failed", str(cell.detail))))
+        elif key in groups:
+            rows.append((*key, figures(groups[key])))
+    return rows
+
+
+def _no_figures(why: Literal["failed", "undefined"], detail: str) -> dict[str, Value]:
+    return dict.fromkeys(METRICS, Missing(why, detail))
 
 
 def steps_of(run: Run) -> pd.DataFrame:
-    """The steps of a run with what the figures need joined in: `decide_ns` and the model's `window`."""
+    """The steps of a run with what the figures need joined in.
+
+    `decide_ns`; the model's `window`; `own_tokens` and `own_cost` of the strategy's own model calls (NaN where a price
+    is not known); `demands`, and `demands_kept` of them, as the grounding table has them for all kinds together.
+    """
     steps, timings = run.table("steps"), run.table("timings")
     steps["decide_ns"] = timings["decide_ns"].to_numpy()
     steps["window"] = run.manifest["window"]
+    calls = run.table("events").dropna(subset=["input_tokens"])
+    calls["tokens"] = calls.input_tokens + calls.output_tokens
+    own = calls.groupby(STEP, observed=True).agg(own_tokens=("tokens", "sum"), own_cost=("cost", _known_sum))
+    wanted = (
+        run.table("grounding").groupby(STEP, observed=True).agg(demands=("values", "sum"), demands_kept=("kept", "sum"))
+    )
+    for table in (own, wanted):
+        joined = steps[STEP].merge(table.reset_index(), on=STEP, how="left", indicator=True)
+        for column in table.columns:
+            steps[column] = joined[column].where(joined["_merge"] == "both", 0).to_numpy()
     return steps
+
+
+def _known_sum(costs: pd.Series[float]) -> float:
+    return float(costs.sum(skipna=False))
 
 
 def counter_error(messages: pd.DataFrame, steps: pd.DataFrame, encoding: str) -> list[dict[str, Value | str]]:

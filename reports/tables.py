@@ -1,66 +1,86 @@
-"""The tables of a run, as rows of text: printed on a terminal or as Markdown by the two functions at the end."""
+"""The tables of a run, as rows of text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
-
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table as RichTable
 
 from ..metrics.figures import METRICS
 from ..metrics.structure import FAULTS
-from ..metrics.value import Value
+from ..metrics.survival import cliff
+from ..metrics.value import Missing, Value
+from .render import Table
 from .summary import Summary, growth_table
-from .words import count, figure, percent, printable, tokens
+from .words import count, figure, percent, tokens
 
-COLUMNS = ("saving", "tokens_sent", "kept_prefix", "overflows", "refused_openai", "refused_anthropic", "decide_p50")
+COLUMNS = (
+    "saving",
+    "net_saving",
+    "tokens_sent",
+    "kept_prefix",
+    "grounding",
+    "overflows",
+    "refused_openai",
+    "refused_anthropic",
+    "decide_p50",
+)
 TITLES = {
     "saving": "saved",
+    "net_saving": "saved net",
     "tokens_sent": "tokens sent",
     "kept_prefix": "kept prefix",
+    "grounding": "grounded",
     "overflows": "overflows",
     "refused_openai": "refused by OpenAI",
     "refused_anthropic": "refused by Anthropic",
     "decide_p50": "decides in",
 }
 SHOWN = (*FAULTS, "over_budget")
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A title, column heads, rows of text, and a line that says how to read it. The first column is a name."""
-
-    title: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
+AGES = (0, 1, 2, 5, 10, 20)
+"""Rounds at which survival is shown."""
+MOST_REASONS = 4
+"""Reasons for missing figures that stand under a table."""
 
 
 def tables(summary: Summary) -> Iterator[Table]:
     """Every table that has something to show, the main one first."""
     yield _main(summary)
     yield _faults(summary)
-    yield _growth(summary)
+    if any(summary.grounding.values()):
+        yield _grounding(summary)
+    if any(summary.did.values()):
+        yield _did(summary)
+    if any(summary.survival.values()):
+        yield _survival(summary)
+    if not summary.growth.empty:
+        yield _growth(summary)
     if summary.counter:
         yield _counter(summary)
     if summary.failed:
         rows = tuple((row["strategy"], row["conversation"], row["detail"]) for row in summary.failed)
-        yield Table("Failed", ("strategy", "conversation", "why"), rows)
+        yield Table("Failed", ("strategy", "conversation", "why"), rows, prose=True)
     if summary.manifest["problems"]:
         yield _problems(summary)
 
 
 def conversation_table(cells: Iterable[tuple[str, str, dict[str, Value]]]) -> Table:
     """One row per conversation and strategy, of the columns of the main table."""
+    cells, shown = list(cells), ("steps", *COLUMNS)
     rows = tuple(
-        (name, strategy, *(figure(column, values[column]) for column in ("steps", *COLUMNS)))
-        for name, strategy, values in cells
+        (name, strategy, *(figure(column, values[column]) for column in shown)) for name, strategy, values in cells
     )
     heads = ("conversation", "strategy", "steps", *(TITLES[column] for column in COLUMNS))
-    return Table("By conversation", heads, rows)
+    note = _reasons(values[column] for _, _, values in cells for column in shown)
+    return Table("By conversation", heads, rows, note)
+
+
+def _reasons(values: Iterable[Value]) -> str:
+    """What the missing figures of a table are missing for: `undefined: no second step.`"""
+    found = dict.fromkeys(f"{value.why}: {value.detail}" for value in values if isinstance(value, Missing))
+    shown = list(found)[:MOST_REASONS]
+    if len(found) > MOST_REASONS:
+        shown.append(f"{len(found) - MOST_REASONS} more reasons, all in --json")
+    return "".join(f"{each[0].upper()}{each[1:]}. " for each in shown).rstrip()
 
 
 def _main(summary: Summary) -> Table:
@@ -72,16 +92,37 @@ def _main(summary: Summary) -> Table:
     rows = tuple(
         (name, *(figure(column, values[column]) for column in COLUMNS)) for name, values in summary.strategies.items()
     )
-    note = (
-        f"Tokens are summed over all model calls. Overflows: over {plan['model']}'s window of "
-        f"{summary.manifest['window']:,}. Refused: calls that the provider would not accept."
+    notes = [
+        _compared(summary),
+        "Tokens are summed over all model calls; net: with the strategy's own model calls. Grounded: of the values "
+        f"that the recorded model used next, those still there. Overflows: over {plan['model']}'s window of "
+        f"{summary.manifest['window']:,}. Refused: calls that the provider would not accept.",
+        _reasons(values[column] for values in summary.strategies.values() for column in COLUMNS),
+    ]
+    heads = ("strategy", *(TITLES[column] for column in COLUMNS))
+    return Table(said, heads, rows, " ".join(filter(None, notes)))
+
+
+def _compared(summary: Summary) -> str:
+    """Over which conversations strategies are compared, where some have failed."""
+    lost = {name: number for name, number in summary.lost.items() if number}
+    if not lost:
+        return ""
+    none = [name for name, number in lost.items() if number == summary.conversations]
+    but = f" but {', '.join(none)}, which finished none" if none else ""
+    failed = ", ".join(f"{name} in {number:,}" for name, number in lost.items())
+    return (
+        f"All figures are over the {summary.compared:,} of {count(summary.conversations, 'conversation')} that every "
+        f"strategy finished{but}. Failed: {failed}."
     )
-    return Table(said, ("strategy", *(TITLES[column] for column in COLUMNS)), rows, note)
 
 
 def _faults(summary: Summary) -> Table:
     """A column for each fault that any strategy has."""
-    there = [name for name in SHOWN if any(values[name] != 0 for values in summary.strategies.values())]
+    found = summary.strategies.values()
+    there = [name for name in SHOWN if any(not isinstance(values[name], Missing) and values[name] for values in found)]
+    if not there:
+        return Table("Faults", (), (), "No strategy made a context with a fault.")
     rows = tuple(
         (name, *(figure(column, values[column]) for column in (*there, "decide_p99")))
         for name, values in summary.strategies.items()
@@ -93,14 +134,74 @@ def _faults(summary: Summary) -> Table:
     return Table("Faults", heads, rows, note)
 
 
-def _growth(summary: Summary) -> Table:
-    names = [name for name in summary.strategies if name != "none"]
+def _grounding(summary: Summary) -> Table:
+    """A column for each kind of value, the most frequent first."""
+    wanted = next(kinds for kinds in summary.grounding.values() if kinds)
+    kinds = sorted(wanted, key=lambda kind: -wanted[kind][0])
     rows = tuple(
-        (str(row["turn"]), str(row["conversations"]), tokens(row["full"]), *(_sent(row, name) for name in names))
-        for row in growth_table(summary.growth)
+        (name, *(percent(found[kind][1] / found[kind][0]) for kind in kinds))
+        for name, found in summary.grounding.items()
+        if found
     )
-    note = "Mean tokens of a model call, each conversation counted once a turn. In brackets: saved against the history."
-    return Table("Growth by turn", ("turn", "conversations", "history", *names), rows, note)
+    heads = ("strategy", *(f"{kind} ({wanted[kind][0]:,})" for kind in kinds))
+    note = (
+        "Values in the recorded tool calls and final answers that a user or a tool had said before, and the share of "
+        "them that is still in the context. In brackets: how many."
+    )
+    return Table("Grounding retention", heads, rows, note)
+
+
+def _did(summary: Summary) -> Table:
+    """What strategies reported: a column for each kind of event that any has, and their own model calls."""
+    kinds = sorted({kind for counts in summary.did.values() for kind in counts} - {"called"})
+    rows = tuple(
+        (
+            name,
+            f"{summary.did[name].get('called', 0):,}",
+            *(figure(column, values[column]) for column in ("own_tokens", "own_cost")),
+            percent(summary.shown[name]) if summary.did[name].get("summarised") else "",
+            *(f"{summary.did[name].get(kind, 0):,}" for kind in kinds),
+        )
+        for name, values in summary.strategies.items()
+        if summary.did[name]
+    )
+    note = (
+        "Model calls are the strategy's own and charged to it. Shown: of the tokens that summaries stand for, what the "
+        "summariser was shown. Others: how often; every event is in the run's events table."
+    )
+    return Table("What strategies did", ("strategy", "model calls", "tokens", "cost", "shown", *kinds), rows, note)
+
+
+def _survival(summary: Summary) -> Table:
+    """The share of facts that outlive rounds of summarising, by strategy and kind."""
+    rows = []
+    for name, found in summary.survival.items():
+        for kind in dict.fromkeys(row.kind for row in found):
+            ages = {row.age: row for row in found if row.kind == kind}
+            shares = (percent(ages[age].kept / ages[age].values) if age in ages else "" for age in AGES)
+            fallen = cliff(ages.values())
+            after = "never" if isinstance(fallen, Missing) else f"round {fallen}"
+            rows.append((name, kind, f"{ages[0].values:,}", *shares, after))
+    note = (
+        "Facts of replaced messages that the summary still has, by the rounds of summarising since; round 0 is the "
+        "first summary that stands for them. Cliff: the first round that fewer than half survive."
+    )
+    heads = ("strategy", "kind", "facts", *(f"round {age}" for age in AGES), "cliff")
+    return Table("Facts that survive summarising", heads, tuple(rows), note)
+
+
+def _growth(summary: Summary) -> Table:
+    """A column for each turn."""
+    curve = growth_table(summary.growth)
+    history = ("history", *(tokens(row["full"]) for row in curve))
+    names = [name for name in summary.strategies if name != "none"]
+    rows = (history, *((name, *(_sent(row, name) for row in curve)) for name in names))
+    heads = ("strategy", *(f"turn {row['turn']} ({row['conversations']:,})" for row in curve))
+    note = (
+        "Mean tokens of a model call, each conversation counted once a turn, and what is saved against the history. In "
+        "brackets above: conversations that get so far."
+    )
+    return Table("Growth by turn", heads, rows, note)
 
 
 def _sent(row: dict[str, Any], name: str) -> str:
@@ -124,6 +225,8 @@ def _counter(summary: Summary) -> Table:
         "Our count of the prompt against the provider's, as an error. Growth: from one call to the next, where what "
         "the recording does not hold (a system prompt, tool schemas) cancels."
     )
+    reasons = _reasons(value for row in summary.counter for value in row.values() if isinstance(value, Missing))
+    note = f"{note} {reasons}".rstrip()
     heads = ("recorded model", "published encoding", "calls", "total", "growth p10", "growth p50", "growth p90")
     return Table(f"Error of the token counter ({summary.manifest['plan']['encoding']})", heads, rows, note)
 
@@ -137,39 +240,14 @@ def _problems(summary: Summary) -> Table:
         )
         for row in summary.manifest["problems"]
     )
-    return Table(f"Left out: {count(len(rows), 'recording')}", ("where", "field", "what"), rows)
-
-
-def show(console: Console, found: Sequence[Table]) -> None:
-    """Print tables on a terminal. Names keep their width; figures are on the right."""
-    for table in found:
-        console.print()
-        console.print(f"[bold]{escape(printable(table.title))}[/bold]")
-        made = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        text = table.title.startswith(("Left out", "Failed"))
-        for at, head in enumerate(table.heads):
-            made.add_column(head, justify="left" if text or at == 0 else "right", no_wrap=not text, overflow="fold")
-        for row in table.rows:
-            made.add_row(*(escape(printable(each)) for each in row))
-        console.print(made, crop=False, soft_wrap=not text)
-        if table.note:
-            console.print(f"[dim]{escape(printable(table.note))}[/dim]")
-
-
-def markdown(found: Sequence[Table]) -> str:
-    """Tables as one Markdown text."""
-    parts = []
-    for table in found:
-        parts.append(f"## {_cell(table.title)}\n")
-        parts.append("| " + " | ".join(map(_cell, table.heads)) + " |")
-        parts.append("|" + "---|" + "---:|" * (len(table.heads) - 1))
-        parts += ["| " + " | ".join(map(_cell, row)) + " |" for row in table.rows]
-        parts.append(f"\n{_cell(table.note)}\n" if table.note else "")
-    return "\n".join(parts).rstrip() + "\n"
+    return Table(f"Left out: {count(len(rows), 'recording')}", ("where", "field", "what"), rows, prose=True)
 
 
 def as_json(summary: Summary) -> dict[str, object]:
-    """The figures for `--json`: exact numbers; a missing one is `{"missing": why, "detail": …}`."""
+    """The figures for `--json`: exact numbers; a missing one is `{"why": "undefined", "detail": "no second step"}`.
+
+    `strategies` and `growth` are over the `compared` conversations, the numbers before them over all.
+    """
     return {
         "complete": summary.manifest["complete"],
         "plan": summary.manifest["plan"],
@@ -180,16 +258,19 @@ def as_json(summary: Summary) -> dict[str, object]:
         "calls": summary.calls,
         "tokens": summary.tokens,
         "metrics": {name: {"unit": each.unit, "version": each.version} for name, each in METRICS.items()},
+        "compared": summary.compared,
+        "lost": summary.lost,
         "strategies": summary.strategies,
+        "did": summary.did,
+        "shown": summary.shown,
+        "grounding": {
+            name: {kind: {"values": values, "kept": kept} for kind, (values, kept) in found.items()}
+            for name, found in summary.grounding.items()
+        },
+        "survival": {name: [row._asdict() for row in found] for name, found in summary.survival.items()},
         "growth": growth_table(summary.growth),
         "counter_error": summary.counter,
         "failed": summary.failed,
         "problems": summary.manifest["problems"],
         "ignored": summary.manifest["ignored"],
     }
-
-
-def _cell(text: str) -> str:
-    """Text that cannot break a Markdown table or carry HTML into it."""
-    safe = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return safe.replace("|", "\\|").replace("\r", " ").replace("\n", " ")

@@ -15,6 +15,8 @@ def figure(name: str, value: Value) -> str:
             unit = METRICS[name].unit
     if unit == "share":
         return percent(value)
+    if unit == "usd":
+        return f"${value:,.4f}" if value else "$0"
     if unit == "us":
         return f"{value:,.0f} µs" if value >= 10 else f"{value:.1f} µs"
     return f"{value:,}"

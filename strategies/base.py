@@ -17,9 +17,12 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from ..scenarios.model import Message, Tool
 from ..scenarios.view import Messages
+from .events import Event
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -39,11 +42,68 @@ View = Callable[[Context], Context]
 """Gets everything said so far before each model call, and returns what to send."""
 
 
+class Prompt(msgspec.Struct, frozen=True):
+    """What a strategy asks of a model: an instruction, and the material that it is about.
+
+    The `offline` model is no chat model: it extracts what matters from the material, and reads no instruction.
+    """
+
+    instruction: str
+    """`{conversation}` stands where the material goes, a line each."""
+    material: tuple[str, ...]
+    max_tokens: int
+    """Of the reply."""
+    about: tuple[Message, ...] = ()
+    """The messages that the reply will stand for. The harness compares them with the material: what was not shown
+    cannot survive."""
+    temperature: float = 0.3
+    model: str = ""
+    """Empty = the run's summariser."""
+
+    def text(self) -> str:
+        """The whole prompt."""
+        return self.instruction.replace("{conversation}", "\n".join(self.material))
+
+
+class ModelError(Exception):
+    """A model or an embedder could not answer: refused, timed out, empty, over the spend limit. The text says which."""
+
+
 class Desk(Protocol):
     """All that a strategy may use of the outside. Every figure is exact in the run's encoding.
 
-    Each costs the number of stretches that the messages are made of, not their length.
+    Sums over messages cost the number of stretches that the messages are made of, not their length.
     """
+
+    @property
+    def conversation(self) -> str:
+        """The id of the conversation."""
+        ...
+
+    @property
+    def now(self) -> float | None:
+        """The recorded time of this model call, in seconds since 1970; None if the recording has no times."""
+        ...
+
+    def record(self, event: Event) -> None:
+        """Report what the strategy did at this step."""
+        ...
+
+    def complete(self, prompt: Prompt) -> str:
+        """A model's reply, never empty. Its tokens are charged to the strategy. Raises ModelError."""
+        ...
+
+    def embed(self, texts: Sequence[str], query: bool = False) -> NDArray[np.float32]:
+        """Unit vectors, one row a text, as what is searched for or (by default) what is found. Raises ModelError."""
+        ...
+
+    def offer(self, tool: Tool, answer: Callable[[str], str]) -> None:
+        """Have `answer(arguments as JSON text)` give the result when a model that is sent the context calls `tool`."""
+        ...
+
+    def text_tokens(self, text: str) -> int:
+        """Tokens of a text alone."""
+        ...
 
     def tokens(self, message: Message) -> int:
         """Tokens of one message in the chat format."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..metrics.models import window_of
 from ..scenarios.view import Messages
 from .base import Context, Desk, View
+from .events import Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Window:
 
     Every system message stays, in its place, and counts. A tool call and its results stay or go together. If the
     system messages alone are over the budget, or the newest message does not fit, system messages are all that is
-    sent: it shows as an empty context, and over budget if they are.
+    sent, and `Refused` is recorded: it shows as an empty context, and over budget if they are.
 
     The document's example holds: window 8000, history 9500 → at most 7200 are kept.
     """
@@ -30,6 +32,9 @@ class Window:
     model: str | None = None
     reserve: float = 0.1
     from_user: bool = False
+
+    source: ClassVar[str] = "003 §3.2 and §6, 000 §1.1"
+    fails: ClassVar[str] = "what matters was said before the window; each dropped message also moves the cached prefix"
 
     def __post_init__(self) -> None:
         if self.max_tokens is None and self.messages is None and self.model is None:
@@ -58,6 +63,11 @@ class Window:
             if budget is not None and desk.total(history) > budget:
                 left = budget - desk.total(desk.systems(history))
                 start = desk.fit(history, left) if left > 0 else len(history)
+                if left < 0:
+                    desk.record(Refused("the system messages alone are over the budget", budget - left, budget))
+                elif start == len(history):
+                    newest = desk.tokens(history[-1])
+                    desk.record(Refused("the newest message does not fit", budget - left + newest, budget))
             if most is not None:
                 start = max(start, _newest(desk, history, most))
             if start == 0:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ctxbench.harness.laws.conversations import conversations, messages
 from ctxbench.scenarios.model import Conversation, Message, Role, ToolCall
 from hypothesis import strategies as st
+
+__all__ = ["answering", "calling", "conversations", "messages", "stretches", "talk"]
 
 
 def talk(*said: tuple[Role, str] | Message, name: str = "talk") -> Conversation:
@@ -22,37 +25,6 @@ def calling(name: str, *calls: str, text: str = "") -> Message:
 def answering(name: str, call: str, text: str = "done") -> Message:
     """The result of a tool call."""
     return Message(name, "tool", text, answers=call)
-
-
-TEXTS = st.sampled_from(
-    ["", " ", "yes", "no 42", "the quick brown fox " * 9, "你好，世界" * 7, "🧑‍🚀 שלום", "def f():\n\treturn 1\n"]
-)
-
-
-@st.composite
-def messages(draw: st.DrawFn, most: int = 40) -> tuple[Message, ...]:
-    """Any messages that a recording may hold: parallel calls, late and missing results, system messages anywhere."""
-    made: list[Message] = []
-    open_calls: list[str] = []
-    for at in range(draw(st.integers(1, most))):
-        kind = draw(st.sampled_from(["user", "assistant", "calling", "result", "result", "system"]))
-        text = draw(TEXTS)
-        if kind == "calling":
-            calls = [f"c{at}.{n}" for n in range(draw(st.integers(1, 3)))]
-            open_calls += calls
-            made.append(calling(f"m{at}", *calls, text=text))
-        elif kind == "result" and open_calls:
-            call = open_calls.pop(draw(st.integers(0, len(open_calls) - 1)))
-            made.append(answering(f"m{at}", call, text))
-        else:
-            role: Role = "user" if kind in ("user", "result") else "system" if kind == "system" else "assistant"
-            made.append(Message(f"m{at}", role, text))
-    return tuple(made)
-
-
-def conversations(most: int = 40) -> st.SearchStrategy[Conversation]:
-    """Any conversation."""
-    return messages(most).map(lambda said: Conversation("any", said))
 
 
 @st.composite

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ctxbench.harness.desk import RecordedDesk
+from ctxbench.harness.desk import Books, RecordedDesk
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
@@ -18,7 +18,7 @@ COUNTER = TokenCounter()
 
 def sent(strategy: Strategy, conversation: Conversation) -> list[Message]:
     """What the strategy sends after everything was said."""
-    view = strategy.start(RecordedDesk(conversation, COUNTER))
+    view = strategy.start(RecordedDesk(Books(conversation, COUNTER)))
     return list(view(Context(Messages.of(conversation.messages))).messages)
 
 

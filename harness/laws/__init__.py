@@ -1,0 +1,162 @@
+"""Laws that every strategy keeps, ours and any that is plugged in: put your own through them.
+
+    import pytest
+    from hypothesis import given
+    from ctxbench.harness.laws import LAWS
+    from ctxbench.harness.laws.conversations import conversations   # needs hypothesis
+
+    @pytest.mark.parametrize("law", LAWS)
+    @given(conversation=conversations())
+    def test_my_strategy_keeps_the_laws(law, conversation):
+        law(MyStrategy(max_tokens=500), conversation)
+
+A law is a function of a strategy and a conversation that raises AssertionError, with what was wrong at which step.
+Each replays the whole conversation, so a crash breaks every law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...metrics.structure import calls_and_results
+from ...metrics.tokens import TokenCounter
+from ...scenarios.model import Conversation, Message
+from ...strategies.base import Context, Desk, Strategy, View, budget_of
+from ...strategies.events import Refused
+from ..desk import Books, RecordedDesk
+from ..replay import Step, replay
+
+Law = Callable[[Strategy, Conversation], None]
+
+COUNTER = TokenCounter()
+
+
+def order_is_kept(strategy: Strategy, conversation: Conversation) -> None:
+    """Recorded messages are sent in the order they were said, each at most once, and none from the future."""
+    place = _places(conversation)
+    for step in steps(strategy, conversation):
+        places = [place[message.id] for message in step.context.messages if message.id in place]
+        assert places == sorted(set(places)), f"{_at(step)}: recorded messages are sent out of order or twice: {places}"
+        assert not places or places[-1] < step.at, f"{_at(step)}: message {places[-1]} has not been said yet"
+
+
+def nothing_is_invented(strategy: Strategy, conversation: Conversation) -> None:
+    """What is sent is recorded, or written as such: a system message of a new id, or a stand-in under its own id.
+
+    A stand-in differs from the recorded message in its text alone. Tools offered in the recording stay offered.
+    """
+    recorded = {message.id: message for message in conversation.messages}
+    for step in steps(strategy, conversation):
+        for message in step.context.messages:
+            if message.id in recorded:
+                assert _but_text(message) == _but_text(recorded[message.id]), (
+                    f"{_at(step)}: {message.id!r} differs from the recorded message in more than its text"
+                )
+            else:
+                assert message.role == "system", (
+                    f"{_at(step)}: {message.id!r} is a message of the {message.role} that is in no recording"
+                )
+        missing = set(conversation.tools) - set(step.context.tools)
+        assert not missing, f"{_at(step)}: the tools {sorted(tool.name for tool in missing)} are no longer offered"
+
+
+def calls_and_results_stay_together(strategy: Strategy, conversation: Conversation) -> None:
+    """No orphan result and no unanswered call that the history itself does not have."""
+    for step in steps(strategy, conversation):
+        orphans, unanswered = calls_and_results(step.context.messages)
+        had_orphans, had_unanswered = calls_and_results(conversation.messages[: step.at])
+        assert orphans <= had_orphans, f"{_at(step)}: {orphans} tool results are sent without their call"
+        assert unanswered <= had_unanswered, f"{_at(step)}: {unanswered} tool calls are sent without their result"
+
+
+def the_system_prompt_stays(strategy: Strategy, conversation: Conversation) -> None:
+    """Every system message that was said is sent."""
+    for step in steps(strategy, conversation):
+        sent = {message.id for message in step.context.messages}
+        lost = [m.id for m in conversation.messages[: step.at] if m.role == "system" and m.id not in sent]
+        assert not lost, f"{_at(step)}: system messages are dropped: {lost}"
+
+
+def the_budget_is_kept(strategy: Strategy, conversation: Conversation) -> None:
+    """What is sent is within the strategy's `budget`, by exact count, or the strategy says that it cannot be."""
+    budget = budget_of(strategy)
+    for step in steps(strategy, conversation):
+        tokens = sum(map(COUNTER.message, step.context.messages))
+        refused = any(isinstance(event, Refused) for event in step.events)
+        assert budget is None or tokens <= budget or refused, (
+            f"{_at(step)}: {tokens} tokens are sent, {budget} are promised, and no Refused event says why"
+        )
+
+
+def the_same_history_gives_the_same_context(strategy: Strategy, conversation: Conversation) -> None:
+    """Started again it does the same; asked twice at one point it answers the same; it changes nothing it is given."""
+    before = conversation.to_json()
+    once, again = steps(strategy, conversation), steps(strategy, conversation, asked_twice=True)
+    for one, other in zip(once, again, strict=True):
+        assert one.context == other.context, f"{_at(one)}: the second time another context was sent"
+        assert one.events == other.events, f"{_at(one)}: the second time other events were reported"
+    assert conversation.to_json() == before, "the recording was changed"
+
+
+def the_future_is_not_known(strategy: Strategy, conversation: Conversation) -> None:
+    """What is sent at a step is the same whether or not the conversation goes on."""
+    whole = steps(strategy, conversation)
+    if not whole:
+        return
+    middle = whole[len(whole) // 2].at + 1
+    short = Conversation(conversation.id, conversation.messages[:middle], conversation.tools)
+    for one, other in zip(steps(strategy, short), whole, strict=False):
+        assert one.context == other.context, f"{_at(one)}: another context is sent when the conversation ends here"
+
+
+LAWS: tuple[Law, ...] = (
+    order_is_kept,
+    nothing_is_invented,
+    calls_and_results_stay_together,
+    the_system_prompt_stays,
+    the_budget_is_kept,
+    the_same_history_gives_the_same_context,
+    the_future_is_not_known,
+)
+"""Every law."""
+
+
+def steps(strategy: Strategy, conversation: Conversation, asked_twice: bool = False) -> Sequence[Step]:
+    """Every step of a replay. `asked_twice`: the strategy is shown each history twice, and the second answer counts."""
+    desk = RecordedDesk(Books(conversation, COUNTER))
+    return list(replay(conversation, _Twice(strategy) if asked_twice else strategy, desk))
+
+
+class _Twice:
+    """A strategy that is asked twice at every point; what it reports the second time is not heard."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+
+    def start(self, desk: Desk) -> View:
+        assert isinstance(desk, RecordedDesk)
+        view = self.strategy.start(desk)
+
+        def twice(context: Context) -> Context:
+            first = view(context)
+            events, _ = desk.taken()
+            second = view(context)
+            desk.taken()
+            for event in events:
+                desk.record(event)
+            assert first == second, "asked twice with one history, the strategy answers differently"
+            return second
+
+        return twice
+
+
+def _places(conversation: Conversation) -> dict[str, int]:
+    return {message.id: at for at, message in enumerate(conversation.messages)}
+
+
+def _but_text(message: Message) -> tuple[object, ...]:
+    return (message.role, message.calls, message.answers, message.name)
+
+
+def _at(step: Step) -> str:
+    return f"at message {step.at}"

@@ -1,0 +1,230 @@
+"""The tables of a shard: its recordings, and what every strategy did with them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from ..metrics.grounding import retained
+from ..metrics.measure import Cell, measure
+from ..metrics.survival import Round, survival
+from ..scenarios.model import Call, Conversation, Usage
+from ..strategies.events import Called, Summarised
+from .desk import Books
+from .log import Log
+from .store import Constant, Part
+
+NO_CALL, NO_USAGE = Call(), Usage()
+
+
+def digest_of(digests: Iterable[str]) -> str:
+    """One digest for several, in order."""
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+
+def write_recordings(part: Part, digests: list[str], conversations: list[Conversation], books: Sequence[Books]) -> None:
+    """Write a shard's conversations: whole, and as the two tables on them."""
+    part.write_recordings(conversations)
+    sizes = [len(conversation.messages) for conversation in conversations]
+    messages = [message for conversation in conversations for message in conversation.messages]
+    running = [each.ledger.running(size) for each, size in zip(books, sizes, strict=True)]
+    calls = [message.call or NO_CALL for message in messages]
+    usage = [call.usage or NO_USAGE for call in calls]
+    part.write(
+        "messages",
+        {
+            "conversation": [c.id for c, size in zip(conversations, sizes, strict=True) for _ in range(size)],
+            "at": [at for size in sizes for at in range(size)],
+            "id": [message.id for message in messages],
+            "role": [message.role for message in messages],
+            "tokens": [after - before for each in running for before, after in pairwise(each)],
+            "time": [message.time for message in messages],
+            "model": [call.model or None for call in calls],
+            "usage_input": [each.input for each in usage],
+            "usage_output": [each.output for each in usage],
+            "usage_cache_read": [each.cache_read for each in usage],
+            "usage_cache_write": [each.cache_write for each in usage],
+            "usage_cost": [each.cost for each in usage],
+            "compacted": [each for conversation in conversations for each in _compacted(conversation)],
+        },
+    )
+    part.write(
+        "conversations",
+        {
+            "conversation": [c.id for c in conversations],
+            "digest": digests,
+            "source": [c.source for c in conversations],
+            "licence": [c.licence for c in conversations],
+            "language": [c.language for c in conversations],
+            "messages": sizes,
+            "calls": [sum(1 for _ in c.calls()) for c in conversations],
+            "probes": [len(c.probes) for c in conversations],
+            "tokens": [each[-1] for each in running],
+            "tools_tokens": [each.tools(c.tools) for c, each in zip(conversations, books, strict=True)],
+            "meta": [msgspec.json.encode(c.meta).decode() for c in conversations],
+        },
+        digest_of(digests),
+    )
+
+
+def _compacted(conversation: Conversation) -> Iterator[bool]:
+    """Whether a recorded compaction stands before each message."""
+    after = {compaction.after for compaction in conversation.compactions}
+    seen = False
+    for message in conversation.messages:
+        yield seen
+        seen = seen or message.id in after
+
+
+def write_cells(
+    part: Part, digest: str, spec: str, budget: int | None, books: Sequence[Books], logs: Sequence[Log | str]
+) -> int:
+    """Measure what one strategy did with every conversation, and write the part's tables. Returns the steps.
+
+    A log that is a text is a cell that failed, and why.
+    """
+    done = [(each, log) for each, log in zip(books, logs, strict=True) if isinstance(log, Log)]
+    cells = [cell_of(each, log, budget) for each, log in done]
+    steps = [len(cell.runs.at) for cell in cells]
+    names = {
+        "conversation": [
+            each.conversation.id for (each, _), count in zip(done, steps, strict=True) for _ in range(count)
+        ],
+        "strategy": Constant(spec, sum(steps)),
+    }
+    measured = measure(cells)
+    part.write(
+        "timings",
+        {
+            **names,
+            "step": measured["step"],
+            "decide_ns": [time for _, log in done for time in log.decide_ns],
+            "wait_ns": [time for _, log in done for time in log.wait_ns],
+        },
+    )
+    _write_contexts(part, spec, done)
+    _write_events(part, spec, done)
+    _write_grounding(part, spec, done)
+    _write_survival(part, spec, done)
+    part.write("steps", {**names, **measured, "marks": [marks for _, log in done for marks in log.marks]})
+    part.write(
+        "cells",
+        {
+            "conversation": [each.conversation.id for each in books],
+            "strategy": Constant(spec, len(books)),
+            "status": ["ok" if isinstance(log, Log) else "failed" for log in logs],
+            "detail": ["" if isinstance(log, Log) else log for log in logs],
+            "steps": [len(log.runs.at) if isinstance(log, Log) else 0 for log in logs],
+            "budget": [budget] * len(logs),
+        },
+        digest,
+    )
+    return sum(steps)
+
+
+def cell_of(books: Books, log: Log, budget: int | None) -> Cell:
+    """A replayed cell, ready to be measured."""
+    return Cell(
+        recording=books.conversation.messages,
+        written=log.written,
+        ledger=books.ledger,
+        structure=books.structure,
+        runs=log.runs,
+        tools=[books.tools(tools) for tools in log.tools],
+        tools_full=books.tools(books.conversation.tools),
+        budget=budget,
+    )
+
+
+def _write_contexts(part: Part, spec: str, cells: Iterable[tuple[Books, Log]]) -> None:
+    """Write the messages that the strategy wrote, if it wrote any."""
+    rows = [
+        (books.conversation.id, number, books.ledger.tokens(message), msgspec.json.encode(message).decode())
+        for books, log in cells
+        for number, message in enumerate(log.written)
+    ]
+    if rows:
+        names, numbers, tokens, messages = zip(*rows, strict=True)
+        columns = {"conversation": names, "number": numbers, "tokens": tokens, "message": messages}
+        part.write("contexts", {**columns, "strategy": Constant(spec, len(rows))})
+
+
+def _write_events(part: Part, spec: str, cells: Iterable[tuple[Books, Log]]) -> None:
+    """Write what the strategy did, if it reported anything."""
+    rows = [(books.conversation.id, step, event) for books, log in cells for step, event in log.events]
+    if not rows:
+        return
+    calls = [event if isinstance(event, Called) else None for _, _, event in rows]
+    part.write(
+        "events",
+        {
+            "conversation": [name for name, _, _ in rows],
+            "strategy": Constant(spec, len(rows)),
+            "step": [step for _, step, _ in rows],
+            "kind": [str(event.__struct_config__.tag) for _, _, event in rows],
+            "input_tokens": [call.input_tokens if call else None for call in calls],
+            "output_tokens": [call.output_tokens if call else None for call in calls],
+            "cost": [call.cost if call else None for call in calls],
+            "about": [call.about if call and call.role == "summariser" else None for call in calls],
+            "shown": [call.shown if call and call.role == "summariser" else None for call in calls],
+            "event": [msgspec.json.encode(event).decode() for _, _, event in rows],
+        },
+    )
+
+
+def _write_grounding(part: Part, spec: str, cells: Sequence[tuple[Books, Log]]) -> None:
+    """Write what the recorded model used next, and how much of it each context still had."""
+    demands = [books.demands() for books, _ in cells]
+    rows = sum(len(each.step) for each in demands)
+    part.write(
+        "grounding",
+        {
+            "conversation": [
+                books.conversation.id for (books, _), each in zip(cells, demands, strict=True) for _ in each.step
+            ],
+            "strategy": Constant(spec, rows),
+            "step": [step for each in demands for step in each.step.tolist()],
+            "of": [of for each in demands for of in each.of],
+            "kind": [kind for each in demands for kind in each.kind],
+            "values": [count for each in demands for count in each.values.tolist()],
+            "kept": [
+                count
+                for (_, log), each in zip(cells, demands, strict=True)
+                for count in retained(each, log.runs, log.written).tolist()
+            ],
+        },
+    )
+
+
+def _write_survival(part: Part, spec: str, cells: Iterable[tuple[Books, Log]]) -> None:
+    """Write how long facts outlived being summarised, if there were summaries."""
+    rows = [(books.conversation.id, row) for books, log in cells for row in survival(_rounds(books, log))]
+    if rows:
+        part.write(
+            "survival",
+            {
+                "conversation": [name for name, _ in rows],
+                "strategy": Constant(spec, len(rows)),
+                "kind": [row.kind for _, row in rows],
+                "age": [row.age for _, row in rows],
+                "values": [row.values for _, row in rows],
+                "kept": [row.kept for _, row in rows],
+            },
+        )
+
+
+def _rounds(books: Books, log: Log) -> list[Round]:
+    """The rounds of summarising of a cell. A summary of summaries replaces no messages, and empties the level below."""
+    texts = {message.id: message.text for message in books.conversation.messages}
+    in_force: dict[int, str] = {}
+    rounds = []
+    for _, event in log.events:
+        if isinstance(event, Summarised):
+            in_force = {level: text for level, text in in_force.items() if level > event.level}
+            in_force[event.level] = event.summary
+            replaced = [texts[name] for name in event.replaced if name in texts] if event.level == 1 else []
+            rounds.append(Round(replaced, "\n".join(in_force.values())))
+    return rounds

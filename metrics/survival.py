@@ -1,0 +1,160 @@
+"""How long facts survive when summaries are summarised again and again, and what a summariser never saw.
+
+A round is one call of a summariser: it replaces some messages, and from then on its text stands for them and for all
+that was replaced before. Facts are of these kinds:
+
+- `number`, `date`, `identifier`, `path`, `url`, `name` (`values.py`): a fact survives if the summary has it verbatim,
+  a number without its currency and unit. "March 14" for "2024-03-14" does not count.
+- `decision`, `constraint`: sentences with such a cue (`cues.py`). One survives if the summary has every value in it
+  that is no name, and at least `SHARE` of its content words, names among them.
+
+A fact enters with the round that replaces it, at age 0. It is followed until the last round, or until it is replaced
+once more (said again): then it enters anew. Once gone it stays gone: the next round has nothing to restore it from.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from .cues import is_constraint, is_decision
+from .language import STOP_WORDS, sentences, words
+from .occurrences import occurs
+from .value import Missing, Value
+from .values import exact_values, spellings, values
+
+SHARE = 0.6
+"""Of a sentence's content words, those that the summary must have."""
+
+START = 24
+"""Characters of a text's start that are too many to be in the material by chance."""
+
+
+class Round(NamedTuple):
+    """One round of summarising."""
+
+    replaced: Sequence[str]
+    """The texts of the messages that it newly replaced."""
+    summary: str
+    """All summary text that is in force after it."""
+
+
+class Survival(NamedTuple):
+    """Of the facts of one kind that were followed to an age, how many were still there. Rows may be added up."""
+
+    kind: str
+    age: int
+    """Rounds since the fact was replaced; 0 = in the first summary that stands for it."""
+    values: int
+    kept: int
+
+
+class _Fact(NamedTuple):
+    """What must be found for a fact to survive: one spelling of each value, and a share of the words."""
+
+    kind: str
+    values: tuple[tuple[str, ...], ...]
+    words: frozenset[str] = frozenset()
+
+    def is_in(self, summary: str, summary_words: frozenset[str]) -> bool:
+        if len(self.words & summary_words) < SHARE * len(self.words):
+            return False
+        return all(any(occurs(spelling, summary) for spelling in value) for value in self.values)
+
+
+def survival(rounds: Sequence[Round]) -> list[Survival]:
+    """How many facts are still in the summary, by kind and age. Costs the facts and, for each, the rounds it lived."""
+    followed: dict[str, list[int]] = defaultdict(lambda: [0] * (len(rounds) + 1))
+    lived: dict[str, list[int]] = defaultdict(lambda: [0] * (len(rounds) + 1))
+    entered: dict[_Fact, int] = {}
+    alive: dict[_Fact, None] = {}
+
+    def leave(fact: _Fact, at: int) -> None:
+        """It is followed up to the round before `at`."""
+        followed[fact.kind][at - 1 - entered[fact]] += 1
+        if fact in alive:
+            lived[fact.kind][at - 1 - entered[fact]] += 1
+
+    for at, (replaced, summary) in enumerate(rounds):
+        for fact in _facts(replaced):
+            if fact in entered:
+                leave(fact, at)
+            entered[fact] = at
+            alive[fact] = None
+        summary_words = frozenset(words(summary))
+        for fact in [fact for fact in alive if not fact.is_in(summary, summary_words)]:
+            del alive[fact]
+            if at > entered[fact]:
+                lived[fact.kind][at - 1 - entered[fact]] += 1
+    for fact in entered:
+        leave(fact, len(rounds))
+    return [
+        Survival(kind, age, total, kept)
+        for kind in sorted(followed)
+        for age, (total, kept) in enumerate(zip(_beyond(followed[kind]), _beyond(lived[kind]), strict=True))
+        if total
+    ]
+
+
+def cliff(rows: Iterable[Survival]) -> Value:
+    """The first age at which fewer than half survive, all rows of an age together."""
+    ages: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    for row in rows:
+        ages[row.age][0] += row.values
+        ages[row.age][1] += row.kept
+    if not ages:
+        return Missing("undefined", "no facts were replaced")
+    last = max(ages)
+    fallen = (age for age in sorted(ages) if ages[age][1] * 2 < ages[age][0])
+    return next(fallen, Missing("undefined", f"half or more survive {last} rounds, the most there are"))
+
+
+def shown(about: Sequence[str], material: Sequence[str], count: Callable[[str], int]) -> int:
+    """Tokens of the texts `about` that are in the material: whole, or their start where the material has them cut."""
+    whole = "\n".join(material)
+    total = 0
+    for text in about:
+        if text in whole:
+            total += count(text)
+        else:
+            size = bisect_left(range(len(text)), True, key=lambda last: text[: last + 1] not in whole)
+            total += count(text[:size]) if size >= START else 0
+    return total
+
+
+def shown_share(calls: Iterable[tuple[int, int]]) -> Value:
+    """Of the tokens that summaries stand for, the share that the summariser was shown; from each call's (about, shown).
+
+    1 − this is the blind spot: what was replaced unseen. A call that was shown more than it stands for counts as shown
+    all of it.
+    """
+    about = seen = 0
+    for stands_for, was_shown in calls:
+        about += stands_for
+        seen += min(stands_for, was_shown)
+    return seen / about if about else Missing("undefined", "no messages were summarised")
+
+
+def _facts(texts: Iterable[str]) -> dict[_Fact, None]:
+    """The different facts of some texts, in order."""
+    found: dict[_Fact, None] = {}
+    for text in texts:
+        for value in values(text):
+            found.setdefault(_Fact(value.kind, (spellings(value),)))
+        for sentence in sentences(text):
+            kinds = [
+                kind for kind, says in (("decision", is_decision), ("constraint", is_constraint)) if says(sentence)
+            ]
+            if kinds:
+                needs = tuple(spellings(value) for value in exact_values(sentence))
+                content = frozenset(words(sentence)) - STOP_WORDS
+                found.update((_Fact(kind, needs, content), None) for kind in kinds)
+    return found
+
+
+def _beyond(counts: Sequence[int]) -> list[int]:
+    """Of each age, how many were counted at it or later."""
+    return list(accumulate(reversed(counts)))[::-1]

@@ -1,0 +1,187 @@
+"""Values that an agent's answer depends on: numbers, dates, identifiers, paths, addresses of pages, names.
+
+Deterministic patterns, linear in the length of the text (repetitions are possessive or short). Where a stretch fits
+several kinds, the more exact one has it: url, date, path, number with its unit, identifier, name; no two values
+overlap. An e-mail address is an identifier, so is a bare number of seven digits or more.
+
+Not recognised: relative days ("tomorrow", 明天), English number words, single digits without a unit, numbers of list
+items, a single capitalised word that starts a sentence, a two-part path of plain words ("and/or"), paths and
+identifiers with letters beyond ASCII, Chinese names that `rjieba` has no tag for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from .names import names
+
+Kind = Literal["number", "date", "identifier", "path", "url", "name"]
+
+
+class Value(NamedTuple):
+    """A value as it is written in the text."""
+
+    kind: Kind
+    text: str
+
+
+_MONTH = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
+    r"|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_CLOCK = r"\d{1,2}:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:\ ?[AaPp]\.?[Mm]\b\.?)?"
+_ZONE = r"(?:\ ?Z|\ ?[+-]\d\d:?\d\d\b)?"
+_N = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
+_HOURS = r"(?:上午|下午|晚上|凌晨|中午|早上|傍晚)"
+_DATE = rf"""
+    (?<![\w.-])\d{{4}}(?P<sep>[-/.])\d{{1,2}}(?P=sep)\d{{1,2}}(?![\d-])(?:[T\ ]{_CLOCK}{_ZONE})?
+    |(?<![\w./])\d{{1,2}}/\d{{1,2}}/\d{{2,4}}(?![\w/])
+    |(?<!\w){_DAY}\ (?:of\ )?{_MONTH}(?:,?\ \d{{4}})?(?!\w)
+    |(?<!\w){_MONTH}\.?\ (?:{_DAY}(?:,?\ \d{{4}})?|\d{{4}})(?!\w)
+    |(?<!\w)(?:January|February|March|April|June|July|August|September|October|November|December)(?!\w)
+    |(?<!\w)(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day(?!\w)
+    |(?:\d{{4}}|[〇零一二三四五六七八九]{{4}})年(?:{_N}月(?:份|{_N}[日号])?)?
+    |{_N}月(?:{_N}[日号]|份|底|初|中旬)
+    |[上下本]?(?:星期|礼拜|周)[一二三四五六日天]
+    |{_HOURS}?{_N}点(?:半|整|钟|一刻|{_N}分?)
+    |{_HOURS}{_N}点
+    |(?<![\w.:]){_CLOCK}(?![\w:])
+    |(?<![\w.])\d{{1,2}}\ ?[AaPp]\.?[Mm]\b\.?
+"""
+_EXTENSION = (
+    "py|pyi|ipynb|js|mjs|jsx|ts|tsx|json|jsonl|ya?ml|toml|ini|cfg|conf|env|md|rst|txt|csv|tsv|log|html?|css|scss|xml|svg"
+    "|png|jpe?g|gif|webp|pdf|docx?|xlsx?|pptx?|zip|tar|gz|tgz|zst|whl|sh|bash|bat|ps1|c|h|cc|cpp|hpp|cs|go|rs|rb|java|kt"
+    "|swift|php|lua|sql|db|sqlite|parquet|proto|lock|diff|patch|tex|vue|exe|dll|so|mp3|mp4|wav"
+)
+_PATH = rf"""
+    (?<![\w.:/<~@+%-])(?:~|\.{{1,2}})?/[\w.@+%~][\w.@+%~/-]*+
+    |(?<!\w)[A-Za-z]:\\[\w.@+-][\w.@+\\-]*+
+    |(?<![\w./@:+-])[\w.@+-]++/[\w.@+%~-][\w.@+%~/-]*+
+    |(?<![\w./@:+-])\w[\w-]*+(?:\.(?!(?:{_EXTENSION})(?!\w|\.\w))[\w-]++)*+\.(?:{_EXTENSION})(?![\w/(])
+"""
+_UNIT = r"""
+    %|‰|°[CF]?|[kKMGTx](?!\w)
+    |[\ -]?(?:percent|dollars?|euros?|pounds?|yuan|USD|EUR|GBP|CNY|RMB|JPY|ms|s|seconds?|secs?|minutes?|mins?
+        |hours?|hrs?|h|days?|nights?|weeks?|months?|years?|yrs?|[kKMGT]i?[Bb]|bytes?|tokens?|[kcm]?m|km/h|mph|miles?|feet|ft|inch(?:es)?
+        |[km]?g|lbs?|oz|kWh?|[kMG]?Hz|million|billion|thousand|people|users?|items?|bags?|passengers?|points?|times|pages?
+        |lines?|rows?|stars?)(?!\w)
+    |\ ?(?:[千百万亿]{1,2}(?:美元|欧元|元|块钱?|人)?|元|块钱?|美元|欧元|日元|港币|人民币|天|日|晚|小时|个月|分钟|分|秒
+        |年|岁|周|次|个|人|名|位|件|台|条|页|行|层|楼|号|公里|千米|厘米|毫米|平方公里|平方米|平米|米|公斤|千克|克|斤|吨|升|度|折|倍|集|期|届
+        |章|张|本|部)
+"""
+_CURRENCY = r"(?:(?:US|HK)?[$€£¥￥]\ ?|(?:RMB|USD|EUR|GBP|CNY)\ )"
+_NUMBER = rf"""
+    (?<![\w.])[-+]?{_CURRENCY}?\d++(?:,\d{{3}}(?!\d)){{0,6}}+(?:\.\d++)?+(?:{_UNIT})?(?![A-Za-z0-9_]|\.\d)
+"""
+_ZH_NUMBER = r"""
+    第?[〇零一二两三四五六七八九十百千万亿]{1,20}(?:点[零一二三四五六七八九]{1,8})?
+    (?:元|块钱|美元|欧元|小时|个月|分钟|岁|公里|公斤|平方公里|平方米|天|年|周|次|人|名|位|件|台|米|斤|吨|届|期|集|章)
+    |百分之[零一二三四五六七八九十百]{1,6}(?:点[零一二三四五六七八九]{1,4})?
+"""
+_PLAIN = r"""
+    (?:[a-z]++(?=[ ,;])[ ,;]++)++
+    |(?:[\u3400-\u9fff](?<![〇零一二两三四五六七八九十百千万亿上下本星礼周早中晚凌傍第]))++
+"""
+"""Words that begin no value: passed over at once, for speed alone."""
+
+_PATTERN = re.compile(
+    rf"""(?:{_PLAIN})
+    |(?P<url>(?:https?|ftp|wss?|s3|file)://[^\s<>"'`\\\u3000-\uffef]++|(?<![\w.])www\.[\w.-]++(?:/[\w./?&=%\#~+-]*+)?)
+    |(?P<mail>(?<![\w.+-])[\w.+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++)
+    |(?P<date>{_DATE})
+    |(?P<path>{_PATH})
+    |(?P<uuid>(?<![\w-])[0-9a-fA-F]{{8}}-(?:[0-9a-fA-F]{{4}}-){{3}}[0-9a-fA-F]{{12}}(?![\w-]))
+    |(?P<code>\#[\w-]*?\d[\w-]*+|(?<![\w.-])(?:\d++(?:-\d++){{2,}}+|\d{{2,8}}-\d{{4,8}}|\d++(?:\.\d++){{2,}}+)(?![\w-]))
+    |(?P<number>{_NUMBER})
+    |(?P<hanzi>{_ZH_NUMBER})
+    |(?P<token>(?<!\w)[A-Za-z0-9_]\w*+(?:(?:[-.]|::)\w++)*+(?:\(\))?)
+    """,
+    re.VERBOSE | re.ASCII,
+)
+_DIGIT, _LETTER, _CAMEL = re.compile(r"\d"), re.compile(r"[A-Za-z]"), re.compile(r"[a-z][A-Z]")
+_PLAIN_PATH = re.compile(r"[A-Za-z@+%~/-]+")
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|s|D)$", re.IGNORECASE)
+_FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_BARE = re.compile(r"[-+]?\d+$")
+
+
+def values(text: str) -> tuple[Value, ...]:
+    """The different values of a text, in the order they first occur."""
+    found = list(_exact(text))
+    taken = [(start, start + len(value.text)) for start, value in found]
+    found += [(start, Value("name", name)) for start, name in names(text, taken)]
+    found.sort(key=lambda each: each[0])
+    return tuple(dict.fromkeys(value for _, value in found))
+
+
+def exact_values(text: str) -> tuple[Value, ...]:
+    """The same without the names, which are the slower half to find."""
+    return tuple(dict.fromkeys(value for _, value in _exact(text)))
+
+
+def spellings(value: Value) -> tuple[str, ...]:
+    """How a value may be written elsewhere: a number without currency and unit, with and without its commas."""
+    figure = _FIGURE.search(value.text) if value.kind == "number" else None
+    return tuple(dict.fromkeys([figure.group(), figure.group().replace(",", "")])) if figure else (value.text,)
+
+
+def _exact(text: str) -> Iterator[tuple[int, Value]]:
+    """Each value that is not a name, with its place."""
+    for match in _PATTERN.finditer(text):
+        group = match.lastgroup
+        if group is not None and (value := _checked(group, match)) is not None:
+            yield match.start() + match.group().index(value.text), value
+
+
+def _checked(group: str, match: re.Match[str]) -> Value | None:
+    """The value of a match, if it is one on a closer look."""
+    text = match.group()
+    if group == "token":
+        return Value("identifier", text) if _is_identifier(text) else None
+    if group == "number":
+        return _number(match, text.strip())
+    if group == "hanzi":
+        return Value("number", text) if len(text) > 2 or text[1] in "元岁米斤吨" else None
+    if group == "path":
+        text = text.rstrip(".,-%+@")
+        return Value("path", text) if _is_path(text) else None
+    if group == "url":
+        return Value("url", text.rstrip(".,;:!?)]}*_"))
+    if group == "date":
+        return Value("date", text)
+    return Value("identifier", text)
+
+
+def _number(match: re.Match[str], text: str) -> Value | None:
+    if _BARE.match(text):
+        if len(text) == 1:
+            return None
+        if len(text) >= 7 and text[0] not in "+-":
+            return Value("identifier", text)
+        after = match.string[match.end() : match.end() + 1]
+        line = match.string[max(0, match.start() - 80) : match.start()].rpartition("\n")[2]
+        if len(text) <= 2 and after in (".", ")", "、") and not line.strip(" \t(*"):
+            return None
+    return Value("number", text)
+
+
+def _is_identifier(text: str) -> bool:
+    """A digit and a letter, an underscore, a hump, a call, or dots or colons between parts of two letters or more."""
+    if len(text) < 3 or _ORDINAL.match(text):
+        return False
+    if _DIGIT.search(text) and _LETTER.search(text):
+        return True
+    if "_" in text.strip("_") or text.endswith("()") or "::" in text or _CAMEL.search(text):
+        return True
+    return "." in text and all(len(part) > 1 for part in text.split("."))
+
+
+def _is_path(text: str) -> bool:
+    """There is a letter in it; with one slash between two parts, also a digit, a dot or an underscore."""
+    if not _LETTER.search(text) or len(text) < 3:
+        return False
+    parts = text.split("/")
+    return len(parts) != 2 or parts[0] in ("", "~", ".", "..") or _PLAIN_PATH.fullmatch(text) is None

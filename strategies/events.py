@@ -1,0 +1,103 @@
+"""What a strategy did at a step, as typed values: it reports them to `Desk.record`, and only the harness measures.
+
+Messages are named by their ids in the recording. Every event is a row of the run's `events` table.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class _Event(msgspec.Struct, frozen=True, tag_field="event", omit_defaults=True, gc=False):
+    """Frozen, compared by content, tagged with its name."""
+
+
+class Called(_Event, frozen=True, tag="called"):
+    """A model was called for the strategy, which is charged for it. The desk itself records this."""
+
+    role: Literal["summariser", "embedder"]
+    model: str
+    input_tokens: int
+    output_tokens: int = 0
+    cost: float | None = None
+    """US dollars; None = the price is not known. Offline models cost 0."""
+    about: int = 0
+    """Tokens of the messages that the reply will stand for."""
+    shown: int = 0
+    """Tokens of those that the model was really shown."""
+
+
+class Summarised(_Event, frozen=True, tag="summarised"):
+    """Messages were replaced by a summary, which stands for all that were replaced before as well."""
+
+    replaced: tuple[str, ...]
+    """Ids of the messages that it newly stands for."""
+    summary: str
+    level: int = 1
+    """1 = a summary of messages, 2 = of summaries, …"""
+
+
+class Failed(_Event, frozen=True, tag="failed"):
+    """Something that the strategy needs could not be had, and what it did instead."""
+
+    what: Literal["summary", "embedding", "archive", "load", "facts"]
+    why: str
+    instead: str
+
+
+class Refused(_Event, frozen=True, tag="refused"):
+    """The budget cannot be kept: what must be sent alone is over it."""
+
+    why: str
+    tokens: int
+    budget: int
+
+
+class Dropped(_Event, frozen=True, tag="dropped"):
+    """Messages are not sent from here on, and nothing stands for them."""
+
+    messages: tuple[str, ...]
+
+
+class Archived(_Event, frozen=True, tag="archived"):
+    """A tool result was stored whole; a placeholder stands for it."""
+
+    message: str
+    uuid: str
+    characters: int
+
+
+class Loaded(_Event, frozen=True, tag="loaded"):
+    """An archived result was sent again, whole or in part, for this call."""
+
+    uuid: str
+    trigger: Literal["model", "keyword", "semantic", "hybrid"]
+    characters: int
+
+
+class Deleted(_Event, frozen=True, tag="deleted"):
+    """Archived results were removed because they were older than they are kept."""
+
+    uuids: tuple[str, ...]
+
+
+class Recalled(_Event, frozen=True, tag="recalled"):
+    """Memories or facts were injected. `sources` are the messages that they come from."""
+
+    sources: tuple[str, ...]
+    scores: tuple[float, ...] = ()
+    kind: str = ""
+    """Which memory: "working", "short", "long" …, where there are several."""
+
+
+class Moved(_Event, frozen=True, tag="moved"):
+    """Memories went from one tier to another, or out (`to` empty)."""
+
+    sources: tuple[str, ...]
+    source: str
+    to: str = ""
+
+
+Event = Called | Summarised | Failed | Refused | Dropped | Archived | Loaded | Deleted | Recalled | Moved

@@ -1,0 +1,96 @@
+"""For each law, a strategy that breaks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+import msgspec
+from ctxbench.harness import laws
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.strategies.base import Context, Desk, Strategy, View
+
+from tests.making import answering, calling, talk
+
+TALK = talk(("system", "be brief"), ("user", "a"), calling("c", "1"), answering("r", "1"), ("assistant", "b"))
+ON = (Message("m5", "user", "c"), Message("m6", "assistant", "d"))
+
+
+@dataclass(frozen=True)
+class By:
+    """A strategy from a function of the messages."""
+
+    function: Callable[[list[Message]], list[Message]]
+    budget: int | None = None
+
+    def start(self, desk: Desk) -> View:
+        return lambda context: context.sending(self.function(list(context.messages)))
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Answers differently each time."""
+
+    def start(self, desk: Desk) -> View:
+        calls = count()
+        return lambda context: context.sending(
+            [*context.messages, Message(f"counting:{next(calls)}", "system", "again")]
+        )
+
+
+@dataclass(frozen=True)
+class Seeing:
+    """Sends what has not been said yet."""
+
+    def start(self, desk: Desk) -> View:
+        return lambda context: Context(context.messages + TALK.messages[len(context.messages) :])
+
+
+@dataclass(frozen=True)
+class Peeping:
+    """Says how long the conversation will be: the messages it is given are a view of the whole recording."""
+
+    def start(self, desk: Desk) -> View:
+        def view(context: Context) -> Context:
+            whole = len(context.messages.spans[0].store)
+            return context.sending([Message("peeping", "system", str(whole)), *context.messages])
+
+        return view
+
+
+@dataclass(frozen=True)
+class Breaking:
+    """A law, a strategy that breaks it on a conversation, and what the law says of it."""
+
+    law: laws.Law
+    strategy: Strategy
+    says: str
+    conversation: Conversation = TALK
+
+
+BREAKING = (
+    Breaking(laws.order_is_kept, By(lambda said: said[::-1]), "out of order"),
+    Breaking(laws.order_is_kept, Seeing(), "has not been said yet"),
+    Breaking(laws.nothing_is_invented, By(lambda said: [*said, Message("new", "user", "hi")]), "message of the user"),
+    Breaking(
+        laws.nothing_is_invented,
+        By(lambda said: [msgspec.structs.replace(each, name="x") for each in said]),
+        "in more than its text",
+    ),
+    Breaking(
+        laws.calls_and_results_stay_together,
+        By(lambda said: [each for each in said if not each.calls]),
+        "without their call",
+    ),
+    Breaking(
+        laws.calls_and_results_stay_together,
+        By(lambda said: [each for each in said if each.role != "tool"]),
+        "without their result",
+    ),
+    Breaking(laws.the_system_prompt_stays, By(lambda said: said[1:]), "dropped"),
+    Breaking(laws.the_budget_is_kept, By(lambda said: said, budget=3), "3 are promised"),
+    Breaking(laws.the_same_history_gives_the_same_context, Counting(), "differently"),
+    Breaking(laws.the_future_is_not_known, Peeping(), "another context", talk(*TALK.messages, *ON)),
+    Breaking(laws.order_is_kept, By(lambda said: [*said, said[-1]]), "or twice"),
+)

@@ -1,0 +1,116 @@
+"""The tables of a run where strategies fail, where nothing is wrong, and where a figure cannot be had."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import msgspec
+import pytest
+from ctxbench.harness.load import Run, load
+from ctxbench.harness.run import execute
+from ctxbench.metrics.value import Missing
+from ctxbench.reports.render import markdown, show
+from ctxbench.reports.summary import by_conversation, summarise
+from ctxbench.reports.tables import as_json, conversation_table, tables
+from ctxbench.strategies.last_turn import LastTurn
+from ctxbench.strategies.window import Window
+from rich.console import Console
+
+from tests.harness.runs import STRATEGIES, fail, plan, recording
+
+WINDOW = STRATEGIES[1]
+
+
+def ran(folder: Path, *names: object, strategies: tuple[str, ...] = STRATEGIES) -> Run:
+    execute(plan(*names, strategies=strategies), folder / "run")
+    return load(folder / "run")
+
+
+def test_strategies_are_compared_over_what_all_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one strategy fails in a conversation, no strategy's sums hold it, and the note under the table says so."""
+    fail(monkeypatch, Window, "question 2 ")
+    run = ran(tmp_path, recording(tmp_path, conversations=4))
+    summary = summarise(run)
+    steps = run.table("steps")
+    both = steps[steps.conversation != "c2"]
+    for name in STRATEGIES:
+        assert summary.strategies[name]["tokens_sent"] == both[both.strategy == name].tokens_sent.sum()
+        assert summary.strategies[name]["steps"] == 3 * 24
+    assert set(summary.growth.conversations) == {3}
+    assert (summary.compared, summary.lost) == (3, {"none": 0, WINDOW: 1, "last_turn": 0})
+    said = f"All figures are over the 3 of 4 conversations that every strategy finished. Failed: {WINDOW} in 1."
+    found = list(tables(summary))
+    assert found[0].note.startswith(said)
+    assert said in markdown(found)
+    printed = json.loads(msgspec.json.encode(as_json(summary)))
+    assert (printed["conversations"], printed["compared"], printed["lost"][WINDOW]) == (4, 3, 1)
+
+
+def test_a_strategy_that_finished_nothing_takes_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A strategy that fails everywhere has no figures, not zeros, and takes none from the others."""
+    fail(monkeypatch, LastTurn, "question")
+    summary = summarise(ran(tmp_path, recording(tmp_path, conversations=2)))
+    assert summary.strategies["last_turn"]["overflows"] == Missing("failed", "in every conversation")
+    assert summary.strategies[WINDOW]["steps"] == 2 * 24
+    main = next(tables(summary))
+    assert set(main.rows[2][1:]) == {"(failed)"}
+    assert "over the 2 of 2 conversations that every strategy finished but last_turn, which finished none." in main.note
+    assert main.note.endswith("Failed: in every conversation.")
+
+
+def test_nothing_to_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no conversation was finished by all, there are no figures to compare, and that is the reason given."""
+    fail(monkeypatch, Window, "question 0 ")
+    fail(monkeypatch, LastTurn, "question 1 ")
+    summary = summarise(ran(tmp_path, recording(tmp_path, conversations=2)))
+    assert {values["tokens_sent"] for values in summary.strategies.values()} == {
+        Missing("undefined", "no conversation that every strategy finished")
+    }
+    assert "Undefined: no conversation that every strategy finished." in next(tables(summary)).note
+
+
+def test_a_failed_cell_has_a_row_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By conversation, a cell that failed is a row that says so, with the reason under the table and in the JSON."""
+    fail(monkeypatch, Window, "question 1 ")
+    cells = by_conversation(ran(tmp_path, recording(tmp_path, conversations=2)))
+    assert [(name, strategy) for name, strategy, _ in cells] == [
+        (name, strategy) for strategy in STRATEGIES for name in ("c0", "c1")
+    ]
+    table = conversation_table(cells)
+    assert set(table.rows[3][2:]) == {"(failed)"}
+    assert table.note.startswith("Failed: IndexError: list index out of range")
+    printed = json.loads(msgspec.json.encode(cells[3][2]["saving"]))
+    assert printed["why"] == "failed"
+    assert printed["detail"].startswith("IndexError")
+
+
+def test_why_a_figure_is_missing(tmp_path: Path) -> None:
+    """A figure that cannot be had prints as its reason, with the detail under the table."""
+    said = [{"id": "a", "role": "user", "text": "hello"}, {"id": "b", "role": "assistant", "text": "hi"}]
+    (tmp_path / "one.jsonl").write_text(json.dumps({"ctxbench": "1", "id": "one", "messages": said}))
+    main = next(tables(summarise(ran(tmp_path, tmp_path / "one.jsonl", strategies=("none",)))))
+    assert "(undefined)" in main.rows[0]
+    assert "Undefined: no second step." in main.note
+
+
+def test_no_faults_is_a_sentence(tmp_path: Path) -> None:
+    """Where no strategy made a fault there is a sentence and no table, in Markdown too."""
+    found = list(tables(summarise(ran(tmp_path, recording(tmp_path, conversations=1), strategies=("none",)))))
+    [faults] = [table for table in found if table.title == "Faults"]
+    assert (faults.heads, faults.rows) == ((), ())
+    assert "## Faults\n\nNo strategy made a context with a fault.\n\n## " in markdown(found)
+
+
+def test_a_narrow_terminal_cuts_no_figure(tmp_path: Path) -> None:
+    """However narrow the terminal, every name and figure is printed whole."""
+    found = list(tables(summarise(ran(tmp_path, recording(tmp_path, conversations=4)))))
+    console = Console(file=StringIO(), width=30)
+    show(console, found)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    for row in found[0].rows:
+        assert [word for cell in row for word in cell.split()] == next(
+            line.split() for line in printed.splitlines() if line.startswith(row[0])
+        )
+    assert console.width == 30
