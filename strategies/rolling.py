@@ -1,0 +1,92 @@
+"""The start of a history summarised, the rest as it is: what `summary` and `session_summary` have in common."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from ..scenarios.view import Messages
+from .base import Context, Desk
+from .events import Refused
+from .spoken import Spoken
+from .summarising import Running
+
+
+class Rolling:
+    """A growing history of which the first `done` spoken messages are summarised, and what is sent of it."""
+
+    __slots__ = ("_covered", "_desk", "_history", "_spoken", "done", "kept", "running")
+
+    def __init__(self, desk: Desk, running: Running) -> None:
+        self.running, self.done = running, 0
+        self.kept = self._history = Messages()
+        """The spoken messages that are not summarised."""
+        self._desk, self._spoken = desk, Spoken(desk)
+        self._covered: list[str] = []
+
+    def read(self, history: Messages) -> None:
+        """Take the history as it is now."""
+        same = self._spoken.read(history)
+        said = self._spoken.messages
+        if same < self.done and [message.id for message in said[: self.done]] != self._covered:
+            self.running.forget()
+            self._covered, self.done = [], 0
+        self.kept, self._history = said[self.done :], history
+
+    @property
+    def system_tokens(self) -> int:
+        """Tokens of the history's system messages."""
+        return self._desk.total(self._desk.systems(self._history))
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of what would be sent."""
+        return self.system_tokens + self._desk.total(self.running.messages) + self._desk.total(self.kept)
+
+    def upto(self, count: int) -> int:
+        """How many of the first `count` kept messages can go so that calls and results stay together."""
+        return max(0, self._spoken.units.before(self.done + count) - self.done)
+
+    def beyond(self, count: int) -> int:
+        """The same, but at least `count`; the newest unit stays."""
+        starts = self._spoken.units.starts
+        if not starts:
+            return 0
+        at = bisect_left(starts, self.done + count)
+        return max(0, starts[min(at, len(starts) - 1)] - self.done)
+
+    def summarise(self, count: int) -> bool:
+        """Summarise the first `count` of the kept messages. False if there are none, or the model failed."""
+        newly = self.kept[:count]
+        if not newly or not self.running.take(newly):
+            return False
+        self._covered += [message.id for message in newly]
+        self.done += count
+        self.kept = self.kept[count:]
+        return True
+
+    def sending(self, context: Context, budget: int | None) -> Context:
+        """The context to send: system messages, summary, the rest, within the budget."""
+        desk, history = self._desk, context.messages
+        at = self._spoken.place(self.done) if self.done else 0
+        head, rest = desk.systems(history[:at]), history[at:]
+        summary = self.running.messages
+        if budget is None or self.tokens <= budget:
+            return context.sending(head + summary + desk.whole(rest)) if at else context
+        desk.record(Refused("what is not summarised is over it, with the summary", self.tokens, budget))
+        fixed = self.system_tokens
+        newest = self._newest(rest, budget - fixed - desk.total(summary))
+        if not self._says(newest):
+            alone = self._newest(rest, budget - fixed)
+            if self._says(alone):
+                newest, summary = alone, Messages()
+            elif fixed + desk.total(summary) > budget:
+                summary = Messages()
+        return context.sending(head + summary + newest)
+
+    def _newest(self, rest: Messages, room: int) -> Messages:
+        """The system messages, and the newest others that fit."""
+        start = self._desk.fit(rest, room) if room > 0 else len(rest)
+        return self._desk.systems(rest[:start]) + self._desk.whole(rest[start:])
+
+    def _says(self, messages: Messages) -> bool:
+        return len(messages) > len(self._desk.systems(messages))

@@ -1,0 +1,179 @@
+"""S2, `summary` and `session_summary`: a summary of what is old, then the newest messages as they are.
+
+`summary` is design document 003 §3.3 and §5 (multi-level: §10), `session_summary` is 000 §2.3 and §3.2. They differ in
+when they summarise and what they keep; both send the system messages, the summary as one more, the kept messages.
+
+What both do where the documents are silent: a tool call and its results stay or go together, so more is kept rather
+than less. If the model fails, nothing is replaced, the failure is recorded, and it is asked again at the next call. If
+a stage before this one takes away messages that the summary stands for, it is begun anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..metrics.language import Language
+from ..metrics.models import window_of
+from ..metrics.tokens import FRAME, ROLE
+from .base import Context, Desk, View
+from .rolling import Rolling
+from .summarising import Running, Summariser
+
+PROMPTS: dict[Language, str] = {
+    "zh": """请对以下对话进行摘要，保留关键信息：
+
+1. 用户的主要意图和需求
+2. 重要的决策和结论
+3. 待办事项或后续步骤
+4. 关键的数据或事实
+
+对话内容：
+{conversation}
+
+请用简洁的中文输出摘要（最多 {limit} 字）：""",
+    "en": """Summarise the following conversation and keep what matters:
+
+1. What the user mainly wants and needs
+2. Important decisions and conclusions
+3. Open tasks and next steps
+4. Key figures and facts
+
+Conversation:
+{conversation}
+
+Write a concise summary in English (at most {limit} tokens):""",
+}
+"""000 §3.2; 003 has no prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The oldest messages are summarised, the newest `threshold` are kept; later ones are merged into the summary.
+
+    It summarises when at least `every` messages are over the `threshold` (003's example: 25 messages → the first 5 are
+    summarised, 20 kept; 5 more → the next 5 are merged in). With `every=1`, the document's letter, that is every call
+    of a long conversation, and each rewrites the start of the context.
+
+    With `max_tokens` (or `model`, for that model's context window) it also summarises when what would be sent is over
+    `trigger` of it; then only the newest messages that take, with the system's, at most `keep` of it are kept. The
+    document does not say how many; more would mean to summarise again at once. What is sent then never exceeds
+    `max_tokens`: if what is not summarised is over it (the model failed, or the newest messages are long), Refused is
+    recorded and the newest that fit are sent, as in a window. If not one fits beside the summary, the summary is left
+    out of that call; if one does not fit alone, it is. System messages alone may be over.
+
+    `levels` and `fan_in`: see `summarising.Running`. `max_input_tokens` limits what the model is shown of what it
+    summarises (None = all; LangChain's default is 4000): what it was not shown is lost. `summariser` names a model
+    other than the run's.
+    """
+
+    threshold: int = 20
+    every: int = 1
+    max_tokens: int | None = None
+    model: str | None = None
+    trigger: float = 0.8
+    keep: float = 0.5
+    max_summary_tokens: int = 500
+    max_input_tokens: int | None = None
+    temperature: float = 0.3
+    levels: int = 1
+    fan_in: int = 4
+    language: Language = "zh"
+    summariser: str = ""
+
+    def __post_init__(self) -> None:
+        if self.max_tokens is not None and self.model is not None:
+            raise ValueError("give max_tokens or model, not both")
+        if min(self.threshold, self.every, self.levels, self.fan_in) < 1:
+            raise ValueError("threshold, every, levels and fan_in must be at least 1")
+        if not 0 < self.keep < self.trigger <= 1:
+            raise ValueError("keep must be above 0 and below trigger, and trigger at most 1")
+        budget = self.budget
+        if budget is not None and self.levels * self.max_summary_tokens > (self.trigger - self.keep) * budget:
+            raise ValueError(
+                "levels * max_summary_tokens must be at most (trigger - keep) of the budget: "
+                f"{self.levels * self.max_summary_tokens} > {(self.trigger - self.keep) * budget:.0f}"
+            )
+        _summariser(self, "summary")
+
+    @property
+    def budget(self) -> int | None:
+        """Tokens that the messages sent never exceed, if there is a limit."""
+        return window_of(self.model) if self.model is not None else self.max_tokens
+
+    def start(self, desk: Desk) -> View:
+        rolling = Rolling(desk, Running(desk, _summariser(self, "summary"), self.levels, self.fan_in))
+        budget = self.budget
+
+        def view(context: Context) -> Context:
+            rolling.read(context.messages)
+            if rolling.summarise(max(self._over_threshold(rolling), self._over_budget(rolling, desk, budget))):
+                rolling.summarise(self._over_budget(rolling, desk, budget))  # it may be longer than what it replaced
+            return rolling.sending(context, budget)
+
+        return view
+
+    def _over_threshold(self, rolling: Rolling) -> int:
+        """How many messages are to be summarised for their number."""
+        over = len(rolling.kept) - self.threshold
+        return rolling.upto(over) if over >= self.every else 0
+
+    def _over_budget(self, rolling: Rolling, desk: Desk, budget: int | None) -> int:
+        """How many messages are to be summarised for their tokens."""
+        if budget is None or rolling.tokens <= self.trigger * budget:
+            return 0
+        room = int(self.keep * budget) - rolling.system_tokens
+        return rolling.beyond(desk.fit(rolling.kept, room) if room > 0 else len(rolling.kept))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """Once there are more than `token_threshold` tokens, everything but the last `preserve_recent` messages.
+
+    A message costs its tokens and `overhead`; a summary counts as one, so the next time is when it and what was said
+    since are over the threshold again. Promises no budget: the last messages are sent however long they are.
+
+    The document stores the summary in long-term memory as well (`session_summary`, importance 7.0): that is another
+    strategy's part.
+    """
+
+    token_threshold: int = 8000
+    preserve_recent: int = 4
+    overhead: int = 4
+    max_summary_tokens: int = 500
+    max_input_tokens: int | None = None
+    temperature: float = 0.3
+    levels: int = 1
+    fan_in: int = 4
+    language: Language = "zh"
+    summariser: str = ""
+
+    def __post_init__(self) -> None:
+        if min(self.token_threshold, self.preserve_recent, self.levels, self.fan_in) < 1:
+            raise ValueError("token_threshold, preserve_recent, levels and fan_in must be at least 1")
+        _summariser(self, "session_summary")
+
+    def start(self, desk: Desk) -> View:
+        rolling = Rolling(desk, Running(desk, _summariser(self, "session_summary"), self.levels, self.fan_in))
+        overhead = self.overhead - FRAME - ROLE  # beyond what the chat format costs, which is 4 as well
+
+        def view(context: Context) -> Context:
+            rolling.read(context.messages)
+            counted = rolling.running.messages + rolling.kept
+            over = len(rolling.kept) - self.preserve_recent
+            if over > 0 and desk.total(counted) + overhead * len(counted) > self.token_threshold:
+                rolling.summarise(rolling.upto(over))
+            return rolling.sending(context, None)
+
+        return view
+
+
+def _summariser(of: Summary | SessionSummary, name: str) -> Summariser:
+    return Summariser(
+        name,
+        PROMPTS[of.language],
+        of.language,
+        of.max_summary_tokens,
+        of.max_input_tokens,
+        of.temperature,
+        of.summariser,
+    )

@@ -1,0 +1,121 @@
+"""The extractive summary: budget, order, what it prefers, and how long it takes."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+from ctxbench.metrics.extract import extract
+from ctxbench.metrics.language import words
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.embedded import scenario
+from hypothesis import given
+from hypothesis import strategies as st
+
+count = TokenCounter().text
+
+
+def by_words(text: str) -> int:
+    """A counter that is easily checked by hand."""
+    return len(text.split())
+
+
+def test_prefers_decisions_and_values() -> None:
+    """Of four sentences of eight words, the two that decide, constrain and name things are kept, in their order."""
+    talk = [
+        "Oh it was really such a lovely day. We decided to ship order #W123 on 2024-05-01.",
+        "Well anyway that is how these things go. The budget must never exceed $4,500 for Ana.",
+    ]
+    assert extract(talk, 16, by_words) == (
+        "We decided to ship order #W123 on 2024-05-01.\nThe budget must never exceed $4,500 for Ana."
+    )
+
+
+def test_prefers_decisions_and_values_in_chinese() -> None:
+    """The same in Chinese: small talk goes first."""
+    talk = ["今天天气真不错。我们决定用方案B，订单号W-1234。", "哈哈是啊。预算不得超过45,000元，3月14日截止。"]
+    best = "我们决定用方案B，订单号W-1234。\n预算不得超过45,000元，3月14日截止。"
+    assert extract(talk, count(best), count) == best
+
+
+def test_says_nothing_twice() -> None:
+    """Of sentences that say the same, one is kept, though there is room for all."""
+    talk = ["The server is db-7.", "The server is db-7.", "So the server is db-7.", "Ana has the key."]
+    assert extract(talk, 100, count) == "The server is db-7.\nAna has the key."
+
+
+def test_keeps_all_that_differs_if_it_fits() -> None:
+    """With room enough nothing is lost."""
+    talk = ["Alpha is first.", "Beta is second.\nGamma is third."]
+    assert extract(talk, 100, count) == "Alpha is first.\nBeta is second.\nGamma is third."
+
+
+def test_cuts_a_sentence_that_is_too_long_between_words() -> None:
+    """Where no sentence fits, the start of one is given, and no word is cut."""
+    assert extract(["one two three four five six"], 3, by_words) == "one two three"
+    assert extract(["我们决定把服务器部署在北京机房"], 4, len) == "我们决定"
+
+
+def test_takes_long_lines_in_pieces() -> None:
+    """Of one long line of JSON, the pieces that fit are taken."""
+    line = '{"items": [' + ", ".join(f'{{"id": "item-{at}", "price": {at}.99}}' for at in range(200)) + "]}"
+    found = extract([line], 100, count)
+    assert 50 < count(found) <= 100
+
+
+@pytest.mark.parametrize("blank", [[], [""], [" \n", "\t"]])
+def test_nothing_of_nothing(blank: list[str]) -> None:
+    """Blank material has no summary."""
+    assert extract(blank, 100, count) == ""
+
+
+def test_nothing_where_nothing_fits() -> None:
+    """No budget, or a budget too small for one character, has no summary."""
+    assert extract(["Hello there."], 0, count) == ""
+    assert extract(["🧑‍🚀"], 1, lambda text: 2 * len(text)) == ""
+
+
+TEXTS = st.lists(st.text(alphabet="abcdefg 12345.!。，你好王的\n", max_size=120), max_size=12)
+
+
+@given(TEXTS, st.integers(1, 60), st.sampled_from([count, by_words, len, lambda text: len(text) // 4]))
+def test_laws(texts: list[str], budget: int, counter) -> None:  # type: ignore[no-untyped-def]
+    """The budget is kept by any counter; its lines are the material's; the same again; empty only of blank."""
+    found = extract(texts, budget, counter)
+    assert counter(found) <= budget
+    assert found == extract(texts, budget, counter)
+    material = "\n".join(texts)
+    assert all(line in material for line in found.splitlines())
+    assert bool(found) == any(text.strip() for text in texts) or budget < counter("你")
+
+
+def test_order_is_that_of_the_texts() -> None:
+    """Sentences stand in the order in which they were said, whatever they are worth."""
+    said = [f"Item {at} is called thing{at}." for at in range(40)]
+    found = extract(said, 100, count).splitlines()
+    assert found == [line for line in said if line in found]
+    assert len(found) > 5
+
+
+def test_takes_linear_time() -> None:
+    """20 times the material takes about 20 times as long, far from 400; 5 000 tokens are done at once."""
+    text = [message.text for each in scenario("docs_qa") for message in each.messages]
+
+    def took(tokens: int) -> float:
+        chosen, size = list[str](), 0
+        for each in text * 20:
+            if size >= tokens:
+                break
+            chosen.append(f"{size} {each}")
+            size += count(each)
+        best = 9.0
+        for _ in range(3):
+            began = process_time()
+            extract(chosen, 500, count)
+            best = min(best, process_time() - began)
+        return best
+
+    words("你好")  # the dictionary is loaded
+    small = took(5_000)
+    assert small < 0.1
+    assert took(100_000) < 60 * small

@@ -1,0 +1,90 @@
+"""Sentences and words of English, Chinese and mixed text."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import pytest
+from ctxbench.metrics.language import language_of, sentences, words
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It rained. We left!  Why?", ["It rained.", "We left!", "Why?"]),
+        ("Dr. Smith paid $3.50 to J. R. Doe. He left.", ["Dr. Smith paid $3.50 to J. R. Doe.", "He left."]),
+        ("We met at 5 p.m. Then we ate, e.g. soup.", ["We met at 5 p.m.", "Then we ate, e.g. soup."]),
+        ("So do I. You too.", ["So do I.", "You too."]),
+        ('He said "no." Then he left.', ['He said "no."', "Then he left."]),
+        ("See version 1.2.3 of foo.py today.", ["See version 1.2.3 of foo.py today."]),
+        ("我们用方案A。真的吗？！他说“好。”走了……", ["我们用方案A。", "真的吗？！", "他说“好。”", "走了……"]),
+        ("价格是3.5元；数量是2。", ["价格是3.5元；", "数量是2。"]),
+        ("1. First one.\n2. Second one.\n- a third", ["1. First one.", "2. Second one.", "- a third"]),
+        (
+            "Look:\n```python\nx = 1. + y  # so. Yes.\n```\nDone. Good.",
+            ["Look:", "x = 1. + y  # so. Yes.", "Done.", "Good."],
+        ),
+        ("    return a. b\n{'a': 'B. C'}", ["return a. b", "{'a': 'B. C'}"]),
+        ("", []),
+        (" \n\t\n", []),
+    ],
+)
+def test_sentences(text: str, expected: list[str]) -> None:
+    """Sentences end where a reader would end them: not at abbreviations, initials, decimals, list numbers, in code."""
+    assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Don't use user_id ABC-123!", ["don't", "use", "user_id", "abc", "123"]),
+        ("45,000 at 12:30, 3.5%", ["45,000", "at", "12:30", "3.5"]),
+        ("naïve Café", ["naïve", "café"]),
+        ("我们决定把服务器部署在北京", ["我们", "决定", "把", "服务器", "部署", "在", "北京"]),
+        ("用Python写API", ["用", "python", "写", "api"]),
+        ("。，…!?", []),
+    ],
+)
+def test_words(text: str, expected: list[str]) -> None:
+    """Words are lower case and bare of punctuation; Chinese is segmented, also in the middle of English."""
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("hello", "en"),
+        ("", "en"),
+        ("naïve – 12", "en"),
+        ("你好", "zh"),
+        ("请运行 pytest tests/foo.py", "zh"),
+        ("The word 你好 means hello there", "en"),
+    ],
+)
+def test_language_of(text: str, expected: str) -> None:
+    """A Chinese sentence with a command in it is Chinese, an English one that quotes a Chinese word English."""
+    assert language_of(text) == expected
+
+
+@given(st.text(alphabet="aB1.!?。；…“”() \n\t-*`你好3", max_size=80))
+def test_sentences_lose_nothing(text: str) -> None:
+    """All characters but white space and the fences of code are in the sentences, in order, and none is empty."""
+    found = sentences(text)
+    assert all(each == each.strip() != "" for each in found)
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("```")]
+    assert "".join("".join(found).split()) == "".join("".join(lines).split())
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "1.", "1,", "!", ". ", "A. ", "你", "。", "。”", "a.b ", "(", " ", "x'", "e.g. "]
+)
+def test_long_lines_take_linear_time(piece: str) -> None:
+    """A megabyte of anything in one line is split in seconds."""
+    text = piece * (1_000_000 // len(piece)) + "a"
+    began = perf_counter()
+    sentences(text)
+    words(text)
+    language_of(text)
+    assert perf_counter() - began < 10

@@ -1,0 +1,111 @@
+"""Facts that survive rounds of summarising, and what a summariser was shown."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from ctxbench.metrics.survival import Round, Survival, cliff, shown, shown_share, survival
+from ctxbench.metrics.value import Missing
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def of(kind: str, rounds: list[Round]) -> list[tuple[int, int, int]]:
+    """(age, values, kept) of one kind."""
+    return [(age, values, kept) for name, age, values, kept in survival(rounds) if name == kind]
+
+
+def test_survival_by_hand() -> None:
+    """Three identifiers enter at round 0 and one at round 1; each is counted at every age that it reached."""
+    rounds = [
+        Round(["AB-1 and AB-2", "AB-3"], "AB-1, AB-2"),  # AB-3 is lost at once
+        Round(["CD-4"], "AB-1, CD-4"),  # AB-2 at age 1
+        Round([], "AB-1"),  # CD-4 at age 1
+    ]
+    assert of("identifier", rounds) == [(0, 4, 3), (1, 4, 1), (2, 3, 1)]
+
+
+def test_said_again_enters_anew() -> None:
+    """A fact that is replaced again is followed from there; what it was before is followed no further."""
+    rounds = [Round(["AB-1"], "nothing"), Round(["AB-1"], "AB-1"), Round([], "AB-1")]
+    assert of("identifier", rounds) == [(0, 2, 1), (1, 1, 1)]
+
+
+def test_gone_stays_gone() -> None:
+    """A value that a later summary hits upon by chance has not survived."""
+    rounds = [Round(["AB-1"], "-"), Round([], "AB-1"), Round([], "AB-1")]
+    assert of("identifier", rounds) == [(0, 1, 0), (1, 1, 0), (2, 1, 0)]
+
+
+def test_numbers_survive_without_their_units() -> None:
+    """$4,500 survives as 4500 EUR; 3 bags do not survive as 13."""
+    rounds = [Round(["$4,500 and 3 bags"], "4500 EUR, 13")]
+    assert of("number", rounds) == [(0, 2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "summary", "kept"),
+    [
+        ("We decided on Postgres for order AB-1.", "Decided: Postgres, order AB-1", 1),
+        ("We decided on Postgres for order AB-1.", "Decided: Postgres, order AB-2", 0),  # not its value
+        ("We decided on Postgres for order AB-1.", "AB-1", 0),  # its value alone says nothing
+        ("我们决定用方案甲部署服务器。", "决定：方案甲部署服务器", 1),
+        ("我们决定用方案甲部署服务器。", "服务器", 0),
+    ],
+)
+def test_decisions(sentence: str, summary: str, kept: int) -> None:
+    """A decision survives with all its values and most of its words."""
+    assert of("decision", [Round([sentence], summary)]) == [(0, 1, kept)]
+
+
+def test_constraints() -> None:
+    """A sentence may decide and constrain; it is a fact of both kinds."""
+    rounds = [Round(["We agreed it must never fail."], "agreed: must never fail"), Round([], "it may fail")]
+    assert of("constraint", rounds) == of("decision", rounds) == [(0, 1, 1), (1, 1, 0)]
+
+
+def test_cliff() -> None:
+    """The cliff is the first age with fewer than half left, over all rows of an age; half itself is none."""
+    rows = [
+        Survival("number", 0, 4, 4),
+        Survival("date", 0, 4, 0),
+        Survival("number", 1, 4, 1),
+        Survival("date", 1, 2, 1),
+    ]
+    assert cliff(rows) == 1
+    assert cliff(rows[:2]) == Missing("undefined", "half or more survive 0 rounds, the most there are")
+    assert cliff([]) == Missing("undefined", "no facts were replaced")
+
+
+WORDS = ["AB-1", "AB-2", "$45.50", "45.50", "2024-05-01", "Ana", "we agreed on it.", "must not", "\n"]
+TEXT = st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
+
+
+@given(st.lists(st.tuples(st.lists(TEXT, max_size=3), TEXT).map(lambda each: Round(*each)), max_size=6))
+def test_laws(rounds: list[Round]) -> None:
+    """Fewer are followed and fewer are left at every age; summaries that repeat all there was lose nothing."""
+    found = survival(rounds)
+    for one, other in pairwise(found):
+        if one.kind == other.kind:
+            assert other.age == one.age + 1
+            assert other.values <= one.values
+            assert other.kept <= one.kept
+    assert all(row.kept <= row.values for row in found)
+    texts = [text for each in rounds for text in each.replaced]
+    perfect = [Round(each.replaced, "\n".join(texts)) for each in rounds]
+    assert all(row.kept == row.values for row in survival(perfect))
+
+
+def test_shown() -> None:
+    """A text counts whole where the material has it whole, by its start where it is cut there, else not at all."""
+    about = ["one two three", "four five six seven eight nine ten", "a short start of something unseen"]
+    material = ["earlier summary", "User: one two three", "Assistant: four five six seven eight nin…", "a short"]
+    assert shown(about, material, lambda text: len(text.split())) == 3 + 6
+    assert shown([], material, len) == 0
+
+
+def test_shown_share() -> None:
+    """Two calls that stand for 100 tokens each, one shown 26 of them, one shown more than it stands for."""
+    assert shown_share([(100, 26), (100, 130)]) == 0.63
+    assert shown_share([]) == Missing("undefined", "no messages were summarised")
