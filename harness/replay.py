@@ -20,9 +20,9 @@ class Step(NamedTuple):
     context: Context
     decide_ns: int
     """Wall-clock time that the strategy took, in nanoseconds, without models, embedders and counting the recording."""
-    wait_ns: int
+    wait_ns: int = 0
     """Wall-clock time that it waited for models and embedders."""
-    events: tuple[Event, ...]
+    events: tuple[Event, ...] = ()
 
 
 def replay(conversation: Conversation, strategy: Strategy, desk: RecordedDesk) -> Iterator[Step]:

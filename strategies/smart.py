@@ -134,12 +134,13 @@ class _Compression:
     """One conversation under `smart`: what is summarised so far, and what is sent."""
 
     __slots__ = (
-        *("_base", "_built", "_desk", "_gone", "_left_over", "_scanned", "_scores"),
+        *("_answered", "_base", "_built", "_desk", "_gone", "_left_over", "_scanned", "_scores"),
         *("_smart", "_spoken", "_summariser", "_summary", "_systems", "_wait"),
     )
 
     def __init__(self, smart: Smart, desk: Desk, summariser: Summariser) -> None:
         self._smart, self._desk, self._summariser = smart, desk, summariser
+        self._answered: tuple[Context, Context] | None = None
         score = scorer(smart.user, smart.call, smart.keyword, smart.code, smart.listing, smart.keywords)
         self._scores = Scores(score, smart.first_turns, smart.first)
         self._spoken = Spoken(desk)
@@ -156,7 +157,12 @@ class _Compression:
         """The history up to the last summarised message, and what is sent of it."""
 
     def view(self, context: Context) -> Context:
-        """What to send."""
+        """What to send. Asked again with nothing said since, it answers the same: no other round is made for it."""
+        if self._answered is None or self._answered[0] != context:
+            self._answered = (context, self._view(context))
+        return self._answered[1]
+
+    def _view(self, context: Context) -> Context:
         smart, desk, history = self._smart, self._desk, context.messages
         self._read(history)
         self._systems = systems = desk.total(desk.systems(history))

@@ -23,6 +23,17 @@ SPECS = (
     "window(model='gpt-4')",
     "window(messages=9) | window(max_tokens=60)",
     "last_turn | window(messages=2)",
+    "summary(threshold=5, max_tokens=150, max_summary_tokens=40)",
+    "summary(threshold=4, every=2, levels=2, fan_in=2, language='en')",
+    "session_summary(token_threshold=60, preserve_recent=3, max_summary_tokens=20)",
+    "smart(window=150, system=10, memory=0.1, max_summary_tokens=15, first_turns=1, last_messages=2)",
+    "retrieval(limit=3)",
+    "layered",
+    "facts(max_tokens=60)",
+    "cache_marks(min_tokens=5)",
+    "window(messages=9) | summary(threshold=4)",
+    "archive(threshold=20)",
+    "archive(threshold=20, trigger='hybrid', similarity=-1, limit=2) | window(max_tokens=90)",
 )
 every = pytest.mark.parametrize("spec", SPECS)
 
