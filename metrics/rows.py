@@ -1,0 +1,35 @@
+"""An array that grows at its end: what is added is copied once, room for it is made by doubling."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kind = TypeVar("Kind", bound=np.generic)
+
+
+class Rows(Generic[Kind]):
+    """Rows of one shape and type."""
+
+    __slots__ = ("_room", "size")
+
+    def __init__(self, dtype: type[Kind], *shape: int) -> None:
+        self._room: NDArray[Kind] = np.empty((64, *shape), dtype)
+        self.size = 0
+
+    @property
+    def all(self) -> NDArray[Kind]:
+        """A view of all rows: valid until the next `add`."""
+        return self._room[: self.size]
+
+    def add(self, rows: NDArray[Kind]) -> None:
+        """Append rows, shape (how many, *shape)."""
+        size = self.size + len(rows)
+        if size > len(self._room):
+            room = np.empty((max(size, 2 * len(self._room)), *self._room.shape[1:]), self._room.dtype)
+            room[: self.size] = self.all
+            self._room = room
+        self._room[self.size : size] = rows
+        self.size = size

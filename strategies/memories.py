@@ -1,0 +1,206 @@
+"""Messages that are not sent verbatim any more, as memories: texts that can be found again (000 §2.1, §3.3).
+
+What retrieval (S4) and layered memory (S5) share: what is recent, what a memory is, its type and importance, and the
+one system message in which memories are sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from typing import Literal
+
+import msgspec
+
+from ..scenarios.model import Message, Role
+from ..scenarios.view import Messages
+from .base import Context, Desk
+from .events import Refused
+from .kinds import Kind, importance_of, kind_of
+from .passages import passages
+from .spoken import Spoken
+
+Place = Literal["start", "end"]
+
+
+class Memory(msgspec.Struct, frozen=True, gc=False):
+    """A message, or a passage of one."""
+
+    source: str
+    """The message's id."""
+    role: Role
+    text: str
+    kind: Kind
+    importance: float
+
+    @property
+    def line(self) -> str:
+        """How it is written where memories are sent."""
+        return f"{self.role}: {self.text}"
+
+
+def remembered(message: Message, most_tokens: int, most: int, desk: Desk) -> tuple[Memory, ...]:
+    """The memories that a message becomes: its passages. None if it says nothing.
+
+    Tool calls are part of the text, a line each: their arguments hold what was looked for.
+    """
+    text = "\n".join((message.text.strip(), *(f"{call.name} {call.arguments}" for call in message.calls))).strip()
+    made = []
+    for each in passages(text, most_tokens, most, desk.text_tokens):
+        kind = kind_of(message.role, each)
+        made.append(Memory(message.id, message.role, each, kind, importance_of(kind, message.role, each)))
+    return tuple(made)
+
+
+class Past:
+    """A growing history, cut in two: the recent turns, and the memories of what was said before them.
+
+    System messages are in neither: all of them are sent. A message is made into memories once. If what was said
+    changes (a stage before this one rewrote it), the memories of the common part stay, and the rest is read again.
+    """
+
+    __slots__ = (
+        "_desk",
+        "_known",
+        "_most",
+        "_most_tokens",
+        "_recent",
+        "_slack",
+        "_spoken",
+        "_users",
+        "changed",
+        "memories",
+        "places",
+        "room",
+        "said",
+        "start",
+    )
+
+    def __init__(self, desk: Desk, recent: int, slack: int, most_tokens: int, most: int) -> None:
+        self._desk, self._recent, self._slack = desk, recent, slack
+        self._most_tokens, self._most = most_tokens, most
+        self._known: dict[str, tuple[Message, tuple[Memory, ...]]] = {}
+        self._spoken = Spoken(desk)
+        self._users: list[int] = []
+        self.said = Messages()
+        """All messages but the system's."""
+        self.memories: list[Memory] = []
+        self.places: list[int] = []
+        """For each memory, where its message is in `said`."""
+        self.changed = 0
+        """The first of the memories that are not as they were before the last reading."""
+        self.start = 0
+        """Where the recent turns start in `said`."""
+        self.room: int | None = None
+        """Tokens that memories may take."""
+
+    def read(self, history: Messages, budget: int | None, share: float) -> None:
+        """Bring everything up to date. `budget`: tokens of all that is sent; memories may take the `share` of it."""
+        same = self._spoken.read(history)
+        said = self.said = self._spoken.messages
+        del self._users[bisect_left(self._users, same) :]
+        self._users += [at for at, message in enumerate(said[same:], same) if message.role == "user"]
+        start = self._recently()
+        if budget is not None and (start > 0 or self._desk.total(history) > budget):
+            start = max(start, self._fitting(history, budget, share))
+        common = min(same, start, self.start)
+        self.changed = bisect_left(self.places, common)
+        del self.memories[self.changed :], self.places[self.changed :]
+        for at, message in enumerate(said[common:start], common):
+            found = self._remembered(message)
+            self.memories += found
+            self.places += [at] * len(found)
+        self.start = start
+
+    @property
+    def turn(self) -> str:
+        """Which turn it is: the id of the newest user message; empty if no user spoke."""
+        return self.said[self._users[-1]].id if self._users else ""
+
+    def question(self, characters: int) -> str:
+        """What is searched for: the newest user message that says something; if no user spoke, the newest that does.
+
+        Of a text longer than `characters` its two ends: the question stands at either.
+        """
+        places = reversed(self._users) if self._users else range(len(self.said) - 1, -1, -1)
+        text = next((text for at in places if (text := self.said[at].text.strip())), "")
+        half = characters // 2
+        return text if len(text) <= characters else f"{text[:half]}\n{text[len(text) - half :]}"
+
+    def sending(self, context: Context, memory: Message | None, place: Place) -> Context:
+        """System messages, the memory message, the recent turns. At `end` it stands before the newest of these."""
+        history, start = context.messages, self._spoken.place(self.start)
+        head = self._desk.systems(history[:start])
+        if memory is None:
+            return context if len(head) == start else context.sending(self._desk.whole(head + history[start:]))
+        newest = self._spoken.units.before(self._users[-1]) if self._users else 0
+        at = start if place == "start" else max(start, self._spoken.place(newest))
+        return context.sending(self._desk.whole(head + history[start:at] + Messages.of((memory,)) + history[at:]))
+
+    def _recently(self) -> int:
+        """Where the recent turns start, moved to where a cut breaks nothing; 0 as long as there are no more."""
+        past = len(self._users) - self._recent
+        past -= past % (self._slack + 1)
+        return self._spoken.units.before(self._users[past]) if past > 0 else 0
+
+    def _fitting(self, history: Messages, budget: int, share: float) -> int:
+        """The first unit from which all fits beside system messages and memories; the newest comes before memories."""
+        starts, total = self._spoken.units.starts, self._desk.total
+        systems = total(self._desk.systems(history))
+        left = budget - systems
+        newest = total(self.said[starts[-1] :]) if starts else 0
+        self.room = max(0, min(int(budget * share), left - newest))
+        if left < 0:
+            self._desk.record(Refused("system messages alone are over the budget", systems, budget))
+        elif newest > left:
+            self._desk.record(Refused("the newest message does not fit", systems + newest, budget))
+            self.room = min(int(budget * share), left)
+        if newest > left:
+            return len(self.said)
+        return starts[bisect_left(starts, self._desk.fit(self.said, left - self.room))] if starts else 0
+
+    def _remembered(self, message: Message) -> tuple[Memory, ...]:
+        known = self._known.get(message.id)
+        if known is None or known[0] != message:
+            known = message, remembered(message, self._most_tokens, self._most, self._desk)
+            self._known[message.id] = known
+        return known[1]
+
+
+class Note:
+    """One system message of lines. Its id is the strategy's name and a digest of the text: the same text is the same
+    message, and it is made anew only when the text changes.
+    """
+
+    __slots__ = ("_asked", "_desk", "_form", "_made", "_name")
+
+    def __init__(self, desk: Desk, name: str, form: str) -> None:
+        self._desk, self._name, self._form = desk, name, form
+        self._asked: tuple[list[str], int | None] = [], None
+        self._made: tuple[Message | None, list[int]] = None, []
+
+    def of(self, lines: list[str], room: int | None) -> tuple[Message | None, list[int]]:
+        """The message with the lines that fit into `room` tokens, and their places; the first lines come first.
+
+        None if no line fits. `{lines}` in the form is where they stand.
+        """
+        if self._asked != (lines, room):
+            self._asked, self._made = (lines, room), self._written(lines, room)
+        return self._made
+
+    def _written(self, lines: list[str], room: int | None) -> tuple[Message | None, list[int]]:
+        kept = list(range(len(lines)))
+        if room is not None:
+            kept, left = [], room - self._desk.text_tokens(self._form)
+            for at, line in enumerate(lines):
+                tokens = self._desk.text_tokens(line) + 1
+                if tokens <= left:
+                    kept.append(at)
+                    left -= tokens
+        while kept:
+            text = self._form.replace("{lines}", "\n".join(lines[at] for at in kept))
+            made = Message(f"{self._name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}", "system", text)
+            if room is None or self._desk.tokens(made) <= room:
+                return made, kept
+            kept.pop()
+        return None, []
