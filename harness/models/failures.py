@@ -1,0 +1,82 @@
+"""Why a call to a provider failed, in one line without secrets, and whether to try again.
+
+passes with time      408, 409, 425, 429, 5xx, no answer in time, no connection, an answer that is none
+does not              400, 422 and other 4xx; 401, 403, 404: nothing will work with this key or name
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+_PASSING = {408, 409, 425, 429}
+_SHOWN = 200
+_SECRETS = re.compile(
+    r"(sk|pk|key|gsk|xai|AIza)[-_][\w\-]{6,}|AIza[\w\-]{10,}|Bearer\s+\S+|(?<=://)[^/\s@]+@", re.IGNORECASE
+)
+_PREFIXES = re.compile(r"^((litellm\.)?\w*(Error|Exception|Timeout)\s*[:\-]\s*)+")
+
+
+class Failure(Exception):
+    """A call that got no usable answer."""
+
+    def __init__(self, why: str, *, passing: bool = False, final: bool = False, after: float | None = None) -> None:
+        super().__init__(why)
+        self.passing = passing
+        """Trying again may help."""
+        self.final = final
+        """No other call of this model can work either."""
+        self.after = after
+        """Seconds that the provider asks to wait."""
+
+
+def failure_of(error: Exception, timeout: float) -> Failure:
+    """What an exception of litellm means."""
+    status, text = getattr(error, "status_code", None), shown(str(error))
+    if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout":
+        return Failure(f"no answer within {timeout:g} s", passing=True)
+    if status in (401, 403) or "missing credentials" in text.lower():
+        what = f"the provider refused the key ({status})" if status in (401, 403) else "there is no key"
+        return Failure(f"{what}: set its provider's variable in the environment (OPENAI_API_KEY …)", final=True)
+    if status == 404:
+        return Failure(f"there is no such model at the provider, or the api base is wrong (404): {text}", final=True)
+    if "insufficient_quota" in text:
+        return Failure(f"the provider's account has no credit left ({status})", final=True)
+    if "connection error" in text.lower():
+        return Failure("the connection failed or broke off: is the provider, or the api base, reachable?", passing=True)
+    if status == 429:
+        after = _retry_after(error)
+        asked = "" if after is None else f", which asks to wait {after:g} s"
+        return Failure(f"too many requests for the provider (429){asked}", passing=True, after=after)
+    passing = status is None or status >= 500 or status in _PASSING
+    return Failure(f"{text} ({status})" if status else text, passing=passing, after=_retry_after(error))
+
+
+def shown(text: str) -> str:
+    """A message as it may be shown: one line, not long, without litellm's own names and without anything secret."""
+    for name, value in os.environ.items():
+        if len(value) >= 8 and re.search(r"KEY|TOKEN|SECRET|PASSWORD", name, re.IGNORECASE):
+            text = text.replace(value, "***")
+    text = _SECRETS.sub("***", " ".join(text.partition("Traceback (most recent")[0].split()))
+    text = _PREFIXES.sub("", text)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def _retry_after(error: Any) -> float | None:
+    """The header Retry-After, in seconds from now; it is given as a number or as a date."""
+    headers = getattr(error, "litellm_response_headers", None) or getattr(
+        getattr(error, "response", None), "headers", {}
+    )
+    value = {str(name).lower(): str(text) for name, text in dict(headers or {}).items()}.get("retry-after", "")
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        when = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, (when - datetime.now(UTC)).total_seconds()) if when.tzinfo else None

@@ -1,0 +1,64 @@
+"""A cassette as JSON Lines, one recorded reply a line, to read, to review and to move between machines."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from ...scenarios.errors import SetupError
+from .cassette import Cassette, Entry, canonical, key_of
+
+_BATCH = 1_000
+_NOTHING = msgspec.Raw()
+
+
+class _Line(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+    key: str
+    kind: Literal["chat", "embedding"]
+    model: str
+    request: msgspec.Raw = _NOTHING
+    reply: msgspec.Raw = _NOTHING
+    """Of chat, as the cassette has it."""
+    vector: str = ""
+    """Of an embedding: its float32 bytes in base64."""
+
+
+def write_lines(cassette: Cassette) -> Iterator[bytes]:
+    """Every reply as a line, in the order of the keys: equal cassettes have equal lines."""
+    for key, kind, model, reply, request in cassette.entries():
+        if kind == "chat":
+            line = _Line(key, kind, model, msgspec.Raw(request.encode()), msgspec.Raw(reply))
+        else:
+            line = _Line(key, kind, model, vector=base64.b64encode(reply).decode())
+        yield msgspec.json.encode(line) + b"\n"
+
+
+def read_lines(cassette: Cassette, lines: Iterable[bytes], name: str) -> int:
+    """Put lines into a cassette, where what is there stays. Returns how many replies were new.
+
+    Raises SetupError with the number of a line that is none, or whose key is not that of its request.
+    """
+    new, batch = 0, list[Entry]()
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            batch.append(_entry(line, f"{name}:{number}"))
+        if len(batch) == _BATCH:
+            new += cassette.put_many(batch)
+            batch = []
+    return new + cassette.put_many(batch)
+
+
+def _entry(text: bytes, place: str) -> Entry:
+    try:
+        line = msgspec.json.decode(text, type=_Line)
+        if line.kind == "embedding":
+            return Entry(line.key, line.kind, line.model, base64.b64decode(line.vector, validate=True))
+        request = canonical(msgspec.json.decode(line.request or b"{}"))
+        if not line.reply or key_of(request) != line.key:
+            raise ValueError("the key is not that of the request, or there is no reply")
+        return Entry(line.key, line.kind, line.model, bytes(line.reply), request)
+    except ValueError as error:  # msgspec's and base64's own are of this kind
+        raise SetupError(f"{place}: is no line of a cassette: {error}") from None

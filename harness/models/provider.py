@@ -1,0 +1,182 @@
+"""Models of any provider by their litellm names, and of any OpenAI-compatible server through an api base.
+
+litellm is imported at the first call: it takes seconds. Its price look-up over the network, its cache, its retries and
+its messages are off; retries, time-outs and the limit of calls at once are ours. Keys come from the environment, as
+litellm names them (OPENAI_API_KEY …); a server of one's own that wants none gets "none".
+
+`concurrency` holds within one process. A worker process makes one call at a time, so a run makes at most `--jobs`.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from threading import BoundedSemaphore, Thread
+from typing import Any, NamedTuple, TypeVar
+
+from ...strategies.base import ModelError
+from .failures import Failure, failure_of
+from .prices import Usage
+from .recorded import Answer, Request
+
+T = TypeVar("T")
+
+
+class Vectors(NamedTuple):
+    """What an embedding model made of some texts, in their order."""
+
+    vectors: list[list[float]]
+    tokens: int | None
+    """As the provider reported them; None if it did not."""
+
+
+class Provider:
+    """Calls models. A model that refused its key, or that does not exist, is not asked again."""
+
+    def __init__(
+        self,
+        api_base: str = "",
+        *,
+        timeout: float = 60.0,
+        retries: int = 4,
+        backoff: float = 1.0,
+        patience: float = 60.0,
+        concurrency: int = 4,
+    ) -> None:
+        """`timeout`: seconds for one call, however slowly it drips in. `backoff`: seconds before the first retry, then
+        twice as many each time. `patience`: the longest wait; a provider that asks for more is given up."""
+        self.api_base, self.timeout, self.retries = api_base, timeout, retries
+        self.backoff, self.patience = backoff, patience
+        self._slots = BoundedSemaphore(concurrency)
+        self._dead: dict[str, Failure] = {}
+
+    def chat(self, request: Request) -> Answer:
+        """The answer to a request. Raises ModelError."""
+
+        def call() -> Answer:
+            return _answer(
+                _litellm().completion(
+                    model=request.model,
+                    messages=[{"role": "user", "content": request.text}],
+                    temperature=request.temperature,
+                    max_tokens=request.max_tokens,
+                    drop_params=True,  # some models take no temperature
+                    **self._common(request.model),
+                )
+            )
+
+        return self._retried(request.model, call)
+
+    def embed(self, model: str, texts: Sequence[str]) -> Vectors:
+        """A vector for each text, in one call. Raises ModelError."""
+
+        def call() -> Vectors:
+            found = _litellm().embedding(model=model, input=list(texts), **self._common(model))
+            rows = sorted(found.data, key=lambda row: row["index"])
+            vectors = [row["embedding"] for row in rows]
+            if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
+                raise Failure(f"answered with {len(vectors)} vectors for {len(texts)} texts", passing=True)
+            return Vectors(vectors, found.usage.prompt_tokens if found.usage and found.usage.prompt_tokens else None)
+
+        return self._retried(model, call)
+
+    def _common(self, model: str) -> dict[str, Any]:
+        given: dict[str, Any] = {"timeout": self.timeout, "max_retries": 0, "num_retries": 0}
+        if self.api_base:
+            given["api_base"] = self.api_base
+            if model.startswith("openai/") and not os.environ.get("OPENAI_API_KEY"):
+                given["api_key"] = "none"  # OpenAI's client does not start without one
+        return given
+
+    def _retried(self, model: str, call: Callable[[], T]) -> T:
+        from tenacity import Retrying, retry_if_exception, stop_after_attempt
+
+        if model in self._dead:
+            raise ModelError(f"{model}: {self._dead[model]}")
+        tries = Retrying(
+            stop=stop_after_attempt(self.retries + 1),
+            wait=lambda state: self._wait(state.outcome.exception(), state.attempt_number),  # type: ignore[union-attr]
+            retry=retry_if_exception(self._worth_another),
+            reraise=True,
+        )
+        try:
+            with self._slots:
+                found: T = tries(self._tried, call)
+                return found
+        except Failure as failure:
+            if failure.final:
+                self._dead[model] = failure
+            made = tries.statistics["attempt_number"]
+            times = f" ({made} tries)" if made > 1 else ""
+            raise ModelError(f"{model}: {failure}{times}") from None
+
+    def _tried(self, call: Callable[[], T]) -> T:
+        _litellm()  # here, so that its import is not part of the call's time
+        try:
+            return _within(self.timeout, call)
+        except Failure:
+            raise
+        except Exception as error:
+            raise failure_of(error, self.timeout) from None
+
+    def _worth_another(self, error: BaseException) -> bool:
+        return isinstance(error, Failure) and error.passing and (error.after or 0) <= self.patience
+
+    def _wait(self, error: BaseException | None, attempt: int) -> float:
+        asked = error.after if isinstance(error, Failure) else None
+        return min(self.backoff * 2 ** (attempt - 1), self.patience) if asked is None else asked
+
+
+def _litellm() -> Any:
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the import tries the network
+    # what these warn of is theirs to mend, and would stand between the lines of a progress bar
+    warnings.filterwarnings("ignore", module=r"(aiohttp|httpx|litellm|openai|pydantic)\b")
+    import litellm
+
+    litellm.suppress_debug_info = True
+    litellm.cache = None
+    return litellm
+
+
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """What the call returns or raises, within that time: a client's own time-out starts anew with every byte.
+
+    Afterwards the thread is left to itself; it ends with its connection, or with this process.
+    """
+    done: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            done.put((call(), None))
+        except BaseException as error:
+            done.put((None, error))
+
+    Thread(target=work, daemon=True, name="ctxbench model call").start()
+    try:
+        result, error = done.get(timeout=seconds)
+    except Empty:
+        raise TimeoutError from None
+    if error is not None:
+        raise error
+    return result  # type: ignore[return-value]
+
+
+def _answer(found: Any) -> Answer:
+    if not found.choices:
+        raise Failure("answered with no choices", passing=True)
+    choice = found.choices[0]
+    refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
+    return Answer(choice.message.content or "", _reported(found), choice.finish_reason or "", refusal or "")
+
+
+def _reported(found: Any) -> Usage | None:
+    """What a response says was used. litellm writes 0 where the provider said nothing."""
+    usage = getattr(found, "usage", None)
+    if usage is None or not usage.prompt_tokens:
+        return None
+    details = getattr(usage, "prompt_tokens_details", None)
+    read = getattr(details, "cached_tokens", None) or 0
+    written = getattr(usage, "cache_creation_input_tokens", None) or 0
+    return Usage(usage.prompt_tokens, usage.completion_tokens or 0, read, written)

