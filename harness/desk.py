@@ -125,5 +125,8 @@ class RecordedDesk:
     def systems(self, messages: Messages) -> Messages:
         return self.structure.systems(messages)
 
+    def opening(self, messages: Messages, start: int) -> int | None:
+        return self.structure.opening(messages, start)
+
     def whole(self, messages: Messages) -> Messages:
         return self.structure.whole(messages)

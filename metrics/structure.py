@@ -68,7 +68,7 @@ def is_blank(message: Message) -> bool:
 class Structure:
     """One pass over a recording: where its system messages are, which calls are open at each message."""
 
-    __slots__ = ("_recording", "_systems", "blank", "opened", "orphans", "unanswered")
+    __slots__ = ("_recording", "_systems", "_users", "blank", "opened", "orphans", "unanswered")
 
     def __init__(self, recording: Sequence[Message]) -> None:
         self._recording = recording
@@ -79,6 +79,7 @@ class Structure:
         self.unanswered = [0]
         self.blank = [0]
         self._systems: list[int] = []
+        self._users: list[int] = []
 
     def advance(self, to: int) -> None:
         """Read the recording's messages before `to`."""
@@ -91,6 +92,8 @@ class Structure:
             self.blank.append(self.blank[-1] + is_blank(message))
             if message.role == "system":
                 self._systems.append(at)
+            elif message.role == "user":
+                self._users.append(at)
 
     def systems(self, messages: Messages) -> Messages:
         """The system messages among these."""
@@ -104,6 +107,26 @@ class Structure:
                 places = [at for at in range(start, stop) if store[at].role == "system"]
             found += [Span(store, at, at + 1) for at in places]
         return _joined(found)
+
+    def opening(self, messages: Messages, start: int) -> int | None:
+        """Where the user message is that opened the turn which messages[start:] go on with; None if they open one.
+
+        None as well if they are all the system's, or if no user message stands before them.
+        """
+        first = next((message for message in messages[start:] if message.role != "system"), None)
+        if first is None or first.role == "user":
+            return None
+        for store, low, high in reversed(messages[:start].spans):
+            if store is self._recording:
+                self.advance(high)
+                before = bisect_left(self._users, high)
+                place = self._users[before - 1] if before else -1
+            else:
+                place = next((at for at in range(high - 1, low - 1, -1) if store[at].role == "user"), -1)
+            if place >= low:
+                return start - high + place
+            start -= high - low
+        return None
 
     def whole(self, messages: Messages) -> Messages:
         """These messages without the results whose call is not among them.

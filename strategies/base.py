@@ -121,6 +121,10 @@ class Desk(Protocol):
         """The system messages among these."""
         ...
 
+    def opening(self, messages: Messages, start: int) -> int | None:
+        """Where the user message is that opened the turn which messages[start:] go on with; None if they open one."""
+        ...
+
     def whole(self, messages: Messages) -> Messages:
         """These messages without the tool results whose call is not among them."""
         ...

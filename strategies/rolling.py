@@ -7,6 +7,7 @@ from bisect import bisect_left
 from ..scenarios.view import Messages
 from .base import Context, Desk
 from .events import Refused
+from .newest import newest
 from .spoken import Spoken
 from .summarising import Running
 
@@ -14,10 +15,10 @@ from .summarising import Running
 class Rolling:
     """A growing history of which the first `done` spoken messages are summarised, and what is sent of it."""
 
-    __slots__ = ("_covered", "_desk", "_history", "_spoken", "done", "kept", "running")
+    __slots__ = ("_covered", "_desk", "_history", "_spoken", "_user_first", "done", "kept", "running")
 
-    def __init__(self, desk: Desk, running: Running) -> None:
-        self.running, self.done = running, 0
+    def __init__(self, desk: Desk, running: Running, user_first: bool = True) -> None:
+        self.running, self._user_first, self.done = running, user_first, 0
         self.kept = self._history = Messages()
         """The spoken messages that are not summarised."""
         self._desk, self._spoken = desk, Spoken(desk)
@@ -65,28 +66,29 @@ class Rolling:
         return True
 
     def sending(self, context: Context, budget: int | None) -> Context:
-        """The context to send: system messages, summary, the rest, within the budget."""
-        desk, history = self._desk, context.messages
-        at = self._spoken.place(self.done) if self.done else 0
-        head, rest = desk.systems(history[:at]), history[at:]
-        summary = self.running.messages
-        if budget is None or self.tokens <= budget:
-            return context.sending(head + summary + desk.whole(rest)) if at else context
-        desk.record(Refused("what is not summarised is over it, with the summary", self.tokens, budget))
-        fixed = self.system_tokens
-        newest = self._newest(rest, budget - fixed - desk.total(summary))
-        if not self._says(newest):
-            alone = self._newest(rest, budget - fixed)
-            if self._says(alone):
-                newest, summary = alone, Messages()
-            elif fixed + desk.total(summary) > budget:
-                summary = Messages()
-        return context.sending(head + summary + newest)
+        """The context to send: system messages, summary, the rest, within the budget.
 
-    def _newest(self, rest: Messages, room: int) -> Messages:
-        """The system messages, and the newest others that fit."""
-        start = self._desk.fit(rest, room) if room > 0 else len(rest)
-        return self._desk.systems(rest[:start]) + self._desk.whole(rest[start:])
+        If the rest goes on with a turn, the user message that opened it stays too, if that is wanted and it fits.
+        """
+        desk, history, summary = self._desk, context.messages, self.running.messages
+        if not self.done and (budget is None or self.tokens <= budget):
+            return context
+        at = self._spoken.place(self.done) if self.done else 0
+        if budget is None or self.tokens <= budget:
+            opening = desk.opening(history, at)
+            fits = opening is None or budget is None or self.tokens + desk.tokens(history[opening]) <= budget
+            head, tail = newest(desk, history, at, user_first=self._user_first and fits)
+            return context.sending(head + summary + tail)
+        desk.record(Refused("what is not summarised is over it, with the summary", self.tokens, budget))
+        room = budget - self.system_tokens
+        head, tail = newest(desk, history, at, room - desk.total(summary), self._user_first)
+        if not self._says(tail):
+            alone = newest(desk, history, at, room, self._user_first)
+            if self._says(alone.tail):
+                (head, tail), summary = alone, Messages()
+            elif desk.total(summary) > room:
+                summary = Messages()
+        return context.sending(head + summary + tail)
 
     def _says(self, messages: Messages) -> bool:
         return len(messages) > len(self._desk.systems(messages))

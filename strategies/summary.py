@@ -11,6 +11,7 @@ a stage before this one takes away messages that the summary stands for, it is b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..metrics.language import Language
 from ..metrics.models import window_of
@@ -64,6 +65,9 @@ class Summary:
     `levels` and `fan_in`: see `summarising.Running`. `max_input_tokens` limits what the model is shown of what it
     summarises (None = all; LangChain's default is 4000): what it was not shown is lost. `summariser` names a model
     other than the run's.
+
+    Where what is kept goes on with a turn, the user message that opened it is sent as well, if it fits: providers
+    refuse requests without one. `user_first=False` is the document's letter, exactly the newest `threshold`.
     """
 
     threshold: int = 20
@@ -79,6 +83,10 @@ class Summary:
     fan_in: int = 4
     language: Language = "zh"
     summariser: str = ""
+    user_first: bool = True
+
+    source: ClassVar[str] = "003 §3.3, §5 and §10"
+    fails: ClassVar[str] = "a detail matters that the summary left out: each round of summarising loses some more"
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.model is not None:
@@ -101,7 +109,8 @@ class Summary:
         return window_of(self.model) if self.model is not None else self.max_tokens
 
     def start(self, desk: Desk) -> View:
-        rolling = Rolling(desk, Running(desk, _summariser(self, "summary"), self.levels, self.fan_in))
+        running = Running(desk, _summariser(self, "summary"), self.levels, self.fan_in)
+        rolling = Rolling(desk, running, self.user_first)
         budget = self.budget
 
         def view(context: Context) -> Context:
@@ -130,7 +139,7 @@ class SessionSummary:
     """Once there are more than `token_threshold` tokens, everything but the last `preserve_recent` messages.
 
     A message costs its tokens and `overhead`; a summary counts as one, so the next time is when it and what was said
-    since are over the threshold again. Promises no budget: the last messages are sent however long they are.
+    since are over the threshold again. `user_first` is as in `summary`. Promises no budget: the last messages are sent however long they are.
 
     The document stores the summary in long-term memory as well (`session_summary`, importance 7.0): that is another
     strategy's part.
@@ -146,6 +155,10 @@ class SessionSummary:
     fan_in: int = 4
     language: Language = "zh"
     summariser: str = ""
+    user_first: bool = True
+
+    source: ClassVar[str] = "000 §2.3, §3.2"
+    fails: ClassVar[str] = "what was said more than four messages ago is asked for word by word"
 
     def __post_init__(self) -> None:
         if min(self.token_threshold, self.preserve_recent, self.levels, self.fan_in) < 1:
@@ -153,7 +166,8 @@ class SessionSummary:
         _summariser(self, "session_summary")
 
     def start(self, desk: Desk) -> View:
-        rolling = Rolling(desk, Running(desk, _summariser(self, "session_summary"), self.levels, self.fan_in))
+        running = Running(desk, _summariser(self, "session_summary"), self.levels, self.fan_in)
+        rolling = Rolling(desk, running, self.user_first)
         overhead = self.overhead - FRAME - ROLE  # beyond what the chat format costs, which is 4 as well
 
         def view(context: Context) -> Context:

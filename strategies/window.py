@@ -9,6 +9,7 @@ from ..metrics.models import window_of
 from ..scenarios.view import Messages
 from .base import Context, Desk, View
 from .events import Refused
+from .newest import newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,9 @@ class Window:
 
     `max_tokens` (or `model`, for that model's context window) limits tokens: the messages sent take at most
     `max_tokens * (1 - reserve)`, counted exactly. `messages` limits their number, system messages aside. Both may be
-    given; one must be. With `from_user` the window starts at the first user message that it has, if it has one:
-    Anthropic refuses requests that start otherwise.
+    given; one must be. Where the window begins within a turn, the user message that opened the turn stays as well, if
+    it fits beside the newest message (beyond `messages`): providers refuse requests without one. `user_first=False` is
+    the document's letter, which drops it.
 
     Every system message stays, in its place, and counts. A tool call and its results stay or go together. If the
     system messages alone are over the budget, or the newest message does not fit, system messages are all that is
@@ -31,7 +33,7 @@ class Window:
     messages: int | None = None
     model: str | None = None
     reserve: float = 0.1
-    from_user: bool = False
+    user_first: bool = True
 
     source: ClassVar[str] = "003 §3.2 and §6, 000 §1.1"
     fails: ClassVar[str] = "what matters was said before the window; each dropped message also moves the cached prefix"
@@ -59,27 +61,26 @@ class Window:
 
         def view(context: Context) -> Context:
             history = context.messages
-            start = 0
-            if budget is not None and desk.total(history) > budget:
-                left = budget - desk.total(desk.systems(history))
-                start = desk.fit(history, left) if left > 0 else len(history)
-                if left < 0:
-                    desk.record(Refused("the system messages alone are over the budget", budget - left, budget))
-                elif start == len(history):
-                    newest = desk.tokens(history[-1])
-                    desk.record(Refused("the newest message does not fit", budget - left + newest, budget))
-            if most is not None:
-                start = max(start, _newest(desk, history, most))
-            if start == 0:
+            room = None if budget is None else budget - desk.total(desk.systems(history))
+            start = 0 if most is None else _last(desk, history, most)
+            if start == 0 and (budget is None or desk.total(history) <= budget):
                 return context
-            if self.from_user:
-                start = next((at for at in range(start, len(history)) if history[at].role == "user"), start)
-            return context.sending(desk.systems(history[:start]) + desk.whole(history[start:]))
+            head, tail = newest(desk, history, start, room, self.user_first)
+            if room is not None and budget is not None and not (tail and tail[-1] is history[-1]):
+                self._refuse(desk, history, budget, room)
+            return context.sending(head + tail)
 
         return view
 
+    def _refuse(self, desk: Desk, history: Messages, budget: int, room: int) -> None:
+        if room < 0:
+            desk.record(Refused("the system messages alone are over the budget", budget - room, budget))
+        else:
+            tokens = budget - room + desk.tokens(history[-1])
+            desk.record(Refused("the newest message does not fit", tokens, budget))
 
-def _newest(desk: Desk, history: Messages, most: int) -> int:
+
+def _last(desk: Desk, history: Messages, most: int) -> int:
     """Where the last `most` messages that are not the system's start."""
     start = max(0, len(history) - most)
     while start > 0 and len(history) - start - len(desk.systems(history[start:])) < most:

@@ -19,7 +19,7 @@ SPECS = (
     "window(max_tokens=60, reserve=0)",
     "window(messages=3)",
     "window(messages=6, max_tokens=90)",
-    "window(messages=5, from_user=True)",
+    "window(messages=5, user_first=False)",
     "window(model='gpt-4')",
     "window(messages=9) | window(max_tokens=60)",
     "last_turn | window(messages=2)",

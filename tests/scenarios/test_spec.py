@@ -39,7 +39,7 @@ def test_a_chain_is_its_stages() -> None:
     [
         ("windw(max_tokens=8)", "unknown strategy 'windw'; did you mean 'window'"),
         ("window(max_token=8)", "no parameter 'max_token'; did you mean 'max_tokens'"),
-        ("window(bogus=8)", "it takes max_tokens, messages, model, reserve, from_user"),
+        ("window(bogus=8)", "it takes max_tokens, messages, model, reserve, user_first"),
         ("none(x=1)", "it takes none"),
         ("window(max_tokens='8k')", "max_tokens='8k': Expected `int | null`, got `str`"),
         ("window(max_tokens=0)", "at least 1"),

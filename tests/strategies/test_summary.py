@@ -39,7 +39,7 @@ def refusing(prompt: Prompt) -> str:
 class TestOverflowForm:
     def test_the_document_s_example(self) -> None:
         """25 messages: the first 5 are summarised, 20 are kept. 5 more come: the next 5 are merged in, 20 are kept."""
-        first, then = sending(Summary(), chat(30), None, 26, 31)
+        first, then = sending(Summary(user_first=False), chat(30), None, 26, 31)
         assert first.names == ["s", "summary:1:m5", *numbered(6, 25)]
         assert then.names == ["s", "summary:1:m10", *numbered(11, 30)]
         assert [event.replaced for event in summarised([first, then])] == [
@@ -59,12 +59,17 @@ class TestOverflowForm:
         assert rounds == [tuple(numbered(*each)) for each in ((1, 5), (6, 11), (12, 17))]
         assert len(summarised(sending(Summary(), chat(40)))) == 10
 
+    def test_the_user_message_of_a_turn_stays(self) -> None:
+        """Where what is kept goes on with a turn, the message that opened it is sent after the summary."""
+        (sent,) = sending(Summary(), chat(30), None, 26)
+        assert sent.names == ["s", "summary:1:m5", *numbered(5, 25)]
+
     def test_system_messages_come_first(self) -> None:
         """Those among the summarised messages stand before the summary, later ones stay in their place."""
         said = list(chat(25).messages)
         said[3:3] = [Message("s2", "system", "Early.")]
         said[20:20] = [Message("s3", "system", "Late.")]
-        (sent,) = sending(Summary(), Conversation("c", tuple(said)), None, len(said))
+        (sent,) = sending(Summary(user_first=False), Conversation("c", tuple(said)), None, len(said))
         assert sent.names == ["s", "s2", "summary:1:m5", *numbered(6, 18), "s3", *numbered(19, 25)]
 
     def test_the_summary_is_a_system_message_under_a_heading(self) -> None:
@@ -87,11 +92,11 @@ class TestOverflowForm:
         """Where the threshold falls between a call and its results, all of them are kept."""
         said = [*chat(4, system=False).messages, calling("c", "x", "y"), answering("r1", "x"), answering("r2", "y")]
         conversation = Conversation("c", (*said, Message("m5", "user", "so?")))
-        assert sending(Summary(threshold=2), conversation, None, 8)[0].names == [
+        assert sending(Summary(user_first=False, threshold=2), conversation, None, 8)[0].names == [
             "summary:1:m4",
             *("c", "r1", "r2", "m5"),
         ]
-        assert sending(Summary(threshold=1), conversation, None, 8)[0].names == ["summary:1:r2", "m5"]
+        assert sending(Summary(user_first=False, threshold=1), conversation, None, 8)[0].names == ["summary:1:r2", "m5"]
 
     def test_what_is_sent_again_is_the_same_object(self) -> None:
         """A summary that has not changed is not made again: the prefix stays cached."""
@@ -107,11 +112,17 @@ class TestSessionForm:
         conversation = Conversation("c", tuple(said))
         exactly = sum(COUNTER.text(message.text) + 4 for message in said)
         for threshold, names in ((exactly, numbered(1, 9)), (exactly - 1, ["session_summary:1:m5", *numbered(6, 9)])):
-            assert sending(SessionSummary(token_threshold=threshold), conversation, None, 9)[0].names == names
+            assert (
+                sending(SessionSummary(user_first=False, token_threshold=threshold), conversation, None, 9)[0].names
+                == names
+            )
 
     def test_four_long_messages_stay(self) -> None:
         """However long, the last 4 messages are not touched."""
-        assert sending(SessionSummary(), chat(4, "word " * 5000), None, 5)[0].names == ["s", *numbered(1, 4)]
+        assert sending(SessionSummary(user_first=False), chat(4, "word " * 5000), None, 5)[0].names == [
+            "s",
+            *numbered(1, 4),
+        ]
 
     def test_the_next_time_counts_the_summary(self) -> None:
         """After a round the summary and what came since must be over the threshold again."""
@@ -148,7 +159,7 @@ class TestWhatTheModelIsShown:
         """A later round shows the earlier summary, then the new messages, and the reply will stand for them all."""
         numbers = count(1)
         model = Replying(lambda _: f"reply {next(numbers)}")
-        sending(Summary(), chat(30), model, 26, 31)
+        sending(Summary(user_first=False), chat(30), model, 26, 31)
         assert model.prompts[1].material == (
             "[之前对话摘要]\nreply 1",
             *(f"{'user' if at % 2 else 'assistant'}: text {at}" for at in range(6, 11)),
@@ -195,7 +206,7 @@ class TestFailures:
         """While the model refuses, everything is sent and it is asked at each call; then it catches up in one round."""
         answers = iter([refusing, refusing, lambda prompt: "ok"])
         model = Replying(lambda prompt: next(answers)(prompt))
-        one, two, three = sending(Summary(), chat(25), model, 22, 24, 26)
+        one, two, three = sending(Summary(user_first=False), chat(25), model, 22, 24, 26)
         for sent, last in ((one, 21), (two, 23)):
             assert sent.names == ["s", *numbered(1, last)]
             assert [type(event) for event in sent.events] == [Failed]
@@ -205,13 +216,13 @@ class TestFailures:
         """The summary that there is stays, and what is not in it is sent."""
         answers = iter([lambda prompt: "ok", refusing])
         model = Replying(lambda prompt: next(answers)(prompt))
-        _, then = sending(Summary(), chat(30), model, 26, 31)
+        _, then = sending(Summary(user_first=False), chat(30), model, 26, 31)
         assert then.names == ["s", "summary:1:m5", *numbered(6, 30)]
 
     def test_within_a_budget_the_newest_are_sent(self) -> None:
         """What was not summarised is cut like a window; the failure and the refusal say so."""
         conversation = chat(12, "word " * 96)
-        strategy = Summary(max_tokens=800, max_summary_tokens=100)
+        strategy = Summary(user_first=False, max_tokens=800, max_summary_tokens=100)
         (sent,) = sending(strategy, conversation, Replying(refusing), 13)
         assert [type(event) for event in sent.events] == [Failed, Refused]
         assert sent.tokens <= 800
@@ -276,7 +287,9 @@ class TestLevels:
         """
         numbers = count(1)
         model = Replying(lambda _: f"reply {next(numbers)}")
-        sent = sending(Summary(threshold=2, levels=2, fan_in=2), chat(7, system=False), model, *range(3, 8))
+        sent = sending(
+            Summary(user_first=False, threshold=2, levels=2, fan_in=2), chat(7, system=False), model, *range(3, 8)
+        )
         assert [step.names[:-2] for step in sent] == [
             ["summary:1:m1"],
             ["summary:2:m2"],
@@ -301,7 +314,9 @@ class TestLevels:
     def test_a_level_that_fails_goes_on(self) -> None:
         """If the level above cannot be written, the level below takes in more, and it is tried after the next round."""
         model = Replying(lambda prompt: refusing(prompt) if len(model.prompts) == 3 else "ok")
-        sent = sending(Summary(threshold=2, levels=2, fan_in=2), chat(6, system=False), model, *range(3, 7))
+        sent = sending(
+            Summary(user_first=False, threshold=2, levels=2, fan_in=2), chat(6, system=False), model, *range(3, 7)
+        )
         assert [step.names[:-2] for step in sent] == [
             ["summary:1:m1"],
             ["summary:1:m2"],
@@ -329,7 +344,7 @@ class TestInAChain:
         """A summarised message that now has another text (an archived result that was expanded) is still in it."""
         conversation = chat(25)
         desk = RecordedDesk(Books(conversation, COUNTER), Replying())
-        view = Summary().start(desk)
+        view = Summary(user_first=False).start(desk)
         view(Context(Messages.of(conversation.messages)))
         other = [*conversation.messages[:2], Message("m2", "assistant", "other"), *conversation.messages[3:]]
         sent = view(Context(Messages.of(tuple(other))))

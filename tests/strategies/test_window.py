@@ -31,14 +31,21 @@ def tokens(messages: list[Message]) -> int:
 
 
 def test_the_document_s_example() -> None:
-    """Window 8000, history 9500 tokens: the newest messages up to 7200 tokens are kept, one more would be over."""
+    """Window 8000, history 9500 tokens: the newest messages up to 7200 tokens are kept, one more would be over.
+
+    That they begin with a user message costs one message here.
+    """
     each = "word " * 90
     size = COUNTER.message(Message("m", "user", each))
     conversation = talk(*[("user" if at % 2 == 0 else "assistant", each) for at in range(-(-9500 // size))])
     assert tokens(list(conversation.messages)) >= 9500
-    kept = sent(Window(max_tokens=8000), conversation)
-    assert kept == list(conversation.messages[-len(kept) :])
-    assert 7200 - size < tokens(kept) <= 7200
+    letter, kept = (
+        sent(Window(max_tokens=8000, user_first=False), conversation),
+        sent(Window(max_tokens=8000), conversation),
+    )
+    assert letter == list(conversation.messages[-len(letter) :])
+    assert 7200 - size < tokens(letter) <= 7200
+    assert (letter[0].role, kept) == ("assistant", letter[1:])
 
 
 def test_what_fits_is_sent_as_it_is() -> None:
@@ -100,11 +107,31 @@ def test_one_enormous_message_empties_the_window() -> None:
     assert names(Window(max_tokens=200), conversation) == ["m0"]
 
 
-def test_a_window_may_start_at_a_user_message() -> None:
-    """With from_user the window starts at its first user message; where it has none it starts as it would."""
-    conversation = talk(("user", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d"), ("assistant", "e"))
-    assert names(Window(messages=4, from_user=True), conversation) == ["m2", "m3", "m4"]
-    assert names(Window(messages=2, from_user=True), conversation) == ["m3", "m4"]
+def test_the_user_message_of_a_turn_stays() -> None:
+    """A window that begins within a turn keeps the message that opened it, unless it is told not to."""
+    conversation = talk(
+        ("system", "s"),
+        ("user", "a"),
+        ("assistant", "b"),
+        ("user", "c"),
+        ("system", "t"),
+        ("assistant", "d"),
+        ("assistant", "e"),
+    )
+    assert names(Window(messages=3), conversation) == ["m0", "m3", "m4", "m5", "m6"]
+    assert names(Window(messages=1), conversation) == ["m0", "m3", "m4", "m6"]
+    assert names(Window(messages=1, user_first=False), conversation) == ["m0", "m4", "m6"]
+
+
+def test_the_user_message_of_a_turn_takes_its_room() -> None:
+    """It counts in the budget: older messages go for it, and it goes where the newest would not fit beside it."""
+    long = "word " * 30
+    conversation = talk(("user", "a"), ("assistant", long), ("assistant", long), ("assistant", long))
+    size = COUNTER.message(conversation.messages[1])
+    opening = COUNTER.message(conversation.messages[0])
+    assert names(Window(max_tokens=2 * size + opening, reserve=0), conversation) == ["m0", "m2", "m3"]
+    assert names(Window(max_tokens=2 * size + opening - 1, reserve=0), conversation) == ["m0", "m3"]
+    assert names(Window(max_tokens=size + opening - 1, reserve=0), conversation) == ["m3"]
 
 
 def test_the_model_s_window() -> None:
