@@ -7,7 +7,7 @@ from typing import Any
 
 from ..metrics.figures import METRICS
 from ..metrics.structure import FAULTS
-from ..metrics.survival import cliff
+from ..metrics.survival import Survival, cliff
 from ..metrics.value import Missing, Value
 from .render import Table
 from .summary import Summary, growth_table
@@ -173,21 +173,28 @@ def _did(summary: Summary) -> Table:
 
 
 def _survival(summary: Summary) -> Table:
-    """The share of facts that outlive rounds of summarising, by strategy and kind."""
+    """The share of facts that outlive rounds of summarising, all kinds together, and of each kind the first round."""
+    kinds = sorted({row.kind for found in summary.survival.values() for row in found})
     rows = []
     for name, found in summary.survival.items():
-        for kind in dict.fromkeys(row.kind for row in found):
-            ages = {row.age: row for row in found if row.kind == kind}
-            shares = (percent(ages[age].kept / ages[age].values) if age in ages else "" for age in AGES)
-            fallen = cliff(ages.values())
+        if found:
+            fallen = cliff(found)
             after = "never" if isinstance(fallen, Missing) else f"round {fallen}"
-            rows.append((name, kind, f"{ages[0].values:,}", *shares, after))
+            first = (_survived(found, 0, kind) for kind in kinds)
+            rows.append((name, *(_survived(found, age) for age in AGES), after, *first))
     note = (
         "Facts of replaced messages that the summary still has, by the rounds of summarising since; round 0 is the "
-        "first summary that stands for them. Cliff: the first round that fewer than half survive."
+        "first summary that stands for them. Cliff: the first round that fewer than half survive. On the right: round "
+        "0 by kind; every kind and round is in --json."
     )
-    heads = ("strategy", "kind", "facts", *(f"round {age}" for age in AGES), "cliff")
+    heads = ("strategy", *(f"round {age}" for age in AGES), "cliff", *kinds)
     return Table("Facts that survive summarising", heads, tuple(rows), note)
+
+
+def _survived(found: list[Survival], age: int, kind: str = "") -> str:
+    rows = [row for row in found if row.age == age and kind in ("", row.kind)]
+    wanted = sum(row.values for row in rows)
+    return percent(sum(row.kept for row in rows) / wanted) if wanted else ""
 
 
 def _growth(summary: Summary) -> Table:

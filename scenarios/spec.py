@@ -1,6 +1,7 @@
 """Frozen dataclasses as text: `window(max_tokens=8000)` parses to `Window(max_tokens=8000)` and prints back.
 
     name(parameter=value, …)      parentheses may be left out when there is nothing in them
+    'name'(parameter=value, …)    a name that is no identifier is quoted
 
 Values are Python literals: numbers, quoted strings, True / False (or true / false), None, tuples, lists. Only
 `ast.literal_eval` ever looks at them. Parameters at their defaults are not printed, so one thing has one text.
@@ -91,18 +92,24 @@ def nearest(name: str, known: Mapping[str, object]) -> str:
 
 
 def _call(node: ast.expr, kind: str, hint: str) -> Call:
-    if isinstance(node, ast.Name):
-        return Call(node.id, {})
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+    if (name := _name(node)) is not None:
+        return Call(name, {})
+    if not isinstance(node, ast.Call) or (name := _name(node.func)) is None:
         raise SpecError(f"cannot read this {kind}: {hint}")
     if node.args:
-        raise SpecError(f"{kind} {node.func.id!r}: parameters are written name=value; {hint}")
+        raise SpecError(f"{kind} {name!r}: parameters are written name=value; {hint}")
     keywords: dict[str, object] = {}
     for keyword in node.keywords:
         if keyword.arg is None or keyword.arg in keywords:
-            raise SpecError(f"{kind} {node.func.id!r}: a parameter stands twice or has no name; {hint}")
+            raise SpecError(f"{kind} {name!r}: a parameter stands twice or has no name; {hint}")
         keywords[keyword.arg] = _literal(keyword.value, kind, keyword.arg)
-    return Call(node.func.id, keywords)
+    return Call(name, keywords)
+
+
+def _name(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def _literal(node: ast.expr, kind: str, name: str) -> object:

@@ -1,4 +1,7 @@
-"""Strategies as text and in chains: `archive(threshold=10000) | window(max_tokens=8000)`."""
+"""Strategies as text and in chains: `archive(threshold=10000) | window(max_tokens=8000)`.
+
+A name is that of an entry point of the group `ctxbench.strategies`, of a recipe, or of a file: `path/file.py:Name`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,11 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from ..scenarios import spec as text_of
+from ..scenarios.errors import SpecError
+from . import plugins
 from .base import Context, Desk, Strategy, View, budget_of
+from .plain import strategy_of
+from .recipes import RECIPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +26,11 @@ class Chain:
 
     @property
     def budget(self) -> int | None:
-        """The last stage's promise: stages before it may be undone."""
-        return budget_of(self.stages[-1])
+        """The last stage's promise: those before it may be undone, unless what follows sends the messages it gets."""
+        stages = list(self.stages)
+        while len(stages) > 1 and getattr(stages[-1], "only_marks", False):
+            stages.pop()
+        return budget_of(stages[-1])
 
     def start(self, desk: Desk) -> View:
         views = [stage.start(desk) for stage in self.stages]
@@ -34,15 +44,32 @@ class Chain:
 
 
 @cache
+def _registered() -> tuple[dict[str, type[Any]], dict[str, str]]:
+    """The strategy classes by name, and of the entry points that cannot be loaded, why."""
+    found: dict[str, type[Any]] = {}
+    failed: dict[str, str] = {}
+    for point in sorted(entry_points(group="ctxbench.strategies")):
+        try:
+            kind = point.load()
+            found[point.name] = kind if isinstance(kind, type) else strategy_of(kind, point.name)
+        except Exception as error:  # somebody's package is broken: the other strategies are not
+            failed[point.name] = f"{point.value} cannot be loaded: {type(error).__name__}: {error}"
+    return found, failed
+
+
 def strategies() -> dict[str, type[Any]]:
-    """The strategy classes by name, from the entry point group `ctxbench.strategies`."""
-    found = {point.name: point.load() for point in entry_points(group="ctxbench.strategies")}
-    return dict(sorted(found.items()))
+    """The strategy classes by name, from the entry point group `ctxbench.strategies`: classes, or plain functions."""
+    return _registered()[0]
+
+
+def broken() -> dict[str, str]:
+    """The entry points that cannot be loaded, by name, and why."""
+    return _registered()[1]
 
 
 def parse(text: str) -> Strategy:
     """A strategy, or a chain of them with `|` between, from its text. Raises SpecError."""
-    stages: list[Strategy] = [text_of.build(call, strategies(), "strategy") for call in text_of.calls(text, "strategy")]
+    stages = [stage for call in text_of.calls(plugins.quoted(text), "strategy") for stage in _stages(call)]
     return stages[0] if len(stages) == 1 else Chain(tuple(stages))
 
 
@@ -50,5 +77,26 @@ def spec(strategy: Strategy) -> str:
     """The text of a strategy: `parse(spec(s)) == s`."""
     if isinstance(strategy, Chain):
         return " | ".join(spec(stage) for stage in strategy.stages)
-    names = {kind: name for name, kind in strategies().items()}
-    return text_of.spec(names[type(strategy)], strategy)
+    kind = type(strategy)
+    names = {known: name for name, known in strategies().items()}
+    name = names.get(kind) or plugins.name_of(kind)
+    if name is None:
+        raise SpecError(f"{kind.__name__} has no name: parse it from its file, or give it an entry point")
+    return text_of.spec(name, strategy)
+
+
+def _stages(call: text_of.Call) -> list[Strategy]:
+    """What a name stands for: a strategy, or the stages of a recipe."""
+    found = strategies()
+    if plugins.is_file(call.name):
+        kind = plugins.load(call.name)
+        return [text_of.build(call, {call.name: kind}, "strategy")]
+    if call.name in broken():
+        raise SpecError(f"strategy {call.name!r}: {broken()[call.name]}")
+    if call.name in found or call.name not in RECIPES:
+        near = {**found, **dict.fromkeys(RECIPES, Chain)}  # for a name that is neither's: what it is like
+        return [text_of.build(call, near, "strategy")]
+    chain = RECIPES[call.name].chain
+    if call.parameters:
+        raise SpecError(f"recipe {call.name!r} takes no parameters: it is `{chain}`; write that, and change it")
+    return [stage for each in text_of.calls(chain, "strategy") for stage in _stages(each)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -14,12 +14,12 @@ from ..scenarios.model import Message
 from ..scenarios.view import Messages
 from .base import Context, Desk, ModelError, View
 from .events import Failed, Recalled
-from .factstore import Store
-from .memories import Note, Place
-from .passages import passages
-from .spoken import Spoken
-from .stated import Fact, stated
-from .stated_by_model import asked
+from .parts.factstore import Store
+from .parts.memories import Note, Place
+from .parts.passages import passages
+from .parts.spoken import Spoken
+from .parts.stated import Fact, stated
+from .parts.stated_by_model import asked
 
 FORM = "<memory>\n{lines}\n</memory>"
 _LEAST = 5
@@ -62,6 +62,9 @@ class Facts:
     summariser: str = ""
     max_reply_tokens: int = 500
     language: Language = "zh"
+
+    source: ClassVar[str] = "002"
+    fails: ClassVar[str] = "what matters was not said as a fact, or came from a tool; alone it only adds tokens"
 
     def __post_init__(self) -> None:
         counts = (self.max_tokens, self.turns, self.per_message, self.max_fact_tokens, self.max_reply_tokens)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .base import Context, Desk, View
 
@@ -13,6 +14,8 @@ class LastTurn:
 
     A history without a user message is sent whole.
     """
+
+    fails: ClassVar[str] = "anything said before the last user message matters"
 
     def start(self, desk: Desk) -> View:
         def view(context: Context) -> Context:

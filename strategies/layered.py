@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from ..metrics.tfidf import Scores, best
 from .base import Context, Desk, ModelError, View
 from .events import Failed, Recalled
-from .layers import Item, Layers, Rules, Tier
-from .memories import Note, Past, Place
-from .searching import Vectors, Words
+from .parts.layers import Item, Layers, Rules, Tier
+from .parts.memories import Note, Past, Place
+from .parts.searching import Vectors, Words
 
 FORM = {"zh": "[相关记忆]\n{lines}", "en": "[Relevant memories]\n{lines}"}
 
@@ -71,6 +71,9 @@ class Layered:
     max_tokens: int | None = None
     memory_share: float = 0.2
     language: Literal["zh", "en"] = "zh"
+
+    source: ClassVar[str] = "000 §2.4, §3.3"
+    fails: ClassVar[str] = "the question does not say what it is about: the memories that it needs are not called up"
 
     def __post_init__(self) -> None:
         counts = (self.limit, self.recent, self.promote_after, self.max_memory_tokens, self.passages)

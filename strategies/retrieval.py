@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from ..metrics.tfidf import Scores, best
 from .base import Context, Desk, ModelError, View
 from .events import Failed, Recalled
-from .memories import Memory, Note, Past, Place
-from .searching import Listed, Vectors, Words
+from .parts.memories import Memory, Note, Past, Place
+from .parts.searching import Listed, Vectors, Words
 
 FORM = {"zh": "[相关记忆]\n{lines}", "en": "[Relevant memories]\n{lines}"}
 """Ours, in the manner of the document's `[之前对话摘要]`: it gives no wording for memories."""
@@ -60,6 +60,9 @@ class Retrieval:
     max_tokens: int | None = None
     memory_share: float = 0.2
     language: Literal["zh", "en"] = "zh"
+
+    source: ClassVar[str] = "000 §2.1"
+    fails: ClassVar[str] = "the question shares nothing with what it needs, as in 'and the other one?'"
 
     def __post_init__(self) -> None:
         counts = (self.limit, self.recent, self.search, self.max_memory_tokens, self.passages, self.query_characters)

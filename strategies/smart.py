@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ..metrics.language import Language
 from ..scenarios.model import Message
 from ..scenarios.view import Messages, shared
 from .base import Context, Desk, ModelError, View
 from .events import Failed, Refused, Summarised
-from .pieces import KEYWORDS, Piece, Scores, scorer, taken, without
-from .spoken import Spoken
-from .summarising import Summariser
+from .parts.pieces import KEYWORDS, Piece, Scores, scorer, taken, without
+from .parts.spoken import Spoken
+from .parts.summarising import Summariser
 
 PROMPTS: dict[Language, str] = {
     "zh": """请简洁地总结以下对话的关键信息，保留：
@@ -84,6 +84,9 @@ class Smart:
     temperature: float = 0.3
     language: Language = "zh"
     summariser: str = ""
+
+    source: ClassVar[str] = "000 §2.2"
+    fails: ClassVar[str] = "what matters is said in plain words: no keyword, code or list, and not at either end"
 
     def __post_init__(self) -> None:
         if not 0 < self.target < self.threshold <= 1:

@@ -17,8 +17,8 @@ from ..metrics.language import Language
 from ..metrics.models import window_of
 from ..metrics.tokens import FRAME, ROLE
 from .base import Context, Desk, View
-from .rolling import Rolling
-from .summarising import Running, Summariser
+from .parts.rolling import Rolling
+from .parts.summarising import Running, Summariser
 
 PROMPTS: dict[Language, str] = {
     "zh": """请对以下对话进行摘要，保留关键信息：
@@ -139,7 +139,8 @@ class SessionSummary:
     """Once there are more than `token_threshold` tokens, everything but the last `preserve_recent` messages.
 
     A message costs its tokens and `overhead`; a summary counts as one, so the next time is when it and what was said
-    since are over the threshold again. `user_first` is as in `summary`. Promises no budget: the last messages are sent however long they are.
+    since are over the threshold again. `user_first` is as in `summary`. Promises no budget: the last messages are sent
+    however long they are.
 
     The document stores the summary in long-term memory as well (`session_summary`, importance 7.0): that is another
     strategy's part.

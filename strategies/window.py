@@ -9,7 +9,7 @@ from ..metrics.models import window_of
 from ..scenarios.view import Messages
 from .base import Context, Desk, View
 from .events import Refused
-from .newest import newest
+from .parts.newest import newest
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
 ) -> None:
     """Print the tables of a run, or write them as Markdown."""
-    from ...reports.tables import markdown as as_markdown
+    from ...reports.render import markdown as as_markdown
     from ...scenarios.errors import RunError
     from .runs import chosen
     from .summary import conversation_tables, print_cells, print_run, run_tables

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import typer
 
+from ...strategies.recipes import RECIPES
 from .models import MODELS, CassetteMode, say_what_models_did
 from .paste import command, same_command
 from .say import say
@@ -17,12 +18,21 @@ from .stop import Stopped
 
 DEFAULT = (
     "none",
+    "last_turn",
     "window(max_tokens=8000)",
     "window(max_tokens=32000)",
-    "window(messages=20)",
-    "last_turn",
+    "summary(every=5)",
+    "session_summary",
+    "smart(window=32000)",
+    "retrieval",
+    "layered",
+    "facts",
+    "archive",
+    "archive(trigger='keyword')",
+    "cache_marks",
+    *RECIPES,
 )
-"""What runs when no strategy is named."""
+"""What runs when no strategy is named: every one, and the recipes, with sizes that the embedded scenarios exceed."""
 
 
 def run(

@@ -9,12 +9,10 @@ import msgspec
 import typer
 from rich.console import Console
 
+from ...reports.render import WIDE, Table, show
 from ...reports.summary import by_conversation, summarise
-from ...reports.tables import Table, as_json, conversation_table, show, tables
+from ...reports.tables import as_json, conversation_table, tables
 from ..load import load
-
-WIDTH = 160
-"""Columns of a table where standard output is no terminal."""
 
 
 def run_tables(folder: Path) -> list[Table]:
@@ -44,8 +42,13 @@ def print_cells(folder: Path, json: bool) -> None:
         _print(conversation_tables(folder))
 
 
+def console() -> Console:
+    """Standard output, for tables. Where it is no terminal, a row is a line and nothing is cut."""
+    return Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
+
+
 def _print(found: list[Table]) -> None:
-    show(Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False), found)
+    show(console(), found)
 
 
 def _print_json(value: object) -> None:

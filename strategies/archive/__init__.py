@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ..base import Desk, View
 from .opened import Opened
@@ -76,6 +76,9 @@ class Archive:
     reach: int = 1000
     keep_days: float | None = None
     language: Language = "zh"
+
+    source: ClassVar[str] = "001"
+    fails: ClassVar[str] = "a placeholder does not show the model what it needs, or results are just too short for one"
 
     def __post_init__(self) -> None:
         counts = (self.threshold, self.limit, self.summary_chars, self.read_chars, self.reach)

@@ -16,7 +16,7 @@ from typing import Literal
 from ...metrics.tfidf import best
 from ..base import Desk, ModelError
 from ..events import Failed
-from ..searching import Vectors, Words
+from ..parts.searching import Vectors, Words
 from .record import Card
 
 Trigger = Literal["model", "keyword", "semantic", "hybrid"]

@@ -11,8 +11,8 @@ from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Called, Failed, Recalled
 from ctxbench.strategies.facts import Facts
-from ctxbench.strategies.factstore import Store
-from ctxbench.strategies.stated import Fact, stated
+from ctxbench.strategies.parts.factstore import Store
+from ctxbench.strategies.parts.stated import Fact, stated
 
 from tests.making import answering, calling, talk
 from tests.strategies.stubs import COUNTER, Stub, events, names, played, written

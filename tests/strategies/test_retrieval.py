@@ -8,8 +8,8 @@ import pytest
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Failed, Recalled, Refused
-from ctxbench.strategies.kinds import importance_of, kind_of
-from ctxbench.strategies.passages import passages
+from ctxbench.strategies.parts.kinds import importance_of, kind_of
+from ctxbench.strategies.parts.passages import passages
 from ctxbench.strategies.retrieval import Retrieval
 from hypothesis import given
 from hypothesis import strategies as st

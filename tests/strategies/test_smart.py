@@ -12,7 +12,7 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, ModelError, Prompt
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Failed, Refused, Summarised
-from ctxbench.strategies.pieces import KEYWORDS, Scores, scorer
+from ctxbench.strategies.parts.pieces import KEYWORDS, Scores, scorer
 from ctxbench.strategies.smart import Smart
 from hypothesis import given
 

@@ -13,7 +13,7 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, ModelError, Prompt, budget_of
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Called, Failed, Refused, Summarised
-from ctxbench.strategies.summarising import cut
+from ctxbench.strategies.parts.summarising import cut
 from ctxbench.strategies.summary import SessionSummary, Summary
 from hypothesis import given
 from hypothesis import strategies as st

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.units import Units
+from ctxbench.strategies.parts.units import Units
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from ..scenarios.model import Message
-from ..scenarios.view import Messages, Span
+from ...scenarios.model import Message
+from ...scenarios.view import Messages, Span
 
 KEYWORDS = (
     *("决定", "确定", "最终"),

@@ -9,10 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from ..metrics.cues import is_constraint, is_decision
-from ..metrics.language import sentences, words
-from ..metrics.values import values
-from ..scenarios.model import Message
+from ...metrics.cues import is_constraint, is_decision
+from ...metrics.language import sentences, words
+from ...metrics.values import values
+from ...scenarios.model import Message
 from .passages import passages
 
 Why = Literal["preference", "decision", "constraint", "value", "name"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from ..metrics.cues import is_decision
-from ..metrics.language import sentences, words
-from ..metrics.values import values
-from ..scenarios.model import Role
+from ...metrics.cues import is_decision
+from ...metrics.language import sentences, words
+from ...metrics.values import values
+from ...scenarios.model import Role
 from .stated import is_preference
 
 Kind = Literal[

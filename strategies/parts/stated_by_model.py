@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..metrics.language import Language
-from ..scenarios.model import Message
-from .base import Desk, ModelError, Prompt
+from ...metrics.language import Language
+from ...scenarios.model import Message
+from ..base import Desk, ModelError, Prompt
 from .stated import Fact
 
 PROMPTS: dict[Language, str] = {

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Literal
 
-from ..scenarios.model import Message
-from .events import Event, Moved
+from ...scenarios.model import Message
+from ..events import Event, Moved
 from .kinds import Kind
 from .memories import Memory, Past
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..metrics.rows import Rows
-from ..metrics.tfidf import Scores, TfIdf
+from ...metrics.rows import Rows
+from ...metrics.tfidf import Scores, TfIdf
 from .stated import Fact
 
 

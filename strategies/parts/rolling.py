@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from ..scenarios.view import Messages
-from .base import Context, Desk
-from .events import Refused
+from ...scenarios.view import Messages
+from ..base import Context, Desk
+from ..events import Refused
 from .newest import newest
 from .spoken import Spoken
 from .summarising import Running

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from ..scenarios.model import Message
-from ..scenarios.view import Messages, shared
+from ...scenarios.model import Message
+from ...scenarios.view import Messages, shared
 
 NOTHING = Messages()
 

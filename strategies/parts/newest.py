@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..scenarios.view import Messages
-from .base import Desk
+from ...scenarios.view import Messages
+from ..base import Desk
 
 
 class Newest(NamedTuple):

@@ -11,10 +11,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics.language import words
-from ..metrics.rows import Rows
-from ..metrics.tfidf import Scores, TfIdf
-from .base import Desk
+from ...metrics.language import words
+from ...metrics.rows import Rows
+from ...metrics.tfidf import Scores, TfIdf
+from ..base import Desk
 from .memories import Memory
 
 Where = NDArray[np.int64]

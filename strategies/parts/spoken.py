@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from ..scenarios.view import Messages, Span
-from .base import Desk
+from ...scenarios.view import Messages, Span
+from ..base import Desk
 from .units import Units
 
 

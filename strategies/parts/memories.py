@@ -12,10 +12,10 @@ from typing import Literal
 
 import msgspec
 
-from ..scenarios.model import Message, Role
-from ..scenarios.view import Messages
-from .base import Context, Desk
-from .events import Refused
+from ...scenarios.model import Message, Role
+from ...scenarios.view import Messages
+from ..base import Context, Desk
+from ..events import Refused
 from .kinds import Kind, importance_of, kind_of
 from .passages import passages
 from .spoken import Spoken

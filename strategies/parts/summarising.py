@@ -11,11 +11,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..metrics.language import HAN, Language, language_of
-from ..scenarios.model import Message
-from ..scenarios.view import Messages
-from .base import Desk, ModelError, Prompt
-from .events import Failed, Summarised
+from ...metrics.language import HAN, Language, language_of
+from ...scenarios.model import Message
+from ...scenarios.view import Messages
+from ..base import Desk, ModelError, Prompt
+from ..events import Failed, Summarised
 
 HEADINGS: dict[Language, str] = {"zh": "[之前对话摘要]", "en": "[Summary of the conversation so far]"}
 CALLS: dict[Language, str] = {"zh": "[工具调用]", "en": "[tool call]"}

@@ -1,0 +1,48 @@
+"""Keeps the start of a conversation and its newest messages, and says that something is left out between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.base import Context, Desk, View
+from ctxbench.strategies.events import Dropped
+from ctxbench.strategies.parts.units import Units
+
+
+@dataclass(frozen=True, slots=True)
+class HeadAndTail:
+    """The first `head` messages and the last `tail`, fewer or more by a tool call that is not cut from its results."""
+
+    head: int = 4
+    tail: int = 16
+
+    source: ClassVar[str] = "docs/writing-a-strategy.md"
+    fails: ClassVar[str] = "what matters was said in the middle"
+
+    def __post_init__(self) -> None:
+        if self.head < 0 or self.tail < 1:
+            raise ValueError("head must be at least 0 and tail at least 1")
+
+    def start(self, desk: Desk) -> View:
+        units = Units()
+        note = Messages.of((Message("head_and_tail:note", "system", "[Some messages are left out here.]"),))
+        reported: set[str] = set()
+
+        def view(context: Context) -> Context:
+            history = context.messages
+            units.read(history)
+            stop = units.before(min(self.head, len(history)))
+            start = units.before(max(len(history) - self.tail, 0))
+            if start <= stop:
+                return context
+            middle = history[stop:start]
+            dropped = tuple(each.id for each in middle if each.role != "system" and each.id not in reported)
+            if dropped:
+                reported.update(dropped)
+                desk.record(Dropped(dropped))
+            return context.sending(history[:stop] + note + desk.systems(middle) + history[start:])
+
+        return view

@@ -1,0 +1,140 @@
+"""S6, `cache_marks`: where the provider's prompt cache is told to keep a prefix (design document 000 §2.5, §3.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from ..scenarios.model import Message, Tool
+from ..scenarios.view import Messages, shared
+from .base import Context, Desk, View
+
+MOST = {"anthropic": 4, "openai": 0, "deepseek": 0, "gemini": 0}
+"""Marks that a provider takes in one request. Those with 0 cache by themselves: no mark changes what they keep."""
+
+NOTHING = Messages()
+
+
+@dataclass(frozen=True, slots=True)
+class CacheMarks:
+    """The same messages, with cache breakpoints on the system prompt and the memory after it.
+
+    Marks stand on the leading system messages only, since what follows them changes: the first one's first (the system
+    prompt, which changes least), then the last ones', which cover the most. So with up to `marks` of them each has its
+    own, and a summary or facts that change do not take the system prompt's cache with them.
+
+    A mark is placed where what comes up to it, tools too, takes at least `min_tokens`: a provider keeps no shorter
+    prefix. It is 1024 for most models of Anthropic's, 512, 2048 or 4096 for some. With `count="chars4"`, the document's
+    rule, a system message must have 4 · `min_tokens` characters itself: a short memory after a long prompt is never
+    marked, nor is Chinese of 3000 tokens.
+
+    `rolling` marks follow the tail as well: 1 = after the newest message that can carry one, as Anthropic's automatic
+    placement does; 2 = also where that was a call before, without which the rules of 2024, with no look-back, never
+    read what the first one wrote. They take their places from the `marks`.
+
+    `provider` is whose rules hold. Those that cache by themselves (openai, deepseek, gemini) take no marks and get
+    none; 000 gives deepseek one, which it ignores. A later stage drops marks with what they stood on: this is the last
+    of a chain, which keeps the budget of the stage before.
+    """
+
+    provider: str = "anthropic"
+    marks: int = 4
+    min_tokens: int = 1024
+    count: Literal["exact", "chars4"] = "exact"
+    rolling: int = 0
+
+    only_marks: ClassVar[bool] = True
+    source: ClassVar[str] = "000 §2.5, §3.1"
+    fails: ClassVar[str] = "a stage before it rewrites the start of the context: every write is paid and never read"
+
+    def __post_init__(self) -> None:
+        if self.provider not in MOST:
+            raise ValueError(f"provider is one of {', '.join(MOST)}")
+        if not 1 <= self.marks <= max(MOST.values()):
+            raise ValueError(f"marks must be from 1 to {max(MOST.values())}")
+        if self.min_tokens < 0:
+            raise ValueError("min_tokens must not be negative")
+        if not 0 <= self.rolling <= min(2, self.marks):
+            raise ValueError("rolling must be 0, 1 or 2, and at most marks")
+
+    def start(self, desk: Desk) -> View:
+        tools, tail = _Tools(desk), _Tail()
+        most = min(self.marks, MOST[self.provider])
+
+        def view(context: Context) -> Context:
+            sent = context.messages
+            if not most:
+                return Context(sent, (), context.tools)
+            before = tools.tokens(context.tools)
+
+            def long_enough(at: int) -> bool:
+                return desk.total(sent[: at + 1]) + before >= self.min_tokens
+
+            rolling = [at for at in tail.places(sent, self.rolling) if long_enough(at)]
+            if self.count == "exact":
+                places = [at for at in _leading(sent) if long_enough(at)]
+            else:
+                places = [at for at in _leading(sent) if len(sent[at].text) >= 4 * self.min_tokens]
+            chosen = {*_first_and_last(places, most - len(rolling)), *rolling}
+            return Context(sent, tuple(sorted(chosen)), context.tools)
+
+        return view
+
+
+class _Tools:
+    """Tokens of the tools that are offered, which come before all messages: of their texts, without the frame."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._last: tuple[tuple[Tool, ...], int] = ((), 0)
+
+    def tokens(self, tools: tuple[Tool, ...]) -> int:
+        if tools is not self._last[0]:
+            texts = (text for tool in tools for text in (tool.name, tool.description, tool.parameters))
+            self._last = tools, sum(map(self._desk.text_tokens, texts))
+        return self._last[1]
+
+
+class _Tail:
+    """Where the newest message stands that can carry a mark, and where it stood at the call before."""
+
+    def __init__(self) -> None:
+        self._sent = NOTHING
+        self._newest = self._before = -1
+
+    def places(self, sent: Messages, most: int) -> list[int]:
+        """The places, the older first; at most `most`. The older is given only if all up to it is still the same."""
+        if not most:
+            return []
+        same = shared(self._sent, sent)
+        if not same == len(sent) == len(self._sent):
+            self._before = self._newest if self._newest < same else -1
+            self._sent, self._newest = sent, _newest(sent)
+        return [at for at in dict.fromkeys((self._before, self._newest)) if at >= 0][-most:]
+
+
+def _leading(sent: Messages) -> list[int]:
+    """The places of the leading system messages that can carry a mark: an empty text cannot."""
+    places = []
+    for at, message in enumerate(sent):
+        if message.role != "system":
+            break
+        if message.text:
+            places.append(at)
+    return places
+
+
+def _newest(sent: Messages) -> int:
+    """The place of the newest message that can carry a mark; -1 if none can."""
+    return next((at for at in range(len(sent) - 1, -1, -1) if _can_carry(sent[at])), -1)
+
+
+def _can_carry(message: Message) -> bool:
+    return bool(message.text or message.calls or message.role == "tool")
+
+
+def _first_and_last(places: list[int], most: int) -> list[int]:
+    """The first of them and the last, `most` together."""
+    if len(places) <= most:
+        return places
+    return [places[0], *places[len(places) - most + 1 :]] if most > 0 else []
