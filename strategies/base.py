@@ -7,8 +7,9 @@
         def start(self, desk: Desk) -> View:
             return lambda context: context.sending(context.messages[-10:])
 
-Its parameters are its identity (`scenarios.spec` prints and parses them). State, if any, lives in what `start`
-returns. A strategy never reads the wall clock and never measures itself: the harness does.
+Its parameters are its identity (`scenarios.spec` prints and parses them). Two class variables, `source` and `fails`,
+are shown by `ctxbench list strategies`: where it comes from, and the words after "Fails when". State, if any, lives in
+what `start` returns. A strategy never reads the wall clock and never measures itself: the harness does.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ctxbench.harness import work
-from ctxbench.harness.desk import RecordedDesk
+from ctxbench.harness import work, write
+from ctxbench.harness.desk import Books, RecordedDesk
 from ctxbench.harness.engine import run_shards
 from ctxbench.harness.log import Log
 from ctxbench.harness.replay import Step, replay
@@ -161,8 +161,8 @@ def long_talk(messages: int) -> Conversation:
 def test_growth(benchmark: Bench, size: int, strategy: str) -> None:
     """Time a step must not grow with the conversation: flat within 2×."""
     conversation = long_talk(size)
-    desk = RecordedDesk(conversation, TokenCounter())
-    desk.advance(len(conversation.messages))
+    desk = RecordedDesk(Books(conversation, TokenCounter()))
+    desk.books.advance(len(conversation.messages))
     made = parse(strategy)
     view = made.start(desk)
     last = list(conversation.calls())[-400:]
@@ -181,14 +181,14 @@ def test_growth(benchmark: Bench, size: int, strategy: str) -> None:
 def test_growth_whole(benchmark: Bench, size: int) -> None:
     """Ten times the messages take ten times the time; the log has as many entries as there are steps."""
     conversation = long_talk(size)
-    desk = RecordedDesk(conversation, TokenCounter())
-    desk.advance(len(conversation.messages))
+    desk = RecordedDesk(Books(conversation, TokenCounter()))
+    desk.books.advance(len(conversation.messages))
 
     def whole() -> None:
         log = Log(conversation.messages)
         for step in replay(conversation, parse("none"), desk):
             log.add(step)
-        found = measure([work.cell_of(conversation, desk, log, budget_of(parse("none")))])
+        found = measure([write.cell_of(desk.books, log, budget_of(parse("none")))])
         assert len(found["added_from"][1]) == len(log.runs.at)
 
     benchmark.pedantic(whole, rounds=3, warmup_rounds=1)
@@ -204,8 +204,8 @@ def history() -> Conversation:
 class TestWindow:
     def test_ours(self, benchmark: Bench, history: Conversation) -> None:
         """Our window."""
-        desk = RecordedDesk(history, TokenCounter())
-        desk.advance(len(history.messages))
+        desk = RecordedDesk(Books(history, TokenCounter()))
+        desk.books.advance(len(history.messages))
         view = parse("window(max_tokens=8000)").start(desk)
         context = Context(Messages.prefix(history.messages, len(history.messages)))
         benchmark(view, context)
@@ -254,7 +254,7 @@ class TestWindow:
             include_system=True,
             start_on=("human", "ai"),
         )
-        desk = RecordedDesk(history, ours)
+        desk = RecordedDesk(Books(history, ours))
         view = parse("window(max_tokens=8000)").start(desk)
         sent = view(Context(Messages.prefix(history.messages, len(history.messages)))).messages
         assert [message.id for message in kept] == [message.id for message in sent]
