@@ -67,10 +67,8 @@ def extract(texts: Sequence[str], budget: int, count: Callable[[str], int]) -> s
     candidates = [_Sentence(piece, count(piece + "\n")) for piece in pieces]
     taken, too_long = _taken(candidates, budget + count("\n"), _weighed(candidates))
     lines = {at: candidates[at].text for at in taken}
-    while (
-        count(_text(lines)) > budget
-    ):  # the lines together are more than the sum of them, which no tokenizer rules out
-        lines.popitem()
+    while count(_text(lines)) > budget:  # more than the sum of the lines, which no tokenizer rules out
+        too_long.append(lines.popitem()[0])
     room = budget - count(_text(lines)) - (count("\n") if lines else 0)
     if room * 4 > budget:
         for at in too_long:

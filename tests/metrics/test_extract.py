@@ -9,7 +9,7 @@ from ctxbench.metrics.extract import extract
 from ctxbench.metrics.language import words
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import scenario
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 count = TokenCounter().text
@@ -78,6 +78,7 @@ def test_nothing_where_nothing_fits() -> None:
 TEXTS = st.lists(st.text(alphabet="abcdefg 12345.!。，你好王的\n", max_size=120), max_size=12)
 
 
+@example(["1."], 1, TokenCounter().text)
 @given(TEXTS, st.integers(1, 60), st.sampled_from([count, by_words, len, lambda text: len(text) // 4]))
 def test_laws(texts: list[str], budget: int, counter) -> None:  # type: ignore[no-untyped-def]
     """The budget is kept by any counter; its lines are the material's; the same again; empty only of blank."""

@@ -156,7 +156,7 @@ def test_before_a_window_all_is_known_after_it_what_it_kept() -> None:
         ("assistant", "ok"),
         *[each for n in range(9) for each in (("user", f"hm {'so ' * 9}"), ("assistant", "well " * 9))],
     )
-    before = played(parse("facts | window(messages=2)"), said)[-1]
+    before = played(parse("facts | window(messages=2, user_first=False)"), said)[-1]
     assert lines(written(before, "facts")) == ["- I prefer the aisle seat, booking ABC-123"]
     assert len(before.context.messages) == 3
     assert written(played(parse("window(messages=2) | facts"), said)[-1], "facts") == ""

@@ -179,8 +179,9 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     with Cassette(folder / "c") as cassette:
         cassette.put(entry(1))
     folder.chmod(0o555)
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(parent.stat().st_mode | 0o055)
+    for parent in (tmp_path, *tmp_path.parents):
+        if not parent.stat().st_mode & 0o001:
+            parent.chmod(parent.stat().st_mode | 0o055)
     child = os.fork()
     if child == 0:
         if os.getuid() == 0:
