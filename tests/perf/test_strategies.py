@@ -1,0 +1,212 @@
+"""Speed: every strategy beside its nearest peer, call by call, and over whole conversations (`make perf`).
+
+A figure is of one call. The history grows as it was recorded, both sides are called before each model call, and the
+calls between its 400th and its 500th message are timed. Messages are converted beforehand; models and embedders are
+not timed (`peers.CLOCK`). Counting tokens is: ours counts what is new, a peer counts as its library does it, with
+tiktoken, and once more "counts kept", with a dictionary before tiktoken: what a careful user would do.
+
+Nothing is asserted of time. The last test prints the tables that docs/decisions/0013-speed-of-strategies.md explains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import pytest
+from ctxbench.scenarios.embedded import KINDS
+from ctxbench.scenarios.model import Conversation
+
+from tests.perf import peers
+from tests.perf.peers import CLOCK, Peer, Step, agent, together
+from tests.perf.test_speed import tiktoken_count
+
+Bench = Any
+pytestmark = [pytest.mark.perf, pytest.mark.filterwarnings("ignore")]  # what other libraries warn of is theirs
+FIRST, LAST = 400, 500
+"""The calls that are timed: those after so many messages."""
+REPEATS = 3
+"""Of ours; CPUs that others use as well are why."""
+TURNS = {"assistant": 130, "coding": 46}
+
+
+class Row(NamedTuple):
+    """A strategy and those that do the same."""
+
+    spec: str
+    peers: tuple[Peer, ...] = ()
+    kind: str = "assistant"
+    """The embedded conversation: `coding` has tool results of over 10 000 characters, `assistant` most to remember."""
+    target: float = 1.0
+    """What is asked of the median, in milliseconds."""
+
+
+def summarised(name: str, trigger: tuple[str, int], keep: tuple[str, int], *then: Any) -> Peer:
+    """langchain's middleware, and what comes after it."""
+    return agent(f"langchain SummarizationMiddleware {name}".strip(), peers.summarising(trigger, keep), *then)
+
+
+TWENTY = (("messages", 21), ("messages", 20))
+SESSION = (("tokens", 8000), ("messages", 4))
+SMART = (("tokens", 54_600), ("tokens", 39_000))
+CLEARED = agent("langchain ClearToolUsesEdit", peers.state, peers.clearing)
+
+ROWS = (
+    Row("none"),
+    Row("last_turn"),
+    Row("window(max_tokens=8000)", (peers.trim(tokens=7200), peers.buffer(7200))),
+    Row("window(messages=20)", (peers.trim(messages=20),)),
+    Row("summary", (summarised("", *TWENTY),)),
+    Row("summary(max_tokens=8000)", (peers.langmem(8000), peers.summary_buffer(8000))),
+    Row("session_summary", (summarised("", *SESSION),)),
+    Row("smart", (summarised("", *SMART),)),
+    Row("archive", (CLEARED,), "coding"),
+    Row("archive(trigger='keyword')", (CLEARED,), "coding"),
+    Row("archive(trigger='semantic')", (CLEARED,), "coding"),
+    Row("archive(trigger='hybrid')", (CLEARED,), "coding"),
+    Row("cache_marks", (agent("langchain AnthropicPromptCaching", peers.state, peers.marking),)),
+    Row("retrieval", (peers.vectors(10),), target=10),
+    Row("retrieval(max_tokens=8000)", (peers.vectors(10),), target=10),
+    Row("layered", (peers.vectors(10), peers.vectors(10, 8000)), target=10),
+    Row("facts", (peers.document_facts(),), target=10),
+    Row(
+        "archive_window",
+        (agent("langchain ClearToolUsesEdit + trim", peers.state, peers.clearing, peers.trimming(28_800)),),
+        "coding",
+    ),
+    Row("summary_window", (summarised("+ trim", *TWENTY, peers.trimming(7200)),)),
+    Row("smart_cached", (summarised("+ caching", *SMART, peers.marking),)),
+    Row(
+        "facts_summary_cached",
+        (together(peers.document_facts(), summarised("+ caching", *TWENTY, peers.marking)),),
+        target=10,
+    ),
+    Row(
+        "all_of_000",
+        (together(peers.vectors(10), summarised("", *SMART), summarised("+ caching", *SESSION, peers.marking)),),
+        target=10,
+    ),
+)
+SIZES = (1_000, 3_000, 10_000)
+
+calls: dict[tuple[str, str], np.ndarray[Any, Any]] = {}
+"""Milliseconds of each call, by strategy and side."""
+growth: dict[tuple[str, int], float] = {}
+"""Microseconds a step of a whole conversation."""
+
+
+@cache
+def conversation(kind: str, messages: int) -> Conversation:
+    """So many messages of an embedded conversation. The peers know nothing of its tools, so it offers none."""
+    made = KINDS[kind](0, TURNS[kind] * (messages // 500 + 1), "en")
+    assert len(made.messages) >= messages
+    return msgspec.structs.replace(made, messages=made.messages[:messages], tools=())
+
+
+def steps(start: Callable[[], Step], ats: list[int], grows: bool) -> Iterator[tuple[Step, int]]:
+    """The calls to be timed, one after the other. When there are no more it begins anew, and never ends."""
+    before, after = [at for at in ats if at < FIRST], [at for at in ats if at >= FIRST]
+    while True:
+        step = start()
+        for at in before if grows else before[-1:]:
+            step(at)
+        for at in after:
+            yield step, at
+
+
+def bench(
+    benchmark: Bench, row: Row, side: str, start: Callable[[], Step], grows: bool, repeats: int, most: int
+) -> None:
+    """One round is one call."""
+    ats = list(conversation(row.kind, LAST).calls())
+    todo = steps(start, ats, grows)
+    sent: list[int] = []
+
+    def call(step: Step, at: int) -> None:
+        sent.append(len(step(at)))
+
+    benchmark.group = f"{row.spec}: one call, {FIRST} to {LAST} messages"
+    rounds = min(most, repeats * sum(at >= FIRST for at in ats))
+    benchmark.pedantic(call, setup=lambda: (next(todo), {}), rounds=rounds)
+    benchmark.extra_info["messages sent"] = sent[-1]
+    if benchmark.stats is not None:
+        calls[row.spec, side] = np.array(benchmark.stats.stats.data) * 1000
+
+
+@pytest.mark.benchmark(timer=CLOCK)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.spec)
+def test_ours(benchmark: Bench, row: Row) -> None:
+    """A strategy of ours."""
+    said = conversation(row.kind, LAST)
+    bench(benchmark, row, "ours", lambda: peers.ours(row.spec, said), True, REPEATS, 1000)
+
+
+PAIRS = [(row, peer, kept) for row in ROWS for peer in row.peers for kept in (False, True) if peer.keeps or not kept]
+
+
+def named(peer: Peer, kept: bool) -> str:
+    return f"{peer.name}, counts kept" if kept else peer.name
+
+
+@pytest.mark.benchmark(timer=CLOCK)
+@pytest.mark.parametrize(("row", "peer", "kept"), PAIRS, ids=[f"{row.spec}-{named(peer, k)}" for row, peer, k in PAIRS])
+def test_peer(benchmark: Bench, row: Row, peer: Peer, kept: bool) -> None:
+    """Its peer, on the same history."""
+    said = conversation(row.kind, LAST)
+
+    def start() -> Step:
+        count = tiktoken_count()
+        return peer.start(said, cache(count) if kept else count)
+
+    bench(benchmark, row, named(peer, kept), start, peer.grows, 1, peer.calls)
+
+
+@pytest.mark.benchmark(timer=CLOCK)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.spec)
+@pytest.mark.parametrize("size", SIZES)
+def test_whole(benchmark: Bench, row: Row, size: int) -> None:
+    """All of one conversation, the time of a step: where it is flat, the whole is linear in the messages."""
+    said = conversation(row.kind, size)
+    ats = list(said.calls())
+
+    def forever() -> Iterator[object]:
+        while True:
+            step = peers.ours(row.spec, said)
+            for at in ats:
+                yield step(at)
+
+    benchmark.group = f"{row.spec}: one step of a whole conversation of n messages"
+    benchmark.pedantic(forever().__next__, rounds=2 if size == SIZES[0] else 1, iterations=len(ats))
+    if benchmark.stats is not None:
+        growth[row.spec, size] = benchmark.stats.stats.min * 1e6
+
+
+def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    """Print what was measured in this run, and which of the targets hold."""
+    with capsys.disabled():
+        print(f"\n\none call, {FIRST} to {LAST} messages, ms")
+        print("| strategy | ours p50 | p95 | target | peer | p50 | ratio | 20×? |\n|---|---|---|---|---|---|---|---|")
+        for row in ROWS:
+            if (row.spec, "ours") not in calls:
+                continue
+            own = calls[row.spec, "ours"]
+            p50 = float(np.median(own))
+            verdict = f"< {row.target:g}: {'holds' if p50 < row.target else 'FAILS'}"
+            print(f"| `{row.spec}` | {p50:.3f} | {np.percentile(own, 95):.2f} | {verdict} |", end="")
+            sides = [side for spec, side in calls if spec == row.spec and side != "ours"]
+            for at, side in enumerate(sides):
+                other = float(np.median(calls[row.spec, side]))
+                twenty = "holds" if other >= 20 * p50 else "FAILS"
+                print("" if at == 0 else "\n| | | | |", end="")
+                print(f" {side} | {other:.3f} | {other / p50:.1f} | {twenty} |", end="")
+            print("" if sides else " – | | | |")
+        print("\na step of a whole conversation, µs (models and embedders apart)")
+        print("| strategy |" + "".join(f" {size} |" for size in SIZES) + " last : first |\n|---|" + "---|" * 4)
+        for row in ROWS:
+            found = [growth[row.spec, size] for size in SIZES if (row.spec, size) in growth]
+            if len(found) == len(SIZES):
+                cells = "".join(f" {each:.0f} |" for each in found)
+                print(f"| `{row.spec}` |{cells} {found[-1] / found[0]:.1f} |")
