@@ -13,7 +13,7 @@ from ..metrics.ledger import Ledger
 from ..metrics.structure import Structure
 from ..metrics.survival import shown
 from ..metrics.tokens import TokenCounter
-from ..scenarios.model import Conversation, Message, Tool
+from ..scenarios.model import Conversation, Fact, Message, Tool
 from ..scenarios.view import Messages
 from ..strategies.base import Prompt
 from ..strategies.events import Called, Event
@@ -23,7 +23,7 @@ from .models import OFFLINE, Models, Reply, Unusable
 class Books:
     """What is known of a conversation before any strategy: token sums, structure, demands. Its cells share them."""
 
-    __slots__ = ("_demands", "_tools", "conversation", "counter", "ledger", "structure")
+    __slots__ = ("_demands", "_tools", "conversation", "counter", "facts", "ledger", "structure")
 
     def __init__(self, conversation: Conversation, counter: TokenCounter) -> None:
         self.conversation, self.counter = conversation, counter
@@ -31,6 +31,10 @@ class Books:
         self.structure = Structure(conversation.messages)
         self._tools: tuple[tuple[Tool, ...], int] = ((), 0)
         self._demands: Demands | None = None
+        self.facts: dict[str, tuple[Fact, ...]] = {}
+        """What the recording states of each message, by its id."""
+        for fact in conversation.facts:
+            self.facts[fact.source] = (*self.facts.get(fact.source, ()), fact)
 
     def advance(self, at: int) -> None:
         """Enter what was said before message `at`, so that no strategy is timed for it."""
@@ -109,6 +113,9 @@ class RecordedDesk:
 
     def offer(self, tool: Tool, answer: Callable[[str], str]) -> None:
         self.tools[tool.name] = (tool, answer)
+
+    def facts(self, message: Message) -> tuple[Fact, ...] | None:
+        return self.books.facts.get(message.id, ()) if self.books.facts else None
 
     def text_tokens(self, text: str) -> int:
         return self.books.counter.text(text)

@@ -74,6 +74,11 @@ def _reference_faults(conversation: Conversation, ids: set[str]) -> Iterator[tup
                 yield f"probes[{at}].evidence", f"evidence {name!r} names no message", remedy
         if probe.after and probe.after not in ids:
             yield f"probes[{at}].after", f"{probe.after!r} names no message", remedy
+    for at, fact in enumerate(conversation.facts):
+        if fact.source not in ids:
+            yield f"facts[{at}].source", f"{fact.source!r} names no message", remedy
+        if not 0 <= fact.confidence <= 1:
+            yield f"facts[{at}].confidence", f"{fact.confidence} is no confidence", "give one from 0 to 1"
     for at, compaction in enumerate(conversation.compactions):
         for named in (compaction.after, compaction.first_kept):
             if named is not None and named not in ids:

@@ -115,6 +115,16 @@ class Probe(_Value, frozen=True):
     time: float | None = None
 
 
+class Fact(_Value, frozen=True):
+    """Something that the recording itself states as a fact of what a message says."""
+
+    text: str
+    source: str
+    """Id of the message. Of several, the last: only then is it known."""
+    confidence: float = 1.0
+    """0 to 1."""
+
+
 class Compaction(_Value, frozen=True):
     """The recorded agent replaced the start of its context here. The history itself is kept whole."""
 
@@ -136,6 +146,7 @@ class Conversation(
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     probes: tuple[Probe, ...] = ()
+    facts: tuple[Fact, ...] = ()
     compactions: tuple[Compaction, ...] = ()
     source: str = ""
     """Where it was read: a file, with the line for line formats."""

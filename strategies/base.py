@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scenarios.model import Message, Tool
+from ..scenarios.model import Fact, Message, Tool
 from ..scenarios.view import Messages
 from .events import Event
 
@@ -100,6 +100,10 @@ class Desk(Protocol):
 
     def offer(self, tool: Tool, answer: Callable[[str], str]) -> None:
         """Have `answer(arguments as JSON text)` give the result when a model that is sent the context calls `tool`."""
+        ...
+
+    def facts(self, message: Message) -> tuple[Fact, ...] | None:
+        """What the recording states as facts of a message; None if it states none of any message."""
         ...
 
     def text_tokens(self, text: str) -> int:

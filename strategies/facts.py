@@ -42,11 +42,12 @@ class Facts:
 
     002's behaviour before the change, the 15 surest facts: `facts(similarity=0, confidence=1, limit=15)`.
 
-    The documents give facts and confidences; recordings have none. So they are taken from what the user and the final
-    answers say, each message once, at most `per_message` of `max_fact_tokens` each (no more than a quarter of
-    `max_tokens`): by rules (`stated.stated`), or with `extractor="model"` by the model `summariser` (empty = the
-    run's), one call a turn; what it fails at is done by the rules (Failed). What is said again is one fact. When a
-    later fact says the same with other numbers or dates, the earlier one's confidence counts `outdated` times.
+    The facts are those that the recording states (LoCoMo's observations), known once their message is said. Where it
+    states none, or with `extractor="offline"`, they are taken from what the user and the final answers say, each
+    message once, at most `per_message` of `max_fact_tokens` each (no more than a quarter of `max_tokens`), by rules
+    (`stated.stated`); with `extractor="model"` by the model `summariser` (empty = the run's), one call a turn; what it
+    fails at is done by the rules (Failed). What is said again is one fact. When a later fact says the same with other
+    numbers or dates, the earlier one's confidence counts `outdated` times.
     """
 
     max_tokens: int = 2000
@@ -58,7 +59,7 @@ class Facts:
     max_fact_tokens: int = 60
     outdated: float = 0.5
     place: Place = "start"
-    extractor: Literal["offline", "model"] = "offline"
+    extractor: Literal["recorded", "offline", "model"] = "recorded"
     summariser: str = ""
     max_reply_tokens: int = 500
     language: Language = "zh"
@@ -175,21 +176,39 @@ class Extractor:
         """The facts of these messages in order. A model is asked once for all that are new."""
         new = [each for each in said if each.text.strip() and self._found.get(each.id, (None,))[0] != each]
         if new:
-            found = self._by_model(new) if self._with.extractor == "model" else self._by_rule(new)
+            match self._with.extractor:
+                case "model":
+                    found = self._by_model(new)
+                case "offline":
+                    found = self._by_rule(new)
+                case "recorded":
+                    recorded = self._recorded(new)
+                    found = self._by_rule(new) if recorded is None else recorded
             for message in new:
                 self._found[message.id] = message, [fact for fact in found if fact.source == message.id]
         return [fact for message in said if message.id in self._found for fact in self._found[message.id][1]]
 
+    def _recorded(self, said: list[Message]) -> list[Fact] | None:
+        found: list[Fact] = []
+        for message in said:
+            stated = self._desk.facts(message)
+            if stated is None:
+                return None
+            found += [Fact(self._cut(fact.text), fact.confidence, fact.source) for fact in stated]
+        return found
+
+    def _cut(self, text: str) -> str:
+        return passages(text, self._longest, 1, self._desk.text_tokens)[0] if text else text
+
     def _by_model(self, said: list[Message]) -> list[Fact]:
-        rules, count = self._with, self._desk.text_tokens
+        rules = self._with
         try:
             found = asked(self._desk, said, rules.language, rules.max_reply_tokens, rules.summariser)
         except ModelError as error:
             self._desk.record(Failed("facts", str(error), "extracted by rules"))
             return self._by_rule(said)
         return [
-            msgspec.structs.replace(fact, text=passages(fact.text, self._longest, 1, count)[0])
-            for fact in found[: rules.per_message * len(said)]
+            msgspec.structs.replace(fact, text=self._cut(fact.text)) for fact in found[: rules.per_message * len(said)]
         ]
 
     def _by_rule(self, said: list[Message]) -> list[Fact]:

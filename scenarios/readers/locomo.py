@@ -1,12 +1,13 @@
 """LoCoMo: ten long two-person conversations in dated sessions, with 1 986 questions. CC BY-NC 4.0.
 
     [{sample_id, conversation: {speaker_a, speaker_b, session_1_date_time, session_1: [{speaker, dia_id, text,
-      blip_caption?}], …}, qa: [{question, answer | adversarial_answer, evidence: ["D1:3"], category}]}]
+      blip_caption?}], …}, qa: [{question, answer | adversarial_answer, evidence: ["D1:3"], category}],
+      observation?: {session_1_observation: {SPEAKER: [[text, "D1:3"]]}}}]
 
 Source: github.com/snap-research/locomo, `data/locomo10.json` (Maharana et al. 2024, arXiv 2402.17753). Speaker A is
 read as the user, B as the assistant; all messages of a session have the session's time, taken as UTC. Questions are
 asked at the end. The wrong answer that category 5 comes with (`adversarial_answer`) is no accepted one, and is not
-kept; nor are event summaries, observations and the pictures themselves.
+kept; nor are event summaries and the pictures themselves. Observations are the conversation's facts.
 
 A few evidence strings are damaged. What has one reading is repaired ("D8:6; D9:17", "D:11:26", "D30:05"), what names
 no message is dropped; meta counts both. `corrections` is the path of an audit's `errors.json`
@@ -17,7 +18,7 @@ its answers and evidence then stand in place of the published ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,7 +26,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ..errors import Place, RecordingError
-from ..model import Conversation, Message, Probe, Scalar
+from ..model import Conversation, Fact, Message, Probe, Scalar
 from ..source import Problems, convert, decode, records, whole
 from . import Found
 from .clock import forward, seconds
@@ -55,6 +56,7 @@ class _Sample(msgspec.Struct):
     sample_id: str
     conversation: dict[str, Any]
     qa: list[_Question] = []
+    observation: dict[str, dict[str, list[tuple[str, str | list[str]]]]] = {}
 
 
 class _Correction(msgspec.Struct):
@@ -115,7 +117,8 @@ def _mended(
 
 def _conversation(sample: _Sample, mended: Mapping[int, _Correction], place: Place) -> Conversation:
     messages, meta = _messages(sample.conversation, place)
-    ids = {message.id for message in messages}
+    ids = {message.id: at for at, message in enumerate(messages)}
+    facts, facts_dropped = _facts(sample.observation, ids)
     probes, repaired, dropped = [], 0, 0
     for at, question in enumerate(sample.qa):
         correction = mended.get(at)
@@ -124,11 +127,16 @@ def _conversation(sample: _Sample, mended: Mapping[int, _Correction], place: Pla
         repaired, dropped = repaired + mends, dropped + drops
         answer = correction.correct_answer if correction else question.answer
         probes.append(_probe(f"qa{at}", question, answer, evidence, place.at(f"qa[{at}].category")))
-    counts: dict[str, Scalar] = {"evidence_repaired": repaired, "evidence_dropped": dropped}
+    counts: dict[str, Scalar] = {
+        "evidence_repaired": repaired,
+        "evidence_dropped": dropped,
+        "facts_dropped": facts_dropped,
+    }
     return Conversation(
         id=sample.sample_id,
         messages=messages,
         probes=tuple(probes),
+        facts=facts,
         licence="CC BY-NC 4.0",
         language="en",
         meta=meta | counts | {"corrections_applied": len(mended)},
@@ -191,7 +199,21 @@ def _probe(
     )
 
 
-def _evidence(cited: Iterable[str], ids: set[str]) -> tuple[tuple[str, ...], int, int]:
+def _facts(
+    observed: Mapping[str, Mapping[str, Sequence[tuple[str, str | list[str]]]]], ids: Mapping[str, int]
+) -> tuple[tuple[Fact, ...], int]:
+    """The observations whose messages are there, in the order in which they become known, and how many others."""
+    found, dropped = [], 0
+    for text, cited in (each for speakers in observed.values() for said in speakers.values() for each in said):
+        names, _, _ = _evidence([cited] if isinstance(cited, str) else cited, ids)
+        if names:
+            found.append(Fact(text, max(names, key=ids.__getitem__)))
+        else:
+            dropped += 1
+    return tuple(sorted(found, key=lambda fact: ids[fact.source])), dropped
+
+
+def _evidence(cited: Iterable[str], ids: Container[str]) -> tuple[tuple[str, ...], int, int]:
     """Evidence as message ids, how many strings were repaired for it, and how many references were dropped."""
     found: list[str] = []
     repaired = dropped = 0

@@ -18,11 +18,11 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from ctxbench.harness.desk import Books, RecordedDesk
-from ctxbench.harness.models import OFFLINE
+from ctxbench.harness.models import OFFLINE, Models, Reply, Settings
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.base import Context
+from ctxbench.strategies.base import Context, Prompt
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Recalled
 
@@ -67,9 +67,20 @@ class Peer(NamedTuple):
     """How many calls are timed at most."""
 
 
-def ours(spec: str, conversation: Conversation) -> Step:
+class Replying(Models):
+    """Models that reply at once, for conversations that are long. Embeddings are those of `offline`."""
+
+    def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
+        """The same for every prompt."""
+        return Reply(SUMMARY, "replying", 0, 0, 0.0)
+
+
+REPLYING = Replying(Settings())
+
+
+def ours(spec: str, conversation: Conversation, models: Models = OFFLINE) -> Step:
     """A strategy of ours, as the harness replays it; what is new is counted when it asks, and that is timed."""
-    desk = RecordedDesk(Books(conversation, TokenCounter()))
+    desk = RecordedDesk(Books(conversation, TokenCounter()), models)
     view = parse(spec).start(desk)
 
     def step(at: int) -> Sequence[Any]:
@@ -95,7 +106,7 @@ def trim(tokens: int | None = None, messages: int | None = None) -> Peer:
     return Peer("langchain trim_messages", start, grows=False, keeps=tokens is not None)
 
 
-def agent(name: str, *stages: Callable[[Conversation, Count], Stage], grows: bool = True) -> Peer:
+def agent(name: str, *stages: Callable[[Conversation, Count], Stage], keeps: bool = True) -> Peer:
     """LangChain's hooks in their order: what one returns is what the next is given."""
 
     def start(conversation: Conversation, count: Count) -> Step:
@@ -112,7 +123,7 @@ def agent(name: str, *stages: Callable[[Conversation, Count], Stage], grows: boo
 
         return step
 
-    return Peer(name, start, grows)
+    return Peer(name, start, keeps=keeps)
 
 
 def state(conversation: Conversation, count: Count) -> Stage:

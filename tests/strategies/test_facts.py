@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import msgspec
 import pytest
 from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.scenarios.model import Fact as Stated
 from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Called, Failed, Recalled
@@ -291,3 +293,15 @@ def test_parameters_are_checked(bad: str) -> None:
     with pytest.raises(Exception, match="must"):
         parse(f"facts({bad})")
     assert replace(Facts(), limit=15).limit == 15
+
+
+def test_the_recording_s_own_facts() -> None:
+    """Facts that the recording states are used, each from its message on, and the rules only if they are asked for."""
+    said = talk(("user", "We decided on Redis."), ("assistant", "ok"), ("user", "and now?"), ("assistant", "fine"))
+    known = msgspec.structs.replace(
+        said, facts=(Stated("The cache is Redis.", "m0"), Stated("All is fine.", "m3", 0.5))
+    )
+    recorded, offline = parse("facts"), parse("facts(extractor='offline')")
+    assert lines(written(played(recorded, known)[-1], "facts")) == ["- The cache is Redis."]
+    assert lines(written(played(offline, known)[-1], "facts")) == ["- We decided on Redis."]
+    assert lines(written(played(recorded, said)[-1], "facts")) == ["- We decided on Redis."]

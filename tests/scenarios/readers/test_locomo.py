@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ctxbench.scenarios.errors import RecordingError
-from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.model import Conversation, Fact
 from ctxbench.scenarios.read import Batch, detect, find, read
 from ctxbench.scenarios.readers.locomo import Locomo
 from ctxbench.scenarios.source import Problems
@@ -55,6 +55,18 @@ def test_two_people_in_dated_sessions(tmp_path: Path) -> None:
     assert first.time == second.time == datetime(2023, 5, 8, 13, 56, tzinfo=UTC).timestamp()
     assert third.time == datetime(2023, 9, 13, 0, 9, tzinfo=UTC).timestamp()
     assert conversation.licence == "CC BY-NC 4.0"
+
+
+def test_observations_are_facts(tmp_path: Path) -> None:
+    """Each is known once the last message that it cites is said; those that cite none are counted."""
+    observed = {
+        "session_1_observation": {"Ann": [["Ann has a dog.", "D1:1"]], "Bob": [["Both like dogs.", ["D1:1", "D1:2"]]]},
+        "session_2_observation": {"Bob": [["Bob moved.", "D9:9"]]},
+    }
+    [conversation], problems = load(write(tmp_path, {**sample(), "observation": observed}))
+    assert not problems
+    assert conversation.facts == (Fact("Ann has a dog.", "D1:1"), Fact("Both like dogs.", "D1:2"))
+    assert conversation.meta["facts_dropped"] == 1
 
 
 def test_questions(tmp_path: Path) -> None:
@@ -179,9 +191,15 @@ def test_the_sample_recordings_as_published(recordings: Path) -> None:
     }
     assert sum(len(probe.evidence) for probe in probes) == 2820
     assert sum(len(probe.answers) for probe in probes) == 1540
+    assert sum(len(conversation.facts) for conversation in conversations) == 2541
     assert sum(message.images for conversation in conversations for message in conversation.messages) == 1226
     assert sum(len(list(conversation.calls())) for conversation in conversations) == 2925
-    for name, count in [("evidence_repaired", 6), ("evidence_dropped", 3), ("session_times_dropped", 0)]:
+    for name, count in [
+        ("evidence_repaired", 6),
+        ("evidence_dropped", 3),
+        ("facts_dropped", 0),
+        ("session_times_dropped", 0),
+    ]:
         assert sum(int(conversation.meta[name] or 0) for conversation in conversations) == count
 
 
