@@ -255,7 +255,7 @@ class TestWindow:
             start_on=("human", "ai"),
         )
         desk = RecordedDesk(Books(history, ours))
-        view = parse("window(max_tokens=8000)").start(desk)
+        view = parse("window(max_tokens=8000, user_first=False)").start(desk)
         sent = view(Context(Messages.prefix(history.messages, len(history.messages)))).messages
         assert [message.id for message in kept] == [message.id for message in sent]
 
