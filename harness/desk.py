@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from time import perf_counter_ns
 
 import numpy as np
@@ -23,14 +24,11 @@ from .models import OFFLINE, Models, Reply, Unusable
 class Books:
     """What is known of a conversation before any strategy: token sums, structure, demands. Its cells share them."""
 
-    __slots__ = ("_demands", "_tools", "conversation", "counter", "facts", "ledger", "structure")
-
     def __init__(self, conversation: Conversation, counter: TokenCounter) -> None:
         self.conversation, self.counter = conversation, counter
         self.ledger = Ledger(counter, conversation.messages)
         self.structure = Structure(conversation.messages)
         self._tools: tuple[tuple[Tool, ...], int] = ((), 0)
-        self._demands: Demands | None = None
         self.facts: dict[str, tuple[Fact, ...]] = {}
         """What the recording states of each message, by its id."""
         for fact in conversation.facts:
@@ -47,11 +45,15 @@ class Books:
             self._tools = (tools, self.counter.tools(tools))
         return self._tools[1]
 
+    @cached_property
+    def ids(self) -> frozenset[str]:
+        """The ids of the recorded messages."""
+        return frozenset(message.id for message in self.conversation.messages)
+
+    @cached_property
     def demands(self) -> Demands:
         """What the recorded model used of what had been said, at each of its calls."""
-        if self._demands is None:
-            self._demands = demands(self.conversation)
-        return self._demands
+        return demands(self.conversation)
 
 
 class RecordedDesk:
@@ -88,7 +90,7 @@ class RecordedDesk:
         began, count = perf_counter_ns(), self.books.counter.text
         try:
             reply = self._models.complete(prompt, self.books.counter)
-            about = [message.text for message in prompt.about]
+            about = [part for message in prompt.about for part in self._recorded(message)]
             self._charge(reply, sum(map(count, about)), shown(about, prompt.material, count))
         except Unusable as error:
             self._charge(error.reply)
@@ -96,6 +98,10 @@ class RecordedDesk:
         finally:
             self._waited += perf_counter_ns() - began
         return reply.text
+
+    def _recorded(self, message: Message) -> list[str]:
+        """The texts of a message of the recording. An earlier summary is none: what it stands for was counted once."""
+        return [] if message.id not in self.books.ids else [message.text, *(call.arguments for call in message.calls)]
 
     def _charge(self, reply: Reply, about: int = 0, shown: int = 0) -> None:
         used = (reply.input_tokens, reply.output_tokens, reply.cost)

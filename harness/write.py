@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import msgspec
 
-from ..metrics.grounding import retained
+from ..metrics.grounding import retained, said
 from ..metrics.measure import Cell, measure
 from ..metrics.survival import Round, survival
 from ..scenarios.model import Call, Conversation, Usage
@@ -177,7 +177,7 @@ def _write_events(part: Part, spec: str, cells: Iterable[tuple[Books, Log]]) -> 
 
 def _write_grounding(part: Part, spec: str, cells: Sequence[tuple[Books, Log]]) -> None:
     """Write what the recorded model used next, and how much of it each context still had."""
-    demands = [books.demands() for books, _ in cells]
+    demands = [books.demands for books, _ in cells]
     rows = sum(len(each.step) for each in demands)
     part.write(
         "grounding",
@@ -218,13 +218,14 @@ def _write_survival(part: Part, spec: str, cells: Iterable[tuple[Books, Log]]) -
 
 def _rounds(books: Books, log: Log) -> list[Round]:
     """The rounds of summarising of a cell. A summary of summaries replaces no messages, and empties the level below."""
-    texts = {message.id: message.text for message in books.conversation.messages}
-    in_force: dict[int, str] = {}
+    texts = {message.id: said(message) for message in books.conversation.messages}
+    in_force: dict[tuple[str, int], str] = {}
     rounds = []
     for _, event in log.events:
         if isinstance(event, Summarised):
-            in_force = {level: text for level, text in in_force.items() if level > event.level}
-            in_force[event.level] = event.summary
+            below = {(event.by, level) for level in range(1, event.level)}
+            in_force = {place: text for place, text in in_force.items() if place not in below}
+            in_force[event.by, event.level] = event.summary
             replaced = [texts[name] for name in event.replaced if name in texts] if event.level == 1 else []
             rounds.append(Round(replaced, "\n".join(in_force.values())))
     return rounds

@@ -37,6 +37,8 @@ class Summarised(_Event, frozen=True, tag="summarised"):
     summary: str
     level: int = 1
     """1 = a summary of messages, 2 = of summaries, …"""
+    by: str = ""
+    """The strategy, where several of a chain summarise."""
 
 
 class Failed(_Event, frozen=True, tag="failed"):

@@ -188,10 +188,9 @@ class _Compression:
             self._scores.forget()
             self._left_over, self._scanned = [], 0
         if shared(self._built, history) < len(self._built):
-            said = {message.id: at for at, message in enumerate(history)}
-            if not self._gone <= said.keys():
-                self._gone, self._summary, self._wait = set(), None, 0.0
-            self._built = history[: max((said[name] + 1 for name in self._gone), default=0)]
+            # What is summarised stays so, also if a stage before this one has dropped it since.
+            last = max((at + 1 for at, message in enumerate(history) if message.id in self._gone), default=0)
+            self._built = history[: max(last, self._spoken.place(0) if self._summary else 0)]
             self._base = without(self._built, self._gone, self._summary)
 
     def _compress(self, history: Messages, spent: int, left: int) -> bool:
@@ -229,7 +228,7 @@ class _Compression:
             return False
         names = [message.id for message in gone]
         before = [] if self._summary is None else [self._summary.id]
-        self._desk.record(Summarised(tuple(names), text))
+        self._desk.record(Summarised(tuple(names), text, by=self._summariser.name))
         self._summary = self._summariser.message(names[-1], text)
         self._gone.update(names)
         starts = {piece.at for piece in pieces}

@@ -104,7 +104,7 @@ def taken(pieces: Iterable[Piece], room: float) -> set[int]:
 
 
 def without(messages: Messages, gone: Collection[str], summary: Message | None) -> Messages:
-    """The messages without those of these ids, and the summary where the first of them stood."""
+    """The messages without those of these ids, and the summary where the first of them stood, else at the end."""
     made: list[Span] = []
     for store, start, stop in messages.spans:
         for at in range(start, stop):
@@ -118,7 +118,7 @@ def without(messages: Messages, gone: Collection[str], summary: Message | None) 
             start = at + 1
         if start < stop:
             made.append(Span(store, start, stop))
-    return Messages(made)
+    return Messages(made) + (() if summary is None else (summary,))
 
 
 def _has(text: str, plain: Sequence[str], words: re.Pattern[str]) -> bool:

@@ -22,15 +22,18 @@ class Rolling:
         self.kept = self._history = Messages()
         """The spoken messages that are not summarised."""
         self._desk, self._spoken = desk, Spoken(desk)
-        self._covered: list[str] = []
+        self._covered: set[str] = set()
 
     def read(self, history: Messages) -> None:
-        """Take the history as it is now."""
+        """Take the history as it is now.
+
+        A stage before this one may have dropped summarised messages from its start: the summary goes on standing for
+        them. One that is said again behind others is a message like any other.
+        """
         same = self._spoken.read(history)
         said = self._spoken.messages
-        if same < self.done and [message.id for message in said[: self.done]] != self._covered:
-            self.running.forget()
-            self._covered, self.done = [], 0
+        if same < self.done:
+            self.done = next((at for at, each in enumerate(said) if each.id not in self._covered), len(said))
         self.kept, self._history = said[self.done :], history
 
     @property
@@ -60,7 +63,7 @@ class Rolling:
         newly = self.kept[:count]
         if not newly or not self.running.take(newly):
             return False
-        self._covered += [message.id for message in newly]
+        self._covered.update(message.id for message in newly)
         self.done += count
         self.kept = self.kept[count:]
         return True
@@ -71,9 +74,9 @@ class Rolling:
         If the rest goes on with a turn, the user message that opened it stays too, if that is wanted and it fits.
         """
         desk, history, summary = self._desk, context.messages, self.running.messages
-        if not self.done and (budget is None or self.tokens <= budget):
+        if not self.done and not summary and (budget is None or self.tokens <= budget):
             return context
-        at = self._spoken.place(self.done) if self.done else 0
+        at = self._spoken.place(self.done)
         if budget is None or self.tokens <= budget:
             opening = desk.opening(history, at)
             fits = opening is None or budget is None or self.tokens + desk.tokens(history[opening]) <= budget

@@ -134,12 +134,6 @@ class Running:
         self.messages = Messages.of(tuple(each for each in reversed(self._levels) if each is not None))
         return True
 
-    def forget(self) -> None:
-        """Begin with nothing."""
-        size = len(self._levels)
-        self._levels, self._stands_for, self._taken = [None] * size, [()] * size, [0] * size
-        self.messages = Messages()
-
     def _absorb(self, level: int, messages: tuple[Message, ...], names: tuple[str, ...]) -> bool:
         try:
             text = self._summariser.write(self._desk, self._levels[level], messages)
@@ -147,7 +141,7 @@ class Running:
             instead = "the level below goes on" if level else "what it would have replaced is kept, while it fits"
             self._desk.record(Failed("summary", str(error), instead))
             return False
-        self._desk.record(Summarised(names, text, level + 1))
+        self._desk.record(Summarised(names, text, level + 1, self._summariser.name))
         self._levels[level] = self._summariser.message(f"{level + 1}:{names[-1]}", text)
         self._stands_for[level] += names
         self._taken[level] += 1

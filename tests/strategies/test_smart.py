@@ -255,7 +255,7 @@ def test_a_model_that_fails() -> None:
 
 
 def test_a_stage_before_that_injects_and_rewrites() -> None:
-    """Other system messages and other wording at each call cost no round; a history without them begins anew."""
+    """Other system messages and other wording at each call cost no round; what is summarised stays so."""
     conversation = chat(60)
     desk = RecordedDesk(Books(conversation, COUNTER), Replying(lambda _: "ok"))
     view, plain = SMALL.start(desk), sending(SMALL, conversation, Replying(lambda _: "ok"), *range(1, 61))
@@ -266,7 +266,9 @@ def test_a_stage_before_that_injects_and_rewrites() -> None:
         assert [message.id for message in sent.messages] == [facts.id, *plain[at - 1].names]
     assert len([event for event in desk.taken()[0] if isinstance(event, Summarised)]) == len(summarised(plain))
     rest = Messages.of(conversation.messages)[44:]
-    assert list(view(Context(rest)).messages) == list(rest)
+    first, *others = view(Context(rest)).messages
+    assert first.id.startswith("smart:")
+    assert others == list(rest)[-len(others) :]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

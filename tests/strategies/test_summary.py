@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+import msgspec
 import pytest
 from ctxbench.harness.desk import Books, RecordedDesk
 from ctxbench.harness.models import OFFLINE, Models
@@ -327,6 +328,26 @@ class TestLevels:
             ],
         ]
 
+    def test_what_was_shown_is_of_what_is_newly_replaced(self) -> None:
+        """The earlier summary, shown again at each round, is not in the count; the arguments of tool calls are."""
+        said = talk(
+            *[
+                each
+                for n in range(6)
+                for each in (("user", f"go {n}"), calling(f"c{n}", f"x{n}"), answering(f"r{n}", f"x{n}"))
+            ]
+        )
+        named = Conversation("c", tuple(msgspec.structs.replace(m, id=f"{at}") for at, m in enumerate(said.messages)))
+        sent = sending(Summary(threshold=3), named, None, 6, 12, 18)
+        texts = {m.id: [m.text, *(call.arguments for call in m.calls)] for m in named.messages}
+        rounds = [event for step in sent for event in step.events if isinstance(event, Called | Summarised)]
+        assert len(rounds) == 6
+        for called, done in zip(rounds[::2], rounds[1::2], strict=True):
+            assert isinstance(called, Called)
+            assert isinstance(done, Summarised)
+            about = sum(COUNTER.text(part) for name in done.replaced for part in texts[name])
+            assert called.about == called.shown == about > 0
+
 
 class TestInAChain:
     def test_injected_system_messages_do_not_matter(self) -> None:
@@ -351,15 +372,25 @@ class TestInAChain:
         assert [message.id for message in sent.messages] == ["s", "summary:1:m5", *numbered(6, 25)]
         assert len([event for event in desk.taken()[0] if isinstance(event, Summarised)]) == 1
 
-    def test_a_history_without_them_begins_anew(self) -> None:
-        """If summarised messages are gone from the history, the summary is too."""
+    def test_the_summary_stands_for_what_a_window_dropped_since(self) -> None:
+        """If a stage before drops summarised messages, one, some or all, the summary is still sent."""
         conversation = chat(32)
         view = Summary().start(RecordedDesk(Books(conversation, COUNTER), Replying()))
         view(Context(Messages.prefix(conversation.messages, 26)))
         rest = Messages.of(conversation.messages)
         sent = view(Context(rest[:1] + rest[4:33]))
         assert [message.id for message in sent.messages] == ["s", "summary:1:m12", *numbered(13, 32)]
-        assert [message.id for message in view(Context(rest[20:])).messages] == numbered(20, 32)
+        assert [message.id for message in view(Context(rest[20:])).messages] == ["summary:1:m12", *numbered(20, 32)]
+        sent = view(Context(rest[:1] + rest[20:]))
+        assert [message.id for message in sent.messages] == ["s", "summary:1:m12", *numbered(20, 32)]
+
+    def test_two_that_summarise(self) -> None:
+        """In `window | summary` every message that the window drops is in the summary or was sent until then."""
+        sent = sending(parse("window(messages=14) | summary(threshold=6)"), chat(40), None, *range(2, 42))
+        covered = {name for event in summarised(sent) for name in event.replaced}
+        assert sent[-1].names[:2] == ["s", "summary:1:m34"]
+        assert covered | set(sent[-1].names) >= set(numbered(1, 40))
+        assert sum(len(event.replaced) for event in summarised(sent)) == len(covered)
 
 
 @pytest.mark.parametrize(
