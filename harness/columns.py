@@ -55,6 +55,7 @@ COLUMNS: Mapping[str, Mapping[str, tuple[pa.DataType, str]]] = {
         "added_from": (_PLACES, "where each stretch of messages sent after the kept ones begins"),
         "added_to": (_PLACES, "where it ends; this message is not in it"),
         "marks": (_PLACES, "places in the context, from 0, of the messages with a cache breakpoint after them"),
+        "tools_added": (pa.list_(pa.string()), "names of the tools that the strategy offers beside the recorded ones"),
         "messages_sent": (pa.int32(), "messages of the context"),
         "tokens_full": (pa.int64(), "of the request with the whole history: messages, tool schemas, start of reply"),
         "tokens_sent": (pa.int64(), "of the request that the strategy made, counted the same way"),

@@ -16,7 +16,7 @@ from ..metrics.survival import shown
 from ..metrics.tokens import TokenCounter
 from ..scenarios.model import Conversation, Fact, Message, Tool
 from ..scenarios.view import Messages
-from ..strategies.base import Prompt
+from ..strategies.base import Misfit, Prompt, described
 from ..strategies.events import Called, Event
 from .models import OFFLINE, Models, Reply, Unusable
 
@@ -84,9 +84,13 @@ class RecordedDesk:
         return events, waited
 
     def record(self, event: Event) -> None:
+        if not isinstance(event, Event):
+            raise Misfit(f"desk.record was given {described(event)}, an event is wanted (ctxbench.strategies.events)")
         self._events.append(event)
 
     def complete(self, prompt: Prompt) -> str:
+        if not isinstance(prompt, Prompt):
+            raise Misfit(f"desk.complete was given {described(prompt)}, a Prompt is wanted (ctxbench.strategies.base)")
         began, count = perf_counter_ns(), self.books.counter.text
         try:
             reply = self._models.complete(prompt, self.books.counter)

@@ -24,6 +24,7 @@ from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation, Message
 from ..scenarios.spec import nearest
 from ..scenarios.view import Messages
+from ..strategies.events import Event
 from .columns import SCHEMAS
 from .log import rebuild
 from .store import missing_parts, read_conversations, read_manifest
@@ -71,6 +72,18 @@ class Run:
         texts = self._cell("contexts", conversation.id, strategy, ["message"])["message"]
         written = tuple(msgspec.json.decode(text, type=Message) for text in texts)
         return rebuild(rows, conversation.messages, written)
+
+    def events(self, conversation: str, strategy: str) -> list[tuple[int, Event]]:
+        """What a strategy did in a conversation, each with the number of its step, in order."""
+        found = self._cell("events", conversation, strategy, ["step", "event"])
+        with self._readable():
+            events = [msgspec.json.decode(text, type=Event) for text in found["event"]]
+        return list(zip(found["step"], events, strict=True))
+
+    def marks_and_tools(self, conversation: str, strategy: str) -> list[tuple[list[int], list[str]]]:
+        """Of each step of a cell: the places with a cache breakpoint after them, and the tools that were added."""
+        found = self._cell("steps", conversation, strategy, ["marks", "tools_added"])
+        return list(zip(found["marks"], found["tools_added"], strict=True))
 
     def _cell(self, table: str, conversation: str, strategy: str, columns: list[str]) -> dict[str, list[Any]]:
         if not (self.folder / table).is_dir():

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..metrics.measure import Runs
 from ..scenarios.model import Message, Tool
 from ..scenarios.view import Messages, Span, shared
+from ..strategies.base import Misfit
 from ..strategies.events import Event
-from .replay import Step
+from .replay import Step, well_formed
 
 NOTHING = Messages()
 
@@ -50,8 +51,11 @@ class Log:
         self._before = NOTHING
 
     def add(self, step: Step) -> None:
-        """Enter the next step."""
+        """Enter the next step. Raises Misfit for a message that cannot be written, and marks where no message is."""
         recording, runs, sent = self._recording, self.runs, step.context.messages
+        marks = step.context.marks
+        if marks and not 0 <= min(marks) <= max(marks) < len(sent):
+            raise Misfit(f"the marks of the Context are {marks}, and it has {len(sent)} messages, from 0")
         for span in sent.spans:
             if span.store is not recording:
                 sent = self._settled(sent, step.at)
@@ -66,6 +70,7 @@ class Log:
             for message in store[start:stop]:
                 number = self._numbers.setdefault(message, len(self.written))
                 if number == len(self.written):
+                    well_formed(message, Message)
                     self.written.append(message)
                 runs.start.append(len(recording) + number)
                 runs.stop.append(len(recording) + number + 1)
@@ -75,7 +80,7 @@ class Log:
         same_tools = bool(self.tools) and step.context.tools == self.tools[-1]
         runs.same_tools.append(same_tools)
         runs.kept.append(shared(self._before, sent) if same_tools else 0)
-        self.marks.append(step.context.marks)
+        self.marks.append(marks)
         self.tools.append(step.context.tools)
         self.events += [(len(self.decide_ns), event) for event in step.events]
         self.decide_ns.append(step.decide_ns)

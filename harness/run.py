@@ -21,6 +21,7 @@ from ..strategies.chain import parse, spec
 from .engine import run_shards
 from .inputs import Inputs
 from .models import Settings
+from .models.named import check_extractors, named
 from .store import FORMAT, has_parts, is_free, missing_parts, read_manifest, remove_parts, write_manifest
 from .work import Done, Shard
 from .write import digest_of
@@ -45,9 +46,11 @@ class Plan:
     def __post_init__(self) -> None:
         """Raise a UserError for what cannot be run, before anything is."""
         text_counter(self.encoding)
-        object.__setattr__(self, "models", self.models.checked())
+        parsed = [parse(text) for text in self.strategies]
+        object.__setattr__(self, "models", self.models.checked(named(parsed)))
+        check_extractors(parsed, self.models.summariser)
         window_of(self.model)
-        object.__setattr__(self, "strategies", tuple(dict.fromkeys(spec(parse(text)) for text in self.strategies)))
+        object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
 
 
 class Watcher(Protocol):

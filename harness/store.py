@@ -38,7 +38,7 @@ from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation
 from .columns import SCHEMAS
 
-FORMAT = 2
+FORMAT = 3
 """Of the run folder. Another number is another layout, which this version does not read."""
 
 Rows = Mapping[str, Any]

@@ -14,7 +14,8 @@ import msgspec
 from ..metrics.tokens import TokenCounter
 from ..scenarios.errors import RunError, UserError
 from ..scenarios.model import Conversation
-from ..strategies.base import Strategy, budget_of
+from ..strategies import base
+from ..strategies.base import Misfit, Strategy, budget_of
 from ..strategies.chain import parse
 from .desk import Books, RecordedDesk
 from .log import Log
@@ -22,6 +23,9 @@ from .models import Models, Settings
 from .replay import replay
 from .store import PER_CELL, PER_SHARD, Part
 from .write import digest_of, write_cells, write_recordings
+
+OURS = {Path(__file__).parent, Path(base.__file__).parent}
+"""Where a sentence on what a strategy did is raised: a place there is not where it is to be mended."""
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -66,8 +70,9 @@ def work(shard: Shard) -> Done:
                 write_recordings(recordings, digests, conversations, books)
             for spec, part in todo:
                 strategy = parse(spec)
-                logs = [_replayed(each, strategy, RecordedDesk(each, models)) for each in books]
-                steps += write_cells(part, digest, spec, budget_of(strategy), books, logs)
+                budget, why = _budget(strategy)
+                logs = [why or _replayed(each, strategy, RecordedDesk(each, models)) for each in books]
+                steps += write_cells(part, digest, spec, budget, books, logs)
     except OSError as error:
         raise RunError(f"{folder}: cannot be written: {error.strerror or error}") from None
     return Done(shard.number, len(conversations), steps, digest)
@@ -111,14 +116,34 @@ def _replayed(books: Books, strategy: Strategy, desk: RecordedDesk) -> Log | str
     try:
         for step in replay(books.conversation, strategy, desk):
             log.add(step)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return _reason(error)
     return log
 
 
-def _reason(error: Exception) -> str:
-    """Why a cell failed, in one line; for what is not the user's to mend, with the place in the code."""
-    text = f"{type(error).__name__}: {error}" if not isinstance(error, UserError) else str(error)
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    place = "" if isinstance(error, UserError) else f" ({Path(last.filename).name}:{last.lineno})"
-    return text.replace("\n", " ") + place
+def _budget(strategy: Strategy) -> tuple[int | None, str]:
+    """What the strategy promises; if it cannot be had, why: then it loses its cells."""
+    try:
+        return budget_of(strategy), ""
+    except (Exception, SystemExit) as error:
+        return None, _reason(error)
+
+
+def _reason(error: Exception | SystemExit) -> str:
+    """Why a cell failed, in one line that can be printed and written; for what is wrong in code, with the place.
+
+    sys.exit is the strategy's failure. Anything derived from SystemExit is a user who stops the run (`cli.stop`), and
+    is raised again.
+    """
+    if isinstance(error, SystemExit) and type(error) is not SystemExit:
+        raise error
+    is_sentence = isinstance(error, UserError | Misfit)
+    try:
+        said = str(error)
+    except Exception:  # a strategy's own exception may fail even there
+        said = "(its text cannot be had)"
+    text = said if is_sentence else f"{type(error).__name__}: {said}"
+    frames = [] if isinstance(error, UserError) else traceback.extract_tb(error.__traceback__)
+    frames = [each for each in frames if not is_sentence or Path(each.filename).parent not in OURS]
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return " ".join((text + place).split()).encode(errors="replace").decode()

@@ -109,7 +109,8 @@ def write_cells(
     _write_events(part, spec, done)
     _write_grounding(part, spec, done)
     _write_survival(part, spec, done)
-    part.write("steps", {**names, **measured, "marks": [marks for _, log in done for marks in log.marks]})
+    marks = [marks for _, log in done for marks in log.marks]
+    part.write("steps", {**names, **measured, "marks": marks, "tools_added": _tools_added(done)})
     part.write(
         "cells",
         {
@@ -123,6 +124,19 @@ def write_cells(
         digest,
     )
     return sum(steps)
+
+
+def _tools_added(cells: Iterable[tuple[Books, Log]]) -> list[list[str]]:
+    """Of each step, the names of the tools that are not the recording's."""
+    made: list[list[str]] = []
+    for books, log in cells:
+        recorded = before = books.conversation.tools
+        names: list[str] = []
+        for tools in log.tools:
+            if tools is not before:
+                before, names = tools, [tool.name for tool in tools if tool not in recorded]
+            made.append(names)
+    return made
 
 
 def cell_of(books: Books, log: Log, budget: int | None) -> Cell:

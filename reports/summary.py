@@ -10,17 +10,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import pandas as pd
 
 from ..harness.load import Run
 from ..metrics.figures import METRICS, figures, growth
+from ..metrics.reasons import grouped
 from ..metrics.survival import Survival, shown_share
 from ..metrics.tokens import encoding_of
 from ..metrics.value import Missing, Value
 
 STEP = ["conversation", "strategy", "step"]
 """What names a step."""
+
+_BETWEEN = "\0"
+"""Between a reason and what was done instead, while they are grouped as one text."""
 
 TURNS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Turns at which the growth curve is shown as a table."""
@@ -45,6 +50,8 @@ class Summary:
     """By strategy and kind: values wanted, and how many of them the contexts had."""
     did: dict[str, dict[str, int]]
     """By strategy: how many events of each kind it reported."""
+    why: list[dict[str, str | int]]
+    """Why something failed or was refused: strategy, what, why, instead, times. What happened most often is first."""
     shown: dict[str, Value]
     """By strategy: of the tokens that its summaries stand for, the share that the summariser was shown."""
     survival: dict[str, list[Survival]]
@@ -90,6 +97,7 @@ def summarise(run: Run) -> Summary:
         strategies={name: figures_of(name) for name in names},
         lost=lost,
         grounding=_grounding(compared_rows("grounding"), names),
+        why=_why(events),
         did={name: _counted(events[events.strategy == name]) for name in names},
         shown={name: _shown(events[events.strategy == name]) for name in names},
         survival=_survival(compared_rows("survival"), names),
@@ -125,6 +133,19 @@ def _sums(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[Any, int, int]]:
 def _counted(events: pd.DataFrame) -> dict[str, int]:
     kinds = events.kind.astype(str).value_counts()
     return {str(kind): int(kinds[kind]) for kind in sorted(kinds.index)}
+
+
+def _why(events: pd.DataFrame) -> list[dict[str, str | int]]:
+    """The reasons of a strategy that differ in numbers only are one."""
+    told = events[events.kind.isin(("failed", "refused"))]
+    said = [msgspec.json.decode(text) for text in told.event]
+    keys = zip(told.strategy.astype(str), told.kind.astype(str), strict=True)
+    texts = [f"{event['why']}{_BETWEEN}{event.get('instead', '')}" for event in said]
+    rows: list[dict[str, str | int]] = []
+    for (strategy, what), reason in grouped(zip(keys, texts, strict=True)):
+        why, _, instead = reason.text.partition(_BETWEEN)
+        rows.append({"strategy": strategy, "what": what, "why": why, "instead": instead, "times": reason.times})
+    return rows
 
 
 def _shown(events: pd.DataFrame) -> Value:

@@ -38,6 +38,8 @@ TITLES = {
 SHOWN = (*FAULTS, "over_budget")
 AGES = (0, 1, 2, 5, 10, 20)
 """Rounds at which survival is shown."""
+MOST_WHYS = 20
+"""Rows of the table of what failed or was refused."""
 MOST_REASONS = 4
 """Reasons for missing figures that stand under a table."""
 
@@ -50,6 +52,8 @@ def tables(summary: Summary) -> Iterator[Table]:
         yield _grounding(summary)
     if any(summary.did.values()):
         yield _did(summary)
+    if summary.why:
+        yield _why(summary)
     if any(summary.survival.values()):
         yield _survival(summary)
     if not summary.growth.empty:
@@ -57,8 +61,7 @@ def tables(summary: Summary) -> Iterator[Table]:
     if summary.counter:
         yield _counter(summary)
     if summary.failed:
-        rows = tuple((row["strategy"], row["conversation"], row["detail"]) for row in summary.failed)
-        yield Table("Failed", ("strategy", "conversation", "why"), rows, prose=True)
+        yield _failed(summary)
     if summary.manifest["problems"]:
         yield _problems(summary)
 
@@ -117,6 +120,15 @@ def _compared(summary: Summary) -> str:
     )
 
 
+def _failed(summary: Summary) -> Table:
+    """A row for each strategy and reason: in how many conversations, and the first of them."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in summary.failed:
+        found.setdefault((row["strategy"], row["detail"]), []).append(row["conversation"])
+    rows = tuple((strategy, f"{len(where):,}", where[0], why) for (strategy, why), where in found.items())
+    return Table("Failed", ("strategy", "conversations", "for example", "why"), rows, prose=True)
+
+
 def _faults(summary: Summary) -> Table:
     """A column for each fault that any strategy has."""
     found = summary.strategies.values()
@@ -170,6 +182,19 @@ def _did(summary: Summary) -> Table:
         "summariser was shown. Others: how often; every event is in the run's events table."
     )
     return Table("What strategies did", ("strategy", "model calls", "tokens", "cost", "shown", *kinds), rows, note)
+
+
+def _why(summary: Summary) -> Table:
+    """A row for each reason, the most frequent first."""
+    rows = tuple(
+        (str(row["strategy"]), str(row["what"]), str(row["why"]), str(row["instead"]), f"{row['times']:,}")
+        for row in summary.why[:MOST_WHYS]
+    )
+    note = "Failed: what the strategy needed could not be had as it was asked for. Refused: its budget cannot be kept."
+    if rest := summary.why[MOST_WHYS:]:
+        times = sum(int(row["times"]) for row in rest)
+        note += f" {count(len(rest), 'more reason')}, {count(times, 'time')} together: all are in --json."
+    return Table("Why", ("strategy", "what", "reason", "instead", "times"), rows, note, prose=True)
 
 
 def _survival(summary: Summary) -> Table:
@@ -269,6 +294,7 @@ def as_json(summary: Summary) -> dict[str, object]:
         "lost": summary.lost,
         "strategies": summary.strategies,
         "did": summary.did,
+        "why": summary.why,
         "shown": summary.shown,
         "grounding": {
             name: {kind: {"values": values, "kept": kept} for kind, (values, kept) in found.items()}

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -69,7 +69,7 @@ def build(call: Call, kinds: Mapping[str, type[Any]], kind: str) -> Any:
         try:
             values[key] = msgspec.convert(value, hints[key], strict=True)
         except msgspec.ValidationError as error:
-            raise SpecError(f"{kind_of}: {key}={value!r}: {error}") from None
+            raise SpecError(f"{kind_of}: {key}={value!r}: {error}{_choices(value, hints[key])}") from None
     missing = [key for key, field in known.items() if key not in values and _required(field)]
     if missing:
         raise SpecError(f"{kind_of} needs {', '.join(missing)}: {name}({missing[0]}=…)")
@@ -89,6 +89,24 @@ def nearest(name: str, known: Mapping[str, object]) -> str:
     """`; did you mean …?`, or nothing."""
     close = get_close_matches(name, list(known), n=3, cutoff=0.5)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def _choices(value: object, hint: object) -> str:
+    """`; it is one of 'a', 'b'`, and the nearest, where only some values are allowed; else nothing."""
+    allowed = _literals(hint)
+    if not allowed:
+        return ""
+    given = value if isinstance(value, (list, tuple)) else (value,)
+    wrong = next((each for each in given if isinstance(each, str) and each not in allowed), "")
+    known = {each: None for each in allowed if isinstance(each, str)}
+    return f"; it is one of {', '.join(map(repr, allowed))}{nearest(wrong, known)}"
+
+
+def _literals(hint: object) -> list[object]:
+    """The values that a type allows by name, wherever in it they stand."""
+    if get_origin(hint) is Literal:
+        return list(get_args(hint))
+    return [each for part in get_args(hint) for each in _literals(part)]
 
 
 def _call(node: ast.expr, kind: str, hint: str) -> Call:

@@ -14,6 +14,7 @@ what `start` returns. A strategy never reads the wall clock and never measures i
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -68,6 +69,23 @@ class Prompt(msgspec.Struct, frozen=True):
 
 class ModelError(Exception):
     """A model or an embedder could not answer: refused, timed out, empty, over the spend limit. The text says which."""
+
+
+class Misfit(TypeError):
+    """A strategy gave the harness what it cannot use. The text is a sentence; the strategy loses its cell."""
+
+
+def described(value: object) -> str:
+    """What a value is, in a sentence: None, a list, an int."""
+    kind = type(value).__name__
+    return "None" if value is None else f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
+
+
+def returned(found: object, by: str = "the strategy") -> Context:
+    """What a view returned, if it is a Context. Raises Misfit."""
+    if not isinstance(found, Context):
+        raise Misfit(f"{by} returned {described(found)}, a Context is wanted: context.sending(messages) makes one")
+    return found
 
 
 class Desk(Protocol):
@@ -144,6 +162,15 @@ class Strategy(Protocol):
 
 
 def budget_of(strategy: Strategy) -> int | None:
-    """Tokens that the strategy promises its messages never exceed; None if it promises nothing."""
-    budget: int | None = getattr(strategy, "budget", None)
+    """Tokens that the strategy promises its messages never exceed; None if it promises nothing.
+
+    Raises Misfit where `budget` is no number of tokens, and whatever a property raises.
+    """
+    if inspect.getattr_static(strategy, "budget", None) is None:
+        return None
+    budget: object = strategy.budget  # type: ignore[attr-defined]
+    if budget is None:
+        return None
+    if not isinstance(budget, int) or isinstance(budget, bool) or not 0 <= budget < 2**63:
+        raise Misfit(f"the strategy's budget is {budget!r}, a whole number of tokens (or None) is wanted")
     return budget

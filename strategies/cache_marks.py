@@ -33,8 +33,8 @@ class CacheMarks:
     read what the first one wrote. They take their places from the `marks`.
 
     `provider` is whose rules hold. Those that cache by themselves (openai, deepseek, gemini) take no marks and get
-    none; 000 gives deepseek one, which it ignores. A later stage drops marks with what they stood on: this is the last
-    of a chain, which keeps the budget of the stage before.
+    none; 000 gives deepseek one, which it ignores. A later stage drops marks with what they stood on: this must be the
+    last of a chain, which keeps the budget of the stage before.
     """
 
     provider: str = "anthropic"

@@ -10,17 +10,23 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..scenarios import spec as text_of
 from ..scenarios.errors import SpecError
+from ..scenarios.view import Messages
 from . import plugins
-from .base import Context, Desk, Strategy, View, budget_of
+from .base import Context, Desk, Strategy, View, budget_of, returned
 from .plain import strategy_of
-from .recipes import RECIPES
+from .recipes import NAMED
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Stages in order, each given what the one before would send. A chain is itself a strategy."""
+    """Stages in order, each given what the one before would send. A chain is itself a strategy.
+
+    A stage that is in it twice may write two messages under one id: the later one is sent as `id#2`.
+    """
 
     stages: tuple[Strategy, ...]
 
@@ -34,10 +40,14 @@ class Chain:
 
     def start(self, desk: Desk) -> View:
         views = [stage.start(desk) for stage in self.stages]
+        kinds = [type(stage) for stage in self.stages]
+        again = [kind in kinds[:at] for at, kind in enumerate(kinds)]
 
         def view(context: Context) -> Context:
-            for each in views:
-                context = each(context)
+            for at, each in enumerate(views):
+                context = returned(each(context), f"stage {at + 1} of the chain")
+                if again[at]:
+                    context = _told_apart(context, desk)
             return context
 
         return view
@@ -70,6 +80,7 @@ def broken() -> dict[str, str]:
 def parse(text: str) -> Strategy:
     """A strategy, or a chain of them with `|` between, from its text. Raises SpecError."""
     stages = [stage for call in text_of.calls(plugins.quoted(text), "strategy") for stage in _stages(call)]
+    _check(stages)
     return stages[0] if len(stages) == 1 else Chain(tuple(stages))
 
 
@@ -85,6 +96,32 @@ def spec(strategy: Strategy) -> str:
     return text_of.spec(name, strategy)
 
 
+def _check(stages: list[Strategy]) -> None:
+    """Raises SpecError for stages that undo each other. `only_marks` and `once` are class variables of a strategy."""
+    for at, stage in enumerate(stages):
+        if getattr(stage, "only_marks", False) and not all(getattr(each, "only_marks", False) for each in stages[at:]):
+            raise SpecError(f"`{spec(stage)}` must be the last of its chain: the stages after it drop its marks")
+        if getattr(stage, "once", False) and any(type(each) is type(stage) for each in stages[:at]):
+            raise SpecError(f"`{spec(stage)}`: only one of its kind may be in a chain: it offers the model a tool")
+
+
+def _told_apart(context: Context, desk: Desk) -> Context:
+    """The same context, without two messages of one id: stages write system messages, and only those can be so."""
+    systems = desk.systems(context.messages)
+    if len({each.id for each in systems}) == len(systems):
+        return context
+    made, taken = [], {each.id for each in context.messages}
+    seen: set[str] = set()
+    for message in context.messages:
+        name, number = message.id, 1
+        while name in seen or (number > 1 and name in taken):
+            number += 1
+            name = f"{message.id}#{number}"
+        seen.add(name)
+        made.append(message if number == 1 else replace(message, id=name))
+    return replace(context, messages=Messages.of(tuple(made)))
+
+
 def _stages(call: text_of.Call) -> list[Strategy]:
     """What a name stands for: a strategy, or the stages of a recipe."""
     found = strategies()
@@ -93,10 +130,10 @@ def _stages(call: text_of.Call) -> list[Strategy]:
         return [text_of.build(call, {call.name: kind}, "strategy")]
     if call.name in broken():
         raise SpecError(f"strategy {call.name!r}: {broken()[call.name]}")
-    if call.name in found or call.name not in RECIPES:
-        near = {**found, **dict.fromkeys(RECIPES, Chain)}  # for a name that is neither's: what it is like
+    if call.name in found or call.name not in NAMED:
+        near = {**found, **dict.fromkeys(NAMED, Chain)}  # for a name that is neither's: what it is like
         return [text_of.build(call, near, "strategy")]
-    chain = RECIPES[call.name].chain
+    chain = NAMED[call.name].chain
     if call.parameters:
         raise SpecError(f"recipe {call.name!r} takes no parameters: it is `{chain}`; write that, and change it")
     return [stage for each in text_of.calls(chain, "strategy") for stage in _stages(each)]

@@ -41,12 +41,21 @@ class Summarised(_Event, frozen=True, tag="summarised"):
     """The strategy, where several of a chain summarise."""
 
 
+USED, CUT = "it is used", "it is cut there"
+"""What is done with a reply that is not as it was asked for."""
+
+
 class Failed(_Event, frozen=True, tag="failed"):
-    """Something that the strategy needs could not be had, and what it did instead."""
+    """Something that the strategy needs could not be had, or not as it was asked for, and what it did instead."""
 
     what: Literal["summary", "embedding", "archive", "load", "facts"]
     why: str
     instead: str
+
+    @property
+    def used(self) -> bool:
+        """Whether it was had after all, and used."""
+        return self.instead in (USED, CUT)
 
 
 class Refused(_Event, frozen=True, tag="refused"):

@@ -91,7 +91,7 @@ class Facts:
             if same < len(heard.places) or before > len(heard.places):
                 store.take(extractor.facts([heard.said[at] for at in heard.places[same:]]))
                 found = self._best(store, heard.context())
-            message, kept = note.of([f"- {fact.text}" for fact, _ in found], self.max_tokens)
+            message, kept = note.of([f"- {fact.text}" for fact, _ in found], self.max_tokens, history)
             if message is None:
                 return context
             sources, scores = zip(*((found[at][0].source, found[at][1]) for at in kept), strict=True)

@@ -82,9 +82,13 @@ class Layered:
                 "limit, recent, promote_after, max_memory_tokens, passages, query_characters and max_tokens must be"
                 " at least 1"
             )
+        if not self.tiers or len(set(self.tiers)) < len(self.tiers):
+            raise ValueError("tiers must name at least one of 'working', 'short', 'long', each once")
         hours = (self.ttl_hours, self.longest_ttl_hours, self.session_hours)
         if min(self.working, self.short, self.long, *hours, self.slack) < 0:
             raise ValueError("weights, hours and slack must not be negative")
+        if self.ttl_hours > self.longest_ttl_hours:
+            raise ValueError("ttl_hours must be at most longest_ttl_hours")
         if not 0 <= self.memory_share <= 1:
             raise ValueError("memory_share must be from 0 to 1")
 
@@ -117,7 +121,7 @@ class Layered:
                 last = turn, query if embedded else None
             layers.refer((each.item for each in found), desk.now)
             lines = [f"- [{each.item.memory.kind}] {each.item.memory.line}" for each in found]
-            message, kept = note.of(lines, past.room)
+            message, kept = note.of(lines, past.room, context.messages)
             for tier in self.tiers:
                 of_it = [(found[at].item.memory.source, found[at].score) for at in kept if found[at].tier == tier]
                 if of_it:

@@ -24,7 +24,7 @@ import msgspec
 from ..scenarios.errors import SpecError
 from ..scenarios.model import Message, Role, ToolCall
 from ..scenarios.view import Messages, Span
-from .base import Context, Desk, View
+from .base import Context, Desk, Misfit, View
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -35,7 +35,7 @@ ROLES: dict[str, Role] = {
 }
 
 
-class PlainError(TypeError):
+class PlainError(Misfit):
     """What a plain function gave back is no list of messages."""
 
 

@@ -96,6 +96,8 @@ def _module(path: str, source: bytes, digest: str) -> ModuleType:
         exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
+        if isinstance(error, SystemExit) and type(error) is not SystemExit:  # the user stops the run: cli/stop.py
+            raise
         raise SpecError(f"{path}{_line(error, path)}: fails: {type(error).__name__}: {error}") from None
     return module
 

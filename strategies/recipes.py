@@ -1,4 +1,8 @@
-"""Compositions that the documents propose or that people run, by name. A recipe is its chain: that is its identity."""
+"""Chains and settings by name. A recipe is its chain: that is its identity, and what stands in every row.
+
+`RECIPES` are compositions that the documents propose or that people run; `run` without a strategy runs them too.
+`PRESETS` are the design documents' own variants, where our defaults are not the document's letter, and run when named.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from typing import NamedTuple
 
 
 class Recipe(NamedTuple):
-    """A chain that has a name."""
+    """A chain that has a name. It may have one stage alone."""
 
     chain: str
     about: str
@@ -46,4 +50,50 @@ RECIPES: dict[str, Recipe] = {
         "what it saves in tokens it pays in summaries and lost cache: each stage rewrites the start of the context",
     ),
 }
+PRESETS: dict[str, Recipe] = {
+    "window_document": Recipe(
+        "window(max_tokens=8000, user_first=False)",
+        "003's own example: exactly the newest messages that fit. Ours keeps the user message that opened the turn.",
+        "003 §3.2, §6",
+        "an agent's turn is longer than the window: no user message is left, and providers refuse the request",
+    ),
+    "summary_document": Recipe(
+        "summary(user_first=False)",
+        "Exactly the newest twenty messages, the others summarised at every call. Ours keeps the turn's user message.",
+        "003 §3.3, §5",
+        "conversations are long: every call summarises and rewrites the start of the context, and its cache goes",
+    ),
+    "session_summary_document": Recipe(
+        "session_summary(user_first=False)",
+        "Exactly the last four messages beside the summary. Ours keeps the user message that opened the turn.",
+        "000 §2.3, §3.2",
+        "the last four messages are calls and results: what the user asked is in the summary, or nowhere",
+    ),
+    "facts_document": Recipe(
+        "facts(similarity=0.0, confidence=1.0, limit=15)",
+        "The 15 surest facts, what 002 replaced. Ours weighs how well a fact fits what is being said.",
+        "002",
+        "there are more than 15 facts of equal confidence: what is asked about plays no part",
+    ),
+    "layered_document": Recipe(
+        "layered(search='document')",
+        "The document's code for search: working memory only by the whole question, short-term memory never.",
+        "000 §2.4, §3.3",
+        "what is needed is a task, a tool result or session history: of these it finds next to nothing",
+    ),
+    "cache_marks_document": Recipe(
+        "cache_marks(count='chars4')",
+        "A mark where a system message has 4096 characters itself. Ours counts tokens of all that comes up to it.",
+        "000 §2.5, §3.1",
+        "the system prompt is Chinese, or a short memory follows a long prompt: neither is marked",
+    ),
+    "archive_document": Recipe(
+        "archive(fresh=False)",
+        "A placeholder at once, as 001's code has it. Ours shows the model a result whole once, as 001's table has it.",
+        "001 §3.4",
+        "the answer is in the result that has just come: the model sees 200 characters of it and must ask again",
+    ),
+}
+
+NAMED: dict[str, Recipe] = {**RECIPES, **PRESETS}
 """`ctxbench list strategies` shows them; on the command line their names stand for their chains."""

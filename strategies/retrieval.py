@@ -66,7 +66,7 @@ class Retrieval:
 
     def __post_init__(self) -> None:
         counts = (self.limit, self.recent, self.search, self.max_memory_tokens, self.passages, self.query_characters)
-        if min(*counts, self.max_tokens or 1) < 1 or self.max_tokens == 0:
+        if min(*counts, 1 if self.max_tokens is None else self.max_tokens) < 1:
             raise ValueError(
                 "limit, recent, search, max_memory_tokens, passages, query_characters and max_tokens must be at least 1"
             )
@@ -107,7 +107,7 @@ class Retrieval:
                     scores, embedded = similar(query)
                     found, last = self._chosen(past.memories, scores), query if embedded else None
             lines = [f"- {memory.line}" for memory, _ in found]
-            message, kept = note.of(lines, past.room)
+            message, kept = note.of(lines, past.room, context.messages)
             if message is not None:
                 sources, scored = zip(*((found[at][0].source, found[at][1]) for at in kept), strict=True)
                 desk.record(Recalled(sources, scored))

@@ -89,6 +89,11 @@ class Smart:
     fails: ClassVar[str] = "what matters is said in plain words: no keyword, code or list, and not at either end"
 
     def __post_init__(self) -> None:
+        if self.window < 1:
+            raise ValueError("window must be at least 1")
+        if not all(each.strip() for each in self.keywords):
+            raise ValueError("keywords must not be empty: an empty one is in every message")
+        self._summariser()
         if not 0 < self.target < self.threshold <= 1:
             raise ValueError("target must be above 0 and below threshold, and threshold at most 1")
         if self.system < 0 or not 0 <= self.memory < 1:
@@ -101,7 +106,6 @@ class Smart:
             raise ValueError("first_turns must be at least 0, last_messages at least 1")
         if list(self.levels) != sorted(self.levels, reverse=True):
             raise ValueError("levels go from critical down to low")
-        self._summariser()
 
     @property
     def budget(self) -> int:

@@ -91,8 +91,10 @@ class Summary:
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.model is not None:
             raise ValueError("give max_tokens or model, not both")
-        if min(self.threshold, self.every, self.levels, self.fan_in) < 1:
-            raise ValueError("threshold, every, levels and fan_in must be at least 1")
+        counts = (self.threshold, self.every, self.levels, self.fan_in)
+        if min(*counts, 1 if self.max_tokens is None else self.max_tokens) < 1:
+            raise ValueError("threshold, every, max_tokens, levels and fan_in must be at least 1")
+        _summariser(self, "summary")
         if not 0 < self.keep < self.trigger <= 1:
             raise ValueError("keep must be above 0 and below trigger, and trigger at most 1")
         budget = self.budget
@@ -101,7 +103,6 @@ class Summary:
                 "levels * max_summary_tokens must be at most (trigger - keep) of the budget: "
                 f"{self.levels * self.max_summary_tokens} > {(self.trigger - self.keep) * budget:.0f}"
             )
-        _summariser(self, "summary")
 
     @property
     def budget(self) -> int | None:
@@ -142,8 +143,8 @@ class SessionSummary:
     since are over the threshold again. `user_first` is as in `summary`. Promises no budget: the last messages are sent
     however long they are.
 
-    The document stores the summary in long-term memory as well (`session_summary`, importance 7.0): that is another
-    strategy's part.
+    The document may store the summary in long-term memory as well (`session_summary`, importance 7.0). A chain cannot:
+    stages share no memory, and `layered` makes memories of recorded messages, never of what another stage wrote.
     """
 
     token_threshold: int = 8000

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .say import say
 
 if TYPE_CHECKING:
+    from ...strategies.events import Failed
     from ..models import Settings
 
 MODELS = "Models"
@@ -29,11 +30,22 @@ def say_what_models_did(folder: Path, settings: Settings) -> None:
     """Say what was paid, what was not for want of money, and what failed: strategies go on without, and should not hide
     it."""
     _say_what_was_spent(settings)
-    failed = _failures(folder)
-    for why, times in failed[:_MOST]:
-        say(f"failed {times:,} times, and the strategy did without: {why}")
+    from ...metrics.reasons import grouped
+    from ...reports.words import count
+    from ..models.failures import GIVEN_UP
+
+    failures = _failures(folder)
+    given_up = grouped((None, each.why) for each in failures if GIVEN_UP in each.why)
+    failed = grouped((each.used, f"{each.why}; {each.instead}") for each in failures if GIVEN_UP not in each.why)
+    for _, (text, times) in given_up[:_MOST]:
+        say(
+            f"{text}: {count(times, 'call')} not made. Once it answers, --overwrite makes the run whole; "
+            "what was answered is replayed"
+        )
+    for used, (text, times) in failed[:_MOST]:
+        say(f"{'not as it was asked for' if used else 'failed'} {count(times, 'time')}: {text}")
     if len(failed) > _MOST:
-        say(f"failed for {len(failed) - _MOST:,} other reasons too: they are in the run's table `events`")
+        say(f"{count(len(failed) - _MOST, 'other reason')} too: `ctxbench report` has them in the table Why")
 
 
 def _say_what_was_spent(settings: Settings) -> None:
@@ -56,16 +68,13 @@ def _say_what_was_spent(settings: Settings) -> None:
         )
 
 
-def _failures(folder: Path) -> list[tuple[str, int]]:
-    """Why something failed that strategies needed, and how often, most often first."""
-    from collections import Counter
-
+def _failures(folder: Path) -> list[Failed]:
+    """What strategies needed and could not have, or not as they asked for it."""
     import msgspec
 
     from ...strategies.events import Failed
     from ..load import load
 
     events = load(folder).table("events")
-    failed = events.event[events.kind == "failed"]
-    counted = Counter(msgspec.json.decode(text, type=Failed).why for text in failed)
-    return counted.most_common()
+    decoder = msgspec.json.Decoder(Failed)
+    return [decoder.decode(text) for text in events.event[events.kind == "failed"]]

@@ -123,7 +123,8 @@ def run(
 ) -> None:
     """Replay recordings through strategies and measure what each would send.
 
-    A run that was stopped goes on where it was when the same command is given again.
+    A run that was stopped goes on where it was when the same command is given again. A strategy that fails loses that
+    conversation; one that finishes none makes the exit code 2, after the tables.
     """
     from ...scenarios.errors import RunError
     from ..inputs import Inputs
@@ -169,11 +170,23 @@ def run(
         raise
     if not as_json:
         typer.echo(f"\nresults: {shlex.quote(f'{folder}/')}   ({to_print}, {to_show})")
+    if none := _finished_none(folder):
+        say(f"error: no conversation was finished by {', '.join(none)}: the reasons are in the table Failed")
+        raise typer.Exit(2)
 
 
 def _name(names: tuple[str, ...]) -> str:
     """The run folder's name when none is given: that of the first input."""
     return (Path(names[0]).resolve().stem if names else "") or "run"
+
+
+def _finished_none(folder: Path) -> list[str]:
+    """The strategies that failed in every conversation."""
+    from ..load import load
+
+    cells = load(folder).table("cells")
+    failed = (cells.status == "failed").groupby(cells.strategy.astype(str), sort=False).all()
+    return [str(name) for name in failed.index[failed]]
 
 
 def _say_what_was_left_out(manifest: dict[str, Any]) -> None:

@@ -1,11 +1,11 @@
-"""`ctxbench show`: what was sent at a step, beside what was kept, dropped and added."""
+"""`ctxbench show`: what was sent at a step, what became of the rest of the history, and what the strategy did."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -15,7 +15,24 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from ...scenarios.model import Message
+    from ...strategies.events import Event
     from ..load import Run
+
+STYLES = {
+    "same": "dim",
+    "new": "green",
+    "written": "magenta",
+    "replaced": "magenta",
+    "summarised": "yellow",
+    "dropped": "red",
+}
+"""What may become of a message, and its colour."""
+
+MARK = "▮"
+"""Before a message that has a cache breakpoint after it."""
+
+FIELD = 80
+"""Characters of a field of an event that are shown."""
 
 
 def show(
@@ -31,10 +48,13 @@ def show(
     full: Annotated[bool, typer.Option("--full", help="Show whole texts, not their first lines.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the context as JSON.")] = False,
 ) -> None:
-    """Show the context that was sent at a step, and what became of every message of the history.
+    """Show the context that was sent at a step, what became of every message of the history, and what the strategy did.
 
-    [bold]same[/bold] was there a step before, in the same place · [bold]new[/bold] was added · [bold]dropped[/bold]
-    was said and not sent · [bold]written[/bold] was put there by the strategy.
+    Sent: [bold]same[/bold] was there a step before, in the same place · [bold]new[/bold] was added ·
+    [bold]replaced[/bold] stands in another text for a message that was said · [bold]written[/bold] was put there by
+    the strategy. Not sent: [bold]summarised[/bold] is in a summary made up to this step · [bold]dropped[/bold] is in
+    none. ▮ stands before a message with a cache breakpoint after it. Then follow the tools that the strategy added, and
+    each event of this step.
     """
     from ..load import load
     from .runs import chosen
@@ -104,43 +124,101 @@ def _show(run: Run, name: str, step: int, strategy: str, full: bool, as_json: bo
         return
     kept = shared(contexts[number - 1], sent) if number else 0
     at = list(conversation.calls())[number]
-    places = {id(message): place for place, message in enumerate(conversation.messages[:at])}
-    here = {id(message) for message in sent}
-    dropped = [place for name, place in places.items() if name not in here]
+    events = run.events(name, strategy)
+    marks, tools = run.marks_and_tools(name, strategy)[number]
+    fates = list(_fates(conversation.messages[:at], sent, kept, _summarised(events, number)))
     console = Console(highlight=False)
     console.print(f"[bold]{escape(strategy)}[/bold]  step {number} of {len(contexts)}  ", end="")
-    console.print(f"{at} messages said, {len(sent)} sent, {kept} of them the same prefix, {len(dropped)} dropped\n")
-    for line in _lines(conversation.messages, sent, kept, places, dropped, full):
+    console.print(f"{at} messages said, {len(sent)} sent, {kept} of them the same prefix{_counts(fates)}\n")
+    shown = [*(_line(fate, fate.place in marks, full) for fate in fates), *_did(tools, events, number, full)]
+    for line in shown:
         console.print(line, no_wrap=not full, overflow="fold" if full else "ellipsis", crop=not full)
 
 
-def _lines(
-    said: Sequence[Message], sent: Sequence[Message], kept: int, places: dict[int, int], dropped: list[int], full: bool
-) -> Iterator[Text]:
-    """The context in its order, with each dropped message where it was said."""
-    left = deque(dropped)
+class _Fate(NamedTuple):
+    """What became of a message."""
+
+    word: str
+    message: Message
+    place: int = -1
+    """In the context; -1 = not sent."""
+
+
+def _summarised(events: Iterable[tuple[int, Event]], step: int) -> set[str]:
+    """Ids of the messages that summaries made up to a step stand for."""
+    from ...strategies.events import Summarised
+
+    return {name for at, event in events if at <= step and isinstance(event, Summarised) for name in event.replaced}
+
+
+def _fates(said: Sequence[Message], sent: Sequence[Message], kept: int, summarised: set[str]) -> Iterator[_Fate]:
+    """The context in its order, with each message that is not sent where it was said."""
+    places = {message.id: place for place, message in enumerate(said)}
+    here = {message.id for message in sent}
+    left = deque(message for message in said if message.id not in here)
+
+    def absent(before: int) -> Iterator[_Fate]:
+        while left and places[left[0].id] < before:
+            message = left.popleft()
+            yield _Fate("summarised" if message.id in summarised else "dropped", message)
+
     for number, message in enumerate(sent):
-        place = places.get(id(message))
-        while left and place is not None and left[0] < place:
-            yield _line("dropped", "red", said[left.popleft()], full)
-        if number < kept:
-            yield _line("same", "dim", message, full)
-        elif place is not None:
-            yield _line("new", "green", message, full)
+        place = places.get(message.id)
+        if place is not None:
+            yield from absent(place)
+        if place is not None and message != said[place]:
+            yield _Fate("replaced", message, number)
+        elif number < kept:
+            yield _Fate("same", message, number)
         else:
-            yield _line("written", "magenta", message, full)
-    for place in left:
-        yield _line("dropped", "red", said[place], full)
+            yield _Fate("written" if place is None else "new", message, number)
+    yield from absent(len(said))
 
 
-def _line(word: str, style: str, message: Message, full: bool) -> Text:
+def _counts(fates: Iterable[_Fate]) -> str:
+    """How many messages were replaced, summarised and so on, where there are any; dropped ones in any case."""
+    counted = Counter(fate.word for fate in fates)
+    words = [word for word in ("replaced", "summarised", "dropped") if counted[word] or word == "dropped"]
+    return "".join(f", {counted[word]} {word}" for word in words)
+
+
+def _line(fate: _Fate, marked: bool, full: bool) -> Text:
     """One message: what became of it, id, role, then its text or the start of it. Nothing in it is markup."""
     from rich.text import Text
 
     from ...reports.words import printable
 
+    message = fate.message
     said = message.text
     said += "".join(f" → {call.name}({call.arguments})" for call in message.calls)
     if not full:
         said = " ".join(said[:1000].split())
-    return Text.assemble((f"{word:<8}", style), printable(f"{message.id:<8} {message.role:<10}{said}"))
+    word = (f"{fate.word:<10}", STYLES[fate.word])
+    return Text.assemble(word, f" {MARK if marked else ' '} ", printable(f"{message.id:<8} {message.role:<10}{said}"))
+
+
+def _did(tools: Sequence[str], events: Iterable[tuple[int, Event]], step: int, full: bool) -> Iterator[Text]:
+    """The tools that the strategy added, and a line for each event of the step: its kind and its fields."""
+    from rich.text import Text
+
+    from ...reports.words import printable
+
+    lines = [("tools", ", ".join(tools))] if tools else []
+    lines += [(str(event.__struct_config__.tag), _fields(event, full)) for at, event in events if at == step]
+    if lines:
+        yield Text()
+    for kind, text in lines:
+        yield Text.assemble((f"{kind:<10}", "cyan"), "   ", printable(text))
+
+
+def _fields(event: Event, full: bool) -> str:
+    """`name=value` of each field, a long value or list with its start and what is left out."""
+    import msgspec
+
+    found = []
+    for name, value in msgspec.structs.asdict(event).items():
+        text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        if not full and len(text := " ".join(text.split())) > FIELD:
+            text = f"{text[:FIELD]}…" + (f" ({len(value)} of them)" if isinstance(value, tuple) else "")
+        found.append(f"{name}={text}")
+    return "  ".join(found)

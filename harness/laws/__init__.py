@@ -16,6 +16,7 @@ Each replays the whole conversation, so a crash breaks every law.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ...metrics.structure import calls_and_results
@@ -58,6 +59,21 @@ def nothing_is_invented(strategy: Strategy, conversation: Conversation) -> None:
                 )
         missing = set(conversation.tools) - set(step.context.tools)
         assert not missing, f"{_at(step)}: the tools {sorted(tool.name for tool in missing)} are no longer offered"
+
+
+def ids_are_unique(strategy: Strategy, conversation: Conversation) -> None:
+    """No two messages of a context share an id."""
+    for step in steps(strategy, conversation):
+        sent = Counter(message.id for message in step.context.messages)
+        twice = [name for name, times in sent.items() if times > 1]
+        assert not twice, f"{_at(step)}: several messages are sent under one id: {twice}"
+
+
+def marks_are_places(strategy: Strategy, conversation: Conversation) -> None:
+    """Cache marks ascend, none stands twice. One that is no place of a message sent makes the replay itself fail."""
+    for step in steps(strategy, conversation):
+        marks = step.context.marks
+        assert list(marks) == sorted(set(marks)), f"{_at(step)}: marks {marks} do not ascend, or stand twice"
 
 
 def calls_and_results_stay_together(strategy: Strategy, conversation: Conversation) -> None:
@@ -112,6 +128,8 @@ def the_future_is_not_known(strategy: Strategy, conversation: Conversation) -> N
 LAWS: tuple[Law, ...] = (
     order_is_kept,
     nothing_is_invented,
+    ids_are_unique,
+    marks_are_places,
     calls_and_results_stay_together,
     the_system_prompt_stays,
     the_budget_is_kept,

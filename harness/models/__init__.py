@@ -132,13 +132,15 @@ class Models:
         from .recorded import Recorded
 
         mode = self.settings.mode
-        if mode == "replay":
-            return Recorded(name, None, self.cassette, None, mode)
-        if name == "local" or name.startswith("local:"):
+        if name == "local" or (name.startswith("local:") and mode != "replay"):
             from .local import Local, local_name
 
             name, path = local_name(self.settings.gguf)
+            if mode == "replay":  # what was recorded is under its full name
+                return Recorded(name, None, self.cassette, None, mode)
             return Recorded(name, Local(path), self.cassette, self.purse, mode)
+        if mode == "replay":
+            return Recorded(name, None, self.cassette, None, mode)
         return Recorded(name, self.provider, self.cassette, self.purse, mode)
 
     @cached_property

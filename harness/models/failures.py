@@ -12,6 +12,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+GIVEN_UP = "was given up for the rest of the run"
+"""In the words of every call that is not made because the calls before it failed."""
+STRIKES = 2
+"""A call whose every try failed is one, a connection that could not be made two, too many requests (429) none: that
+provider is there. A call with five tries takes 15 s, and a run makes thousands."""
 _PASSING = {408, 409, 425, 429}
 _SHOWN = 200
 _SECRETS = re.compile(
@@ -23,7 +28,15 @@ _PREFIXES = re.compile(r"^((litellm\.)?\w*(Error|Exception|Timeout)\s*[:\-]\s*)+
 class Failure(Exception):
     """A call that got no usable answer."""
 
-    def __init__(self, why: str, *, passing: bool = False, final: bool = False, after: float | None = None) -> None:
+    def __init__(
+        self,
+        why: str,
+        *,
+        passing: bool = False,
+        final: bool = False,
+        after: float | None = None,
+        strikes: int | None = None,
+    ) -> None:
         super().__init__(why)
         self.passing = passing
         """Trying again may help."""
@@ -31,6 +44,8 @@ class Failure(Exception):
         """No other call of this model can work either."""
         self.after = after
         """Seconds that the provider asks to wait."""
+        self.strikes = int(passing) if strikes is None else strikes
+        """Of the `STRIKES` of calls in a row after which the model is not asked any more."""
 
 
 def failure_of(error: Exception, timeout: float) -> Failure:
@@ -46,13 +61,23 @@ def failure_of(error: Exception, timeout: float) -> Failure:
     if "insufficient_quota" in text:
         return Failure(f"the provider's account has no credit left ({status})", final=True)
     if "connection error" in text.lower():
-        return Failure("the connection failed or broke off: is the provider, or the api base, reachable?", passing=True)
+        why = "the connection failed or broke off: is the provider, or the api base, reachable?"
+        return Failure(why, passing=True, strikes=STRIKES if _not_connected(error) else 1)
     if status == 429:
         after = _retry_after(error)
         asked = "" if after is None else f", which asks to wait {after:g} s"
-        return Failure(f"too many requests for the provider (429){asked}", passing=True, after=after)
+        return Failure(f"too many requests for the provider (429){asked}", passing=True, after=after, strikes=0)
     passing = status is None or status >= 500 or status in _PASSING
     return Failure(f"{text} ({status})" if status else text, passing=passing, after=_retry_after(error))
+
+
+def _not_connected(error: BaseException | None) -> bool:
+    """Whether a connection was never made (refused, an unknown host), which litellm says only in what caused it."""
+    while error is not None:
+        if type(error).__name__ == "ConnectError":
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def shown(text: str) -> str:

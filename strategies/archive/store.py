@@ -20,11 +20,12 @@ from typing import Any
 from sqlalchemy import JSON, ColumnElement, Connection, DateTime, Integer, String, Text, create_engine, delete, select
 from sqlalchemy.dialects.mysql import LONGTEXT
 from sqlalchemy.engine import Engine, make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.pool import NullPool, StaticPool
 from sqlalchemy.sql.expression import insert
 
+from .address import TABLE, in_memory, one_line
 from .record import Card, StoreError, Visible, listed, short
 
 _LONG = Text().with_variant(LONGTEXT(), "mysql", "mariadb")
@@ -39,7 +40,7 @@ class _Base(DeclarativeBase):
 class ToolResultArchive(_Base):
     """001 §3.3, with its widths. Ids and names longer than their column are stored as their uuid (`record.short`)."""
 
-    __tablename__ = "tool_result_archive"
+    __tablename__ = TABLE
 
     uuid: Mapped[str] = mapped_column(String(36), primary_key=True)
     conversation_id: Mapped[str] = mapped_column(String(36), index=True)
@@ -62,6 +63,8 @@ class Store:
     """The archive at one address. Raises StoreError from every method when it cannot be reached."""
 
     def __init__(self, url: str, wait: float) -> None:
+        self._url, self._wait = url, wait
+        self._patient = True
         with _told():
             self._engine = _engine(url, wait)
         self._ready = False
@@ -88,10 +91,10 @@ class Store:
         except IntegrityError as error:
             found = self.load(card.uuid)
             if found is None:
-                raise StoreError(_line(error)) from None
+                raise StoreError(one_line(error)) from None
             return found
         except (SQLAlchemyError, OSError) as error:
-            raise StoreError(_line(error)) from None
+            raise StoreError(one_line(error)) from None
         return None
 
     def load(self, uuid: str, visible: Visible | None = None) -> tuple[Card, str] | None:
@@ -125,27 +128,32 @@ class Store:
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        """A transaction; the table is made at the first."""
-        if not self._ready:
-            try:
-                _Base.metadata.create_all(self._engine)
-            except SQLAlchemyError:  # another process made it between the look and the making
-                _Base.metadata.create_all(self._engine)
-            self._ready = True
-        with self._engine.begin() as connection:
-            yield connection
+        """A transaction; the table is made at the first. After a lock the next is hardly waited for."""
+        try:
+            if not self._ready:
+                self._make_table()
+            with self._engine.begin() as connection:
+                yield connection
+        except OperationalError as error:
+            if self._patient and "locked" in str(error.orig):
+                self._be_patient(False)
+            raise
+        if not self._patient:
+            self._be_patient(True)
 
+    def _make_table(self) -> None:
+        try:
+            _Base.metadata.create_all(self._engine)
+        except DBAPIError as error:
+            if "already exists" not in str(error.orig):
+                raise
+            _Base.metadata.create_all(self._engine)  # another process made it between the look and the making
+        self._ready = True
 
-def fault(url: str) -> str | None:
-    """What is wrong with a store's address, if anything is."""
-    try:
-        parsed = make_url(url)
-        parsed.get_dialect()
-    except (SQLAlchemyError, ImportError, ValueError) as error:
-        return _line(error)
-    if parsed.password is not None:
-        return "it holds a password, which would stand in every report: use the driver's own way (~/.pgpass, …)"
-    return None
+    def _be_patient(self, patient: bool) -> None:
+        """From here on, wait for a lock, or hardly. Engines of files and servers hold no connection."""
+        self._patient = patient
+        self._engine = _engine(self._url, self._wait if patient else self._wait / 100)
 
 
 def encoded(text: str) -> str:
@@ -161,7 +169,7 @@ def decoded(text: str) -> str:
 def _engine(url: str, wait: float) -> Engine:
     parsed = make_url(url)
     sqlite = parsed.get_backend_name() == "sqlite"
-    if sqlite and parsed.database in (None, "", ":memory:"):
+    if in_memory(url):
         return create_engine(
             parsed, poolclass=StaticPool, connect_args={"check_same_thread": False}, hide_parameters=True
         )
@@ -174,13 +182,7 @@ def _told() -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, ImportError, OSError) as error:
-        raise StoreError(_line(error)) from None
-
-
-def _line(error: Exception) -> str:
-    """An error without its statement, in one line."""
-    said = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    return (str(said).splitlines() or [type(said).__name__])[0]
+        raise StoreError(one_line(error)) from None
 
 
 def _seen(visible: Visible) -> list[ColumnElement[bool]]:

@@ -7,6 +7,7 @@ loaded and what `load_tool_history` answers when it has nothing are ours: the do
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
@@ -126,6 +127,26 @@ WORDING: dict[Language, Wording] = {"zh": _ZH, "en": _EN}
 
 TOOL = "load_tool_history"
 
+_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+
+def _pattern(said: Wording) -> re.Pattern[str]:
+    """What a placeholder of this wording looks like, from its first character to its last."""
+    parts = {
+        "uuid": f"(?P<uuid>{_UUID})",
+        "original_length": "[0-9]+",
+        "sources_part": "(?s:.*)",  # the only field of several lines
+        "hint": f"(?:{re.escape(said.hint).replace(re.escape('{uuid}'), '(?P=uuid)')})?",
+    }
+    fields = re.compile(r"\{([a-z_]+)\}")
+    pieces = fields.split(said.placeholder)  # text, field, text, …
+    return re.compile(
+        "".join(parts.get(each, r"[^\n]*") if at % 2 else re.escape(each) for at, each in enumerate(pieces))
+    )
+
+
+_PLACEHOLDERS = tuple(map(_pattern, WORDING.values()))
+
 
 def tool(language: Language) -> Tool:
     """The tool that the model is offered, with the document's schema."""
@@ -152,6 +173,11 @@ def placeholder(card: Card, summary: str, language: Language, offered: bool) -> 
         sources_part=said.sources + listed if listed else "",
         hint=said.hint.format(uuid=card.uuid) if offered else "",
     )
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text is an archived result's placeholder, in any language, with or without the line of the tool."""
+    return text.startswith("📎") and any(each.fullmatch(text) for each in _PLACEHOLDERS)
 
 
 def _shown(seconds: float | None) -> str:

@@ -169,7 +169,8 @@ class Past:
 
 class Note:
     """One system message of lines. Its id is the strategy's name and a digest of the text: the same text is the same
-    message, and it is made anew only when the text changes.
+    message, and it is made anew only when the text changes. Where a stage before has put that message there already,
+    it is left out: no two messages of a context have one id.
     """
 
     __slots__ = ("_asked", "_desk", "_form", "_made", "_name")
@@ -179,13 +180,16 @@ class Note:
         self._asked: tuple[list[str], int | None] = [], None
         self._made: tuple[Message | None, list[int]] = None, []
 
-    def of(self, lines: list[str], room: int | None) -> tuple[Message | None, list[int]]:
+    def of(self, lines: list[str], room: int | None, history: Messages) -> tuple[Message | None, list[int]]:
         """The message with the lines that fit into `room` tokens, and their places; the first lines come first.
 
-        None if no line fits. `{lines}` in the form is where they stand.
+        None if no line fits, or if the history has this message. `{lines}` in the form is where they stand.
         """
         if self._asked != (lines, room):
             self._asked, self._made = (lines, room), self._written(lines, room)
+        made, _ = self._made
+        if made is not None and any(each.id == made.id for each in self._desk.systems(history)):
+            return None, []
         return self._made
 
     def _written(self, lines: list[str], room: int | None) -> tuple[Message | None, list[int]]:

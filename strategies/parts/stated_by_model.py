@@ -50,11 +50,11 @@ def read(reply: str, said: Sequence[Message]) -> list[Fact]:
     try:
         items = msgspec.json.decode(reply[reply.index("[") : reply.rindex("]") + 1])
     except (ValueError, msgspec.DecodeError):
-        raise ModelError(f"the answer is no JSON list: {reply[:80]!r}") from None
+        raise ModelError("the answer is no JSON list") from None
     found = [_fact(item, said) for item in items if isinstance(item, dict)]
     facts = [fact for fact in found if fact is not None]
     if items and not facts:
-        raise ModelError(f"no fact in the answer: {reply[:80]!r}")
+        raise ModelError("no item of the answer is a fact")
     return facts
 
 

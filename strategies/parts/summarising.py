@@ -15,7 +15,7 @@ from ...metrics.language import HAN, Language, language_of
 from ...scenarios.model import Message
 from ...scenarios.view import Messages
 from ..base import Desk, ModelError, Prompt
-from ..events import Failed, Summarised
+from ..events import CUT, USED, Failed, Summarised
 
 HEADINGS: dict[Language, str] = {"zh": "[之前对话摘要]", "en": "[Summary of the conversation so far]"}
 CALLS: dict[Language, str] = {"zh": "[工具调用]", "en": "[tool call]"}
@@ -71,10 +71,10 @@ class Summariser:
         if not text:
             raise ModelError("the reply has a heading and nothing under it")
         if language_of(text) != self.language == language_of("\n".join(material)):
-            desk.record(Failed("summary", f"the reply is not in the language asked for, {self.language}", "it is used"))
+            desk.record(Failed("summary", f"the reply is not in the language asked for, {self.language}", USED))
         tokens = desk.text_tokens(text)
         if tokens > self.max_tokens:
-            desk.record(Failed("summary", f"the reply has {tokens} tokens, over {self.max_tokens}", "it is cut there"))
+            desk.record(Failed("summary", f"the reply has {tokens} tokens, over {self.max_tokens}", CUT))
             text = cut(text, self.max_tokens, desk.text_tokens)
         return text
 

@@ -60,6 +60,16 @@ class Peeping:
 
 
 @dataclass(frozen=True)
+class Marking:
+    """Sends the marks it is told, wherever they stand."""
+
+    marks: tuple[int, ...]
+
+    def start(self, desk: Desk) -> View:
+        return lambda context: Context(context.messages, self.marks, context.tools)
+
+
+@dataclass(frozen=True)
 class Breaking:
     """A law, a strategy that breaks it on a conversation, and what the law says of it."""
 
@@ -78,6 +88,13 @@ BREAKING = (
         By(lambda said: [msgspec.structs.replace(each, name="x") for each in said]),
         "in more than its text",
     ),
+    Breaking(
+        laws.ids_are_unique,
+        By(lambda said: [*said, Message("note", "system", "a"), Message("note", "system", "b")]),
+        r"under one id: \['note'\]",
+    ),
+    Breaking(laws.marks_are_places, Marking((1, 0)), "do not ascend"),
+    Breaking(laws.marks_are_places, Marking((0, 0)), "or stand twice"),
     Breaking(
         laws.calls_and_results_stay_together,
         By(lambda said: [each for each in said if not each.calls]),

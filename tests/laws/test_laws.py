@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 from ctxbench.harness.laws import LAWS, Law, steps
 from ctxbench.scenarios.embedded import scenario
-from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.strategies.base import Desk, View
 from ctxbench.strategies.chain import Chain, parse, strategies
 from hypothesis import HealthCheck, given, settings
 
 from tests.laws.breaking import BREAKING, Breaking
-from tests.making import conversations
+from tests.making import conversations, talk
 
 SPECS = (
     "none",
@@ -28,8 +31,16 @@ SPECS = (
     "session_summary(token_threshold=60, preserve_recent=3, max_summary_tokens=20)",
     "smart(window=150, system=10, memory=0.1, max_summary_tokens=15, first_turns=1, last_messages=2)",
     "retrieval(limit=3)",
+    "retrieval(max_tokens=120, recent=2)",
+    "retrieval(recent=1, slack=2, place='end')",
+    "retrieval(recent=2) | retrieval(recent=1)",
     "layered",
+    "layered(max_tokens=150, recent=2, ttl_hours=0)",
     "facts(max_tokens=60)",
+    "facts(extractor='offline', place='end')",
+    "facts(max_tokens=60) | facts(max_tokens=60)",
+    "window(messages=6) | retrieval(recent=1)",
+    "summary(threshold=6) | summary(threshold=2)",
     "cache_marks(min_tokens=5)",
     "window(messages=9) | summary(threshold=4)",
     "archive(threshold=20)",
@@ -73,6 +84,35 @@ def test_a_chain_is_its_stages(conversation: Conversation) -> None:
     one, other = first.start(desk), second.start(desk)
     for step in steps(Chain((first, second)), conversation):
         assert step.context == other(one(Context(Messages.prefix(conversation.messages, step.at))))
+
+
+def test_a_note_is_sent_once() -> None:
+    """`facts | facts`: the second stage leaves out the message that is there already."""
+    conversation = talk(("system", "be brief"), ("user", "I live in Lyon since 2019."), ("assistant", "noted"))
+    once, twice = (steps(parse(text), conversation)[-1] for text in ("facts", "facts | facts"))
+    assert [message.role for message in once.context.messages] == ["system", "system", "user"]
+    assert twice.context == once.context
+    assert twice.events == once.events
+
+
+@dataclass(frozen=True)
+class Noting:
+    """Adds a message, always under the same id."""
+
+    text: str
+
+    def start(self, desk: Desk) -> View:
+        return lambda context: context.sending([*context.messages, Message("noting", "system", self.text)])
+
+
+def test_stages_of_one_kind_are_told_apart() -> None:
+    """What a repeated stage writes under an id that is taken gets a number; all of it is sent."""
+    last = steps(Chain((Noting("a"), Noting("b"), Noting("c"))), talk(("user", "hi"), ("assistant", "yes")))[-1]
+    assert [(each.id, each.text) for each in last.context.messages[1:]] == [
+        ("noting", "a"),
+        ("noting#2", "b"),
+        ("noting#3", "c"),
+    ]
 
 
 @pytest.mark.parametrize("broken", BREAKING, ids=lambda broken: broken.law.__name__)

@@ -1,13 +1,15 @@
-"""Laws that every recipe keeps, with its own parameters and with ones so small that every stage has work to do."""
+"""Laws that recipes and presets keep, with their own parameters and with ones so small that every stage has work."""
 
 from __future__ import annotations
 
 import pytest
+from ctxbench.harness.cli.run import DEFAULT
 from ctxbench.harness.laws import LAWS, Law
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
-from ctxbench.strategies.chain import parse
-from ctxbench.strategies.recipes import RECIPES
+from ctxbench.scenarios.spec import calls
+from ctxbench.strategies.chain import parse, spec, strategies
+from ctxbench.strategies.recipes import NAMED, PRESETS, RECIPES
 from hypothesis import HealthCheck, given, settings
 
 from tests.making import conversations
@@ -21,15 +23,37 @@ SMALL = {
         "layered(recent=1) | smart(window=400, system=40, max_summary_tokens=20)"
         " | session_summary(token_threshold=60, max_summary_tokens=20) | cache_marks(min_tokens=0)"
     ),
+    "window_document": "window(max_tokens=60, user_first=False)",
+    "summary_document": "summary(threshold=3, max_summary_tokens=20, user_first=False)",
+    "session_summary_document": "session_summary(token_threshold=60, max_summary_tokens=20, user_first=False)",
+    "facts_document": "facts(similarity=0, confidence=1, limit=2)",
+    "layered_document": "layered(recent=1, search='document')",
+    "cache_marks_document": "cache_marks(min_tokens=1, count='chars4')",
+    "archive_document": "archive(threshold=20, fresh=False)",
 }
 
 
 def test_every_recipe_is_here() -> None:
     """No recipe is missing, and each small one has the recipe's stages."""
-    assert set(SMALL) == set(RECIPES)
+    assert set(SMALL) == set(NAMED)
     for name, small in SMALL.items():
-        kinds = [[type(stage) for stage in parse(text).stages] for text in (RECIPES[name].chain, small)]  # type: ignore[attr-defined]
+        kinds = [[call.name for call in calls(spec(parse(text)), "strategy")] for text in (NAMED[name].chain, small)]
         assert kinds[0] == kinds[1]
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_a_name_is_its_text(name: str) -> None:
+    """A recipe or preset prints as its chain, and parses back to itself."""
+    assert spec(parse(name)) == NAMED[name].chain
+    assert parse(spec(parse(name))) == parse(name)
+
+
+def test_presets_run_only_when_they_are_named() -> None:
+    """The default set of `run` has every composition and no preset, and no name is both."""
+    assert set(RECIPES) <= set(DEFAULT)
+    assert not set(PRESETS) & set(DEFAULT)
+    assert not set(PRESETS) & set(RECIPES)
+    assert not set(NAMED) & set(strategies())
 
 
 @pytest.mark.parametrize("name", sorted(SMALL))

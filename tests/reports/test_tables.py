@@ -14,6 +14,8 @@ from ctxbench.metrics.value import Missing
 from ctxbench.reports.render import markdown, show
 from ctxbench.reports.summary import by_conversation, summarise
 from ctxbench.reports.tables import as_json, conversation_table, tables
+from ctxbench.strategies.base import Context, Desk, View
+from ctxbench.strategies.events import Failed
 from ctxbench.strategies.last_turn import LastTurn
 from ctxbench.strategies.window import Window
 from rich.console import Console
@@ -93,6 +95,61 @@ def test_why_a_figure_is_missing(tmp_path: Path) -> None:
     main = next(tables(summarise(ran(tmp_path, tmp_path / "one.jsonl", strategies=("none",)))))
     assert "(undefined)" in main.rows[0]
     assert "Undefined: no second step." in main.note
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, reasons: int) -> None:
+    """Have `last_turn` report so many reasons at each step, each with another number every time."""
+
+    def start(self: object, desk: Desk) -> View:
+        def view(context: Context) -> Context:
+            for at in range(reasons):
+                desk.record(
+                    Failed("summary", f"the reply {'x' * at} has {len(context.messages)} tokens, over 1", "cut")
+                )
+            return context
+
+        return view
+
+    monkeypatch.setattr(LastTurn, "start", start)
+
+
+def test_why_something_failed_or_was_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row each for what a strategy reported, its numbers that differ left out; the same in Markdown and in JSON."""
+    failing(monkeypatch, 1)
+    strategies = ("none", "last_turn", "window(max_tokens=5)")
+    summary = summarise(ran(tmp_path, recording(tmp_path, conversations=2), strategies=strategies))
+    [why] = [table for table in tables(summary) if table.title == "Why"]
+    assert why.heads == ("strategy", "what", "reason", "instead", "times")
+    assert set(why.rows) == {
+        ("last_turn", "failed", "the reply  has … tokens, over 1", "cut", "48"),
+        ("window(max_tokens=5)", "refused", "the system messages alone are over the budget", "", "48"),
+    }
+    assert "more reason" not in why.note
+    assert "| last_turn | failed | the reply  has … tokens, over 1 | cut | 48 |" in markdown([why])
+    printed = json.loads(msgspec.json.encode(as_json(summary)))
+    assert {
+        "strategy": "last_turn",
+        "what": "failed",
+        "why": "the reply  has … tokens, over 1",
+        "instead": "cut",
+        "times": 48,
+    } in printed["why"]
+
+
+def test_many_reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty reasons are shown, and how many more there are; the JSON has all."""
+    failing(monkeypatch, 23)
+    summary = summarise(ran(tmp_path, recording(tmp_path, conversations=1), strategies=("last_turn",)))
+    [why] = [table for table in tables(summary) if table.title == "Why"]
+    assert len(why.rows) == 20
+    assert why.note.endswith("3 more reasons, 72 times together: all are in --json.")
+    assert len(summary.why) == 23
+
+
+def test_nothing_failed(tmp_path: Path) -> None:
+    """Where nothing failed or was refused there is no table of reasons."""
+    found = tables(summarise(ran(tmp_path, recording(tmp_path, conversations=1), strategies=("none",))))
+    assert "Why" not in [table.title for table in found]
 
 
 def test_no_faults_is_a_sentence(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from ctxbench.harness.laws import LAWS, Law, steps
@@ -10,8 +11,8 @@ from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, Tool, ToolCall
 from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.archive.record import Card, identify
-from ctxbench.strategies.archive.wording import placeholder
-from ctxbench.strategies.chain import parse, spec
+from ctxbench.strategies.archive.wording import WORDING, Language, is_placeholder, placeholder
+from ctxbench.strategies.chain import Chain, parse, spec
 from ctxbench.strategies.events import Archived, Failed
 from hypothesis import given, settings
 
@@ -60,6 +61,43 @@ def test_the_placeholder_in_english_without_what_is_not_there() -> None:
         "Opens 07:45",
         "━" * 37,
     ]
+
+
+@pytest.mark.parametrize("language", WORDING)
+@pytest.mark.parametrize("offered", [True, False])
+@pytest.mark.parametrize("sources", [(), ("a.md", "b.md")])
+def test_a_placeholder_is_recognised(language: Language, offered: bool, sources: tuple[str, ...]) -> None:
+    """From its first to its last character, in every form; what only quotes one, or has another's uuid, is none."""
+    uuid = identify("talk", "t", LONG)
+    card = replace(CARD, uuid=uuid, sources=sources)
+    shown = placeholder(card, "it opens", language, offered)
+    assert is_placeholder(shown)
+    assert not is_placeholder("see " + shown)
+    assert not is_placeholder(shown + "\nmore")
+    assert not is_placeholder(shown.replace(uuid, "u-1"))
+    assert not is_placeholder(shown.splitlines()[0])
+    if offered:
+        other = identify("talk", "t2", LONG)
+        assert not is_placeholder(shown.replace(f'"{uuid}"', f'"{other}"'))
+
+
+def test_a_placeholder_is_never_archived() -> None:
+    """An archive after an archive (no text can say so) leaves the first one's placeholder, the way back, as it is."""
+    talk = conversation(asking(1, "when?", "gate", LONG), asking(2, "thanks", "x", "y" * 150))
+    first, second = Archive(threshold=3000), Archive(threshold=100, language="en")
+    alone, both = (
+        {message.id: message.text for message in steps(each, talk)[-1].context.messages}
+        for each in (first, Chain((first, second)))
+    )
+    assert identify("talk", "t1", LONG) in alone["t1"]
+    assert both["t1"] == alone["t1"]
+    assert both["t2"] == alone["t2"] == "y" * 150  # fresh: not answered yet
+
+
+def test_one_archive_in_a_chain() -> None:
+    """Two would offer one tool for two stores: it is refused, and said why."""
+    with pytest.raises(SpecError, match=r"`archive\(threshold=500\)`: only one of its kind may be in a chain"):
+        parse("archive(threshold=3000) | none | archive(threshold=500)")
 
 
 def test_only_what_is_over_the_threshold_is_archived() -> None:

@@ -8,12 +8,15 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 
 import pytest
+from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message, ToolCall
 from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.archive.record import NotArchived, StoreError, identify
 from ctxbench.strategies.archive.store import Store, decoded, encoded
+from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Archived, Deleted, Failed
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -154,18 +157,92 @@ def test_a_full_store(tmp_path: Path) -> None:
     assert opened.calls(json.dumps({"uuid": identify("talk", "t1", LONG)})) == LONG
 
 
-@pytest.mark.parametrize("store", ["sqlite:////nowhere/at/all/archive.db", "postgresql://127.0.0.1:1/archive"])
-def test_an_unreachable_store(store: str) -> None:
-    """A folder that does not exist, a server (or its driver) that is not there: all is sent whole, and it is said."""
-    opened = Opening(Archive(store=store, fresh=False), conversation(asking(1, "a", "b", LONG)))
+def test_a_lock_is_waited_for_once(tmp_path: Path) -> None:
+    """While a store stays locked only the first attempt waits, once; when it was reached, the next lock is again."""
+    store = Store(at_file(tmp_path).store, 0.4)
+
+    def seconds() -> float:
+        began = monotonic()
+        with pytest.raises(StoreError, match="locked"):
+            store.load("nobody")
+        return monotonic() - began
+
+    with closing(sqlite3.connect(tmp_path / "archive.db", isolation_level=None)) as other:
+        for _ in range(2):
+            other.execute("BEGIN EXCLUSIVE")
+            assert 0.35 < seconds() < 0.75
+            assert seconds() < 0.2
+            assert seconds() < 0.2
+            other.execute("COMMIT")
+            assert store.load("nobody") is None
+
+
+@pytest.mark.parametrize("trouble", ["folder", "not a database", "another table"])
+def test_a_store_that_fails_later(tmp_path: Path, trouble: str) -> None:
+    """What goes wrong after the strategy was made: all is sent whole, and it is said."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    strategy = at_file(folder, fresh=False)
+    if trouble == "folder":
+        folder.rmdir()
+    elif trouble == "not a database":
+        (folder / "archive.db").write_text("these are no rows" * 100)
+    else:
+        with closing(sqlite3.connect(folder / "archive.db")) as connection:
+            connection.execute("CREATE TABLE tool_result_archive (name TEXT)")
+    opened = Opening(strategy, conversation(asking(1, "a", "b", LONG)))
     assert opened.at("a1")["t1"] == LONG
     assert [type(each) for each in opened.events] == [Failed]
 
 
+@pytest.mark.parametrize(
+    ("store", "said"),
+    [
+        ("nosuchdriver://host/db", "nosuchdriver"),
+        ("oracle+cx_oracle://host/db", "its driver is not installed"),
+        ("sqlite:///{}/nowhere/archive.db", "there is no folder"),
+        ("sqlite:///{}", "is a folder"),
+        ("sqlite:///{}/text.db", "file is not a database"),
+        ("sqlite:///{}/other.db", "another table of the name tool_result_archive"),
+    ],
+)
+def test_a_store_that_cannot_be_is_refused(tmp_path: Path, store: str, said: str) -> None:
+    """What is seen without a server is said before a run, and nothing is written."""
+    (tmp_path / "text.db").write_text("these are no rows" * 100)
+    with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
+        connection.execute("CREATE TABLE tool_result_archive (name TEXT)")
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    with pytest.raises(SpecError, match=said):
+        parse(f"archive(store={store.format(tmp_path)!r})")
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("state", ["new", "made", "empty", "locked"])
+def test_a_store_that_can_be_is_not_refused(tmp_path: Path, state: str) -> None:
+    """A file that is not there yet, has our table, has none, or is in use."""
+    file = tmp_path / "archive.db"
+    if state == "made":
+        Store(f"sqlite:///{file}", 1).load("nobody")
+    if state == "empty":
+        file.touch()
+    with closing(sqlite3.connect(file if state == "locked" else ":memory:", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        parse(f"archive(store='sqlite:///{file}', scope='all')")
+
+
+@pytest.mark.parametrize("store", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///file::memory:?uri=true"])
+def test_no_conversations_share_a_store_in_memory(store: str) -> None:
+    """However it is written, a database in memory is one conversation's own."""
+    assert parse(f"archive(store={store!r})")
+    with pytest.raises(SpecError, match="needs a store that conversations share"):
+        parse(f"archive(store={store!r}, scope='all')")
+
+
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     """It is left as it is."""
+    strategy = at_file(tmp_path, fresh=False)
     (tmp_path / "archive.db").write_text("these are no rows" * 100)
-    opened = Opening(at_file(tmp_path, fresh=False), conversation(asking(1, "a", "b", LONG)))
+    opened = Opening(strategy, conversation(asking(1, "a", "b", LONG)))
     assert opened.at("a1")["t1"] == LONG
     assert opened.events == (Failed("archive", "file is not a database", "1 results are sent whole, for now"),)
     assert (tmp_path / "archive.db").read_text() == "these are no rows" * 100

@@ -155,7 +155,7 @@ def test_a_recipe_is_its_chain(name: str) -> None:
     assert parse(name) == parse(chain)
     assert spec(parse(name)) == chain
     assert isinstance(parse(name), Chain)
-    assert spec(parse(f"none | {name} | none")) == f"none | {chain} | none"
+    assert spec(parse(f"none | {name}")) == f"none | {chain}"
 
 
 def test_a_recipe_takes_no_parameters() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -240,3 +241,50 @@ print({host for host, *_ in (to for to in seen if isinstance(to, tuple))})
     done = subprocess.run([sys.executable, "-c", program, server.url], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["a summary", "{'127.0.0.1'}"]
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("act", ["status 500 on fire", "html", "close"])
+def test_what_fails_twice_is_given_up(server: Server, act: str) -> None:
+    """After two calls in a row whose every try failed, a model is not called any more; others are."""
+    server.acts = [act] * 6
+    asked = provider(server)
+    for _ in range(2):
+        with pytest.raises(ModelError, match=r"\(3 tries\)$"):
+            asked.chat(ASK)
+    with pytest.raises(ModelError, match=r"^openai/m: was given up for the rest of the run: ") as caught:
+        asked.chat(ASK)
+    assert "tries" not in str(caught.value)
+    assert len(server.seen) == 6
+    assert asked.embed("openai/e", ["one"]).vectors == [[3.0, 1.0]]
+
+
+def test_what_answers_in_between_is_not_given_up(server: Server) -> None:
+    """Two calls that failed with an answer, or a refusal of the provider, between them are not in a row."""
+    asked = provider(server, retries=0)
+    for between in ("", "status 400"):
+        server.acts = ["status 500", between, "status 500"]
+        for _ in range(3):
+            with contextlib.suppress(ModelError):
+                asked.chat(ASK)
+        assert asked.chat(ASK).text == "a summary"
+
+
+def test_too_many_requests_are_not_given_up(server: Server) -> None:
+    """A provider that has too many requests is there: it is asked again at every call."""
+    server.acts = ["wait 0"] * 3
+    asked = provider(server, retries=0)
+    for _ in range(3):
+        with pytest.raises(ModelError, match="too many requests"):
+            asked.chat(ASK)
+    assert asked.chat(ASK).text == "a summary"
+
+
+def test_what_is_not_there_is_given_up_at_once() -> None:
+    """Where no connection can be made, the first call is the last that is tried."""
+    asked = Provider("http://127.0.0.1:9/v1", retries=1, backoff=0.2)
+    with pytest.raises(ModelError, match=r"the connection failed .* \(2 tries\)$"):
+        asked.chat(ASK)
+    began = time.monotonic()
+    with pytest.raises(ModelError, match="was given up for the rest of the run: the connection failed"):
+        asked.chat(ASK)
+    assert time.monotonic() - began < 0.1

@@ -67,10 +67,40 @@ def test_a_run_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
     assert any(line.startswith(f"models: {len(server.seen)} calls, $0.000") for line in lines)
     assert any(line.startswith("the spend limit of $0.001 was reached: ") for line in lines)
     assert any(
-        "and the strategy did without: openai/gpt-4o-mini: the spend limit of $0.001 is" in line for line in lines
+        line.startswith("failed ")
+        and "times: openai/gpt-4o-mini: the spend limit of $0.001 is reached; what it would have" in line
+        for line in lines
     )
     events = load(tmp_path / "r").table("events")
     assert (events.kind == "failed").sum() > 0
+
+
+def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+    """A run goes on without waiting at every step, and its end says once that the model was given up."""
+    path = recording(tmp_path, conversations=2)
+    words = ("run", path, "-s", SUMMARY, "--summariser", "openai/m", "--cassette", "c", "-o", "r")
+    done = ctxbench(*words, "--api-base", "http://127.0.0.1:9/v1", cwd=tmp_path)
+    lines = said(done.stderr)
+    [given_up] = [line for line in lines if "was given up for the rest of the run" in line]
+    missed = (load(tmp_path / "r").table("events").kind == "failed").sum() - 1
+    assert missed > 2
+    assert f"{missed} calls not made. Once it answers, --overwrite makes the run whole" in given_up
+    assert any(line.startswith("failed 1 time: openai/m: the connection failed") for line in lines)
+
+
+def test_replies_that_are_used_all_the_same(server: Server, tmp_path: Path) -> None:
+    """A reply that is too long is cut, not done without: the end and the table say so, whatever its length."""
+    path = recording(tmp_path, conversations=1)
+    server.text = "The user asked questions and got results. " * 30
+    strategy = "summary(threshold=8, every=8, language='en', max_summary_tokens=50)"
+    words = ("run", path, "-s", strategy, "--summariser", "openai/m", "--cassette", "c", "-o", "r")
+    done = ctxbench(*words, "--api-base", server.url, cwd=tmp_path)
+    times = len(server.seen)
+    [line] = [line for line in said(done.stderr) if "asked for" in line or line.startswith("failed")]
+    assert line.startswith(f"not as it was asked for {times} times: the reply has ")
+    assert line.endswith(" tokens, over 50; it is cut there")
+    assert "Why\n" in done.stdout
+    assert "it is cut there" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -87,6 +117,11 @@ def test_a_run_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
         (Settings("openai/m", cassette="."), r"^\.: "),
         (Settings("local"), "no weights for the model `local`: give --gguf PATH"),
         (Settings("local", gguf=__file__), "test_run_models.py: is no GGUF file"),
+        (Settings(api_base="foo"), "the api base 'foo' is no address of a server: write it like http://"),
+        (Settings(api_base="localhost:8000/v1"), "is no address of a server"),
+        (Settings(api_base="ftp://host/v1"), "is no address of a server"),
+        (Settings(api_base="http:///v1"), "is no address of a server"),
+        (Settings(api_base="http://host:port/v1"), "is no address of a server"),
     ],
 )
 def test_what_cannot_be_run(settings: Settings, says: str) -> None:
@@ -94,6 +129,54 @@ def test_what_cannot_be_run(settings: Settings, says: str) -> None:
     with pytest.raises(SetupError, match=says) as caught:
         Plan(Inputs(("standard",)), ("none",), models=settings)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        "summary(summariser='offlne')",
+        "session_summary(summariser='offlne')",
+        "smart(window=4000, summariser='offlne')",
+        "archive(summariser='offlne')",
+        "facts(extractor='model', summariser='offlne')",
+        "last_turn | summary(summariser='offlne')",
+    ],
+)
+def test_a_model_that_a_strategy_names(strategy: str) -> None:
+    """A name that a strategy gives a model is checked as --summariser is, and the line says whose it is."""
+    stage = strategy.rpartition(" | ")[2]
+    with pytest.raises(SetupError) as caught:
+        Plan(Inputs(("standard",)), ("none", strategy))
+    assert str(caught.value).startswith(stage.partition("(")[0])
+    assert "unknown model 'offlne'; did you mean 'offline'" in str(caught.value)
+
+
+def test_the_price_and_cassette_of_a_model_that_a_strategy_names(tmp_path: Path) -> None:
+    """They are checked too; `offline`, archive's "run" and what facts do not use need neither."""
+
+    def check(strategy: str, **given: object) -> None:
+        Plan(Inputs(("standard",)), (strategy,), models=Settings(**{"cassette": str(tmp_path / "c"), **given}))  # type: ignore[arg-type]
+
+    with pytest.raises(SetupError, match="the price of openai/mine is not known"):
+        check("summary(summariser='openai/mine')", spend_limit=1.0)
+    with pytest.raises(SetupError, match="there is no such cassette"):
+        check("archive(summariser='openai/mine')", mode="replay")
+    with pytest.raises(SetupError, match="no weights for the model `local`"):
+        check("smart(summariser='local', window=4000)")
+    for strategy in ("summary(summariser='offline')", "archive(summariser='run')", "facts(summariser='offlne')"):
+        check(strategy, mode="replay", spend_limit=1.0)
+    assert not (tmp_path / "c").exists()
+    check("summary(summariser='openai/mine')")
+    assert (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("strategy", ["facts(extractor='model')", "facts(extractor='model', summariser='offline')"])
+def test_facts_by_no_model(strategy: str) -> None:
+    """Facts by the offline model, which reads no instruction, are refused before the run, in a chain too."""
+    for chain in (strategy, f"{strategy} | window(max_tokens=4000)"):
+        with pytest.raises(SetupError, match="the model `offline` picks sentences and cannot list facts") as caught:
+            Plan(Inputs(("standard",)), (chain,))
+        assert str(caught.value).startswith(strategy)
 
 
 def test_what_cannot_be_run_on_the_command_line(tmp_path: Path) -> None:

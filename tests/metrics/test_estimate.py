@@ -1,0 +1,108 @@
+"""The error of a quarter of the characters as a count of tokens, and how kinds of text are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ctxbench.harness.inputs import Inputs
+from ctxbench.metrics.estimate import content_of, estimates
+from ctxbench.metrics.tokens import text_counter
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.model import Message, ToolCall
+from ctxbench.scenarios.source import Problems
+from hypothesis import given
+from hypothesis import strategies as st
+
+CODE = "def total(rows):\n    made = 0\n    for row in rows:\n        made += row.price\n    return made"
+
+
+def test_the_error_is_that_of_each_text() -> None:
+    """By hand: exact counts 4, 5, 10 of texts of 20 characters (5): +25 %, 0 %, −50 %."""
+    exact = {"a" * 20: 4, "b" * 20: 5, "c" * 20: 10}
+    (found,) = estimates([Message(text[0], "user", text) for text in exact], exact.__getitem__)
+    assert (found.language, found.content, found.texts, found.tokens) == ("en", "prose", 3, 19)
+    assert found.p50 == 0
+    assert found.p10 == pytest.approx(-0.4)  # a fifth of the way from -0.5 to 0
+    assert found.p90 == pytest.approx(0.2)
+    assert found.absolute == pytest.approx(0.25)
+    assert found.total == pytest.approx(15 / 19 - 1)
+
+
+def test_each_language_and_kind_has_a_row() -> None:
+    """Arguments of tool calls count as texts; empty texts do not."""
+    call = ToolCall("c", "search", '{"query": "北京的天气今天怎么样"}')
+    messages = [
+        Message("1", "user", "What is the weather like?"),
+        Message("2", "user", "北京今天的天气怎么样？"),
+        Message("3", "assistant", "", calls=(call,)),
+        Message("4", "tool", "sunny, 21 degrees", answers="c"),
+        Message("5", "assistant", CODE),
+    ]
+    found = [(row.language, row.content, row.texts) for row in estimates(messages, len)]
+    assert found == [
+        ("en", "code", 1),
+        ("en", "prose", 1),
+        ("en", "tool result", 1),
+        ("zh", "json", 1),
+        ("zh", "prose", 1),
+    ]
+    assert estimates([Message("1", "user", "")], len) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ('{"a": [1, 2]}', "json"),
+        (" [1, 2]\n", "json"),
+        ("[1, 2] and more", "prose"),
+        ("{broken", "prose"),
+        ("[" * 100_000, "code"),  # not JSON, however deep: its one line ends in a bracket
+        (CODE, "code"),
+        ("Here:\n```python\nprint(1)\nprint(2)\n```", "code"),
+        ("     1\tdef f(x):\n     2\t    return x", "code"),
+        ("int main() {\n  return 0;\n}", "code"),
+        ("For example, we return in the morning.\nThen we go home.", "prose"),
+        ("一、先看日志；二、再改代码。", "prose"),
+        ("\n\n", "prose"),
+    ],
+)
+def test_kinds_of_text(text: str, content: str) -> None:
+    """The first rule that fits says what a text is."""
+    assert content_of(text) == content
+    assert content_of(text, by_tool=True) == ("tool result" if content == "prose" else content)
+
+
+@given(st.text(), st.booleans())
+def test_any_text_has_a_kind(text: str, by_tool: bool) -> None:
+    """No text is too odd, and only a tool's is a tool result."""
+    assert content_of(text, by_tool) in ("json", "code", "tool result" if by_tool else "prose")
+
+
+@given(st.text(min_size=1), st.integers(1, 8))
+def test_an_exact_quarter_has_no_error(text: str, times: int) -> None:
+    """Where the exact count is the estimate, every figure is 0."""
+    quarter: Callable[[str], int] = lambda text: len(text) // 4  # noqa: E731
+    for found in estimates([Message(str(at), "user", text * 4) for at in range(times)], quarter):
+        assert {found.p10, found.p50, found.p90, found.absolute, found.total} == {0}
+
+
+def test_chinese_is_counted_far_too_low() -> None:
+    """002's reason to count exactly: of Chinese prose the estimate sees less than half, of English at least 80 %."""
+    messages = [message for conversation in scenario("smoke") for message in conversation.messages]
+    total = {(row.language, row.content): row.total for row in estimates(messages, text_counter("o200k_base"))}
+    assert total["zh", "prose"] < -0.5
+    assert -0.2 < total["en", "prose"] < 0.2
+
+
+def test_the_sample_recordings_bear_out_the_readme(recordings: Path) -> None:
+    """002 speaks of ±25 %: English prose is within that, Chinese and tools' JSON are not (MemoryBank, τ-bench)."""
+    total: dict[tuple[str, str], float] = {}
+    for name in ("memorybank", "tau-bench"):
+        chats = Inputs((str(recordings / name),)).open(Problems()).conversations()
+        found = estimates((message for chat in chats for message in chat.messages), text_counter("o200k_base"))
+        total |= {(row.language, row.content): row.total for row in found}
+    assert total["zh", "prose"] == pytest.approx(-0.66, abs=0.01)
+    assert total["en", "prose"] == pytest.approx(0.17, abs=0.01)
+    assert total["en", "json"] == pytest.approx(-0.30, abs=0.01)
