@@ -62,7 +62,13 @@ def run_shards(shards: Iterable[Shard], jobs: int, done: Callable[[Done], None])
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""What NumPy's libraries go by: workers that each use every core get in each other's way."""
+
+
 def _pool(jobs: int) -> ProcessPoolExecutor:
+    for name in THREADS:
+        os.environ.setdefault(name, "1")
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
     if method == "forkserver":

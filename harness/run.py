@@ -142,7 +142,7 @@ def _enter(out: Path, asked: dict[str, Any], overwrite: bool) -> None:
     """
     try:
         if (out / "manifest.json").exists():
-            found = read_manifest(out)
+            found = read_manifest(out, any_format=overwrite)
             if not overwrite and has_parts(out):
                 _same(out, asked, found)
         elif out.exists() and (not out.is_dir() or not is_free(out)):

@@ -148,7 +148,7 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
         path.write_bytes(text + b"\n")
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path, any_format: bool = False) -> dict[str, Any]:
     """The manifest of a run. Raises RunError if the folder holds no run, or one of another layout."""
     path = folder / "manifest.json"
     try:
@@ -163,8 +163,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{path}: damaged, or not of a run ({error})") from None
-    if found.format != FORMAT or not strategies:
-        raise RunError(f"{path}: a run folder of format {found.format!r}, this version reads {FORMAT}: run again")
+    if (found.format != FORMAT and not any_format) or not strategies:
+        what = f"a run folder of format {found.format!r}, this version reads {FORMAT}"
+        raise RunError(f"{path}: {what}: run again with --overwrite, or name another --out")
     return msgspec.structs.asdict(found)
 
 

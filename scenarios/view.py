@@ -78,7 +78,9 @@ class Messages(Sequence[Message]):
         return Messages((*self.spans, *more))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Messages) and (self.spans == other.spans or tuple(self) == tuple(other))
+        if not isinstance(other, Messages) or self._size != other._size:
+            return False
+        return self.spans == other.spans or tuple(self) == tuple(other)
 
     def __hash__(self) -> int:
         return hash(tuple(self))

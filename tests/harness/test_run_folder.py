@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,14 @@ def test_a_run_that_measured_nothing_gives_way(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="the file is empty"):
         execute(plan(tmp_path / "empty.jsonl", strategies=("none",)), tmp_path / "run", strict=True)
     assert execute(plan(path), tmp_path / "run")["conversations"] == 2
+
+
+def test_a_run_of_another_layout(tmp_path: Path) -> None:
+    """A run of an older version is refused with what to do, and gives way to --overwrite."""
+    asked = plan(recording(tmp_path, conversations=1))
+    execute(asked, tmp_path / "run")
+    manifest = tmp_path / "run" / "manifest.json"
+    manifest.write_text(re.sub(r'"format": \d+', '"format": 1', manifest.read_text()))
+    with pytest.raises(RunError, match=r"format 1.*--overwrite"):
+        execute(asked, tmp_path / "run")
+    assert execute(asked, tmp_path / "run", overwrite=True)["complete"]

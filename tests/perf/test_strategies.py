@@ -1,11 +1,11 @@
 """Speed: every strategy beside its nearest peer, call by call, and over whole conversations (`make perf`).
 
 A figure is of one call. The history grows as it was recorded, both sides are called before each model call, and the
-calls between its 400th and its 500th message are timed. Messages are converted beforehand; models and embedders are
-not timed (`peers.CLOCK`). Counting tokens is: ours counts what is new, a peer counts as its library does it, with
-tiktoken, and once more "counts kept", with a dictionary before tiktoken: what a careful user would do.
+calls between its 400th and its 500th message are timed, in seconds of CPU. Messages are converted beforehand; models
+and embedders are not timed (`peers.Clock`). Counting tokens is: ours counts what is new, a peer counts as its library
+does it, with tiktoken, and once more "counts kept", with a dictionary before tiktoken: what a careful user would do.
 
-Nothing is asserted of time. The last test prints the tables that docs/decisions/0013-speed-of-strategies.md explains.
+Nothing is asserted of time. The last test prints the tables that docs/decisions/0010-speed-of-strategies.md explains.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ import numpy as np
 import pytest
 from ctxbench.scenarios.embedded import KINDS
 from ctxbench.scenarios.model import Conversation
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from tests.perf import peers
-from tests.perf.peers import CLOCK, Peer, Step, agent, together
+from tests.perf import langchain_peers as lc
+from tests.perf import llama_index_peers as li
+from tests.perf.document_peers import document_facts
+from tests.perf.peers import CLOCK, REPLYING, Peer, Step, ours, together
 from tests.perf.test_speed import tiktoken_count
 
 Bench = Any
@@ -30,7 +32,7 @@ pytestmark = [pytest.mark.perf, pytest.mark.filterwarnings("ignore")]  # what ot
 FIRST, LAST = 400, 500
 """The calls that are timed: those after so many messages."""
 REPEATS = 3
-"""Of ours; CPUs that others use as well are why."""
+"""Of ours; a peer's calls are timed once."""
 TURNS = {"assistant": 130, "coding": 46}
 
 
@@ -47,47 +49,47 @@ class Row(NamedTuple):
 
 def summarised(name: str, trigger: tuple[str, int], keep: tuple[str, int], *then: Any) -> Peer:
     """langchain's middleware, and what comes after it."""
-    return agent(f"langchain SummarizationMiddleware {name}".strip(), peers.summarising(trigger, keep), *then)
+    return lc.agent(f"langchain SummarizationMiddleware {name}".strip(), lc.summarising(trigger, keep), *then)
 
 
 TWENTY = (("messages", 21), ("messages", 20))
 SESSION = (("tokens", 8000), ("messages", 4))
 SMART = (("tokens", 54_600), ("tokens", 39_000))
-CLEARED = agent("langchain ClearToolUsesEdit", peers.state, peers.clearing)
+CLEARED = lc.agent("langchain ClearToolUsesEdit", lc.state, lc.clearing)
 
 ROWS = (
     Row("none"),
     Row("last_turn"),
-    Row("window(max_tokens=8000)", (peers.trim(tokens=7200), peers.buffer(7200))),
-    Row("window(messages=20)", (peers.trim(messages=20),)),
+    Row("window(max_tokens=8000)", (lc.trim(tokens=7200), li.buffer(7200))),
+    Row("window(messages=20)", (lc.trim(messages=20),)),
     Row("summary", (summarised("", *TWENTY),)),
-    Row("summary(max_tokens=8000)", (peers.langmem(8000), peers.summary_buffer(8000))),
+    Row("summary(max_tokens=8000)", (lc.langmem(8000), li.summary_buffer(8000))),
     Row("session_summary", (summarised("", *SESSION),)),
     Row("smart", (summarised("", *SMART),)),
     Row("archive", (CLEARED,), "coding"),
     Row("archive(trigger='keyword')", (CLEARED,), "coding"),
     Row("archive(trigger='semantic')", (CLEARED,), "coding"),
     Row("archive(trigger='hybrid')", (CLEARED,), "coding"),
-    Row("cache_marks", (agent("langchain AnthropicPromptCaching", peers.state, peers.marking, keeps=False),)),
-    Row("retrieval", (peers.vectors(10),), target=10),
-    Row("retrieval(max_tokens=8000)", (peers.vectors(10),), target=10),
-    Row("layered", (peers.vectors(10), peers.vectors(10, 8000)), target=10),
-    Row("facts", (peers.document_facts(),), target=10),
+    Row("cache_marks", (lc.agent("langchain AnthropicPromptCaching", lc.state, lc.marking, keeps=False),)),
+    Row("retrieval", (li.vectors(10),), target=10),
+    Row("retrieval(max_tokens=8000)", (li.vectors(10),), target=10),
+    Row("layered", (li.vectors(10), li.vectors(10, 8000)), target=10),
+    Row("facts", (document_facts(),), target=10),
     Row(
         "archive_window",
-        (agent("langchain ClearToolUsesEdit + trim", peers.state, peers.clearing, peers.trimming(28_800)),),
+        (lc.agent("langchain ClearToolUsesEdit + trim", lc.state, lc.clearing, lc.trimming(28_800)),),
         "coding",
     ),
-    Row("summary_window", (summarised("+ trim", *TWENTY, peers.trimming(7200)),)),
-    Row("smart_cached", (summarised("+ caching", *SMART, peers.marking),)),
+    Row("summary_window", (summarised("+ trim", *TWENTY, lc.trimming(7200)),)),
+    Row("smart_cached", (summarised("+ caching", *SMART, lc.marking),)),
     Row(
         "facts_summary_cached",
-        (together(peers.document_facts(), summarised("+ caching", *TWENTY, peers.marking)),),
+        (together(document_facts(), summarised("+ caching", *TWENTY, lc.marking)),),
         target=10,
     ),
     Row(
         "all_of_000",
-        (together(peers.vectors(10), summarised("", *SMART), summarised("+ caching", *SESSION, peers.marking)),),
+        (together(li.vectors(10), summarised("", *SMART), summarised("+ caching", *SESSION, lc.marking)),),
         target=10,
     ),
 )
@@ -168,7 +170,7 @@ def bench(
 def test_ours(benchmark: Bench, row: Row) -> None:
     """A strategy of ours."""
     said = conversation(row.kind, LAST)
-    bench(benchmark, row, "ours", lambda: peers.ours(row.spec, said), True, REPEATS, 1000)
+    bench(benchmark, row, "ours", lambda: ours(row.spec, said), True, REPEATS, 1000)
 
 
 PAIRS = [(row, peer, kept) for row in ROWS for peer in row.peers for kept in (False, True) if peer.keeps or not kept]
@@ -205,7 +207,7 @@ def test_whole(benchmark: Bench, row: Row, size: int) -> None:
 
     def forever() -> Iterator[object]:
         while True:
-            step = peers.ours(row.spec, said, peers.REPLYING)
+            step = ours(row.spec, said, REPLYING)
             for at in ats:
                 yield step(at)
 

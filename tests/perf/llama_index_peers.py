@@ -1,0 +1,103 @@
+"""llama-index's memories: put what is new, get for the newest user message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ctxbench.harness.models import OFFLINE
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.model import Conversation
+
+from tests.perf.peers import CLOCK, Count, Peer, Step
+
+
+def buffer(tokens: int) -> Peer:
+    """llama-index's ChatMemoryBuffer: put what is new, get."""
+
+    def start(conversation: Conversation, count: Count) -> Step:
+        from llama_index.core.memory import ChatMemoryBuffer
+
+        return remembering(conversation, ChatMemoryBuffer(token_limit=tokens, tokenizer_fn=tokenizer(count)))
+
+    return Peer("llama-index ChatMemoryBuffer", start, grows=False, keeps=False, calls=5)
+
+
+def summary_buffer(tokens: int) -> Peer:
+    """llama-index's ChatSummaryMemoryBuffer."""
+
+    def start(conversation: Conversation, count: Count) -> Step:
+        from llama_index.core.llms import MockLLM
+        from llama_index.core.memory import ChatSummaryMemoryBuffer
+
+        class Model(MockLLM):
+            def chat(self, messages: Any, **more: Any) -> Any:
+                with CLOCK.standing():
+                    return super().chat(messages, **more)
+
+        model = Model(max_tokens=200, is_chat_model=False)
+        made = ChatSummaryMemoryBuffer.from_defaults(llm=model, token_limit=tokens, tokenizer_fn=tokenizer(count))
+        return remembering(conversation, made)
+
+    return Peer("llama-index ChatSummaryMemoryBuffer", start)
+
+
+def vectors(most: int, buffered: int | None = None) -> Peer:
+    """llama-index's VectorMemory; with `buffered` tokens of ChatMemoryBuffer before it, in SimpleComposableMemory."""
+
+    def start(conversation: Conversation, count: Count) -> Step:
+        from llama_index.core.embeddings import BaseEmbedding
+        from llama_index.core.memory import ChatMemoryBuffer, SimpleComposableMemory, VectorMemory
+
+        counter = TokenCounter()
+
+        class Vectors(BaseEmbedding):
+            def _get_text_embedding(self, text: str, query: bool = False) -> list[float]:
+                with CLOCK.standing():
+                    found: list[float] = OFFLINE.embed([text], query, counter).vectors[0].tolist()
+                    return found
+
+            def _get_query_embedding(self, query: str) -> list[float]:
+                return self._get_text_embedding(query, True)
+
+            async def _aget_query_embedding(self, query: str) -> list[float]:
+                return self._get_text_embedding(query, True)
+
+        memory: Any = VectorMemory.from_defaults(embed_model=Vectors(), retriever_kwargs={"similarity_top_k": most})
+        if buffered is not None:
+            first = ChatMemoryBuffer(token_limit=buffered, tokenizer_fn=tokenizer(count))
+            memory = SimpleComposableMemory(primary_memory=first, secondary_memory_sources=[memory])
+        return remembering(conversation, memory)
+
+    name = "VectorMemory" if buffered is None else "SimpleComposableMemory"
+    return Peer(f"llama-index {name}", start, grows=False, keeps=False, calls=50 if buffered is None else 5)
+
+
+def remembering(conversation: Conversation, memory: Any) -> Step:
+    """A memory of llama-index: put what is new, get for the newest user message."""
+    made = llama_index(conversation)
+    heard, question = 0, ""
+
+    def step(at: int) -> Sequence[Any]:
+        nonlocal heard, question
+        for message in made[heard:at]:
+            memory.put(message)
+            if message.role == "user":
+                question = message.content
+        heard = at
+        got: Sequence[Any] = memory.get(question)
+        return got
+
+    return step
+
+
+def tokenizer(count: Count) -> Callable[[str], Any]:
+    """llama-index asks for a list as long as the tokens are many: a range is one."""
+    return lambda text: range(count(text))
+
+
+def llama_index(conversation: Conversation) -> list[Any]:
+    """The messages as llama-index's."""
+    from llama_index.core.llms import ChatMessage
+
+    return [ChatMessage(message.text, role=message.role) for message in conversation.messages]
