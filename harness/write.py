@@ -232,6 +232,8 @@ def _write_survival(part: Part, spec: str, cells: Iterable[tuple[Books, Log]]) -
 
 def _rounds(books: Books, log: Log) -> list[Round]:
     """The rounds of summarising of a cell. A summary of summaries replaces no messages, and empties the level below."""
+    if not any(isinstance(event, Summarised) for _, event in log.events):
+        return []
     texts = {message.id: said(message) for message in books.conversation.messages}
     in_force: dict[tuple[str, int], str] = {}
     rounds = []

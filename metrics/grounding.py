@@ -89,7 +89,7 @@ def demands(conversation: Conversation) -> Demands:
     for _, _, leaf in asked:
         for wanted in (leaf.whole, *leaf.parts) if leaf.whole else leaf.parts:
             numbers.setdefault(wanted.spellings, len(numbers))
-    which, where = places(list(numbers), [said(message) for message in messages])
+    which, where = places(list(numbers), [said(message) for message in messages] if numbers else [])
     first = _first_said(messages, len(numbers), which, where)
     rows: dict[tuple[int, Of, str], int] = {}
     made: dict[tuple[int, int], None] = {}
@@ -121,7 +121,9 @@ def retained(demands: Demands, runs: Runs, written: Sequence[Message] = ()) -> I
     each pair of a demand and a run of its step, vectorised.
     """
     found = demands.found
-    if written and len(demands.row):
+    if not len(demands.row):
+        return np.zeros(0, np.int64)
+    if written:
         which, where = places(demands.spellings, [said(message) for message in written])
         found = np.sort(np.concatenate([found, which * _STRIDE + where + demands.size]))
     size, start, stop = (np.array(column, np.int64) for column in (runs.size, runs.start, runs.stop))

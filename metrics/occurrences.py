@@ -58,8 +58,10 @@ def places(values: Sequence[Spellings], texts: Sequence[str]) -> tuple[Ints, Int
         having[min(entry[2], key=lambda atom: (often[atom], atom))].append(entry)
     keys, found = frozenset(having), set()
     for at, text in enumerate(texts):
-        here = set(_atoms(text))
-        for key in keys & here:
+        said = _atoms(text)
+        asked = keys.intersection(said)
+        here = frozenset(said) if asked else keys
+        for key in asked:
             for number, spelling, needed in having[key]:
                 if needed <= here and occurs(spelling, text):
                     found.add((number, at))

@@ -81,8 +81,10 @@ _ZH_NUMBER = r"""
     (?:元|块钱|美元|欧元|小时|个月|分钟|岁|公里|公斤|平方公里|平方米|天|年|周|次|人|名|位|件|台|米|斤|吨|届|期|集|章)
     |百分之[零一二三四五六七八九十百]{1,6}(?:点[零一二三四五六七八九]{1,4})?
 """
-_PLAIN = r"""
-    (?:[a-z]++(?=[ ,;])[ ,;]++)++
+_NOT_PLAIN = r"Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun|(?:RMB|USD|EUR|GBP|CNY)\ "
+_BREAK = r"(?:[\s,;!?'\")\]*]|[.:](?=[\s*]|\Z))"
+_PLAIN = rf"""
+    (?:(?:[a-z]++|(?!{_NOT_PLAIN})[A-Z](?:[a-z]++|[A-Z]*+))(?={_BREAK}|\Z){_BREAK}*+[(\[]*+)++
     |(?:[\u3400-\u9fff](?<![〇零一二两三四五六七八九十百千万亿上下本星礼周早中晚凌傍第]))++
 """
 """Words that begin no value: passed over at once, for speed alone."""

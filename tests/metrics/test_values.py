@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from time import perf_counter
 
 import pytest
-from ctxbench.metrics.values import Value, exact_values, spellings, values
+from ctxbench.metrics.values import _PATTERN, _PLAIN, Value, exact_values, spellings, values
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -137,9 +138,30 @@ def test_values_are_verbatim(text: str) -> None:
     assert len(set(found)) == len(found)
 
 
+WORDS = """
+    a the May Mar Mary March Monday Tue USD RMB ID IBM Abc aB fooBar foo.py foo() foo.bar a/b /tmp/x C:\\x x@y.cn v1.2 1
+    12 1,234 3rd 2024 2024-05-15 5 pm PM p.m. of #1 $ € www.a.cn http://a.b kg days 三月 三 个 你 好 元 A-1 _x Dr
+"""
+
+
+@given(st.lists(st.one_of(st.sampled_from(WORDS.split()), st.sampled_from(" .,;:!?'()[]*-\n")), max_size=12))
+def test_passing_over_plain_words_changes_nothing(pieces: list[str]) -> None:
+    """Without the short cut for words that begin no value, the same values are found."""
+    text = "".join(pieces)
+    found = exact_values(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ctxbench.metrics.values._PATTERN", SLOW)
+        assert exact_values(text) == found
+
+
+SLOW = re.compile(_PATTERN.pattern.replace(_PLAIN, "(?!)"), _PATTERN.flags)
+
+
 PIECES = [
     "a",
     "A",
+    "a, ",
+    "A(",
     "1",
     "1,111,",
     "1-1-",
