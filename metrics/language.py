@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 from typing import Literal
 
 Language = Literal["zh", "en"]
@@ -59,7 +60,7 @@ def language_of(text: str) -> Language:
     if text.isascii():
         return "en"
     han = len(_HAN.findall(text))
-    return "zh" if han and han >= len(_LATIN.findall(text)) else "en"
+    return "zh" if han and next(islice(_LATIN.finditer(text), han, None), None) is None else "en"
 
 
 def sentences(text: str) -> list[str]:

@@ -59,7 +59,7 @@ def build(call: Call, kinds: Mapping[str, type[Any]], kind: str) -> Any:
     if name not in kinds:
         raise SpecError(f"unknown {kind} {name!r}{nearest(name, kinds)}")
     cls = kinds[name]
-    known = {field.name: field for field in fields(cls) if field.init}
+    known = {field.name: field for field in parameters(cls)}
     hints = get_type_hints(cls)
     values: dict[str, object] = {}
     for key, value in call.parameters.items():
@@ -81,8 +81,13 @@ def build(call: Call, kinds: Mapping[str, type[Any]], kind: str) -> Any:
 
 def spec(name: str, value: Any) -> str:
     """The text of an instance: its name, and the parameters that differ from their defaults."""
-    given = [f"{f.name}={getattr(value, f.name)!r}" for f in fields(value) if f.init and _differs(value, f)]
+    given = [f"{f.name}={getattr(value, f.name)!r}" for f in parameters(type(value)) if _differs(value, f)]
     return f"{name}({', '.join(given)})" if given else name
+
+
+def parameters(kind: type[Any]) -> list[Field[Any]]:
+    """The fields of a dataclass that can be given, in the order of its signature: those that it inherits come last."""
+    return sorted((field for field in fields(kind) if field.init), key=lambda field: field.kw_only is True)
 
 
 def nearest(name: str, known: Mapping[str, object]) -> str:

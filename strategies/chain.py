@@ -25,10 +25,19 @@ from .recipes import NAMED
 class Chain:
     """Stages in order, each given what the one before would send. A chain is itself a strategy.
 
-    A stage that is in it twice may write two messages under one id: the later one is sent as `id#2`.
+    A stage that is in it twice may write two messages under one id: the later one is sent as `id#2`. Raises SpecError
+    for stages that undo each other, which they say of themselves: `only_marks` and `once` are class variables.
     """
 
     stages: tuple[Strategy, ...]
+
+    def __post_init__(self) -> None:
+        for at, stage in enumerate(self.stages):
+            rest = self.stages[at:]
+            if getattr(stage, "only_marks", False) and not all(getattr(each, "only_marks", False) for each in rest):
+                raise SpecError(f"`{spec(stage)}` must be the last of its chain: the stages after it drop its marks")
+            if getattr(stage, "once", False) and any(type(each) is type(stage) for each in self.stages[:at]):
+                raise SpecError(f"`{spec(stage)}`: only one of its kind may be in a chain: it offers the model a tool")
 
     @property
     def budget(self) -> int | None:
@@ -80,7 +89,6 @@ def broken() -> dict[str, str]:
 def parse(text: str) -> Strategy:
     """A strategy, or a chain of them with `|` between, from its text. Raises SpecError."""
     stages = [stage for call in text_of.calls(plugins.quoted(text), "strategy") for stage in _stages(call)]
-    _check(stages)
     return stages[0] if len(stages) == 1 else Chain(tuple(stages))
 
 
@@ -94,15 +102,6 @@ def spec(strategy: Strategy) -> str:
     if name is None:
         raise SpecError(f"{kind.__name__} has no name: parse it from its file, or give it an entry point")
     return text_of.spec(name, strategy)
-
-
-def _check(stages: list[Strategy]) -> None:
-    """Raises SpecError for stages that undo each other. `only_marks` and `once` are class variables of a strategy."""
-    for at, stage in enumerate(stages):
-        if getattr(stage, "only_marks", False) and not all(getattr(each, "only_marks", False) for each in stages[at:]):
-            raise SpecError(f"`{spec(stage)}` must be the last of its chain: the stages after it drop its marks")
-        if getattr(stage, "once", False) and any(type(each) is type(stage) for each in stages[:at]):
-            raise SpecError(f"`{spec(stage)}`: only one of its kind may be in a chain: it offers the model a tool")
 
 
 def _told_apart(context: Context, desk: Desk) -> Context:

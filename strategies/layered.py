@@ -11,10 +11,8 @@ from ..metrics.tfidf import Scores, best
 from .base import Context, Desk, ModelError, View
 from .events import Failed, Recalled
 from .parts.layers import Item, Layers, Rules, Tier
-from .parts.memories import Note, Past, Place
+from .parts.memories import FORM, Note, Past, Recalling
 from .parts.searching import Vectors, Words
-
-FORM = {"zh": "[相关记忆]\n{lines}", "en": "[Relevant memories]\n{lines}"}
 
 
 class Found(NamedTuple):
@@ -26,7 +24,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Layered:
+class Layered(Recalling):
     """System messages, what three memories recall for the newest user message, and the last `recent` turns.
 
     * Working memory: the tasks and tool results of this session. Found by the words that it shares with the question,
@@ -51,9 +49,6 @@ class Layered:
     Parameters shared with `retrieval` mean the same, and so do the budget and what happens if the embedder fails.
     """
 
-    limit: int = 10
-    recent: int = 3
-    slack: int = 0
     tiers: tuple[Tier, ...] = ("working", "short", "long")
     working: float = 1.0
     short: float = 0.8
@@ -64,41 +59,24 @@ class Layered:
     session_hours: float = 6.0
     promote_after: int = 3
     search: Literal["full", "document"] = "full"
-    max_memory_tokens: int = 200
-    passages: int = 8
-    query_characters: int = 2000
-    place: Place = "start"
-    max_tokens: int | None = None
-    memory_share: float = 0.2
-    language: Literal["zh", "en"] = "zh"
 
     source: ClassVar[str] = "000 §2.4, §3.3"
     fails: ClassVar[str] = "the question does not say what it is about: the memories that it needs are not called up"
 
     def __post_init__(self) -> None:
-        counts = (self.limit, self.recent, self.promote_after, self.max_memory_tokens, self.passages)
-        if min(*counts, self.query_characters, 1 if self.max_tokens is None else self.max_tokens) < 1:
-            raise ValueError(
-                "limit, recent, promote_after, max_memory_tokens, passages, query_characters and max_tokens must be"
-                " at least 1"
-            )
+        Recalling.__post_init__(self)
+        if self.promote_after < 1:
+            raise ValueError("promote_after must be at least 1")
         if not self.tiers or len(set(self.tiers)) < len(self.tiers):
             raise ValueError("tiers must name at least one of 'working', 'short', 'long', each once")
         hours = (self.ttl_hours, self.longest_ttl_hours, self.session_hours)
-        if min(self.working, self.short, self.long, *hours, self.slack) < 0:
-            raise ValueError("weights, hours and slack must not be negative")
+        if min(self.working, self.short, self.long, *hours) < 0:
+            raise ValueError("weights and hours must not be negative")
         if self.ttl_hours > self.longest_ttl_hours:
             raise ValueError("ttl_hours must be at most longest_ttl_hours")
-        if not 0 <= self.memory_share <= 1:
-            raise ValueError("memory_share must be from 0 to 1")
-
-    @property
-    def budget(self) -> int | None:
-        """Tokens that the messages sent may take."""
-        return self.max_tokens
 
     def start(self, desk: Desk) -> View:
-        past = Past(desk, self.recent, self.slack, self.max_memory_tokens, self.passages)
+        past = Past(desk, self)
         rules = Rules(
             self.long_importance, self.ttl_hours, self.longest_ttl_hours, self.session_hours, self.promote_after
         )
@@ -109,13 +87,13 @@ class Layered:
 
         def view(context: Context) -> Context:
             nonlocal found, last
-            past.read(context.messages, self.max_tokens, self.memory_share)
+            past.read(context.messages)
             turn = past.turn
             if last is not None and turn != last[0]:
                 layers.settle()
                 last = None
             changed = layers.follow(past, desk.now)
-            query = past.question(self.query_characters)
+            query = past.question()
             if changed or (turn, query) != last:
                 found, embedded = recall.best(layers.items, query) if query else ([], True)
                 last = turn, query if embedded else None
@@ -127,7 +105,7 @@ class Layered:
                 if of_it:
                     sources, scores = zip(*of_it, strict=True)
                     desk.record(Recalled(sources, scores, tier))
-            return past.sending(context, message, self.place)
+            return past.sending(context, message)
 
         return view
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from ..metrics.tfidf import Scores, best
 from .base import Context, Desk, ModelError, View
 from .events import Failed, Recalled
-from .parts.memories import Memory, Note, Past, Place
+from .parts.memories import FORM, Memory, Note, Past, Recalling
 from .parts.searching import Listed, Vectors, Words
-
-FORM = {"zh": "[相关记忆]\n{lines}", "en": "[Relevant memories]\n{lines}"}
-"""Ours, in the manner of the document's `[之前对话摘要]`: it gives no wording for memories."""
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieval:
+class Retrieval(Recalling):
     """System messages, the memories that the newest user message calls up, and the last `recent` turns.
 
     As the document has it: the `limit * search` memories most similar to the newest user message are found (by
@@ -48,40 +45,21 @@ class Retrieval:
     and it is tried again at the next call.
     """
 
-    limit: int = 10
-    recent: int = 3
-    slack: int = 0
     search: int = 2
     importance: float = 0.1
-    max_memory_tokens: int = 200
-    passages: int = 8
-    query_characters: int = 2000
-    place: Place = "start"
-    max_tokens: int | None = None
-    memory_share: float = 0.2
-    language: Literal["zh", "en"] = "zh"
 
     source: ClassVar[str] = "000 §2.1"
     fails: ClassVar[str] = "the question shares nothing with what it needs, as in 'and the other one?'"
 
     def __post_init__(self) -> None:
-        counts = (self.limit, self.recent, self.search, self.max_memory_tokens, self.passages, self.query_characters)
-        if min(*counts, 1 if self.max_tokens is None else self.max_tokens) < 1:
-            raise ValueError(
-                "limit, recent, search, max_memory_tokens, passages, query_characters and max_tokens must be at least 1"
-            )
-        if self.slack < 0:
-            raise ValueError("slack must not be negative")
-        if not (0 <= self.importance <= 1 and 0 <= self.memory_share <= 1):
-            raise ValueError("importance and memory_share must be from 0 to 1")
-
-    @property
-    def budget(self) -> int | None:
-        """Tokens that the messages sent may take."""
-        return self.max_tokens
+        Recalling.__post_init__(self)
+        if self.search < 1:
+            raise ValueError("search must be at least 1")
+        if not 0 <= self.importance <= 1:
+            raise ValueError("importance must be from 0 to 1")
 
     def start(self, desk: Desk) -> View:
-        past = Past(desk, self.recent, self.slack, self.max_memory_tokens, self.passages)
+        past = Past(desk, self)
         by_vectors, by_words = Listed(Vectors(desk)), Listed(Words())
         note = Note(desk, "retrieval", FORM[self.language])
         found: list[tuple[Memory, float]] = []
@@ -97,10 +75,10 @@ class Retrieval:
         def view(context: Context) -> Context:
             nonlocal found, last
             known = len(past.memories)
-            past.read(context.messages, self.max_tokens, self.memory_share)
+            past.read(context.messages)
             by_vectors.cut(past.changed)
             by_words.cut(past.changed)
-            query = past.question(self.query_characters)
+            query = past.question()
             if query != last or not known == past.changed == len(past.memories):
                 found, last = [], query
                 if past.memories and query:
@@ -111,7 +89,7 @@ class Retrieval:
             if message is not None:
                 sources, scored = zip(*((found[at][0].source, found[at][1]) for at in kept), strict=True)
                 desk.record(Recalled(sources, scored))
-            return past.sending(context, message, self.place)
+            return past.sending(context, message)
 
         return view
 

@@ -47,8 +47,37 @@ Write a concise summary in English (at most {limit} tokens):""",
 """000 §3.2; 003 has no prompt."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rolled:
+    """What both have: how summaries are written, and that the user message of a turn begun before stays."""
+
+    max_summary_tokens: int = 500
+    max_input_tokens: int | None = None
+    temperature: float = 0.3
+    levels: int = 1
+    fan_in: int = 4
+    language: Language = "zh"
+    summariser: str = ""
+    user_first: bool = True
+
+    def _rolling(self, desk: Desk, name: str) -> Rolling:
+        return Rolling(desk, Running(desk, self._summariser(name), self.levels, self.fan_in), self.user_first)
+
+    def _summariser(self, name: str) -> Summariser:
+        """Raises ValueError for parameters that are none."""
+        return Summariser(
+            name,
+            PROMPTS[self.language],
+            self.language,
+            self.max_summary_tokens,
+            self.max_input_tokens,
+            self.temperature,
+            self.summariser,
+        )
+
+
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(_Rolled):
     """The oldest messages are summarised, the newest `threshold` are kept; later ones are merged into the summary.
 
     It summarises when at least `every` messages are over the `threshold` (003's example: 25 messages → the first 5 are
@@ -76,14 +105,6 @@ class Summary:
     model: str | None = None
     trigger: float = 0.8
     keep: float = 0.5
-    max_summary_tokens: int = 500
-    max_input_tokens: int | None = None
-    temperature: float = 0.3
-    levels: int = 1
-    fan_in: int = 4
-    language: Language = "zh"
-    summariser: str = ""
-    user_first: bool = True
 
     source: ClassVar[str] = "003 §3.3, §5 and §10"
     fails: ClassVar[str] = "a detail matters that the summary left out: each round of summarising loses some more"
@@ -94,7 +115,7 @@ class Summary:
         counts = (self.threshold, self.every, self.levels, self.fan_in)
         if min(*counts, 1 if self.max_tokens is None else self.max_tokens) < 1:
             raise ValueError("threshold, every, max_tokens, levels and fan_in must be at least 1")
-        _summariser(self, "summary")
+        self._summariser("summary")
         if not 0 < self.keep < self.trigger <= 1:
             raise ValueError("keep must be above 0 and below trigger, and trigger at most 1")
         budget = self.budget
@@ -110,8 +131,7 @@ class Summary:
         return window_of(self.model) if self.model is not None else self.max_tokens
 
     def start(self, desk: Desk) -> View:
-        running = Running(desk, _summariser(self, "summary"), self.levels, self.fan_in)
-        rolling = Rolling(desk, running, self.user_first)
+        rolling = self._rolling(desk, "summary")
         budget = self.budget
 
         def view(context: Context) -> Context:
@@ -136,7 +156,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionSummary:
+class SessionSummary(_Rolled):
     """Once there are more than `token_threshold` tokens, everything but the last `preserve_recent` messages.
 
     A message costs its tokens and `overhead`; a summary counts as one, so the next time is when it and what was said
@@ -150,14 +170,6 @@ class SessionSummary:
     token_threshold: int = 8000
     preserve_recent: int = 4
     overhead: int = 4
-    max_summary_tokens: int = 500
-    max_input_tokens: int | None = None
-    temperature: float = 0.3
-    levels: int = 1
-    fan_in: int = 4
-    language: Language = "zh"
-    summariser: str = ""
-    user_first: bool = True
 
     source: ClassVar[str] = "000 §2.3, §3.2"
     fails: ClassVar[str] = "what was said more than four messages ago is asked for word by word"
@@ -165,11 +177,10 @@ class SessionSummary:
     def __post_init__(self) -> None:
         if min(self.token_threshold, self.preserve_recent, self.levels, self.fan_in) < 1:
             raise ValueError("token_threshold, preserve_recent, levels and fan_in must be at least 1")
-        _summariser(self, "session_summary")
+        self._summariser("session_summary")
 
     def start(self, desk: Desk) -> View:
-        running = Running(desk, _summariser(self, "session_summary"), self.levels, self.fan_in)
-        rolling = Rolling(desk, running, self.user_first)
+        rolling = self._rolling(desk, "session_summary")
         overhead = self.overhead - FRAME - ROLE  # beyond what the chat format costs, which is 4 as well
 
         def view(context: Context) -> Context:
@@ -181,15 +192,3 @@ class SessionSummary:
             return rolling.sending(context, None)
 
         return view
-
-
-def _summariser(of: Summary | SessionSummary, name: str) -> Summariser:
-    return Summariser(
-        name,
-        PROMPTS[of.language],
-        of.language,
-        of.max_summary_tokens,
-        of.max_input_tokens,
-        of.temperature,
-        of.summariser,
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field
 from enum import StrEnum
 from inspect import getdoc
 from textwrap import fill, indent
@@ -105,8 +105,10 @@ def _strategy(name: str) -> dict[str, Any]:
 
 def _explained(kind: type[Any]) -> dict[str, Any]:
     """A class's whole docstring, and what its parameters may be."""
+    from ...scenarios.spec import parameters
+
     hints = get_type_hints(kind)
-    types = {each.name: _type(hints[each.name]) for each in fields(kind) if each.init}
+    types = {each.name: _type(hints[each.name]) for each in parameters(kind)}
     return {"doc": getdoc(kind) or "", "types": types}
 
 
@@ -147,7 +149,9 @@ def _default(field: Field[Any]) -> Any:
 
 
 def _defaults(kind: type[Any]) -> dict[str, Any]:
-    return {each.name: _default(each) for each in fields(kind) if each.init}
+    from ...scenarios.spec import parameters
+
+    return {each.name: _default(each) for each in parameters(kind)}
 
 
 def _type(hint: Any) -> str:

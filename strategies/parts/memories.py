@@ -1,17 +1,19 @@
 """Messages that are not sent verbatim any more, as memories: texts that can be found again (000 §2.1, §3.3).
 
-What retrieval (S4) and layered memory (S5) share: what is recent, what a memory is, its type and importance, and the
-one system message in which memories are sent.
+What retrieval (S4) and layered memory (S5) share: their common parameters, what is recent, what a memory is, its type
+and importance, and the one system message in which memories are sent.
 """
 
 from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
+from ...metrics.language import Language
 from ...scenarios.model import Message, Role
 from ...scenarios.view import Messages
 from ..base import Context, Desk
@@ -21,6 +23,41 @@ from .passages import passages
 from .spoken import Spoken
 
 Place = Literal["start", "end"]
+
+FORM: dict[Language, str] = {"zh": "[相关记忆]\n{lines}", "en": "[Relevant memories]\n{lines}"}
+"""Ours, in the manner of the document's `[之前对话摘要]`: it gives no wording for memories."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalling:
+    """The parameters that `retrieval` and `layered` share; what they mean is said in `retrieval`."""
+
+    limit: int = 10
+    recent: int = 3
+    slack: int = 0
+    max_memory_tokens: int = 200
+    passages: int = 8
+    query_characters: int = 2000
+    place: Place = "start"
+    max_tokens: int | None = None
+    memory_share: float = 0.2
+    language: Language = "zh"
+
+    def __post_init__(self) -> None:
+        counts = (self.limit, self.recent, self.max_memory_tokens, self.passages, self.query_characters)
+        if min(*counts, 1 if self.max_tokens is None else self.max_tokens) < 1:
+            raise ValueError(
+                "limit, recent, max_memory_tokens, passages, query_characters and max_tokens must be at least 1"
+            )
+        if self.slack < 0:
+            raise ValueError("slack must not be negative")
+        if not 0 <= self.memory_share <= 1:
+            raise ValueError("memory_share must be from 0 to 1")
+
+    @property
+    def budget(self) -> int | None:
+        """Tokens that the messages sent may take."""
+        return self.max_tokens
 
 
 class Memory(msgspec.Struct, frozen=True, gc=False):
@@ -62,10 +99,7 @@ class Past:
     __slots__ = (
         "_desk",
         "_known",
-        "_most",
-        "_most_tokens",
-        "_recent",
-        "_slack",
+        "_rules",
         "_spoken",
         "_users",
         "changed",
@@ -76,9 +110,8 @@ class Past:
         "start",
     )
 
-    def __init__(self, desk: Desk, recent: int, slack: int, most_tokens: int, most: int) -> None:
-        self._desk, self._recent, self._slack = desk, recent, slack
-        self._most_tokens, self._most = most_tokens, most
+    def __init__(self, desk: Desk, rules: Recalling) -> None:
+        self._desk, self._rules = desk, rules
         self._known: dict[str, tuple[Message, tuple[Memory, ...]]] = {}
         self._spoken = Spoken(desk)
         self._users: list[int] = []
@@ -94,15 +127,16 @@ class Past:
         self.room: int | None = None
         """Tokens that memories may take."""
 
-    def read(self, history: Messages, budget: int | None, share: float) -> None:
-        """Bring everything up to date. `budget`: tokens of all that is sent; memories may take the `share` of it."""
+    def read(self, history: Messages) -> None:
+        """Bring everything up to date."""
         same = self._spoken.read(history)
         said = self.said = self._spoken.messages
         del self._users[bisect_left(self._users, same) :]
         self._users += [at for at, message in enumerate(said[same:], same) if message.role == "user"]
         start = self._recently()
+        budget = self._rules.max_tokens
         if budget is not None and (start > 0 or self._desk.total(history) > budget):
-            start = max(start, self._fitting(history, budget, share))
+            start = max(start, self._fitting(history, budget))
         common = min(same, start, self.start)
         self.changed = bisect_left(self.places, common)
         del self.memories[self.changed :], self.places[self.changed :]
@@ -117,44 +151,46 @@ class Past:
         """Which turn it is: the id of the newest user message; empty if no user spoke."""
         return self.said[self._users[-1]].id if self._users else ""
 
-    def question(self, characters: int) -> str:
+    def question(self) -> str:
         """What is searched for: the newest user message that says something; if no user spoke, the newest that does.
 
-        Of a text longer than `characters` its two ends: the question stands at either.
+        Of a text longer than `query_characters` its two ends: the question stands at either.
         """
+        characters = self._rules.query_characters
         places = reversed(self._users) if self._users else range(len(self.said) - 1, -1, -1)
         text = next((text for at in places if (text := self.said[at].text.strip())), "")
         half = characters // 2
         return text if len(text) <= characters else f"{text[:half]}\n{text[len(text) - half :]}"
 
-    def sending(self, context: Context, memory: Message | None, place: Place) -> Context:
-        """System messages, the memory message, the recent turns. At `end` it stands before the newest of these."""
+    def sending(self, context: Context, memory: Message | None) -> Context:
+        """System messages, the memory message, the recent turns. At the `end` it stands before the newest of these."""
         history, start = context.messages, self._spoken.place(self.start)
         head = self._desk.systems(history[:start])
         if memory is None:
             return context if len(head) == start else context.sending(self._desk.whole(head + history[start:]))
         newest = self._spoken.units.before(self._users[-1]) if self._users else 0
-        at = start if place == "start" else max(start, self._spoken.place(newest))
+        at = start if self._rules.place == "start" else max(start, self._spoken.place(newest))
         return context.sending(self._desk.whole(head + history[start:at] + Messages.of((memory,)) + history[at:]))
 
     def _recently(self) -> int:
         """Where the recent turns start, moved to where a cut breaks nothing; 0 as long as there are no more."""
-        past = len(self._users) - self._recent
-        past -= past % (self._slack + 1)
+        past = len(self._users) - self._rules.recent
+        past -= past % (self._rules.slack + 1)
         return self._spoken.units.before(self._users[past]) if past > 0 else 0
 
-    def _fitting(self, history: Messages, budget: int, share: float) -> int:
+    def _fitting(self, history: Messages, budget: int) -> int:
         """The first unit from which all fits beside system messages and memories; the newest comes before memories."""
+        share = int(budget * self._rules.memory_share)
         starts, total = self._spoken.units.starts, self._desk.total
         systems = total(self._desk.systems(history))
         left = budget - systems
         newest = total(self.said[starts[-1] :]) if starts else 0
-        self.room = max(0, min(int(budget * share), left - newest))
+        self.room = max(0, min(share, left - newest))
         if left < 0:
             self._desk.record(Refused("system messages alone are over the budget", systems, budget))
         elif newest > left:
             self._desk.record(Refused("the newest message does not fit", systems + newest, budget))
-            self.room = min(int(budget * share), left)
+            self.room = min(share, left)
         if newest > left:
             return len(self.said)
         return starts[bisect_left(starts, self._desk.fit(self.said, left - self.room))] if starts else 0
@@ -162,7 +198,7 @@ class Past:
     def _remembered(self, message: Message) -> tuple[Memory, ...]:
         known = self._known.get(message.id)
         if known is None or known[0] != message:
-            known = message, remembered(message, self._most_tokens, self._most, self._desk)
+            known = message, remembered(message, self._rules.max_memory_tokens, self._rules.passages, self._desk)
             self._known[message.id] = known
         return known[1]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ def test_a_strategy_is_explained(name: str) -> None:
     """The whole docstring and each parameter with what it may be and its default, in text and as JSON."""
     row, shown = listed("strategies", name)[name], ctxbench("list", "strategies", name, cwd=EXAMPLES).stdout
     kind = strategies()[name]
-    takes = [each.name for each in fields(kind) if each.init]
+    takes = list(signature(kind).parameters)
     assert list(row["types"]) == list(row["parameters"]) == takes
     for line in (kind.__doc__ or "").splitlines():
         assert line.strip() in shown

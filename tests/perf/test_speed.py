@@ -27,6 +27,7 @@ from ctxbench.strategies.base import Context, budget_of
 from ctxbench.strategies.chain import parse
 
 from tests.making import answering, calling, talk
+from tests.perf import langchain_peers as lc
 
 pytestmark = pytest.mark.perf
 Bench = Any
@@ -212,38 +213,10 @@ class TestWindow:
 
     def test_langchain_trim_messages(self, benchmark: Bench, history: Conversation) -> None:
         """The peer, with tiktoken as its counter: 50 times slower is asked for. It keeps the same messages."""
-        from langchain_core.messages import (
-            AIMessage,
-            BaseMessage,
-            HumanMessage,
-            SystemMessage,
-            ToolMessage,
-            trim_messages,
-        )
+        from langchain_core.messages import trim_messages
 
-        count, ours = tiktoken_count(), TokenCounter()
-        recorded = {message.id: message for message in history.messages}
-
-        def cost(messages: list[BaseMessage]) -> int:
-            total = 0
-            for message in messages:
-                total += 4 + count(str(message.content)) + (1 + count(message.name) if message.name else 0)
-                for call in getattr(message, "tool_calls", ()):
-                    total += 3 + count(call["name"]) + count(recorded[str(message.id)].calls[0].arguments)
-            return total
-
-        made: list[BaseMessage] = []
-        for message in history.messages:
-            match message.role:
-                case "system":
-                    made.append(SystemMessage(message.text, id=message.id))
-                case "user":
-                    made.append(HumanMessage(message.text, id=message.id))
-                case "tool":
-                    made.append(ToolMessage(message.text, id=message.id, tool_call_id=str(message.answers)))
-                case _:
-                    calls = [{"id": call.id, "name": call.name, "args": {"a": 1}} for call in message.calls]
-                    made.append(AIMessage(message.text, id=message.id, tool_calls=calls))
+        ours = TokenCounter()
+        made, cost = lc.langchain(history), lc.cost(history, tiktoken_count())
         assert cost(made) == sum(map(ours.message, history.messages))
         kept = benchmark(
             trim_messages,

@@ -10,7 +10,7 @@ from ctxbench.harness.models import Models, Reply, Settings
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.base import Context, Prompt, Strategy
+from ctxbench.strategies.base import Context, ModelError, Prompt, Strategy
 from ctxbench.strategies.events import Event, Failed, Refused, Summarised
 
 COUNTER = TokenCounter()
@@ -28,6 +28,21 @@ class Replying(Models):
         self.prompts.append(prompt)
         text = self.reply(prompt)
         return Reply(text, "replying", sum(map(counter.text, prompt.material)), counter.text(text), 0.0)
+
+
+def refusing(prompt: Prompt) -> str:
+    raise ModelError("refused")
+
+
+def chat(size: int, text: str = "text {}", system: bool = True) -> Conversation:
+    """A system message (s), then so many messages of user and assistant in turn (m1, m2, …)."""
+    said = [Message(f"m{at}", "user" if at % 2 else "assistant", text.format(at)) for at in range(1, size + 1)]
+    return Conversation("chat", (*([Message("s", "system", "Be brief.")] if system else []), *said))
+
+
+def numbered(first: int, last: int) -> list[str]:
+    """The ids of a stretch of `chat`."""
+    return [f"m{at}" for at in range(first, last + 1)]
 
 
 class Sent(NamedTuple):

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import pytest
 from ctxbench.harness.desk import Books, RecordedDesk
-from ctxbench.harness.models import OFFLINE, Models
+from ctxbench.harness.models import OFFLINE
 from ctxbench.scenarios.embedded import KINDS
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.base import Context, ModelError, Prompt
+from ctxbench.strategies.base import Context
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Failed, Refused, Summarised
 from ctxbench.strategies.parts.pieces import KEYWORDS, Scores, scorer
 from ctxbench.strategies.smart import Smart
-from hypothesis import given
 
-from tests.making import answering, calling, conversations, talk
-from tests.strategies.replying import COUNTER, Replying, Sent, check_laws, sending, summarised
+from tests.making import answering, calling, talk
+from tests.strategies.replying import COUNTER, Replying, Sent, refusing, sending, summarised
 
 WORDS = "word " * 36
-
-
-def refusing(prompt: Prompt) -> str:
-    raise ModelError("refused")
 
 
 def chat(size: int, *special: Message, text: str = WORDS) -> Conversation:
@@ -307,27 +302,3 @@ def test_parameters_that_mean_nothing(text: str) -> None:
     """They are refused with a reason."""
     with pytest.raises(SpecError):
         parse(text)
-
-
-def flaky(prompt: Prompt) -> str:
-    """Fails for every third number of messages, and talks too much."""
-    if len(prompt.about) % 3 == 0:
-        raise ModelError("refused")
-    return "word " * 30
-
-
-@pytest.mark.parametrize("model", [OFFLINE, Replying(), Replying(flaky)], ids=["offline", "replying", "flaky"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "smart(window=300, system=20, memory=0, max_summary_tokens=20)",
-        "smart(window=150, system=10, memory=0.1, max_summary_tokens=15, first_turns=1, last_messages=2)",
-        "smart(window=80, system=0, memory=0, max_summary_tokens=5, threshold=0.5, target=0.3)",
-        "smart(window=150, system=0, memory=0, max_summary_tokens=15, first_turns=0, last_messages=1, keep='critical')",
-    ],
-)
-@given(conversation=conversations())
-def test_laws(text: str, model: Models, conversation: Conversation) -> None:
-    """On any conversation, whatever the model does: order, structure, budget, and no message lost without trace."""
-    strategy = parse(text)
-    check_laws("smart", strategy, conversation, strategy.budget, model)  # type: ignore[attr-defined]
