@@ -9,10 +9,10 @@ from time import perf_counter_ns
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics.grounding import Demands, demands
+from ..metrics.grounding import Demands, demands, said
 from ..metrics.ledger import Ledger
 from ..metrics.structure import Structure
-from ..metrics.survival import shown
+from ..metrics.survival import FollowedFact, facts_in, shown
 from ..metrics.tokens import TokenCounter
 from ..scenarios.model import Conversation, Fact, Message, Tool
 from ..scenarios.view import Messages
@@ -22,13 +22,14 @@ from .models import OFFLINE, Models, Reply, Unusable
 
 
 class Books:
-    """What is known of a conversation before any strategy: token sums, structure, demands. Its cells share them."""
+    """What is known of a conversation before any strategy, for all its cells: token sums, structure, demands, facts."""
 
     def __init__(self, conversation: Conversation, counter: TokenCounter) -> None:
         self.conversation, self.counter = conversation, counter
         self.ledger = Ledger(counter, conversation.messages)
         self.structure = Structure(conversation.messages)
         self._tools: tuple[tuple[Tool, ...], int] = ((), 0)
+        self._facts_in: dict[str, tuple[FollowedFact, ...]] = {}
         self.facts: dict[str, tuple[Fact, ...]] = {}
         """What the recording states of each message, by its id."""
         for fact in conversation.facts:
@@ -48,12 +49,22 @@ class Books:
     @cached_property
     def ids(self) -> frozenset[str]:
         """The ids of the recorded messages."""
-        return frozenset(message.id for message in self.conversation.messages)
+        return frozenset(self._said)
 
     @cached_property
     def demands(self) -> Demands:
         """What the recorded model used of what had been said, at each of its calls."""
         return demands(self.conversation)
+
+    def facts_in(self, name: str) -> tuple[FollowedFact, ...]:
+        """The facts in a recorded message, by its id; none if there is no such message."""
+        if name not in self._facts_in:
+            self._facts_in[name] = facts_in(self._said.get(name, ""))
+        return self._facts_in[name]
+
+    @cached_property
+    def _said(self) -> dict[str, str]:
+        return {message.id: said(message) for message in self.conversation.messages}
 
 
 class RecordedDesk:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import msgspec
 
-from ..metrics.grounding import retained, said
+from ..metrics.grounding import retained
 from ..metrics.measure import Cell, measure
 from ..metrics.survival import Round, survival
 from ..scenarios.model import Call, Conversation, Usage
@@ -232,9 +232,6 @@ def _write_survival(part: Part, spec: str, cells: Iterable[tuple[Books, Log]]) -
 
 def _rounds(books: Books, log: Log) -> list[Round]:
     """The rounds of summarising of a cell. A summary of summaries replaces no messages, and empties the level below."""
-    if not any(isinstance(event, Summarised) for _, event in log.events):
-        return []
-    texts = {message.id: said(message) for message in books.conversation.messages}
     in_force: dict[tuple[str, int], str] = {}
     rounds = []
     for _, event in log.events:
@@ -242,6 +239,6 @@ def _rounds(books: Books, log: Log) -> list[Round]:
             below = {(event.by, level) for level in range(1, event.level)}
             in_force = {place: text for place, text in in_force.items() if place not in below}
             in_force[event.by, event.level] = event.summary
-            replaced = [texts[name] for name in event.replaced if name in texts] if event.level == 1 else []
+            replaced = [fact for name in event.replaced for fact in books.facts_in(name)] if event.level == 1 else []
             rounds.append(Round(replaced, "\n".join(in_force.values())))
     return rounds

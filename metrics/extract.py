@@ -24,6 +24,7 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from .cues import is_constraint, is_decision
 from .language import HAN, STOP_WORDS, sentences, words
@@ -47,24 +48,38 @@ class _Sentence:
 
     __slots__ = ("base", "length", "terms", "text", "tokens", "values", "weight")
 
-    def __init__(self, text: str, tokens: int) -> None:
+    def __init__(self, text: str, tokens: int, matters: Matters) -> None:
         self.text, self.tokens, self.length = text, tokens, math.sqrt(max(tokens, 1))
         self.terms = frozenset(words(text)) - STOP_WORDS
-        self.values: tuple[Value, ...] = values(text)
-        self.base = CUE * is_decision(text) + CUE * is_constraint(text)
+        self.values, self.base = matters
         self.weight = 0.0
 
 
-def extract(texts: Sequence[str], budget: int, count: Callable[[str], int]) -> str:
+class Matters(NamedTuple):
+    """What of a sentence does not depend on those beside it: its values, and what its cues are worth."""
+
+    values: tuple[Value, ...]
+    cues: float
+
+
+def matters(sentence: str) -> Matters:
+    """Read one sentence. By far the longest part of extracting."""
+    return Matters(values(sentence), CUE * is_decision(sentence) + CUE * is_constraint(sentence))
+
+
+def extract(
+    texts: Sequence[str], budget: int, count: Callable[[str], int], read: Callable[[str], Matters] = matters
+) -> str:
     """At most `budget` tokens by `count`, a line each sentence, in the order of the texts.
 
     Where over a quarter of the budget is left because no whole sentence fits any more, the start of one fills it, cut
-    between words. Empty only if all texts are blank, or if the budget has no room for one character.
+    between words. Empty only if all texts are blank, or if the budget has no room for one character. Who extracts from
+    the same texts more than once may give a `read` that remembers.
     """
     if budget <= 0:
         return ""
     pieces = dict.fromkeys(piece for text in texts for sentence in sentences(text) for piece in _pieces(sentence))
-    candidates = [_Sentence(piece, count(piece + "\n")) for piece in pieces]
+    candidates = [_Sentence(piece, count(piece + "\n"), read(piece)) for piece in pieces]
     taken, too_long = _taken(candidates, budget + count("\n"), _weighed(candidates))
     lines = {at: candidates[at].text for at in taken}
     while count(_text(lines)) > budget:  # more than the sum of the lines, which no tokenizer rules out

@@ -33,11 +33,24 @@ START = 24
 """Characters of a text's start that are too many to be in the material by chance."""
 
 
+class FollowedFact(NamedTuple):
+    """What must be found for a fact to survive: one spelling of each value, and a share of the words."""
+
+    kind: str
+    values: tuple[tuple[str, ...], ...]
+    words: frozenset[str] = frozenset()
+
+    def is_in(self, summary: str, summary_words: frozenset[str]) -> bool:
+        if len(self.words & summary_words) < SHARE * len(self.words):
+            return False
+        return all(any(occurs(spelling, summary) for spelling in value) for value in self.values)
+
+
 class Round(NamedTuple):
     """One round of summarising."""
 
-    replaced: Sequence[str]
-    """The texts of the messages that it newly replaced."""
+    replaced: Sequence[FollowedFact]
+    """The facts (`facts_in`) of the messages that it newly replaced."""
     summary: str
     """All summary text that is in force after it."""
 
@@ -52,34 +65,21 @@ class Survival(NamedTuple):
     kept: int
 
 
-class _Fact(NamedTuple):
-    """What must be found for a fact to survive: one spelling of each value, and a share of the words."""
-
-    kind: str
-    values: tuple[tuple[str, ...], ...]
-    words: frozenset[str] = frozenset()
-
-    def is_in(self, summary: str, summary_words: frozenset[str]) -> bool:
-        if len(self.words & summary_words) < SHARE * len(self.words):
-            return False
-        return all(any(occurs(spelling, summary) for spelling in value) for value in self.values)
-
-
 def survival(rounds: Sequence[Round]) -> list[Survival]:
     """How many facts are still in the summary, by kind and age. Costs the facts and, for each, the rounds it lived."""
     followed: dict[str, list[int]] = defaultdict(lambda: [0] * (len(rounds) + 1))
     lived: dict[str, list[int]] = defaultdict(lambda: [0] * (len(rounds) + 1))
-    entered: dict[_Fact, int] = {}
-    alive: dict[_Fact, None] = {}
+    entered: dict[FollowedFact, int] = {}
+    alive: dict[FollowedFact, None] = {}
 
-    def leave(fact: _Fact, at: int) -> None:
+    def leave(fact: FollowedFact, at: int) -> None:
         """It is followed up to the round before `at`."""
         followed[fact.kind][at - 1 - entered[fact]] += 1
         if fact in alive:
             lived[fact.kind][at - 1 - entered[fact]] += 1
 
     for at, (replaced, summary) in enumerate(rounds):
-        for fact in _facts(replaced):
+        for fact in dict.fromkeys(replaced):
             if fact in entered:
                 leave(fact, at)
             entered[fact] = at
@@ -138,21 +138,16 @@ def shown_share(calls: Iterable[tuple[int, int]]) -> Value:
     return seen / about if about else Missing("undefined", "no messages were summarised")
 
 
-def _facts(texts: Iterable[str]) -> dict[_Fact, None]:
-    """The different facts of some texts, in order."""
-    found: dict[_Fact, None] = {}
-    for text in texts:
-        for value in values(text):
-            found.setdefault(_Fact(value.kind, (spellings(value),)))
-        for sentence in sentences(text):
-            kinds = [
-                kind for kind, says in (("decision", is_decision), ("constraint", is_constraint)) if says(sentence)
-            ]
-            if kinds:
-                needs = tuple(spellings(value) for value in exact_values(sentence))
-                content = frozenset(words(sentence)) - STOP_WORDS
-                found.update((_Fact(kind, needs, content), None) for kind in kinds)
-    return found
+def facts_in(text: str) -> tuple[FollowedFact, ...]:
+    """The different facts of a text, in order."""
+    found = dict.fromkeys(FollowedFact(value.kind, (spellings(value),)) for value in values(text))
+    for sentence in sentences(text):
+        kinds = [kind for kind, says in (("decision", is_decision), ("constraint", is_constraint)) if says(sentence)]
+        if kinds:
+            needs = tuple(spellings(value) for value in exact_values(sentence))
+            content = frozenset(words(sentence)) - STOP_WORDS
+            found.update((FollowedFact(kind, needs, content), None) for kind in kinds)
+    return tuple(found)
 
 
 def _beyond(counts: Sequence[int]) -> list[int]:

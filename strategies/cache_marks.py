@@ -116,10 +116,10 @@ class _Tail:
 def _leading(sent: Messages) -> list[int]:
     """The places of the leading system messages that can carry a mark: an empty text cannot."""
     places = []
-    for at, message in enumerate(sent):
-        if message.role != "system":
+    for at in range(len(sent)):
+        if sent[at].role != "system":
             break
-        if message.text:
+        if sent[at].text:
             places.append(at)
     return places
 

@@ -10,7 +10,7 @@ import json
 import re
 
 from ...metrics.extract import extract
-from ...metrics.values import values
+from ...metrics.values import exact_values
 
 _BLANK = re.compile("[\\s\x00-\x1f\x7f\ud800-\udfff]+")
 _TITLE = re.compile(
@@ -63,7 +63,7 @@ def summary_of(text: str, most: int) -> str:
 def sources_of(text: str, most: int) -> tuple[str, ...]:
     """The addresses, then the paths, then the titles that the content names, in its order: search results rank."""
     found: dict[str, list[str]] = {"url": [], "path": [], "title": []}
-    for kind, value in values(text):
+    for kind, value in exact_values(text):
         if kind in found:
             found[kind].append(line(value, 200))
     for title in _TITLE.finditer(text):

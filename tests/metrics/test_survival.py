@@ -5,10 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from ctxbench.metrics.survival import Round, Survival, cliff, shown, shown_share, survival
+from ctxbench.metrics.survival import Round, Survival, cliff, facts_in, shown, shown_share, survival
 from ctxbench.metrics.value import Missing
 from hypothesis import given
 from hypothesis import strategies as st
+
+
+def replacing(texts: list[str], summary: str) -> Round:
+    """A round that replaces messages with these texts."""
+    return Round([fact for text in texts for fact in facts_in(text)], summary)
 
 
 def of(kind: str, rounds: list[Round]) -> list[tuple[int, int, int]]:
@@ -19,28 +24,28 @@ def of(kind: str, rounds: list[Round]) -> list[tuple[int, int, int]]:
 def test_survival_by_hand() -> None:
     """Three identifiers enter at round 0 and one at round 1; each is counted at every age that it reached."""
     rounds = [
-        Round(["AB-1 and AB-2", "AB-3"], "AB-1, AB-2"),  # AB-3 is lost at once
-        Round(["CD-4"], "AB-1, CD-4"),  # AB-2 at age 1
-        Round([], "AB-1"),  # CD-4 at age 1
+        replacing(["AB-1 and AB-2", "AB-3"], "AB-1, AB-2"),  # AB-3 is lost at once
+        replacing(["CD-4"], "AB-1, CD-4"),  # AB-2 at age 1
+        replacing([], "AB-1"),  # CD-4 at age 1
     ]
     assert of("identifier", rounds) == [(0, 4, 3), (1, 4, 1), (2, 3, 1)]
 
 
 def test_said_again_enters_anew() -> None:
     """A fact that is replaced again is followed from there; what it was before is followed no further."""
-    rounds = [Round(["AB-1"], "nothing"), Round(["AB-1"], "AB-1"), Round([], "AB-1")]
+    rounds = [replacing(["AB-1"], "nothing"), replacing(["AB-1"], "AB-1"), replacing([], "AB-1")]
     assert of("identifier", rounds) == [(0, 2, 1), (1, 1, 1)]
 
 
 def test_gone_stays_gone() -> None:
     """A value that a later summary hits upon by chance has not survived."""
-    rounds = [Round(["AB-1"], "-"), Round([], "AB-1"), Round([], "AB-1")]
+    rounds = [replacing(["AB-1"], "-"), replacing([], "AB-1"), replacing([], "AB-1")]
     assert of("identifier", rounds) == [(0, 1, 0), (1, 1, 0), (2, 1, 0)]
 
 
 def test_numbers_survive_without_their_units() -> None:
     """$4,500 survives as 4500 EUR; 3 bags do not survive as 13."""
-    rounds = [Round(["$4,500 and 3 bags"], "4500 EUR, 13")]
+    rounds = [replacing(["$4,500 and 3 bags"], "4500 EUR, 13")]
     assert of("number", rounds) == [(0, 2, 1)]
 
 
@@ -56,12 +61,12 @@ def test_numbers_survive_without_their_units() -> None:
 )
 def test_decisions(sentence: str, summary: str, kept: int) -> None:
     """A decision survives with all its values and most of its words."""
-    assert of("decision", [Round([sentence], summary)]) == [(0, 1, kept)]
+    assert of("decision", [replacing([sentence], summary)]) == [(0, 1, kept)]
 
 
 def test_constraints() -> None:
     """A sentence may decide and constrain; it is a fact of both kinds."""
-    rounds = [Round(["We agreed it must never fail."], "agreed: must never fail"), Round([], "it may fail")]
+    rounds = [replacing(["We agreed it must never fail."], "agreed: must never fail"), replacing([], "it may fail")]
     assert of("constraint", rounds) == of("decision", rounds) == [(0, 1, 1), (1, 1, 0)]
 
 
@@ -82,18 +87,18 @@ WORDS = ["AB-1", "AB-2", "$45.50", "45.50", "2024-05-01", "Ana", "we agreed on i
 TEXT = st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
 
 
-@given(st.lists(st.tuples(st.lists(TEXT, max_size=3), TEXT).map(lambda each: Round(*each)), max_size=6))
-def test_laws(rounds: list[Round]) -> None:
+@given(st.lists(st.tuples(st.lists(TEXT, max_size=3), TEXT), max_size=6))
+def test_laws(said: list[tuple[list[str], str]]) -> None:
     """Fewer are followed and fewer are left at every age; summaries that repeat all there was lose nothing."""
-    found = survival(rounds)
+    found = survival([replacing(*each) for each in said])
     for one, other in pairwise(found):
         if one.kind == other.kind:
             assert other.age == one.age + 1
             assert other.values <= one.values
             assert other.kept <= one.kept
     assert all(row.kept <= row.values for row in found)
-    texts = [text for each in rounds for text in each.replaced]
-    perfect = [Round(each.replaced, "\n".join(texts)) for each in rounds]
+    everything = "\n".join(text for texts, _ in said for text in texts)
+    perfect = [replacing(texts, everything) for texts, _ in said]
     assert all(row.kept == row.values for row in survival(perfect))
 
 
