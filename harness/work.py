@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from ..metrics.tokens import TokenCounter
-from ..scenarios.errors import RunError, UserError
+from ..scenarios.errors import RunError, Stopped, UserError
 from ..scenarios.model import Conversation
 from ..strategies import base
 from ..strategies.base import Misfit, Strategy, budget_of
@@ -116,6 +116,8 @@ def _replayed(books: Books, strategy: Strategy, desk: RecordedDesk) -> Log | str
     try:
         for step in replay(books.conversation, strategy, desk):
             log.add(step)
+    except Stopped:
+        raise
     except (Exception, SystemExit) as error:
         return _reason(error)
     return log
@@ -125,18 +127,14 @@ def _budget(strategy: Strategy) -> tuple[int | None, str]:
     """What the strategy promises; if it cannot be had, why: then it loses its cells."""
     try:
         return budget_of(strategy), ""
+    except Stopped:
+        raise
     except (Exception, SystemExit) as error:
         return None, _reason(error)
 
 
 def _reason(error: Exception | SystemExit) -> str:
-    """Why a cell failed, in one line that can be printed and written; for what is wrong in code, with the place.
-
-    sys.exit is the strategy's failure. Anything derived from SystemExit is a user who stops the run (`cli.stop`), and
-    is raised again.
-    """
-    if isinstance(error, SystemExit) and type(error) is not SystemExit:
-        raise error
+    """Why a cell failed, in one line that can be printed and written; for what is wrong in code, with the place."""
     is_sentence = isinstance(error, UserError | Misfit)
     try:
         said = str(error)

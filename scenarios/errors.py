@@ -7,12 +7,17 @@
     ├── SetupError            the models of a run: a name, a cassette, weights, a price or limit that cannot be used
     └── MissingExtra          a library that an extra brings
 
-Anything else that is raised is a bug of ours, and shows a traceback.
+Anything else that is raised is a bug of ours, and shows a traceback. Code of others (strategies, readers) may raise
+what it likes, sys.exit among it: that is its failure, but for Stopped, which is the user's wish wherever it is raised.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+
+class Stopped(SystemExit):
+    """The user wants the command to end. If nobody minds, that is what happens, with the code that shells give it."""
 
 
 class UserError(Exception):

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from .errors import SpecError
+from .errors import SpecError, Stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,10 @@ def build(call: Call, kinds: Mapping[str, type[Any]], kind: str) -> Any:
         return cls(**values)
     except ValueError as error:
         raise SpecError(f"{kind_of}: {error}") from None
+    except Stopped:
+        raise
+    except (Exception, SystemExit) as error:  # somebody else's class
+        raise SpecError(f"{kind_of}: {type(error).__name__}: {error}") from error
 
 
 def spec(name: str, value: Any) -> str:

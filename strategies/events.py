@@ -67,7 +67,7 @@ class Refused(_Event, frozen=True, tag="refused"):
 
 
 class Dropped(_Event, frozen=True, tag="dropped"):
-    """Messages are not sent from here on, and nothing stands for them."""
+    """Messages are not sent, and nothing stands for them yet. Not for what a window leaves out: the log has that."""
 
     messages: tuple[str, ...]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..scenarios.errors import SpecError
+from ..scenarios.errors import SpecError, Stopped
 from ..scenarios.spec import nearest
 from .plain import strategy_of
 
@@ -94,10 +94,10 @@ def _module(path: str, source: bytes, digest: str) -> ModuleType:
     sys.modules[module.__name__] = module
     try:
         exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+    except Stopped:
+        raise
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
-        if isinstance(error, SystemExit) and type(error) is not SystemExit:  # the user stops the run: cli/stop.py
-            raise
         raise SpecError(f"{path}{_line(error, path)}: fails: {type(error).__name__}: {error}") from None
     return module
 

@@ -12,7 +12,7 @@ from ..scenarios.view import Messages, shared
 from .base import Context, Desk, ModelError, View
 from .events import Failed, Refused, Summarised
 from .parts.pieces import KEYWORDS, Piece, Scores, scorer, taken, without
-from .parts.spoken import Spoken
+from .parts.spoken import Late, Spoken
 from .parts.summarising import Summariser
 
 PROMPTS: dict[Language, str] = {
@@ -141,8 +141,8 @@ class _Compression:
     """One conversation under `smart`: what is summarised so far, and what is sent."""
 
     __slots__ = (
-        *("_answered", "_base", "_built", "_desk", "_gone", "_left_over", "_scanned", "_scores"),
-        *("_smart", "_spoken", "_summariser", "_summary", "_systems", "_wait"),
+        *("_answered", "_base", "_built", "_desk", "_gone", "_late", "_left_over", "_scanned"),
+        *("_scores", "_smart", "_spoken", "_summariser", "_summary", "_systems", "_wait"),
     )
 
     def __init__(self, smart: Smart, desk: Desk, summariser: Summariser) -> None:
@@ -155,6 +155,7 @@ class _Compression:
         """Where the pieces start that the last look left, of the spoken messages before `_scanned`."""
         self._scanned = 0
         self._gone: set[str] = set()
+        self._late = Late(desk)
         self._summary: Message | None = None
         self._systems = 0
         """Tokens of the system messages."""
@@ -188,7 +189,9 @@ class _Compression:
         return context.sending(desk.whole(sent)) if self._gone or spent > left else context
 
     def _read(self, history: Messages) -> None:
-        if self._spoken.read(history) < len(self._scores.points):  # a stage before this one has changed what was said
+        same = self._spoken.read(history)
+        self._late.read(message for message in self._spoken.messages[same:] if message.id not in self._gone)
+        if same < len(self._scores.points):  # a stage before this one has changed what was said
             self._scores.forget()
             self._left_over, self._scanned = [], 0
         if shared(self._built, history) < len(self._built):
@@ -235,6 +238,7 @@ class _Compression:
         self._desk.record(Summarised(tuple(names), text, by=self._summariser.name))
         self._summary = self._summariser.message(names[-1], text)
         self._gone.update(names)
+        self._late.gone(gone)
         starts = {piece.at for piece in pieces}
         self._left_over = [at for at in self._left_over if at not in starts]
         self._wait = 0.0

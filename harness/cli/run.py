@@ -14,7 +14,6 @@ from ...strategies.recipes import RECIPES
 from .models import MODELS, CassetteMode, say_what_models_did
 from .paste import command, same_command
 from .say import say
-from .stop import Stopped
 
 DEFAULT = (
     "none",
@@ -126,7 +125,7 @@ def run(
     A run that was stopped goes on where it was when the same command is given again. A strategy that fails loses that
     conversation; one that finishes none makes the exit code 2, after the tables.
     """
-    from ...scenarios.errors import RunError
+    from ...scenarios.errors import RunError, Stopped
     from ..inputs import Inputs
     from ..models import Settings
     from ..run import Plan, execute
@@ -152,7 +151,7 @@ def run(
     try:
         with watching() as watcher:
             manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, watcher=watcher)
-    except Stopped:
+    except (Stopped, KeyboardInterrupt):  # a strategy may raise the latter
         say(f"stopped; what is finished is kept. To go on: {same_command()}")
         raise
     _say_what_was_left_out(manifest)

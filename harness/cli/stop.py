@@ -5,11 +5,9 @@ from __future__ import annotations
 import signal
 from types import FrameType
 
+from ...scenarios.errors import Stopped
+
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-
-
-class Stopped(SystemExit):
-    """The user wants us to end. If nobody minds, that is what happens, with the code that shells give it."""
 
 
 def listen() -> None:

@@ -8,20 +8,20 @@ from ...scenarios.view import Messages
 from ..base import Context, Desk
 from ..events import Refused
 from .newest import newest
-from .spoken import Spoken
+from .spoken import Late, Spoken
 from .summarising import Running
 
 
 class Rolling:
     """A growing history of which the first `done` spoken messages are summarised, and what is sent of it."""
 
-    __slots__ = ("_covered", "_desk", "_history", "_spoken", "_user_first", "done", "kept", "running")
+    __slots__ = ("_covered", "_desk", "_history", "_late", "_spoken", "_user_first", "done", "kept", "running")
 
     def __init__(self, desk: Desk, running: Running, user_first: bool = True) -> None:
         self.running, self._user_first, self.done = running, user_first, 0
         self.kept = self._history = Messages()
         """The spoken messages that are not summarised."""
-        self._desk, self._spoken = desk, Spoken(desk)
+        self._desk, self._spoken, self._late = desk, Spoken(desk), Late(desk)
         self._covered: set[str] = set()
 
     def read(self, history: Messages) -> None:
@@ -35,6 +35,7 @@ class Rolling:
         if same < self.done:
             self.done = next((at for at, each in enumerate(said) if each.id not in self._covered), len(said))
         self.kept, self._history = said[self.done :], history
+        self._late.read(said[max(same, self.done) :])
 
     @property
     def system_tokens(self) -> int:
@@ -64,6 +65,7 @@ class Rolling:
         if not newly or not self.running.take(newly):
             return False
         self._covered.update(message.id for message in newly)
+        self._late.gone(newly)
         self.done += count
         self.kept = self.kept[count:]
         return True

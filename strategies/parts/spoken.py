@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 
+from ...scenarios.model import Message
 from ...scenarios.view import Messages, Span
 from ..base import Desk
+from ..events import Dropped
 from .units import Units
 
 
@@ -49,3 +52,29 @@ class Spoken:
     def place(self, at: int) -> int:
         """Where spoken message `at` stands in the history; the end of the history if `at` is their number."""
         return at + bisect_right(self._before, at)
+
+
+class Late:
+    """Results that come when their call is summarised: no provider takes them without it, so they are not sent.
+
+    Each is recorded once (Dropped). A later round may take it into the summary.
+    """
+
+    __slots__ = ("_calls", "_desk", "_told")
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._calls: set[str] = set()
+        self._told: set[str] = set()
+
+    def gone(self, messages: Iterable[Message]) -> None:
+        """These are summarised."""
+        self._calls.update(call.id for message in messages for call in message.calls)
+
+    def read(self, messages: Iterable[Message]) -> None:
+        """These were said since, and are not summarised."""
+        found = [each.id for each in messages if each.role == "tool" and each.answers in self._calls]
+        late = [name for name in found if name not in self._told]
+        if late:
+            self._told.update(late)
+            self._desk.record(Dropped(tuple(late)))

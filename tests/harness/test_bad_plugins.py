@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from ctxbench.harness.load import load
 from ctxbench.harness.run import execute
 from ctxbench.harness.work import _replayed
 from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import Stopped
 from ctxbench.strategies.base import Desk, View
 
 from tests.harness.command import CTXBENCH, ctxbench
@@ -94,6 +95,17 @@ def test_a_bad_budget_loses_the_cells(tmp_path: Path, monkeypatch: pytest.Monkey
     assert all(why in detail for detail in cells.detail[cells.strategy != "none"])
 
 
+@pytest.mark.parametrize("raised", ["sys.exit(4)", "raise KeyError('n')"])
+def test_a_strategy_that_cannot_be_made_is_refused(tmp_path: Path, raised: str) -> None:
+    """What a __post_init__ raises is said in one line, with exit code 2, and nothing is run."""
+    more = f"def __post_init__(self):\n        {raised}"
+    (tmp_path / "bad.py").write_text(START.format(more=more, body="return context"))
+    ran = ctxbench("run", "traps", "-s", "bad.py:Bad", "-o", "r", cwd=tmp_path, code=2)
+    assert "error: strategy 'bad.py:Bad': " in ran.stderr
+    assert ("SystemExit: 4" if "exit" in raised else "KeyError: 'n'") in ran.stderr
+    assert not (tmp_path / "r").exists()
+
+
 def test_a_stage_and_a_start_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a chain the sentence says which stage returned nothing; a start that returns no function has one too."""
     monkeypatch.chdir(tmp_path)
@@ -116,13 +128,9 @@ class Ends:
         raise self.error
 
 
-class Stops(SystemExit):
-    """Like cli.stop.Stopped."""
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), Stops(130)])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), Stopped(130)])
 def test_a_user_who_stops_the_run_is_heard(error: BaseException) -> None:
-    """Only sys.exit itself is a strategy's failure: Ctrl-C and what `cli.stop` raises go through."""
+    """Only sys.exit itself is a strategy's failure: Ctrl-C and Stopped go through."""
     books = Books(talk(("user", "a"), ("assistant", "b")), TokenCounter())
     desk = RecordedDesk(books)
     with pytest.raises(type(error)):
@@ -134,7 +142,8 @@ def test_ctrl_c_stops_a_plug_in_that_is_being_loaded(tmp_path: Path) -> None:
     """A signal while a plug-in's file runs stops the command, and is not taken for a mistake in the file."""
     (tmp_path / "slow.py").write_text("import time\nopen('there', 'w').close()\ntime.sleep(60)\n")
     command = [CTXBENCH, "run", "traps", "-s", "slow.py:A", "-o", "r"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # whatever the test run was started to ignore
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
     began = time.monotonic()
     while not (tmp_path / "there").exists() and time.monotonic() - began < 30:
         time.sleep(0.05)

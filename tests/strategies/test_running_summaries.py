@@ -10,7 +10,7 @@ from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.chain import parse
-from ctxbench.strategies.events import Called, Summarised
+from ctxbench.strategies.events import Called, Dropped, Summarised
 from ctxbench.strategies.summary import Summary
 
 from tests.making import answering, calling, talk
@@ -120,6 +120,17 @@ class TestInAChain:
         assert [message.id for message in view(Context(rest[20:])).messages] == ["summary:1:m12", *numbered(20, 32)]
         sent = view(Context(rest[:1] + rest[20:]))
         assert [message.id for message in sent.messages] == ["s", "summary:1:m12", *numbered(20, 32)]
+
+    def test_a_late_result_of_a_summarised_call(self) -> None:
+        """It cannot be sent without its call; it is recorded once, and the next round takes it in."""
+        said = list(chat(20, system=False).messages)
+        said[1] = calling("c", "x")
+        said[8] = answering("late", "x")
+        sent = sending(Summary(threshold=4, every=3), Conversation("c", tuple(said)))
+        assert "c" in summarised(sent)[0].replaced
+        assert all("late" not in step.names for step in sent)
+        assert [event for step in sent for event in step.events if isinstance(event, Dropped)] == [Dropped(("late",))]
+        assert "late" in {name for event in summarised(sent) for name in event.replaced}
 
     def test_two_that_summarise(self) -> None:
         """In `window | summary` every message that the window drops is in the summary or was sent until then."""

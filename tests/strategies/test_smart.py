@@ -11,7 +11,7 @@ from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.chain import parse
-from ctxbench.strategies.events import Failed, Refused, Summarised
+from ctxbench.strategies.events import Dropped, Failed, Refused, Summarised
 from ctxbench.strategies.parts.pieces import KEYWORDS, Scores, scorer
 from ctxbench.strategies.smart import Smart
 
@@ -174,13 +174,14 @@ def test_calls_stay_with_their_results() -> None:
 
 
 def test_a_late_result_of_a_summarised_call() -> None:
-    """A result that comes when its call is summarised is not sent without it; the next round takes it in."""
+    """A result that comes when its call is summarised is not sent without it, once Dropped; the next round takes it."""
     said = list(chat(60).messages)
     said[6] = calling("c", "x", text=WORDS)
     said[20] = answering("late", "x", WORDS)
     sent = sending(SMALL, Conversation("c", tuple(said)))
     assert "c" in summarised(sent)[0].replaced
     assert all("late" not in step.names for step in sent)
+    assert [step.at for step in sent for event in step.events if event == Dropped(("late",))] == [21]
     assert "late" in {name for event in summarised(sent) for name in event.replaced}
 
 
