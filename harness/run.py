@@ -17,12 +17,22 @@ from ..metrics.tokens import text_counter
 from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation
 from ..scenarios.source import Problems
-from ..strategies.chain import parse, spec
+from ..strategies.chain import packages, parse, spec
 from .engine import run_shards
 from .inputs import Inputs
 from .models import Settings
 from .models.named import check_extractors, named
-from .store import FORMAT, has_parts, is_free, missing_parts, read_manifest, remove_parts, write_manifest
+from .store import (
+    FORMAT,
+    alone,
+    has_parts,
+    is_free,
+    missing_parts,
+    read_manifest,
+    remove_parts,
+    unwritable,
+    write_manifest,
+)
 from .work import Done, Shard
 from .write import digest_of
 
@@ -81,6 +91,20 @@ def execute(
     Raises RunError if `out` cannot be written or holds another run.
     """
     asked = _asked(plan)
+    _make(out)
+    with alone(out):
+        return _execute(plan, asked, out, jobs, strict, overwrite, watcher)
+
+
+def _execute(
+    plan: Plan,
+    asked: dict[str, Any],
+    out: Path,
+    jobs: int,
+    strict: bool,
+    overwrite: bool,
+    watcher: Watcher | None,
+) -> dict[str, Any]:
     _enter(out, asked, overwrite)
     problems = Problems(strict=strict)
     opened = plan.inputs.open(problems)
@@ -130,9 +154,22 @@ def _asked(plan: Plan) -> dict[str, Any]:
             "python": platform.python_version(),
             **{name: version(name) for name in libraries},
             "models": map_version(),
+            **{f"strategy {name}": whose for text in plan.strategies for name, whose in packages(parse(text)).items()},
         },
         "complete": False,
     }
+
+
+def _make(out: Path) -> None:
+    """Make the folder, if nothing is there. Raises RunError if something is that is no run."""
+    try:
+        if (out / "manifest.json").exists():
+            return
+        if out.exists() and (not out.is_dir() or not is_free(out)):
+            raise RunError(f"{out}: is not a run folder and not empty: name another with --out")
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(out, error) from None
 
 
 def _enter(out: Path, asked: dict[str, Any], overwrite: bool) -> None:
@@ -145,14 +182,10 @@ def _enter(out: Path, asked: dict[str, Any], overwrite: bool) -> None:
             found = read_manifest(out, any_format=overwrite)
             if not overwrite and has_parts(out):
                 _same(out, asked, found)
-        elif out.exists() and (not out.is_dir() or not is_free(out)):
-            raise RunError(f"{out}: is not a run folder and not empty: name another with --out")
-        else:
-            out.mkdir(parents=True, exist_ok=True)
         write_manifest(out, asked)
         remove_parts(out, 0 if overwrite else NO_END)
     except OSError as error:
-        raise RunError(f"{out}: cannot be written: {error.strerror or error}: name another folder with --out") from None
+        raise unwritable(out, error) from None
 
 
 def _same(out: Path, asked: dict[str, Any], found: dict[str, Any]) -> None:

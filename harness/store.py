@@ -122,6 +122,9 @@ PER_CELL = ("steps", "grounding", "timings", "cells")
 TABLES = (*SCHEMAS, "recordings")
 """Every folder of a run."""
 
+LOCK = ".lock"
+"""A file that the run which is writing holds a lock on. It stays, empty."""
+
 _PART = re.compile(r"(\d{5,})(-\d{3,})?\.(parquet|jsonl\.zst)")
 _DRAFT = re.compile(r"\.manifest\.json\.\d+")
 
@@ -139,6 +142,29 @@ class Manifest(msgspec.Struct):
     ignored: list[str] = []
     digest: str = ""
     conversations: int = 0
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder. Raises RunError if one is writing there; a killed one is not in the way."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RunError(f"{folder}: another run is writing there: wait for it, or name another --out") from None
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def unwritable(folder: Path, error: OSError) -> RunError:
+    """What to say of it."""
+    return RunError(f"{folder}: cannot be written: {error.strerror or error}: name another folder with --out")
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -193,7 +219,7 @@ def has_parts(folder: Path) -> bool:
 
 def is_free(folder: Path) -> bool:
     """Whether a run may begin here: nothing is in the folder but what a kill or a file browser leaves behind."""
-    return all(path.name == ".DS_Store" or _DRAFT.fullmatch(path.name) for path in folder.iterdir())
+    return all(path.name in (".DS_Store", LOCK) or _DRAFT.fullmatch(path.name) for path in folder.iterdir())
 
 
 def remove_parts(folder: Path, shards: int = 0) -> None:
@@ -214,7 +240,8 @@ def remove_parts(folder: Path, shards: int = 0) -> None:
 
 def remove_empty(folder: Path) -> None:
     """Remove a run that has measured nothing, and its folder if nothing else is in it."""
-    (folder / "manifest.json").unlink(missing_ok=True)
+    for name in ("manifest.json", LOCK):
+        (folder / name).unlink(missing_ok=True)
     for path in (*(folder / table for table in TABLES), folder):
         with suppress(OSError):
             path.rmdir()

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from ..scenarios import spec as text_of
-from ..scenarios.errors import SpecError
+from ..scenarios.errors import SpecError, Stopped
 from ..scenarios.view import Messages
 from . import plugins
 from .base import Context, Desk, Strategy, View, budget_of, returned
@@ -62,28 +62,47 @@ class Chain:
         return view
 
 
+class _Registered(NamedTuple):
+    """What the entry points bring, by name."""
+
+    kinds: dict[str, type[Any]]
+    broken: dict[str, str]
+    """Of those that cannot be loaded, why."""
+    packages: dict[str, str]
+    """Of those that are not ours, whose."""
+
+
 @cache
-def _registered() -> tuple[dict[str, type[Any]], dict[str, str]]:
-    """The strategy classes by name, and of the entry points that cannot be loaded, why."""
-    found: dict[str, type[Any]] = {}
-    failed: dict[str, str] = {}
+def _registered() -> _Registered:
+    found = _Registered({}, {}, {})
     for point in sorted(entry_points(group="ctxbench.strategies")):
         try:
             kind = point.load()
-            found[point.name] = kind if isinstance(kind, type) else strategy_of(kind, point.name)
-        except Exception as error:  # somebody's package is broken: the other strategies are not
-            failed[point.name] = f"{point.value} cannot be loaded: {type(error).__name__}: {error}"
-    return found, failed
+            found.kinds[point.name] = kind if isinstance(kind, type) else strategy_of(kind, point.name)
+        except Stopped:
+            raise
+        except (Exception, SystemExit) as error:  # somebody's package is broken: the other strategies are not
+            found.broken[point.name] = f"{point.value} cannot be loaded: {type(error).__name__}: {error}"
+        else:
+            if point.module.partition(".")[0] != "ctxbench":
+                found.packages[point.name] = plugins.package(point)
+    return found
 
 
 def strategies() -> dict[str, type[Any]]:
     """The strategy classes by name, from the entry point group `ctxbench.strategies`: classes, or plain functions."""
-    return _registered()[0]
+    return _registered().kinds
 
 
 def broken() -> dict[str, str]:
     """The entry points that cannot be loaded, by name, and why."""
-    return _registered()[1]
+    return _registered().broken
+
+
+def packages(strategy: Strategy) -> dict[str, str]:
+    """Of the stages that other packages bring, by name: the package, its version, and a digest of the module's file."""
+    kinds = {type(stage) for stage in (strategy.stages if isinstance(strategy, Chain) else (strategy,))}
+    return {name: whose for name, whose in _registered().packages.items() if strategies()[name] in kinds}
 
 
 def parse(text: str) -> Strategy:

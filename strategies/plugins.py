@@ -2,7 +2,8 @@
 
 The file is run when the strategy is parsed, in every process that needs it. A digest of its content is part of the
 strategy's identity, `path/to/file.py:MyStrategy@1f3a5c7e9b2d`: a changed file is another strategy, in the rows of a run
-and when a run is gone on with. What the file imports is not; it must be installed, or on PYTHONPATH.
+and when a run is gone on with. What the file imports is not; it must be installed, or on PYTHONPATH. Strategies that a
+package brings are known by their names alone: a run notes the package, its version and a digest of the module.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import sys
 from dataclasses import is_dataclass
 from functools import cache
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -65,6 +67,17 @@ def name_of(kind: type[Any]) -> str | None:
     """The name of a class that `load` returned, with the file's digest; quoted where it must be."""
     name = _names.get(kind)
     return None if name is None else name if quoted(name) == repr(name) else repr(name)
+
+
+def package(point: EntryPoint) -> str:
+    """Whose an entry point is: `package 1.2 1f3a5c7e9b2d`, with a digest of its module's file, which may be edited."""
+    path = getattr(sys.modules.get(point.module), "__file__", None)
+    try:
+        digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12] if path else ""
+    except OSError:
+        digest = ""
+    whose = f"{point.dist.name} {point.dist.version}" if point.dist else point.module
+    return f"{whose} {digest}".strip()
 
 
 @cache

@@ -86,3 +86,9 @@ def test_a_package_s_strategies_are_known_by_their_names(tmp_path: Path) -> None
     ran = run("run", "smoke", "-s", "head_and_tail(tail=8) | last_turns(turns=1)", "-o", "out", "-j", "2", "--json")
     assert "head_and_tail(tail=8) | last_turns(turns=1)" in ran.stdout
     assert "no_such_module" in run("run", "smoke", "-s", "gone", code=2).stderr
+    versions = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))["versions"]
+    assert versions["strategy last_turns"].startswith("my-strategies 1.0 ")
+    with (tmp_path / "my_strategies.py").open("a", encoding="utf-8") as file:
+        file.write("# edited\n")
+    again = run("run", "smoke", "-s", "head_and_tail(tail=8) | last_turns(turns=1)", "-o", "out", code=2)
+    assert "it differs in strategy head_and_tail, strategy last_turns" in again.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from ctxbench.harness.load import load
 from ctxbench.harness.run import execute
+from ctxbench.harness.store import alone
 from ctxbench.scenarios.errors import RecordingError, RunError
 
 from tests.harness.runs import bytes_of, plan, recording
@@ -22,6 +23,20 @@ def test_another_run_is_not_written_over(tmp_path: Path) -> None:
         execute(plan(path, strategies=("none",)), tmp_path / "run")
     execute(plan(path, strategies=("none",)), tmp_path / "run", overwrite=True)
     assert set(load(tmp_path / "run").table("cells").strategy) == {"none"}
+
+
+def test_one_run_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:
+    """While one does, another is refused, --overwrite or not, and touches nothing; then it may."""
+    out = tmp_path / "run"
+    path = recording(tmp_path, conversations=1)
+    execute(plan(path), out)
+    before = (out / "manifest.json").read_bytes()
+    with alone(out):
+        for overwrite in (False, True):
+            with pytest.raises(RunError, match="another run is writing there"):
+                execute(plan(path), out, overwrite=overwrite)
+    assert (out / "manifest.json").read_bytes() == before
+    execute(plan(path), out)
 
 
 def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
@@ -52,7 +67,7 @@ def test_no_room_on_the_disk(tmp_path: Path) -> None:
         patch.setattr(store.pq, "write_table", full)
         with pytest.raises(RunError, match="No space left on device"):
             execute(plan(path), out)
-    assert not list(out.rglob(".*"))
+    assert not list(out.rglob(".*.*"))
     execute(plan(path), out)
     execute(plan(path), tmp_path / "whole")
     assert bytes_of(out) == bytes_of(tmp_path / "whole")
