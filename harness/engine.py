@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -107,7 +108,8 @@ def _room_for_a_socket() -> Iterator[None]:
 
 
 def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, and end when the parent is gone, however it went."""
+    """Leave Ctrl-C to the parent, and end when the parent is gone, however it went. Prints go to standard error."""
+    sys.stdout = sys.stderr
     for each in LEFT_TO_THE_PARENT:
         signal.signal(each, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()

@@ -34,7 +34,7 @@ def say_what_models_did(folder: Path, settings: Settings) -> None:
     from ...reports.words import count
     from ..models.failures import GIVEN_UP
 
-    failures = _failures(folder)
+    failures = [each for _, each in _failures(folder)]
     given_up = grouped((None, each.why) for each in failures if GIVEN_UP in each.why)
     failed = grouped((each.used, f"{each.why}; {each.instead}") for each in failures if GIVEN_UP not in each.why)
     for _, (text, times) in given_up[:_MOST]:
@@ -46,6 +46,20 @@ def say_what_models_did(folder: Path, settings: Settings) -> None:
         say(f"{'not as it was asked for' if used else 'failed'} {count(times, 'time')}: {text}")
     if len(failed) > _MOST:
         say(f"{count(len(failed) - _MOST, 'other reason')} too: `ctxbench report` has them in the table Why")
+
+
+def answered_by_none(folder: Path) -> list[str]:
+    """The strategies that asked a model and never had an answer: their figures are of what they do without one."""
+    from ..load import load
+
+    events = load(folder).table("events")
+    asked = _failures(folder)
+    answered = set(events.strategy[events.kind == "called"].astype(str))
+    wanted = ("summary", "embedding", "facts")
+    names = dict.fromkeys(
+        name for name, each in asked if each.what in wanted and not each.used and not each.why.startswith("offline:")
+    )
+    return [name for name in names if name not in answered]
 
 
 def _say_what_was_spent(settings: Settings) -> None:
@@ -68,8 +82,8 @@ def _say_what_was_spent(settings: Settings) -> None:
         )
 
 
-def _failures(folder: Path) -> list[Failed]:
-    """What strategies needed and could not have, or not as they asked for it."""
+def _failures(folder: Path) -> list[tuple[str, Failed]]:
+    """What strategies, by name, needed and could not have, or not as they asked for it."""
     import msgspec
 
     from ...strategies.events import Failed
@@ -77,4 +91,5 @@ def _failures(folder: Path) -> list[Failed]:
 
     events = load(folder).table("events")
     decoder = msgspec.json.Decoder(Failed)
-    return [decoder.decode(text) for text in events.event[events.kind == "failed"]]
+    failed = events[events.kind == "failed"]
+    return [(str(name), decoder.decode(text)) for name, text in zip(failed.strategy, failed.event, strict=True)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import uuid4
@@ -11,7 +13,7 @@ from uuid import uuid4
 import typer
 
 from ...strategies.recipes import RECIPES
-from .models import MODELS, CassetteMode, say_what_models_did
+from .models import MODELS, CassetteMode, answered_by_none, say_what_models_did
 from .paste import command, same_command
 from .say import say
 
@@ -114,6 +116,12 @@ def run(
             rich_help_panel=MODELS,
         ),
     ] = "",
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long one call of a model may take.", rich_help_panel=MODELS)
+    ] = 60.0,
+    retries: Annotated[
+        int, typer.Option(min=0, help="How often a call that may pass is tried again.", rich_help_panel=MODELS)
+    ] = 4,
     strict: Annotated[
         bool, typer.Option("--strict/--keep-going", help="Stop at the first recording that cannot be read.")
     ] = False,
@@ -123,7 +131,7 @@ def run(
     """Replay recordings through strategies and measure what each would send.
 
     A run that was stopped goes on where it was when the same command is given again. A strategy that fails loses that
-    conversation; one that finishes none makes the exit code 2, after the tables.
+    conversation. The exit code is 2, after the tables, if a strategy finished none, or had no answer of its model.
     """
     from ...scenarios.errors import RunError, Stopped
     from ..inputs import Inputs
@@ -142,14 +150,17 @@ def run(
         str(gguf or ""),
         api_base,
         spend_limit,
+        timeout,
+        retries,
         command=uuid4().hex,
     )
-    plan = Plan(Inputs(names, form, turns, seed), tuple(strategy or DEFAULT), encoding, model, settings)
+    with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
+        plan = Plan(Inputs(names, form, turns, seed), tuple(strategy or DEFAULT), encoding, model, settings)
     folder = out or Path("runs") / _name(names)
     workers = jobs or os.cpu_count() or 1
     complete = is_complete(folder) and not overwrite
     try:
-        with watching() as watcher:
+        with redirect_stdout(sys.stderr), watching() as watcher:
             manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, watcher=watcher)
     except (Stopped, KeyboardInterrupt):  # a strategy may raise the latter
         say(f"stopped; what is finished is kept. To go on: {same_command()}")
@@ -171,6 +182,10 @@ def run(
         typer.echo(f"\nresults: {shlex.quote(f'{folder}/')}   ({to_print}, {to_show})")
     if none := _finished_none(folder):
         say(f"error: no conversation was finished by {', '.join(none)}: the reasons are in the table Failed")
+    if without := answered_by_none(folder):
+        again = "when the model can be had, --overwrite measures again, and what was answered is replayed"
+        say(f"error: no model answered {', '.join(without)}, whose figures are of doing without: {again}")
+    if none or without:
         raise typer.Exit(2)
 
 

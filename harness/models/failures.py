@@ -81,12 +81,12 @@ def _not_connected(error: BaseException | None) -> bool:
 
 
 def shown(text: str) -> str:
-    """A message as it may be shown: one line, not long, without litellm's own names and without anything secret."""
+    """A message as it may be shown: one line, printable, not long, without litellm's names and anything secret."""
     for name, value in os.environ.items():
         if len(value) >= 8 and re.search(r"KEY|TOKEN|SECRET|PASSWORD", name, re.IGNORECASE):
             text = text.replace(value, "***")
     text = _SECRETS.sub("***", " ".join(text.partition("Traceback (most recent")[0].split()))
-    text = _PREFIXES.sub("", text)
+    text = "".join(char if char.isprintable() else "·" for char in _PREFIXES.sub("", text))
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 

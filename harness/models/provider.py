@@ -9,19 +9,27 @@ litellm names them (OPENAI_API_KEY …); a server of one's own that wants none g
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...strategies.base import ModelError
 from .failures import GIVEN_UP, STRIKES, Failure, failure_of
 from .prices import Usage
 from .recorded import Answer, Request
 
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
 T = TypeVar("T")
+TOLD = 3
+"""Retries of a model of which a line is logged, in each process."""
+_log = logging.getLogger("ctxbench.models")
 
 
 class Vectors(NamedTuple):
@@ -56,6 +64,7 @@ class Provider:
         self._slots = BoundedSemaphore(concurrency)
         self._dead: dict[str, Failure] = {}
         self._strikes: dict[str, int] = {}
+        self._told: Counter[str] = Counter()
 
     def chat(self, request: Request) -> Answer:
         """The answer to a request. Raises ModelError."""
@@ -102,6 +111,7 @@ class Provider:
             stop=stop_after_attempt(self.retries + 1),
             wait=lambda state: self._wait(state.outcome.exception(), state.attempt_number),  # type: ignore[union-attr]
             retry=retry_if_exception(self._worth_another),
+            before_sleep=lambda state: self._tell(model, state),
             reraise=True,
         )
         try:
@@ -137,6 +147,14 @@ class Provider:
 
     def _worth_another(self, error: BaseException) -> bool:
         return isinstance(error, Failure) and error.passing and (error.after or 0) <= self.patience
+
+    def _tell(self, model: str, state: RetryCallState) -> None:
+        """Say that a model is asked again: a user who waits for minutes should know for what."""
+        self._told[model] += 1
+        if self._told[model] <= TOLD and state.outcome is not None:
+            again = f"try {state.attempt_number + 1} of {self.retries + 1} in {state.upcoming_sleep:.0f} s"
+            more = " (later ones are not told)" if self._told[model] == TOLD else ""
+            _log.warning("%s: %s: %s%s", model, state.outcome.exception(), again, more)
 
     def _wait(self, error: BaseException | None, attempt: int) -> float:
         asked = error.after if isinstance(error, Failure) else None

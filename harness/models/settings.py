@@ -64,6 +64,8 @@ class Settings(msgspec.Struct, frozen=True):
         _reachable(self.api_base)
         if self.spend_limit is not None and not self.spend_limit >= 0:
             raise SetupError(f"a spend limit of {self.spend_limit:g} US dollars cannot be: give 0 or more")
+        if not 0 < self.timeout < 30 * 24 * 3600 or self.retries < 0:
+            raise SetupError("a timeout is above 0 seconds and below a month, retries are 0 or more")
         settings = msgspec.structs.replace(self._with_local(), embedder=self._embedder())
         _known(settings.summariser)
         for model, strategy in named.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import time
@@ -151,6 +152,17 @@ def test_ctrl_c_stops_a_plug_in_that_is_being_loaded(tmp_path: Path) -> None:
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130, said
     assert "fails" not in said
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_a_plug_in_prints_is_no_output_of_ours(tmp_path: Path, jobs: int) -> None:
+    """Figures on standard output stay JSON, whatever a plug-in prints when it is loaded and when it is asked."""
+    text = START.format(more="", body="print('asked')\n            return context")
+    (tmp_path / "loud.py").write_text(text + "print('loaded')\n")
+    ran = ctxbench("run", "traps", "-s", "loud.py:Bad", "-o", "r", "-j", jobs, "--json", cwd=tmp_path)
+    assert json.loads(ran.stdout)["strategies"]
+    assert "asked" in ran.stderr
+    assert "loaded" in ran.stderr
 
 
 def test_failures_are_grouped_and_the_exit_code_says_that_all_failed(tmp_path: Path) -> None:

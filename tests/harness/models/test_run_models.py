@@ -76,11 +76,18 @@ def test_a_run_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
-    """A run goes on without waiting at every step, and its end says once that the model was given up."""
+    """A run goes on without waiting at every step, says what it waits for, and that no model answered: exit code 2."""
     path = recording(tmp_path, conversations=2)
-    words = ("run", path, "-s", SUMMARY, "--summariser", "openai/m", "--cassette", "c", "-o", "r")
-    done = ctxbench(*words, "--api-base", "http://127.0.0.1:9/v1", cwd=tmp_path)
+    words = ("run", path, "-s", SUMMARY, "-s", "none", "--summariser", "openai/m", "--cassette", "c", "-o", "r")
+    done = ctxbench(*words, "--retries", 3, "--api-base", "http://127.0.0.1:9/v1", cwd=tmp_path, code=2)
     lines = said(done.stderr)
+    waits = [line for line in lines if line.startswith("openai/m: the connection failed or broke off")]
+    assert [line.rpartition("reachable?: ")[2] for line in waits] == [
+        "try 2 of 4 in 1 s",
+        "try 3 of 4 in 2 s",
+        "try 4 of 4 in 4 s (later ones are not told)",
+    ]
+    assert lines[-1].startswith(f"error: no model answered {SUMMARY}, whose figures are of doing without: ")
     [given_up] = [line for line in lines if "was given up for the rest of the run" in line]
     missed = (load(tmp_path / "r").table("events").kind == "failed").sum() - 1
     assert missed > 2
@@ -112,6 +119,8 @@ def test_replies_that_are_used_all_the_same(server: Server, tmp_path: Path) -> N
         (Settings("openai/mine", spend_limit=1), "the price of openai/mine is not known"),
         (Settings(spend_limit=-1), "a spend limit of -1 US dollars cannot be"),
         (Settings(spend_limit=float("nan")), "a spend limit of nan US dollars cannot be"),
+        (Settings("openai/m", timeout=0), "a timeout is above 0 seconds"),
+        (Settings("openai/m", retries=-1), "retries are 0 or more"),
         (Settings("openai/m", mode="replay"), "there is no such cassette"),
         (Settings("openai/m", cassette=__file__), "test_run_models.py: file is not a database"),
         (Settings("openai/m", cassette="."), r"^\.: "),
