@@ -1,0 +1,87 @@
+"""Automatic prefix caches: worked examples of two providers, and an obvious version of the same."""
+
+from __future__ import annotations
+
+import math
+
+from ctxbench.metrics.cache.automatic import Automatic, AutomaticRules
+from ctxbench.metrics.cache.prefixes import Prefixes, Request, Used
+from hypothesis import given
+from hypothesis import strategies as st
+
+OPENAI = AutomaticRules(1024, 128, 600.0)
+DEEPSEEK = AutomaticRules(64, 64, 7200.0, answers=True)
+
+
+def request(
+    prefixes: Prefixes, names: str, sizes: dict[str, int], at: float = 0.0, answer: str = "", lasts: float = 0.0
+) -> Request:
+    """Blocks by their names, each of its size."""
+    ends, total = [], 0
+    for name in names:
+        total += sizes[name]
+        ends.append(total)
+    numbers = prefixes.of(names)
+    after = prefixes.after(numbers[-1], answer) if answer else None
+    return Request(numbers, ends, total, at, at + lasts, (), after)
+
+
+def test_units_of_128_from_1024() -> None:
+    """A shared prefix of 1 500 tokens is read as 1 408; one of 1 023 not at all."""
+    sizes = {"s": 1500, "t": 1023, "a": 50, "b": 70}
+    for first, other, read in (("sa", "sb", 1408), ("ta", "tb", 0)):
+        prefixes, cache = Prefixes(), Automatic(OPENAI)
+        assert cache.request(request(prefixes, first, sizes)).read == 0
+        used = cache.request(request(prefixes, other, sizes, at=1))
+        assert used == Used(read, 0, 0, sizes[first[0]] + 70 - read, 0 if read else -1)
+
+
+def test_the_answer_is_cached_too() -> None:
+    """DeepSeek's rule: the next prompt reads the last one and its answer, in units of 64."""
+    sizes = {"s": 320, "u": 100, "x": 90, "v": 200}
+    prefixes, cache = Prefixes(), Automatic(DEEPSEEK)
+    cache.request(request(prefixes, "su", sizes, answer="x"))
+    used = cache.request(request(prefixes, "suxv", sizes, at=1))
+    assert used.read == (320 + 100 + 90) // 64 * 64
+    used = cache.request(request(prefixes, "sv", sizes, at=2))
+    assert used.read == 320
+
+
+def test_what_is_asked_for_stays() -> None:
+    """A lifetime counts from the last request that had the prefix, also if that went on otherwise."""
+    sizes = {"s": 2048, "a": 2048, "b": 2048}
+    prefixes, cache = Prefixes(), Automatic(OPENAI)
+    reads = [
+        cache.request(request(prefixes, names, sizes, at=at)).read
+        for names, at in (("sa", 0), ("sb", 500), ("sa", 1000), ("sa", 1700))
+    ]
+    assert reads == [0, 2048, 2048, 0]
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("ab", min_size=1, max_size=6), st.sampled_from(["", "a", "b"]), st.integers(0, 9)), max_size=9
+    ),
+    st.integers(1, 20),
+    st.booleans(),
+    st.integers(0, 6),
+)
+def test_equals_looking_at_every_request(
+    asked: list[tuple[str, str, int]], lifetime: int, answers: bool, lasts: int
+) -> None:
+    """The longest prefix shared with any request, or its answer, that is answered and not too old."""
+    sizes, prefixes, now = {"a": 10, "b": 10}, Prefixes(), 0.0
+    cache = Automatic(AutomaticRules(1, 1, float(lifetime), answers=answers))
+    seen: list[tuple[float, str]] = []
+    for names, answer, gap in asked:
+        now += gap
+        used = cache.request(request(prefixes, names, sizes, now, answer, lasts))
+        expected = 0
+        for size in range(1, len(names) + 1):
+            written, last = 0.0, -math.inf  # anew when it had gone
+            for when in (when for when, path in seen if path.startswith(names[:size])):
+                written, last = (when if when - last >= lifetime else written), when
+            if last > now - lifetime and written + lasts <= now:
+                expected = size
+        assert used.read == 10 * expected
+        seen.append((now, names + (answer if answers else "")))

@@ -1,0 +1,128 @@
+"""Explicit breakpoints: the provider's published examples, lifetimes, and what is billed."""
+
+from __future__ import annotations
+
+import pytest
+from ctxbench.metrics.cache.explicit import Explicit, ExplicitRules, TooManyMarks
+from ctxbench.metrics.cache.prefixes import Mark, Prefixes, Request, Used
+from hypothesis import given
+from hypothesis import strategies as st
+
+HOUR = 3600.0
+
+
+class Talk:
+    """Requests of blocks of 1 000 tokens each, by their names; the same names are the same blocks."""
+
+    def __init__(self) -> None:
+        self.prefixes = Prefixes()
+
+    def request(self, names: str, *marks: Mark | int, at: float = 0.0, lasts: float = 1.0, tail: int = 0) -> Request:
+        ends = [1000 * count for count in range(1, len(names) + 1)]
+        made = tuple(mark if isinstance(mark, Mark) else Mark(mark) for mark in marks)
+        return Request(self.prefixes.of(names), ends, ends[-1] + tail, at, at + lasts, made)
+
+
+def letters(size: int) -> str:
+    return "".join(chr(ord("a") + at) for at in range(size))
+
+
+def test_the_provider_s_examples() -> None:
+    """Ten blocks are written; fifteen read ten and write five; of thirty-five, twenty places are looked at."""
+    talk, cache = Talk(), Explicit()
+    assert cache.request(talk.request(letters(10), 9)) == Used(0, 10_000, 0, 0)
+    assert cache.request(talk.request(letters(15), 14, at=10)) == Used(10_000, 5_000, 0, 0, 9)
+    assert cache.request(talk.request(letters(35), 34, at=20)) == Used(0, 35_000, 0, 0)
+
+
+def test_the_last_place_that_is_looked_at() -> None:
+    """The mark's own place is the first of the twenty: nineteen blocks back is found, twenty is not."""
+    for size, hit in ((29, 9), (30, -1)):
+        talk, cache = Talk(), Explicit()
+        cache.request(talk.request(letters(10), 9))
+        assert cache.request(talk.request(letters(size), size - 1, at=10)).hit == hit
+
+
+def test_an_earlier_mark_is_looked_at_next() -> None:
+    """Where the last mark finds nothing, the one before it may."""
+    talk, cache = Talk(), Explicit(ExplicitRules(least=0, look_back=1))
+    cache.request(talk.request("abc", 0, 2))
+    assert cache.request(talk.request("axyz", 0, 3, at=10)) == Used(1000, 3000, 0, 0, 0)
+
+
+def test_a_block_that_changes_under_the_only_mark() -> None:
+    """A time stamp at the end: every request writes, none reads."""
+    talk, cache = Talk(), Explicit()
+    used = [cache.request(talk.request(f"abc{stamp}", 3, at=at)) for at, stamp in enumerate("123")]
+    assert used == [Used(0, 4000, 0, 0)] * 3
+
+
+def test_short_prefixes_are_plain_input() -> None:
+    """Under the model's least size nothing is read or written, and nothing is said."""
+    talk, cache = Talk(), Explicit(ExplicitRules(least=2001))
+    assert cache.request(talk.request("ab", 1)) == Used(0, 0, 0, 2000)
+    assert cache.request(talk.request("abc", 1, 2, at=1)) == Used(0, 3000, 0, 0)
+
+
+def test_what_comes_after_the_last_mark_is_plain() -> None:
+    """Blocks behind the last mark, and what is in no block."""
+    talk, cache = Talk(), Explicit()
+    assert cache.request(talk.request("abcd", 1, tail=7)) == Used(0, 2000, 0, 2007)
+
+
+def test_without_marks_nothing_is_cached() -> None:
+    """It is opt-in."""
+    talk, cache = Talk(), Explicit()
+    assert [cache.request(talk.request("abc", at=at)) for at in (0, 1)] == [Used(0, 0, 0, 3000)] * 2
+
+
+def test_a_lifetime_begins_with_the_start_of_a_request_and_is_renewed_by_reading() -> None:
+    """Five minutes from the start: 299 s later it is read, which renews it; 300 s after that it is gone."""
+    talk, cache = Talk(), Explicit()
+    used = [cache.request(talk.request("abc", 2, at=at, lasts=100)).read for at in (0, 299, 598, 898)]
+    assert used == [0, 3000, 3000, 0]
+
+
+def test_requests_side_by_side_all_pay() -> None:
+    """What a request writes can be read once it is answered."""
+    talk, cache = Talk(), Explicit()
+    used = [cache.request(talk.request("abc", 2, at=at, lasts=10)).read for at in (0, 9, 10)]
+    assert used == [0, 0, 3000]
+
+
+def test_two_lifetimes() -> None:
+    """What was read, then up to the last hour mark written for an hour, then up to the last for five minutes."""
+    talk, cache = Talk(), Explicit()
+    first = cache.request(talk.request("abcd", Mark(1, HOUR), 3))
+    assert first == Used(0, 2000, 2000, 0)
+    later = cache.request(talk.request("abcdef", Mark(1, HOUR), Mark(2, HOUR), 5, at=1000))
+    assert later == Used(2000, 3000, 1000, 0, 1)  # the five minutes of d are over, the hour of b is not
+
+
+def test_more_than_four_marks() -> None:
+    """The provider refuses them."""
+    with pytest.raises(TooManyMarks, match="5 cache breakpoints, 4 are the most"):
+        Explicit().request(Talk().request("abcdef", 0, 1, 2, 3, 4))
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("ab", min_size=1, max_size=8), st.sets(st.integers(0, 7), max_size=4), st.integers(0, 400)),
+        max_size=8,
+    ),
+    st.integers(1, 5),
+)
+def test_laws(asked: list[tuple[str, set[int], int]], look_back: int) -> None:
+    """All tokens are billed once; what is read was marked by an earlier request with the same start."""
+    talk, cache, now = Talk(), Explicit(ExplicitRules(least=0, look_back=look_back)), 0.0
+    marked: list[tuple[float, str]] = []
+    for names, places, gap in asked:
+        now += gap
+        marks = sorted(place for place in places if place < len(names))
+        used = cache.request(talk.request(names, *marks, at=now, lasts=0))
+        assert used.read + used.written + used.written_1h + used.fresh == 1000 * len(names)
+        assert used.read == 1000 * (used.hit + 1)
+        if used.hit >= 0:
+            assert any(each == names[: used.hit + 1] for _, each in marked)
+            assert any(mark - look_back < used.hit <= mark for mark in marks)
+        marked += [(now, names[: place + 1]) for place in marks]
