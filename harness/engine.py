@@ -51,16 +51,27 @@ def run_shards(shards: Iterable[Shard], jobs: int, done: Callable[[Done], None])
         while under_way:
             _collect(under_way, done)
     except BrokenProcessPool:
-        raise RunError(
-            "a worker died, perhaps for want of memory; what is finished is kept: run the same command again to go on, "
-            "with fewer --jobs"
-        ) from None
+        workers = list((pool._processes or {}).values())
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise RunError(_why_broken([process.exitcode for process in workers])) from None
     except BaseException:
         for process in list((pool._processes or {}).values()):
             process.kill()
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _why_broken(codes: Iterable[int | None]) -> str:
+    """Why a worker died, by the exit codes of all, and what to do. The pool ends those that live by SIGTERM."""
+    code = next((each for each in codes if each not in (None, -signal.SIGTERM)), -signal.SIGTERM)
+    again = "what is finished is kept: run the same command again to go on"
+    if code >= 0:
+        return f"a worker ended with exit code {code}, as when a strategy calls os._exit: mend that; {again}"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    if name in ("SIGKILL", "SIGTERM"):
+        return f"a worker was ended by {name}, perhaps for want of memory; {again}, with fewer --jobs"
+    return f"a worker crashed ({name}), in a strategy or in a library that it uses: mend that; {again}"
 
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -30,6 +30,9 @@ class Inputs:
         """Find the files, and say at once what is not there."""
         if "" in self.names:
             raise RunError("an input is an empty text (an unset variable?): name a file, a folder or a scenario")
+        for name in self.scenarios():
+            if self.names.count(name) > 1:
+                problems.notes.append(f"{name}: named more than once, measured once")
         paths = [Path(name) for name in self.names if not self._is_scenario(name)]
         for path in [path for path in paths if not os.path.exists(path)]:
             close = nearest(str(path), SCENARIOS)
@@ -45,8 +48,8 @@ class Inputs:
         return name in SCENARIOS and not os.path.exists(name)
 
     def scenarios(self) -> list[str]:
-        """The names that are scenarios."""
-        return [name for name in self.names if self._is_scenario(name)]
+        """The names that are scenarios, each once."""
+        return list(dict.fromkeys(name for name in self.names if self._is_scenario(name)))
 
 
 @dataclass(frozen=True, slots=True)

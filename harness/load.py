@@ -67,30 +67,44 @@ class Run:
         if strategy not in known:
             others = nearest(strategy, dict.fromkeys(known)) or f"; these were: {', '.join(known)}"
             raise RunError(f"{self.folder}: {strategy} was not run here{others}")
-        steps = self._cell("steps", conversation.id, strategy, ["kept", "added_from", "added_to"])
-        rows = zip(steps["kept"], steps["added_from"], steps["added_to"], strict=True)
-        texts = self._cell("contexts", conversation.id, strategy, ["message"])["message"]
-        written = tuple(msgspec.json.decode(text, type=Message) for text in texts)
+        rows = [(row["kept"], row["added_from"], row["added_to"]) for row in self.steps(conversation.id, strategy)]
+        written = tuple(message for message, _ in self.written(conversation.id, strategy))
         return rebuild(rows, conversation.messages, written)
 
     def events(self, conversation: str, strategy: str) -> list[tuple[int, Event]]:
         """What a strategy did in a conversation, each with the number of its step, in order."""
-        found = self._cell("events", conversation, strategy, ["step", "event"])
+        rows = self._rows("events", conversation, strategy)
         with self._readable():
-            events = [msgspec.json.decode(text, type=Event) for text in found["event"]]
-        return list(zip(found["step"], events, strict=True))
+            return [(row["step"], msgspec.json.decode(row["event"], type=Event)) for row in rows]
 
-    def marks_and_tools(self, conversation: str, strategy: str) -> list[tuple[list[int], list[str]]]:
-        """Of each step of a cell: the places with a cache breakpoint after them, and the tools that were added."""
-        found = self._cell("steps", conversation, strategy, ["marks", "tools_added"])
-        return list(zip(found["marks"], found["tools_added"], strict=True))
+    def steps(self, conversation: str, strategy: str) -> list[dict[str, Any]]:
+        """The rows of a cell in the table `steps`, in order."""
+        return self._rows("steps", conversation, strategy)
 
-    def _cell(self, table: str, conversation: str, strategy: str, columns: list[str]) -> dict[str, list[Any]]:
+    def written(self, conversation: str, strategy: str) -> list[tuple[Message, int]]:
+        """The messages that a strategy wrote in a conversation, by their numbers, and their tokens."""
+        rows = self._rows("contexts", conversation, strategy)
+        with self._readable():
+            return [(msgspec.json.decode(row["message"], type=Message), row["tokens"]) for row in rows]
+
+    def tokens(self, conversation: str) -> list[int]:
+        """Of each recorded message of a conversation, in order."""
+        return [row["tokens"] for row in self._rows("messages", conversation)]
+
+    def failure(self, conversation: str, strategy: str) -> str | None:
+        """Why a cell failed; None if it did not."""
+        rows = self._rows("cells", conversation, strategy)
+        return next((row["detail"] for row in rows if row["status"] == "failed"), None)
+
+    def _rows(self, table: str, conversation: str, strategy: str | None = None) -> list[dict[str, Any]]:
+        """The rows of a table that are about a conversation, or a cell."""
         if not (self.folder / table).is_dir():
-            return {column: [] for column in columns}
-        where = (pc.field("conversation") == conversation) & (pc.field("strategy") == strategy)
+            return []
+        where = pc.field("conversation") == conversation
+        if strategy is not None:
+            where &= pc.field("strategy") == strategy
         with self._readable():
-            found: dict[str, list[Any]] = pq.read_table(self.folder / table, columns=columns, filters=where).to_pydict()
+            found: list[dict[str, Any]] = pq.read_table(self.folder / table, filters=where).to_pylist()
         return found
 
     @contextmanager

@@ -72,8 +72,11 @@ class Watcher(Protocol):
     def read(self, conversation: Conversation, consumed: int) -> None:
         """A conversation was read; `consumed` bytes were so far."""
 
-    def measured(self, conversations: int, steps: int, consumed: int) -> None:
-        """Some conversations are finished, which stood within the first `consumed` bytes."""
+    def all_read(self) -> None:
+        """There are no more conversations than those that were read."""
+
+    def measured(self, conversations: int, messages: int, steps: int) -> None:
+        """Some conversations are finished, of so many messages; `steps` were replayed for it now."""
 
 
 def execute(
@@ -112,17 +115,17 @@ def _execute(
         watcher.begin(opened.size)
     models = plan.models if plan.models.command else replace(plan.models, command=uuid4().hex)
     finished: dict[int, Done] = {}
-    consumed: dict[int, int] = {}
+    messages: dict[int, int] = {}
 
     def shards() -> Iterator[Shard]:
         for number, group in enumerate(groups(_watched(opened.conversations(), problems, watcher))):
-            consumed[number] = problems.consumed
+            messages[number] = sum(len(conversation.messages) for conversation in group)
             yield Shard(number, group, list(plan.strategies), str(out), plan.encoding, models)
 
     def done(shard: Done) -> None:
         finished[shard.number] = shard
         if watcher is not None:
-            watcher.measured(shard.conversations, shard.steps, consumed[shard.number])
+            watcher.measured(shard.conversations, messages[shard.number], shard.steps)
 
     run_shards(shards(), jobs, done)
     remove_parts(out, len(finished))
@@ -136,6 +139,7 @@ def _execute(
         "digest": digest_of(finished[number].digest for number in sorted(finished)),
         "problems": [{**asdict(error.place), "what": error.what, "remedy": error.remedy} for error in problems.found],
         "ignored": problems.ignored,
+        "notes": problems.notes,
     }
     write_manifest(out, manifest)
     return manifest
@@ -204,6 +208,8 @@ def _watched(
         if watcher is not None:
             watcher.read(conversation, problems.consumed)
         yield conversation
+    if watcher is not None:
+        watcher.all_read()
 
 
 def groups(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]]:

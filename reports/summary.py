@@ -11,18 +11,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
-import numpy as np
 import pandas as pd
 
+from ..harness.answers import unanswered
 from ..harness.load import Run
 from ..metrics.figures import METRICS, figures, growth
 from ..metrics.reasons import grouped
 from ..metrics.survival import Survival, shown_share
-from ..metrics.tokens import encoding_of
 from ..metrics.value import Missing, Value
-
-STEP = ["conversation", "strategy", "step"]
-"""What names a step."""
+from .counter import counter_error
+from .steps import steps_of
 
 _BETWEEN = "\0"
 """Between a reason and what was done instead, while they are grouped as one text."""
@@ -51,7 +49,10 @@ class Summary:
     did: dict[str, dict[str, int]]
     """By strategy: how many events of each kind it reported."""
     why: list[dict[str, str | int]]
-    """Why something failed or was refused: strategy, what, why, instead, times. What happened most often is first."""
+    """Why something failed or a budget could not be kept: strategy, what, why, instead, times. The most frequent is
+    first."""
+    unanswered: list[str]
+    """The strategies that asked models and had no answer of use."""
     shown: dict[str, Value]
     """By strategy: of the tokens that its summaries stand for, the share that the summariser was shown."""
     survival: dict[str, list[Survival]]
@@ -98,6 +99,7 @@ def summarise(run: Run) -> Summary:
         lost=lost,
         grounding=_grounding(compared_rows("grounding"), names),
         why=_why(events),
+        unanswered=unanswered(events),
         did={name: _counted(events[events.strategy == name]) for name in names},
         shown={name: _shown(events[events.strategy == name]) for name in names},
         survival=_survival(compared_rows("survival"), names),
@@ -170,65 +172,6 @@ def _no_figures(why: Literal["failed", "undefined"], detail: str) -> dict[str, V
     return dict.fromkeys(METRICS, Missing(why, detail))
 
 
-def steps_of(run: Run) -> pd.DataFrame:
-    """The steps of a run with what the figures need joined in.
-
-    `decide_ns`; the model's `window`; `own_tokens` and `own_cost` of the strategy's own model calls (NaN where a price
-    is not known); `demands`, and `demands_kept` of them, as the grounding table has them for all kinds together.
-    """
-    steps, timings = run.table("steps"), run.table("timings")
-    steps["decide_ns"] = timings["decide_ns"].to_numpy()
-    steps["window"] = run.manifest["window"]
-    calls = run.table("events").dropna(subset=["input_tokens"])
-    calls["tokens"] = calls.input_tokens + calls.output_tokens
-    own = calls.groupby(STEP, observed=True).agg(own_tokens=("tokens", "sum"), own_cost=("cost", _known_sum))
-    wanted = (
-        run.table("grounding").groupby(STEP, observed=True).agg(demands=("values", "sum"), demands_kept=("kept", "sum"))
-    )
-    for table in (own, wanted):
-        joined = steps[STEP].merge(table.reset_index(), on=STEP, how="left", indicator=True)
-        for column in table.columns:
-            steps[column] = joined[column].where(joined["_merge"] == "both", 0).to_numpy()
-    return steps
-
-
-def _known_sum(costs: pd.Series[float]) -> float:
-    return float(costs.sum(skipna=False))
-
-
-def counter_error(messages: pd.DataFrame, steps: pd.DataFrame, encoding: str) -> list[dict[str, Value | str]]:
-    """Our count of the whole prompt against the one that the provider reported, by recorded model.
-
-    `total` is (counted − reported) / reported over all calls: what is not in a recording (a system prompt, tool
-    schemas) is in it. `growth_p10`, `growth_p50`, `growth_p90` are of the growth from one call to the next, in
-    which what is constant cancels; calls where the reported prompt shrank are left out of it. So are calls after a
-    recorded compaction: what was sent there is not the history.
-    """
-    known = messages.dropna(subset=["usage_input"])
-    known = known[(known.usage_input > 0) & ~known.compacted]
-    full = steps[["conversation", "at", "tokens_full"]].drop_duplicates(["conversation", "at"])
-    both = known.astype({"conversation": str}).merge(full.astype({"conversation": str}), on=["conversation", "at"])
-    rows: list[dict[str, Value | str]] = []
-    for model, calls in both.groupby("model", observed=True):
-        grown = calls.groupby("conversation", observed=True)[["usage_input", "tokens_full"]].diff()
-        grown = grown[grown.usage_input > 0]
-        errors = ((grown.tokens_full - grown.usage_input) / grown.usage_input).to_numpy()
-        points: list[Value] = [Missing("undefined", "one call only")] * 3
-        if len(errors):
-            points = [float(point) for point in np.percentile(errors, [10, 50, 90])]
-        rows.append(
-            {
-                "model": str(model),
-                "encoding": encoding,
-                "published": encoding_of(str(model)) or "none",
-                "calls": len(calls),
-                "total": float(calls.tokens_full.sum() / calls.usage_input.sum() - 1),
-                **{f"growth_p{at}": value for at, value in zip((10, 50, 90), points, strict=True)},
-            }
-        )
-    return rows
-
-
 def growth_table(curve: pd.DataFrame) -> list[dict[str, Any]]:
     """The growth curve at a few turns, one row per turn: conversations that reach it, full, then sent by strategy."""
     rows = []
@@ -238,7 +181,9 @@ def growth_table(curve: pd.DataFrame) -> list[dict[str, Any]]:
             continue
         row: dict[str, Any] = {"turn": turn, "conversations": int(here.conversations.max())}
         row["full"] = float(here.tokens_full.max())
-        for name, sent, saved in zip(here.strategy, here.tokens_sent, here.saving, strict=True):
-            row[str(name)] = {"tokens_sent": float(sent), "saving": float(saved)}
+        for name, sent, saved, lacking in zip(
+            here.strategy, here.tokens_sent, here.saving, here.without_newest, strict=True
+        ):
+            row[str(name)] = {"tokens_sent": float(sent), "saving": float(saved), "without_newest": int(lacking)}
         rows.append(row)
     return rows

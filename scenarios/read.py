@@ -1,14 +1,13 @@
 """Paths in, conversations out: which files there are, which format each has, and every conversation checked.
 
 This is the one way recordings come in. Nothing is lost in silence: what could not be read is in `Problems.found`,
-files of a folder that are no recordings are in `Problems.ignored`.
+files of a folder that are no recordings are in `Problems.ignored`, what was named twice or renamed in `Problems.notes`.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import msgspec
 from . import spec
 from .check import check
 from .errors import Place, RecordingError
-from .folder import COMPRESSED, files_below, is_compressed
+from .folder import COMPRESSED, files_of, is_compressed
 from .model import Conversation
 from .readers import Reader, readers
 from .source import Problems, head, key_paths, unreadable
@@ -28,6 +27,10 @@ _NOTHING = {
     False: ("no conversation is there, and no path is given", "name the files or folders to read"),
 }
 """What to say, and what to do, when reading brought nothing, with files and without."""
+_SMALL = 1 << 16
+"""Bytes of a file in which brackets without content are looked for."""
+_BRACKETS = re.compile(rb"[\s\[\]{},]*+")
+_EMPTY = re.compile(rb'"([^"\\]+)"\s*:\s*\[\s*\]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +44,11 @@ class Batch:
 def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversation] = ()) -> Iterator[Conversation]:
     """Every conversation of the batches that is whole, after those of `first`.
 
-    Ids are made unique by a suffix `~2`, `~3` …
+    Ids are made unique by a suffix `~2`, `~3` …, and a note says so when all are read.
     """
-    seen: dict[str, int] = {}
+    names = _Names()
     for conversation in first:
-        yield msgspec.structs.replace(conversation, id=_unique(conversation.id, seen))
+        yield msgspec.structs.replace(conversation, id=names.unique(conversation.id))
     for batch in batches:
         where = Place(str(batch.files[0]) if batch.files else f"--format {_name(batch.reader)}")
         empty, told, ignored = True, len(problems.found), len(problems.ignored)
@@ -57,7 +60,7 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
                 except RecordingError as error:
                     problems.add(error)
                     continue
-                name = _unique(conversation.id, seen)
+                name = names.unique(conversation.id)
                 yield msgspec.structs.replace(conversation, id=name, source=conversation.source or str(place))
             silent = empty and (told, ignored) == (len(problems.found), len(problems.ignored))
             if silent and not (batch.files and batch.reader.folder):  # these may belong to the files of another folder
@@ -68,29 +71,47 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
             problems.add(unreadable(Path(where.file), error))
         if empty and len(problems.found) > told:
             problems.found[told] = _explained(problems.found[told], batch)
+    problems.notes += names.note()
 
 
-def _unique(name: str, seen: dict[str, int]) -> str:
-    """The name, or with a suffix if it has been given before. `seen` counts how often each was."""
-    unique = name
-    while unique in seen:
-        seen[name] += 1
-        unique = f"{name}~{seen[name]}"
-    seen[unique] = 1
-    return unique
+class _Names:
+    """The ids given to conversations, each once."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+        self._renamed: list[str] = []
+
+    def unique(self, name: str) -> str:
+        """The name, or with a suffix if it has been given before."""
+        unique = name
+        while unique in self._seen:
+            self._seen[name] += 1
+            unique = f"{name}~{self._seen[name]}"
+        if unique != name:
+            self._renamed.append(unique)
+        self._seen[unique] = 1
+        return unique
+
+    def note(self) -> list[str]:
+        """That some were renamed; nothing if none was."""
+        if not self._renamed:
+            return []
+        some = ", ".join(self._renamed[:4]) + " …" * (len(self._renamed) > 4)
+        had, were = ("conversation", "was") if len(self._renamed) == 1 else ("conversations", "were")
+        return [f"{len(self._renamed)} {had} had the id of an earlier one and {were} given another: {some}"]
 
 
 def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> list[Batch]:
     """The batches that stand at these paths, in the order given, folders walked in sorted order.
 
     A path that does not exist, and a named file of no known format, are problems. Inside a folder such a file is only
-    ignored, by name. `form` is a reader written as text and takes every file.
+    ignored, by name. `form` is a reader written as text and takes every file. A file that is named twice is read once.
     """
     given = parse_format(form) if form else None
     batches: list[Batch] = []
-    for path in paths:
+    for path, files in files_of(paths, problems):
         known: list[tuple[Reader, Path]] = []
-        for each in _files(path, problems):
+        for each in files:
             try:
                 reader = given or detect(each)
             except RecordingError as error:
@@ -102,19 +123,6 @@ def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> 
                 known.append((reader, each))
         batches += _grouped(known)
     return batches
-
-
-def _files(path: Path, problems: Problems) -> Sequence[Path]:
-    """The files that a path names. `os.path` says no where `Path` raises: a name too long, a folder shut to us."""
-    if os.path.isdir(path):
-        return files_below(path, problems)
-    if os.path.isfile(path):
-        return [path]
-    what, remedy = "there is no such file or folder", "check the path"
-    if os.path.exists(path):
-        what, remedy = "this is neither a file nor a folder", "save what it gives in a file"
-    problems.add(RecordingError(Place(str(path)), what, remedy))
-    return []
 
 
 def detect(path: Path) -> Reader | None:
@@ -142,15 +150,32 @@ def _fit(shape: frozenset[str], keys: frozenset[str]) -> int:
 
 
 def _unknown(path: Path, problems: Problems, named: bool) -> None:
-    if not named:
-        problems.ignored.append(f"{path}: {COMPRESSED}" if is_compressed(path) else str(path))
-        return
-    what, remedy = "no known format fits", f"name one with --format: {', '.join(readers())}"
+    what, remedy = _nothing_in(path)
+    if named:
+        formats = f"name one with --format: {', '.join(readers())}"
+        problems.add(RecordingError(Place(str(path)), what or "no known format fits", remedy if what else formats))
+    else:
+        problems.ignored.append(f"{path}: {what}" if what else str(path))
+
+
+def _nothing_in(path: Path) -> tuple[str, str]:
+    """Why there is nothing to read in a file, and what to do; empty if there is something, whatever it is."""
     if is_compressed(path):
-        what, remedy = COMPRESSED, ""
-    elif not head(path).strip():
-        what, remedy = "the file is empty", "leave it out"
-    problems.add(RecordingError(Place(str(path)), what, remedy))
+        return COMPRESSED, ""
+    start = head(path)
+    if not start.strip():
+        return "the file is empty", "leave it out"
+    if len(start) <= _SMALL and (_BRACKETS.fullmatch(start) or _has_empty_lists(start)):
+        return _NOTHING[True]
+    return "", ""
+
+
+def _has_empty_lists(text: bytes) -> bool:
+    """Whether some format's shape is there but for what stands in lists, which are empty: `{"messages": []}`."""
+    keys, empty = key_paths(text), {name.decode("utf-8", "replace") for name in _EMPTY.findall(text)}
+    missing = [shape - keys for kind in readers().values() for shape in kind.shapes if shape & keys]
+    lists = [{path.rpartition("[]")[0] for path in paths} for paths in missing]
+    return any(paths <= keys and {path.rpartition(".")[2] for path in paths} <= empty for paths in lists)
 
 
 def _explained(said: RecordingError, batch: Batch) -> RecordingError:

@@ -44,6 +44,8 @@ class Problems:
     found: list[RecordingError] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     """What of a folder is no recording: `path`, or `path: why` where there is more to say. Not errors."""
+    notes: list[str] = field(default_factory=list)
+    """What else a reader of the figures should know: what was named twice and read once, what was given another id."""
     consumed: int = 0
     """Bytes read so far, for the progress bar."""
 

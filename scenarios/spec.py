@@ -13,11 +13,12 @@ import ast
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 
 from .errors import SpecError, Stopped
+from .hints import in_words, literals
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +58,20 @@ def build(call: Call, kinds: Mapping[str, type[Any]], kind: str) -> Any:
     """An instance of the class that `kinds` has under the call's name, its parameters checked."""
     name, kind_of = call.name, f"{kind} {call.name!r}"
     if name not in kinds:
-        raise SpecError(f"unknown {kind} {name!r}{nearest(name, kinds)}")
+        raise SpecError(f"unknown {kind} {name!r}{meant(name, kinds)}")
     cls = kinds[name]
     known = {field.name: field for field in parameters(cls)}
     hints = get_type_hints(cls)
     values: dict[str, object] = {}
     for key, value in call.parameters.items():
         if key not in known:
-            takes = f"; it takes {', '.join(known)}" if known else "; it takes none"
-            raise SpecError(f"{kind_of} has no parameter {key!r}{nearest(key, known) or takes}")
+            takes = f"it takes {', '.join(known) or 'none'}"
+            raise SpecError(f"{kind_of} has no parameter {key!r}; {takes}{nearest(key, known)}")
         try:
             values[key] = msgspec.convert(value, hints[key], strict=True)
-        except msgspec.ValidationError as error:
-            raise SpecError(f"{kind_of}: {key}={value!r}: {error}{_choices(value, hints[key])}") from None
+        except msgspec.ValidationError:
+            wanted = f"{key} must be {in_words(hints[key])}, not {value!r}{_allowed(value, hints[key])}"
+            raise SpecError(f"{kind_of}: {wanted}") from None
     missing = [key for key, field in known.items() if key not in values and _required(field)]
     if missing:
         raise SpecError(f"{kind_of} needs {', '.join(missing)}: {name}({missing[0]}=…)")
@@ -96,26 +98,20 @@ def parameters(kind: type[Any]) -> list[Field[Any]]:
 
 def nearest(name: str, known: Mapping[str, object]) -> str:
     """`; did you mean …?`, or nothing."""
-    close = get_close_matches(name, list(known), n=3, cutoff=0.5)
+    close = get_close_matches(name, list(known), n=3)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-def _choices(value: object, hint: object) -> str:
-    """`; it is one of 'a', 'b'`, and the nearest, where only some values are allowed; else nothing."""
-    allowed = _literals(hint)
-    if not allowed:
-        return ""
+def meant(name: str, known: Mapping[str, object]) -> str:
+    """`; did you mean …?`, or all that there are where nothing is near."""
+    return nearest(name, known) or f"; there {'is' if len(known) == 1 else 'are'} {', '.join(known)}"
+
+
+def _allowed(value: object, hint: object) -> str:
+    """`; did you mean …?` for the first of some texts that is not allowed, where only some are."""
+    allowed = {each: None for each in literals(hint) if isinstance(each, str)}
     given = value if isinstance(value, (list, tuple)) else (value,)
-    wrong = next((each for each in given if isinstance(each, str) and each not in allowed), "")
-    known = {each: None for each in allowed if isinstance(each, str)}
-    return f"; it is one of {', '.join(map(repr, allowed))}{nearest(wrong, known)}"
-
-
-def _literals(hint: object) -> list[object]:
-    """The values that a type allows by name, wherever in it they stand."""
-    if get_origin(hint) is Literal:
-        return list(get_args(hint))
-    return [each for part in get_args(hint) for each in _literals(part)]
+    return next((nearest(each, allowed) for each in given if isinstance(each, str) and each not in allowed), "")
 
 
 def _call(node: ast.expr, kind: str, hint: str) -> Call:

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from ..scenarios.model import Message, Tool
 from ..scenarios.view import Messages, shared
 from .base import Context, Desk, View
+from .parts.bounds import at_least
 
 MOST = {"anthropic": 4, "openai": 0, "deepseek": 0, "gemini": 0}
 """Marks that a provider takes in one request. Those with 0 cache by themselves: no mark changes what they keep."""
@@ -49,13 +50,12 @@ class CacheMarks:
 
     def __post_init__(self) -> None:
         if self.provider not in MOST:
-            raise ValueError(f"provider is one of {', '.join(MOST)}")
-        if not 1 <= self.marks <= max(MOST.values()):
-            raise ValueError(f"marks must be from 1 to {max(MOST.values())}")
-        if self.min_tokens < 0:
-            raise ValueError("min_tokens must not be negative")
-        if not 0 <= self.rolling <= min(2, self.marks):
-            raise ValueError("rolling must be 0, 1 or 2, and at most marks")
+            raise ValueError(f"provider is one of {', '.join(map(repr, MOST))}, not {self.provider!r}")
+        at_least(1, at_most=max(MOST.values()), marks=self.marks)
+        at_least(0, min_tokens=self.min_tokens)
+        at_least(0, at_most=2, rolling=self.rolling)
+        if self.rolling > self.marks:
+            raise ValueError(f"rolling={self.rolling} is more than marks={self.marks}: it is how many of them follow")
 
     def start(self, desk: Desk) -> View:
         tools, tail = _Tools(desk), _Tail()

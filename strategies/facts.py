@@ -14,6 +14,7 @@ from ..scenarios.model import Message
 from ..scenarios.view import Messages
 from .base import Context, Desk, ModelError, View
 from .events import Failed, Recalled
+from .parts.bounds import at_least
 from .parts.factstore import Store
 from .parts.memories import Note, Place
 from .parts.passages import passages
@@ -68,13 +69,10 @@ class Facts:
     fails: ClassVar[str] = "what matters was not said as a fact, or came from a tool; alone it only adds tokens"
 
     def __post_init__(self) -> None:
-        counts = (self.max_tokens, self.turns, self.per_message, self.max_fact_tokens, self.max_reply_tokens)
-        if min(*counts, 1 if self.limit is None else self.limit) < 1:
-            raise ValueError(
-                "max_tokens, turns, limit, per_message, max_fact_tokens and max_reply_tokens must be at least 1"
-            )
-        if min(self.similarity, self.confidence) < 0 or not 0 <= self.outdated <= 1:
-            raise ValueError("similarity and confidence must not be negative, and outdated from 0 to 1")
+        at_least(1, max_tokens=self.max_tokens, turns=self.turns, limit=self.limit, per_message=self.per_message)
+        at_least(1, max_fact_tokens=self.max_fact_tokens, max_reply_tokens=self.max_reply_tokens)
+        at_least(0, similarity=self.similarity, confidence=self.confidence)
+        at_least(0, at_most=1, outdated=self.outdated)
 
     def start(self, desk: Desk) -> View:
         heard, note = Heard(desk, self.turns), Note(desk, "facts", FORM)

@@ -10,6 +10,7 @@ import numpy as np
 from ..metrics.tfidf import Scores, best
 from .base import Context, Desk, ModelError, View
 from .events import Failed, Recalled
+from .parts.bounds import at_least
 from .parts.layers import Item, Layers, Rules, Tier
 from .parts.memories import FORM, Note, Past, Recalling
 from .parts.searching import Vectors, Words
@@ -65,15 +66,14 @@ class Layered(Recalling):
 
     def __post_init__(self) -> None:
         Recalling.__post_init__(self)
-        if self.promote_after < 1:
-            raise ValueError("promote_after must be at least 1")
+        at_least(1, promote_after=self.promote_after)
         if not self.tiers or len(set(self.tiers)) < len(self.tiers):
-            raise ValueError("tiers must name at least one of 'working', 'short', 'long', each once")
-        hours = (self.ttl_hours, self.longest_ttl_hours, self.session_hours)
-        if min(self.working, self.short, self.long, *hours) < 0:
-            raise ValueError("weights and hours must not be negative")
-        if self.ttl_hours > self.longest_ttl_hours:
-            raise ValueError("ttl_hours must be at most longest_ttl_hours")
+            raise ValueError(f"tiers must name at least one of 'working', 'short', 'long', each once, not {self.tiers}")
+        at_least(0, working=self.working, short=self.short, long=self.long)
+        longest = self.longest_ttl_hours
+        at_least(0, ttl_hours=self.ttl_hours, longest_ttl_hours=longest, session_hours=self.session_hours)
+        if self.ttl_hours > longest:
+            raise ValueError(f"ttl_hours must be at most longest_ttl_hours, {longest}, not {self.ttl_hours}")
 
     def start(self, desk: Desk) -> View:
         past = Past(desk, self)

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from ..scenarios.errors import SpecError, Stopped
-from ..scenarios.spec import nearest
+from ..scenarios.spec import meant
 from .plain import strategy_of
 
 _NAMED = re.compile(r"(?P<path>.+\.py):(?P<name>[^\W\d]\w*)(?:@(?P<digest>[0-9a-f]{12}))?", re.DOTALL)
@@ -86,7 +86,8 @@ def _class(path: str, name: str, source: bytes, digest: str) -> type[Any]:
     found = getattr(module, name, None)
     where = f"{path}:{name}"
     if found is None:
-        raise SpecError(f"{path}: has no {name!r}{nearest(name, _offered(module))}")
+        offered = _offered(module)
+        raise SpecError(f"{path}: has no {name!r}{meant(name, offered) if offered else '; it defines nothing'}")
     if not isinstance(found, type) and callable(found):
         kind = strategy_of(found, where)
     elif not isinstance(found, type) or not callable(getattr(found, "start", None)):
@@ -128,9 +129,10 @@ def _line(error: BaseException, path: str) -> str:
 
 
 def _offered(module: ModuleType) -> dict[str, object]:
-    """What the file itself defines."""
+    """The classes and functions that the file itself defines, but for those that are its own affair."""
     return {
         name: each
         for name, each in vars(module).items()
         if (isinstance(each, type) or inspect.isfunction(each)) and each.__module__ == module.__name__
+        if not name.startswith("_")
     }

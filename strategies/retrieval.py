@@ -10,6 +10,7 @@ import numpy as np
 from ..metrics.tfidf import Scores, best
 from .base import Context, Desk, ModelError, View
 from .events import Failed, Recalled
+from .parts.bounds import at_least
 from .parts.memories import FORM, Memory, Note, Past, Recalling
 from .parts.searching import Listed, Vectors, Words
 
@@ -53,10 +54,8 @@ class Retrieval(Recalling):
 
     def __post_init__(self) -> None:
         Recalling.__post_init__(self)
-        if self.search < 1:
-            raise ValueError("search must be at least 1")
-        if not 0 <= self.importance <= 1:
-            raise ValueError("importance must be from 0 to 1")
+        at_least(1, search=self.search)
+        at_least(0, at_most=1, importance=self.importance)
 
     def start(self, desk: Desk) -> View:
         past = Past(desk, self)

@@ -11,6 +11,7 @@ from ..scenarios.model import Message
 from ..scenarios.view import Messages, shared
 from .base import Context, Desk, ModelError, View
 from .events import Failed, Refused, Summarised
+from .parts.bounds import at_least
 from .parts.pieces import KEYWORDS, Piece, Scores, scorer, taken, without
 from .parts.spoken import Late, Spoken
 from .parts.summarising import Summariser
@@ -89,23 +90,25 @@ class Smart:
     fails: ClassVar[str] = "what matters is said in plain words: no keyword, code or list, and not at either end"
 
     def __post_init__(self) -> None:
-        if self.window < 1:
-            raise ValueError("window must be at least 1")
+        at_least(1, window=self.window, last_messages=self.last_messages)
+        at_least(0, system=self.system, first_turns=self.first_turns)
+        at_least(0, below=1, memory=self.memory)
+        at_least(0, at_most=1, threshold=self.threshold)
         if not all(each.strip() for each in self.keywords):
             raise ValueError("keywords must not be empty: an empty one is in every message")
         self._summariser()
-        if not 0 < self.target < self.threshold <= 1:
-            raise ValueError("target must be above 0 and below threshold, and threshold at most 1")
-        if self.system < 0 or not 0 <= self.memory < 1:
-            raise ValueError("system must be at least 0, memory at least 0 and below 1")
+        if not 0 < self.target < self.threshold:
+            raise ValueError(f"target must be above 0 and below threshold, {self.threshold}, not {self.target}")
+        if self.history < 1:
+            shares = f"system={self.system} and memory={self.memory} of it"
+            raise ValueError(f"window={self.window} leaves no tokens for the history beside {shares}")
         if self.max_summary_tokens >= self.target * self.history:
             raise ValueError(
-                f"max_summary_tokens must be below target of the history's budget, {self.target * self.history:.0f}"
+                f"max_summary_tokens={self.max_summary_tokens} does not fit window={self.window}: it must be below "
+                f"{self.target * self.history:.0f}, target={self.target} of the {self.history} tokens of the history"
             )
-        if self.first_turns < 0 or self.last_messages < 1:
-            raise ValueError("first_turns must be at least 0, last_messages at least 1")
         if list(self.levels) != sorted(self.levels, reverse=True):
-            raise ValueError("levels go from critical down to low")
+            raise ValueError(f"levels go from critical down to low, not {self.levels}")
 
     @property
     def budget(self) -> int:

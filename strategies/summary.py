@@ -17,6 +17,7 @@ from ..metrics.language import Language
 from ..metrics.models import window_of
 from ..metrics.tokens import FRAME, ROLE
 from .base import Context, Desk, View
+from .parts.bounds import at_least, one_limit
 from .parts.rolling import Rolling
 from .parts.summarising import Running, Summariser
 
@@ -110,19 +111,18 @@ class Summary(_Rolled):
     fails: ClassVar[str] = "a detail matters that the summary left out: each round of summarising loses some more"
 
     def __post_init__(self) -> None:
-        if self.max_tokens is not None and self.model is not None:
-            raise ValueError("give max_tokens or model, not both")
-        counts = (self.threshold, self.every, self.levels, self.fan_in)
-        if min(*counts, 1 if self.max_tokens is None else self.max_tokens) < 1:
-            raise ValueError("threshold, every, max_tokens, levels and fan_in must be at least 1")
+        one_limit(self.max_tokens, self.model)
+        at_least(1, threshold=self.threshold, every=self.every, max_tokens=self.max_tokens)
+        at_least(1, levels=self.levels, fan_in=self.fan_in)
         self._summariser("summary")
-        if not 0 < self.keep < self.trigger <= 1:
-            raise ValueError("keep must be above 0 and below trigger, and trigger at most 1")
-        budget = self.budget
-        if budget is not None and self.levels * self.max_summary_tokens > (self.trigger - self.keep) * budget:
+        at_least(0, at_most=1, trigger=self.trigger)
+        if not 0 < self.keep < self.trigger:
+            raise ValueError(f"keep must be above 0 and below trigger, {self.trigger}, not {self.keep}")
+        budget, written = self.budget, self.levels * self.max_summary_tokens
+        if budget is not None and written > (self.trigger - self.keep) * budget:
             raise ValueError(
-                "levels * max_summary_tokens must be at most (trigger - keep) of the budget: "
-                f"{self.levels * self.max_summary_tokens} > {(self.trigger - self.keep) * budget:.0f}"
+                f"levels * max_summary_tokens, {written}, do not fit a budget of {budget}: "
+                f"summaries may take {(self.trigger - self.keep) * budget:.0f} of it, trigger - keep"
             )
 
     @property
@@ -175,8 +175,8 @@ class SessionSummary(_Rolled):
     fails: ClassVar[str] = "what was said more than four messages ago is asked for word by word"
 
     def __post_init__(self) -> None:
-        if min(self.token_threshold, self.preserve_recent, self.levels, self.fan_in) < 1:
-            raise ValueError("token_threshold, preserve_recent, levels and fan_in must be at least 1")
+        at_least(1, token_threshold=self.token_threshold, preserve_recent=self.preserve_recent)
+        at_least(1, levels=self.levels, fan_in=self.fan_in)
         self._summariser("session_summary")
 
     def start(self, desk: Desk) -> View:

@@ -9,6 +9,7 @@ from ..metrics.models import window_of
 from ..scenarios.view import Messages
 from .base import Context, Desk, View
 from .events import Refused
+from .parts.bounds import at_least, one_limit
 from .parts.newest import newest
 
 
@@ -41,12 +42,9 @@ class Window:
     def __post_init__(self) -> None:
         if self.max_tokens is None and self.messages is None and self.model is None:
             raise ValueError("give max_tokens, messages or model")
-        if self.max_tokens is not None and self.model is not None:
-            raise ValueError("give max_tokens or model, not both")
-        if any(limit is not None and not 1 <= limit < 2**53 for limit in (self.max_tokens, self.messages)):
-            raise ValueError("max_tokens and messages must be at least 1 and below 2**53")
-        if not 0 <= self.reserve < 1:
-            raise ValueError("reserve must be at least 0 and below 1")
+        one_limit(self.max_tokens, self.model)
+        at_least(1, below=2**53, max_tokens=self.max_tokens, messages=self.messages)
+        at_least(0, below=1, reserve=self.reserve)
         if self.model is not None:
             window_of(self.model)
 

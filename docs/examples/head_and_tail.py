@@ -9,6 +9,7 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, Desk, View
 from ctxbench.strategies.events import Dropped
+from ctxbench.strategies.parts.bounds import at_least
 from ctxbench.strategies.parts.units import Units
 
 
@@ -23,8 +24,8 @@ class HeadAndTail:
     fails: ClassVar[str] = "what matters was said in the middle"
 
     def __post_init__(self) -> None:
-        if self.head < 0 or self.tail < 1:
-            raise ValueError("head must be at least 0 and tail at least 1")
+        at_least(0, head=self.head)
+        at_least(1, tail=self.tail)
 
     def start(self, desk: Desk) -> View:
         units = Units()

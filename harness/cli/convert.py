@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from .say import say
+from .say import say, say_what_was_passed_over
 
 if TYPE_CHECKING:
     from ...scenarios.model import Conversation
@@ -26,6 +26,7 @@ def convert(
     strict: Annotated[bool, typer.Option("--strict/--keep-going", help="Stop at the first bad recording.")] = False,
 ) -> None:
     """Convert recordings to ctxbench JSONL: lossless, one conversation a line."""
+    from ...reports.words import count
     from ...scenarios.errors import RunError
     from ...scenarios.source import Problems
     from ..inputs import Inputs
@@ -38,11 +39,10 @@ def convert(
         raise RunError(f"{out}: cannot be written: {error.strerror or error}") from None
     for problem in problems.found:
         say(f"left out: {problem}")
-    if problems.ignored:
-        say(f"not recordings: {len(problems.ignored)} files")
+    say_what_was_passed_over(problems.ignored, problems.notes)
     if not written:
         raise RunError("no conversation could be read")
-    say(f"{written} conversations written to {out}")
+    say(f"{count(written, 'conversation')} written to {out}")
 
 
 def _write(conversations: Iterator[Conversation], out: Path) -> int:

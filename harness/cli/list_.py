@@ -23,7 +23,7 @@ class What(StrEnum):
 
 
 def list_(
-    what: Annotated[What, typer.Argument(help="What to list.")] = What.strategies,
+    what: Annotated[str, typer.Argument(help=f"What to list: {', '.join(What)}.")] = What.strategies,
     name: Annotated[
         str | None,
         typer.Argument(help="One of them, explained: a strategy with its parameters.", show_default="all"),
@@ -31,7 +31,8 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List strategies, scenarios, recorded formats, metrics or encodings, or explain one of them."""
-    rows = _all(what) if name is None else {name: _one(what, name)}
+    kind = _what(what)
+    rows = _all(kind) if name is None else {name: _one(kind, name)}
     if as_json:
         import msgspec
 
@@ -46,6 +47,16 @@ def list_(
             typer.echo(fill(line, 96, initial_indent="    ", subsequent_indent="    "))
 
 
+def _what(text: str) -> What:
+    from ...scenarios.errors import SpecError
+    from ...scenarios.spec import meant
+
+    known = {str(each): each for each in What}
+    if text not in known:
+        raise SpecError(f"{text!r} cannot be listed{meant(text, known)}")
+    return known[text]
+
+
 def _all(what: What) -> dict[str, Any]:
     """Every row by its name, in the order in which they are shown."""
     if what is What.strategies:
@@ -57,13 +68,13 @@ def _all(what: What) -> dict[str, Any]:
 def _one(what: What, name: str) -> Any:
     """All that is known of one. Raises SpecError with the nearest names."""
     from ...scenarios.errors import SpecError
-    from ...scenarios.spec import nearest
+    from ...scenarios.spec import meant
 
     if what is What.strategies:
         return _strategy(name)
     known = _formats() if what is What.formats else _rows(what)
     if name not in known:
-        raise SpecError(f"unknown {what.value.rstrip('s')} {name!r}{nearest(name, known)}")
+        raise SpecError(f"unknown {what.value.rstrip('s')} {name!r}{meant(name, known)}")
     return known[name]
 
 
@@ -84,7 +95,7 @@ def _strategies() -> dict[str, dict[str, Any]]:
 def _strategy(name: str) -> dict[str, Any]:
     """A strategy, a recipe with its stages, or a strategy in a file, explained. Raises SpecError."""
     from ...scenarios.errors import SpecError
-    from ...scenarios.spec import calls, nearest
+    from ...scenarios.spec import calls, meant
     from ...strategies import plugins
     from ...strategies.chain import strategies
 
@@ -94,7 +105,7 @@ def _strategy(name: str) -> dict[str, Any]:
         return row | {key: getattr(kind, key) for key in ("source", "fails") if hasattr(kind, key)} | _explained(kind)
     known = _strategies()
     if name not in known:
-        raise SpecError(f"unknown strategy {name!r}{nearest(name, known)}")
+        raise SpecError(f"unknown strategy {name!r}{meant(name, known)}")
     if name in strategies():
         return known[name] | _explained(strategies()[name])
     if "chain" not in known[name]:
@@ -105,10 +116,11 @@ def _strategy(name: str) -> dict[str, Any]:
 
 def _explained(kind: type[Any]) -> dict[str, Any]:
     """A class's whole docstring, and what its parameters may be."""
+    from ...scenarios.hints import written
     from ...scenarios.spec import parameters
 
     hints = get_type_hints(kind)
-    types = {each.name: _type(hints[each.name]) for each in parameters(kind)}
+    types = {each.name: written(hints[each.name]) for each in parameters(kind)}
     return {"doc": getdoc(kind) or "", "types": types}
 
 
@@ -152,12 +164,6 @@ def _defaults(kind: type[Any]) -> dict[str, Any]:
     from ...scenarios.spec import parameters
 
     return {each.name: _default(each) for each in parameters(kind)}
-
-
-def _type(hint: Any) -> str:
-    """What a parameter may be, as it is written: `int | None`, `Literal['start', 'end']`."""
-    plain = hint.__name__ if isinstance(hint, type) and not hasattr(hint, "__args__") else str(hint)
-    return str(plain).replace("typing.", "")
 
 
 def _formats() -> dict[str, dict[str, Any]]:

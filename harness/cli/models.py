@@ -34,7 +34,7 @@ def say_what_models_did(folder: Path, settings: Settings) -> None:
     from ...reports.words import count
     from ..models.failures import GIVEN_UP
 
-    failures = [each for _, each in _failures(folder)]
+    failures = _failures(folder)
     given_up = grouped((None, each.why) for each in failures if GIVEN_UP in each.why)
     failed = grouped((each.used, f"{each.why}; {each.instead}") for each in failures if GIVEN_UP not in each.why)
     for _, (text, times) in given_up[:_MOST]:
@@ -50,22 +50,16 @@ def say_what_models_did(folder: Path, settings: Settings) -> None:
 
 def answered_by_none(folder: Path) -> list[str]:
     """The strategies that asked a model and never had an answer: their figures are of what they do without one."""
+    from ..answers import unanswered
     from ..load import load
 
-    events = load(folder).table("events")
-    asked = _failures(folder)
-    answered = set(events.strategy[events.kind == "called"].astype(str))
-    wanted = ("summary", "embedding", "facts")
-    names = dict.fromkeys(
-        name for name, each in asked if each.what in wanted and not each.used and not each.why.startswith("offline:")
-    )
-    return [name for name in names if name not in answered]
+    return unanswered(load(folder).table("events"))
 
 
 def _say_what_was_spent(settings: Settings) -> None:
     from ...scenarios.errors import SetupError
     from ..models.cassette import Cassette
-    from ..models.spending import Purse
+    from ..models.spending import Purse, in_dollars
 
     try:
         with Cassette(settings.path(), read_only=True) as cassette:
@@ -77,13 +71,14 @@ def _say_what_was_spent(settings: Settings) -> None:
         say(f"models: {spent.calls:,} calls, ${spent.dollars:.4f}{unknown}; replies are in {settings.path()}")
     if spent.refused:
         say(
-            f"the spend limit of ${settings.spend_limit:g} was reached: {spent.refused:,} calls were not made. "
+            f"the spend limit of {in_dollars(settings.spend_limit or 0)} was reached: "
+            f"{spent.refused:,} calls were not made. "
             "With a higher one and --overwrite the run is whole; what was paid for is replayed"
         )
 
 
-def _failures(folder: Path) -> list[tuple[str, Failed]]:
-    """What strategies, by name, needed and could not have, or not as they asked for it."""
+def _failures(folder: Path) -> list[Failed]:
+    """What strategies needed and could not have, or not as they asked for it."""
     import msgspec
 
     from ...strategies.events import Failed
@@ -91,5 +86,4 @@ def _failures(folder: Path) -> list[tuple[str, Failed]]:
 
     events = load(folder).table("events")
     decoder = msgspec.json.Decoder(Failed)
-    failed = events[events.kind == "failed"]
-    return [(str(name), decoder.decode(text)) for name, text in zip(failed.strategy, failed.event, strict=True)]
+    return [decoder.decode(text) for text in events.event[events.kind == "failed"]]

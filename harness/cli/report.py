@@ -20,10 +20,12 @@ def report(
 ) -> None:
     """Print the tables of a run, or write them as Markdown."""
     from ...reports.render import markdown as as_markdown
-    from ...scenarios.errors import RunError
+    from ...scenarios.errors import RunError, UserError
     from .runs import chosen
     from .summary import conversation_tables, print_cells, print_run, run_tables
 
+    if as_json and markdown is not None:
+        raise UserError("give --json or --markdown, not both")
     folder = chosen(run)
     if markdown is None:
         (print_cells if by_conversation else print_run)(folder, as_json)

@@ -15,7 +15,7 @@ import typer
 from ...strategies.recipes import RECIPES
 from .models import MODELS, CassetteMode, answered_by_none, say_what_models_did
 from .paste import command, same_command
-from .say import say
+from .say import say, say_what_was_passed_over
 
 DEFAULT = (
     "none",
@@ -204,8 +204,7 @@ def _finished_none(folder: Path) -> list[str]:
 
 
 def _say_what_was_left_out(manifest: dict[str, Any]) -> None:
-    problems, ignored = manifest["problems"], manifest["ignored"]
-    most = 10
+    problems, most = manifest["problems"], 10
     for problem in problems[:most]:
         place = f"{problem['file']}:{problem['line']}" if problem["line"] else problem["file"]
         place += f": {problem['field']}" if problem["field"] else ""
@@ -213,6 +212,4 @@ def _say_what_was_left_out(manifest: dict[str, Any]) -> None:
         say(f"left out: {place}: {problem['what']}{remedy}")
     if len(problems) > most:
         say(f"left out: {len(problems) - most} more; all are in manifest.json and in the report")
-    if ignored:
-        some = ", ".join(Path(each).name for each in ignored[:4]) + (" …" if len(ignored) > 4 else "")
-        say(f"not recordings: {len(ignored)} files ({some})")
+    say_what_was_passed_over(manifest["ignored"], manifest["notes"])

@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from .paste import command
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from ...scenarios.model import Message
     from ...strategies.events import Event
+    from ..fates import Sending
     from ..load import Run
 
-STYLES = {
-    "same": "dim",
-    "new": "green",
-    "written": "magenta",
-    "replaced": "magenta",
-    "summarised": "yellow",
-    "dropped": "red",
-}
+STYLES = {"same": "dim", "again": "cyan", "new": "green", "summarised": "yellow", "dropped": "red"}
 """What may become of a message, and its colour."""
 
 MARK = "▮"
 """Before a message that has a cache breakpoint after it."""
 
-FIELD = 80
-"""Characters of a field of an event that are shown."""
+ID, LINE, FIELD = 16, 1000, 80
+"""Characters that an id has room for; of a message, and of a field of an event, that are shown where lines are cut."""
+
+
+class Show(TyperCommand):
+    """The command, whose step may be a negative number: -1 is no option."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Put a negative number, which can only be the last argument, behind all options."""
+        numbers = [] if "--" in args else [each for each in args if re.fullmatch(r"-\d+", each)]
+        rest = [each for each in args if each not in numbers]
+        return super().parse_args(ctx, [*rest, "--", *numbers] if numbers else args)
 
 
 def show(
@@ -40,185 +44,150 @@ def show(
     conversation: Annotated[
         str | None, typer.Argument(help="Its id, or its number in the list. Without it, all are listed.")
     ] = None,
-    step: Annotated[int, typer.Argument(help="Which model call, from 0.", show_default="the last")] = -1,
+    step: Annotated[
+        int, typer.Argument(help="Which model call, from 0, or from the end: -1, -2 …", show_default="the last")
+    ] = -1,
     strategy: Annotated[
         str | None,
-        typer.Option("--strategy", "-s", help="One of the run's strategies.", show_default="the first but none"),
+        typer.Option(
+            "--strategy",
+            "-s",
+            help="One of the run's strategies, or as much of its text as tells it from the others.",
+            show_default="the first but none",
+        ),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Show whole texts, not their first lines.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the context as JSON.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show whole texts, not one line of each.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: all that the text shows, and more.")] = False,
 ) -> None:
-    """Show the context that was sent at a step, what became of every message of the history, and what the strategy did.
+    """Show what was sent at a step, what was not, and what the strategy did.
 
-    Sent: [bold]same[/bold] was there a step before, in the same place · [bold]new[/bold] was added ·
-    [bold]replaced[/bold] stands in another text for a message that was said · [bold]written[/bold] was put there by
-    the strategy. Not sent: [bold]summarised[/bold] is in a summary made up to this step · [bold]dropped[/bold] is in
-    none. ▮ stands before a message with a cache breakpoint after it. Then follow the tools that the strategy added, and
-    each event of this step.
+    [bold]same[/bold]        sent, as at the step before, after the same messages
+    [bold]again[/bold]       sent, as at the step before, but not after the same
+    [bold]new[/bold]         sent, and not at the step before
+    [bold]summarised[/bold]  not sent, but in a summary made up to this step
+    [bold]dropped[/bold]     not sent, and in no summary
+
+    [bold]replaced[/bold]    stands with another text for a message that was said
+    [bold]written[/bold]     is the strategy's own message
+    ▮           has a cache breakpoint after it
+
+    Then follow the tools that the strategy added, and what it did.
     """
+    from ..fates import sending
     from ..load import load
+    from . import meant
     from .runs import chosen
+    from .summary import print_json
 
     found = load(chosen(run))
     if conversation is None:
-        _list(found)
+        _list(found, as_json)
         return
-    _show(found, _named(found, conversation), step, _strategy(found, strategy), full, as_json)
+    at = sending(found, meant.conversation(found, conversation), meant.strategy(found, strategy), step)
+    if as_json:
+        print_json(at.as_json())
+    else:
+        _show(at, full)
 
 
-def _strategy(run: Run, text: str | None) -> str:
-    from ...strategies.chain import parse, spec
-
-    if text is not None:
-        return spec(parse(text))
-    names: list[str] = run.manifest["plan"]["strategies"]
-    return next((name for name in names if name != "none"), names[0])
-
-
-def _named(run: Run, text: str) -> str:
-    """The id that a user means by an id, or by a number in the list. An id that is a number comes first."""
-    names = [str(name) for name in run.table("conversations").conversation]
-    if text in names or not (text.isdecimal() and len(text) < 10 and 0 < int(text) <= len(names)):
-        return text
-    return names[int(text) - 1]
-
-
-def _list(run: Run) -> None:
+def _list(run: Run, as_json: bool) -> None:
+    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
+    from ...reports.render import WIDE
     from ...reports.words import printable
-    from .summary import console
+    from .summary import print_json
 
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("conversation", overflow="fold")
-    for head in ("steps", "messages", "tokens"):
-        table.add_column(head, justify="right", no_wrap=True)
-    for number, row in enumerate(run.table("conversations").itertuples(), start=1):
-        name = escape(printable(str(row.conversation)).replace("\n", "·"))
-        table.add_row(str(number), name, str(row.calls), str(row.messages), f"{row.tokens:,}")
-    console().print(table)
+    heads = ("steps", "messages", "tokens")
+    table = run.table("conversations")
+    told = (table[name].tolist() for name in ("conversation", "calls", "messages", "tokens"))
+    rows = [
+        {"number": number, "conversation": name, "steps": calls, "messages": messages, "tokens": tokens}
+        for number, (name, calls, messages, tokens) in enumerate(zip(*told, strict=True), start=1)
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    shown = Table(box=None, pad_edge=False, header_style="dim")
+    shown.add_column("", justify="right", no_wrap=True)
+    shown.add_column("conversation", no_wrap=True)
+    for head in heads:
+        shown.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        name = escape(printable(row["conversation"]).replace("\n", "·"))
+        shown.add_row(str(row["number"]), name, *(f"{row[head]:,}" for head in heads))
+    Console(width=WIDE, highlight=False).print(shown)  # a narrow terminal wraps a row: an id can be copied whole
     typer.echo(f"\n{command('show', run.folder)} NUMBER|CONVERSATION [STEP] [--strategy SPEC]")
 
 
-def _show(run: Run, name: str, step: int, strategy: str, full: bool, as_json: bool) -> None:
-    from rich.console import Console
+def _show(at: Sending, full: bool) -> None:
     from rich.markup import escape
 
-    from ...scenarios.errors import RunError
-    from ...scenarios.view import shared
+    from ...reports.render import WIDE
+    from ...reports.words import count
+    from .summary import console as standard_output
 
-    conversation = run.conversation(name)
-    contexts = list(run.contexts(conversation, strategy))
-    if not contexts:
-        raise RunError(f"{run.folder}: {strategy} has no steps in {name!r} (the cell failed, or no model was called)")
-    if not -len(contexts) <= step < len(contexts):
-        raise RunError(f"{name!r} has {len(contexts)} steps: give 0 to {len(contexts) - 1}")
-    number = step % len(contexts)
-    sent = contexts[number]
-    if as_json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(list(sent)), indent=2).decode())
-        return
-    kept = shared(contexts[number - 1], sent) if number else 0
-    at = list(conversation.calls())[number]
-    events = run.events(name, strategy)
-    marks, tools = run.marks_and_tools(name, strategy)[number]
-    fates = list(_fates(conversation.messages[:at], sent, kept, _summarised(events, number)))
-    console = Console(highlight=False)
-    console.print(f"[bold]{escape(strategy)}[/bold]  step {number} of {len(contexts)}  ", end="")
-    console.print(f"{at} messages said, {len(sent)} sent, {kept} of them the same prefix{_counts(fates)}\n")
-    shown = [*(_line(fate, fate.place in marks, full) for fate in fates), *_did(tools, events, number, full)]
-    for line in shown:
-        console.print(line, no_wrap=not full, overflow="fold" if full else "ellipsis", crop=not full)
+    console = standard_output()
+    cut = console.width < WIDE and not full
+    where = f"step {at.step} of 0 to {at.steps - 1}" if at.steps > 1 else "step 0, the only one"
+    console.print(f"[bold]{escape(at.strategy)}[/bold]  {where}, {at.tokens_sent:,} of {at.tokens_full:,} tokens")
+    console.print(f"{count(at.said, 'message')} said · {at.sent} sent: {_counts(at)}\n")
+    for line in _lines(at, full, LINE if cut else None):
+        console.print(line, no_wrap=True, overflow="ellipsis") if cut else console.print(line, soft_wrap=True)
+    for line in _did(at, cut):
+        console.print(line, soft_wrap=not cut)
 
 
-class _Fate(NamedTuple):
-    """What became of a message."""
-
-    word: str
-    message: Message
-    place: int = -1
-    """In the context; -1 = not sent."""
-
-
-def _summarised(events: Iterable[tuple[int, Event]], step: int) -> set[str]:
-    """Ids of the messages that summaries made up to a step stand for."""
-    from ...strategies.events import Summarised
-
-    return {name for at, event in events if at <= step and isinstance(event, Summarised) for name in event.replaced}
+def _counts(at: Sending) -> str:
+    """How many were sent for the first time, again and so on, where there are any; what was dropped in any case."""
+    sent = [f"{at.count(word)} {word}" for word in ("same", "again", "new") if at.count(word)]
+    which = [f"{at.count(word)} {word}" for word in ("replaced", "written") if at.count(word)]
+    lost = [f"{at.count(word)} {word}" for word in ("summarised", "dropped") if at.count(word) or word == "dropped"]
+    return f"{', '.join(sent) or 'none'}{' · ' * bool(which)}{', '.join(which)} · {', '.join(lost)}"
 
 
-def _fates(said: Sequence[Message], sent: Sequence[Message], kept: int, summarised: set[str]) -> Iterator[_Fate]:
-    """The context in its order, with each message that is not sent where it was said."""
-    places = {message.id: place for place, message in enumerate(said)}
-    here = {message.id for message in sent}
-    left = deque(message for message in said if message.id not in here)
-
-    def absent(before: int) -> Iterator[_Fate]:
-        while left and places[left[0].id] < before:
-            message = left.popleft()
-            yield _Fate("summarised" if message.id in summarised else "dropped", message)
-
-    for number, message in enumerate(sent):
-        place = places.get(message.id)
-        if place is not None:
-            yield from absent(place)
-        if place is not None and message != said[place]:
-            yield _Fate("replaced", message, number)
-        elif number < kept:
-            yield _Fate("same", message, number)
-        else:
-            yield _Fate("written" if place is None else "new", message, number)
-    yield from absent(len(said))
-
-
-def _counts(fates: Iterable[_Fate]) -> str:
-    """How many messages were replaced, summarised and so on, where there are any; dropped ones in any case."""
-    counted = Counter(fate.word for fate in fates)
-    words = [word for word in ("replaced", "summarised", "dropped") if counted[word] or word == "dropped"]
-    return "".join(f", {counted[word]} {word}" for word in words)
-
-
-def _line(fate: _Fate, marked: bool, full: bool) -> Text:
-    """One message: what became of it, id, role, then its text or the start of it. Nothing in it is markup."""
+def _lines(at: Sending, full: bool, most: int | None) -> Iterator[Text]:
+    """Each message: what became of it, id, role, whose it is where any is not the recording's, its text or a start."""
     from rich.text import Text
 
     from ...reports.words import printable
 
-    message = fate.message
-    said = message.text
-    said += "".join(f" → {call.name}({call.arguments})" for call in message.calls)
-    if not full:
-        said = " ".join(said[:1000].split())
-    word = (f"{fate.word:<10}", STYLES[fate.word])
-    return Text.assemble(word, f" {MARK if marked else ' '} ", printable(f"{message.id:<8} {message.role:<10}{said}"))
+    longest = min(max((len(fate.message.id) for fate in at.fates), default=0), ID)
+    beside = any(fate.origin != "recorded" for fate in at.fates)
+    for fate in at.fates:
+        message, mark = fate.message, MARK if fate.place in at.marks else " "
+        said = message.text + "".join(f" → {call.name}({call.arguments})" for call in message.calls)
+        if not full:
+            said = " ".join(said[:most].split())
+        origin = f"{'' if fate.origin == 'recorded' else fate.origin:<9}" * beside
+        who = printable(f" {mark} {message.id:<{longest}} {message.role:<10}")
+        yield Text.assemble((f"{fate.status:<10}", STYLES[fate.status]), who, (origin, "magenta"), printable(said))
 
 
-def _did(tools: Sequence[str], events: Iterable[tuple[int, Event]], step: int, full: bool) -> Iterator[Text]:
+def _did(at: Sending, cut: bool) -> Iterator[Text]:
     """The tools that the strategy added, and a line for each event of the step: its kind and its fields."""
     from rich.text import Text
 
     from ...reports.words import printable
+    from ..fates import kind_of
 
-    lines = [("tools", ", ".join(tools))] if tools else []
-    lines += [(str(event.__struct_config__.tag), _fields(event, full)) for at, event in events if at == step]
+    lines = [("tools", ", ".join(at.tools_added))] if at.tools_added else []
+    lines += [(kind_of(event), _fields(event, cut)) for event in at.events]
     if lines:
         yield Text()
     for kind, text in lines:
         yield Text.assemble((f"{kind:<10}", "cyan"), "   ", printable(text))
 
 
-def _fields(event: Event, full: bool) -> str:
-    """`name=value` of each field, a long value or list with its start and what is left out."""
+def _fields(event: Event, cut: bool) -> str:
+    """`name=value` of each field, where lines are cut a long value or list with its start and what is left out."""
     import msgspec
 
     found = []
     for name, value in msgspec.structs.asdict(event).items():
         text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        if not full and len(text := " ".join(text.split())) > FIELD:
+        if cut and len(text := " ".join(text.split())) > FIELD:
             text = f"{text[:FIELD]}…" + (f" ({len(value)} of them)" if isinstance(value, tuple) else "")
         found.append(f"{name}={text}")
     return "  ".join(found)

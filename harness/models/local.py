@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ...metrics.prices import Usage
 from ...scenarios.errors import MissingExtra, SetupError
 from ...strategies.base import ModelError
-from .prices import Usage
 from .recorded import Answer, Request
 from .weights import weights
 

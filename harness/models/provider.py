@@ -18,9 +18,9 @@ from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from ...metrics.prices import Usage
 from ...strategies.base import ModelError
 from .failures import GIVEN_UP, STRIKES, Failure, failure_of
-from .prices import Usage
 from .recorded import Answer, Request
 
 if TYPE_CHECKING:

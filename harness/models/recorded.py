@@ -9,13 +9,13 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from ...metrics.prices import Usage, price_of
 from ...metrics.tokens import PRIMING, TokenCounter
 from ...scenarios.errors import SetupError
 from ...scenarios.model import Message
 from ...strategies.base import ModelError, Prompt
 from . import Reply, Unusable
 from .cassette import Cassette, Entry, canonical, key_of
-from .prices import Usage, price_of
 from .spending import Purse
 
 Mode = Literal["auto", "replay", "record"]
@@ -97,6 +97,7 @@ class Recorded:
                 f"{self.name}: {self._cassette.path.name} has no reply to this request: "
                 "record it once with --cassette-mode auto"
             )
+        self._cassette.to_be_written()
         asked = _asked(request, counter)
         taken = self._purse.take(self.name, _cost(self.name, Usage(asked, request.max_tokens)))
         try:

@@ -78,9 +78,9 @@ class Settings(msgspec.Struct, frozen=True):
             for model in sorted(models):
                 _priced(model)
         if models != {"offline"}:
-            from .cassette import Cassette
+            from .cassette import opened
 
-            with Cassette(settings.path(), read_only=settings.mode == "replay") as cassette:
+            with opened(settings.path(), settings.mode) as cassette:
                 cassette.check()
         return settings
 
@@ -135,7 +135,7 @@ def _known(model: str, where: str = "") -> None:
 
 
 def _priced(model: str) -> None:
-    from .prices import price_of
+    from ...metrics.prices import price_of
 
     if ("/" in model or model in model_map()) and price_of(model) is None:
         raise SetupError(

@@ -50,7 +50,7 @@ class Purse:
             if not held:
                 database.execute("UPDATE spending SET refused = refused + 1 WHERE run = ?", (self._run,))
         if not held:
-            raise ModelError(f"{model}: the spend limit of ${self._limit:g} is reached")
+            raise ModelError(f"{model}: the spend limit of {in_dollars(self._limit)} is reached")
         return most
 
     def pay(self, taken: float, cost: float | None) -> None:
@@ -74,3 +74,8 @@ class Purse:
                 "UPDATE spending SET calls = calls + ?, dollars = dollars + ?, unpriced = unpriced + ? WHERE run = ?",
                 (calls, dollars, unpriced, self._run),
             )
+
+
+def in_dollars(amount: float) -> str:
+    """$0.00005: a small amount as it is written, not in powers of ten."""
+    return "$" + f"{amount:.12f}".rstrip("0").rstrip(".")

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...metrics.models import model_map
+from ...metrics.prices import Usage, price_of
 from ...metrics.tokens import TokenCounter
 from ...strategies.base import ModelError
 from ...strategies.events import Called
 from . import Embedded
 from .cassette import Cassette, Entry, canonical, key_of
-from .prices import Usage, price_of
 from .provider import Provider
 from .recorded import Mode
 from .spending import Purse
@@ -70,6 +70,7 @@ class Kept:
                 f"{self.name}: {self._cassette.path.name} has no vector of {len(some)} texts: "
                 "record them once with --cassette-mode auto"
             )
+        self._cassette.to_be_written()
         made = _unit(self.name, self._maker.vectors([text for _, text in some], query, counter))
         entries = [Entry(key, "embedding", self.name, row.tobytes()) for (key, _), row in zip(some, made, strict=True)]
         self._cassette.put_many(entries, replace=self._mode == "record")

@@ -51,33 +51,30 @@ class Automatic:
 
     def request(self, asked: Request) -> Used:
         """What is read."""
-        rules = self.rules
-        known = self._known(asked)
-        hit = known
-        while hit >= 0 and self._ready[asked.prefixes[hit]] > asked.started:
+        rules, path = self.rules, list(asked.prefixes)
+        if rules.answers and asked.answer is not None:
+            path.append(asked.answer)
+        known = self._known(path, asked.started)
+        for prefix in path[known + 1 :]:
+            self._ready[prefix] = asked.answered
+        self._path, self._started = path, asked.started
+        hit = min(known, len(asked.prefixes) - 1)
+        while hit >= 0 and self._ready[path[hit]] > asked.started:
             hit -= 1
         units = (asked.ends[hit] if hit >= 0 else 0) // rules.step * rules.step
         read = units if units >= rules.least else 0
-        for prefix in asked.prefixes[known + 1 :]:
-            self._ready[prefix] = asked.answered
-        self._path, self._started = list(asked.prefixes), asked.started
-        if rules.answers and asked.answer is not None:
-            self._ready.setdefault(asked.answer, asked.answered)
-            self._path.append(asked.answer)
         return Used(read, 0, 0, asked.tokens - read, hit if read else -1)
 
-    def _known(self, asked: Request) -> int:
-        """The last block of the longest prefix that is or will be cached, -1 if none. Leaves the last path."""
-        prefixes, started, path = asked.prefixes, asked.started, self._path
-        shared = common(path, prefixes)
-        for prefix in path[shared:]:
+    def _known(self, path: list[int], started: float) -> int:
+        """The last place of the longest prefix that is or will be cached, -1 if none. Leaves the last path."""
+        shared, since = common(self._path, path), started - self.rules.lifetime
+        for prefix in self._path[shared:]:
             self._asked[prefix] = self._started
-        since = started - self.rules.lifetime
-        hit = shared - 1 if self._started > since else -1
-        if hit == shared - 1:
-            while hit + 1 < len(prefixes) and self._asked.get(prefixes[hit + 1], since) > since:
-                hit += 1
-        return hit
+        known = shared - 1 if self._started > since else -1
+        if known == shared - 1:
+            while known + 1 < len(path) and self._asked.get(path[known + 1], since) > since:
+                known += 1
+        return known
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:

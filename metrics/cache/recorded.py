@@ -102,7 +102,7 @@ class Replayed:
             used = cache.request(asked) if cache is not None else Used(0, 0, 0, asked.tokens)
             gap = call.started - before[call.conversation.id] if call.conversation.id in before else None
             before[call.conversation.id] = call.started
-            reason = self._reason(asked, used, recorded.usage, gap)
+            reason = self._reason(call, asked, used, recorded.usage)
             self._learn(asked, used, recorded.usage, learned)
             yield Compared(call.conversation.id, call.at, recorded.model, rule, recorded.usage, used, reason, gap)
 
@@ -176,7 +176,7 @@ class Replayed:
                 learned.setdefault(asked.prefixes[used.hit if used.hit >= 0 else asked.marks[0].block], read)
         self._seen.update(asked.prefixes)
 
-    def _reason(self, asked: Request, used: Used, usage: Usage, gap: float | None) -> str:
+    def _reason(self, call: _Call, asked: Request, used: Used, usage: Usage) -> str:
         read = usage.cache_read or 0
         if read == used.read:
             return ""
@@ -186,7 +186,8 @@ class Replayed:
             new = not asked.marks or asked.prefixes[asked.marks[0].block] not in self._seen
             return "warmed by another run" if new else "still there after its lifetime"
         if not read:
-            return "gone before its lifetime" if gap is None or gap <= 300 else "gone within a longer lifetime"
+            turn = call.conversation.messages[call.at - 1].role == "user"
+            return "gone before its lifetime" + (", at a user's turn" if turn else "")
         return "a longer prefix was read" if read > used.read else "a shorter prefix was read"
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ..base import Desk, View
+from ..parts.bounds import at_least
 from .opened import Opened
 from .triggers import KEYWORDS, Trigger
 from .wording import Language
@@ -19,8 +20,9 @@ class Archive:
 
     **When.** 001 contradicts itself: by §5's table the turn that called the tool pays for the whole result, by §3.4 it
     is a placeholder at once. With `fresh` it is whole until the model has answered it once, and a placeholder from then
-    on; without, from the start. A placeholder takes 250 to 450 tokens: a `threshold` below some 1000 characters saves
-    nothing. It has the start of the query (`query_chars`), a summary (`summary_chars`) and at most `sources` sources.
+    on; without, from the start. A placeholder has the start of the query (`query_chars`), a summary (`summary_chars`)
+    and at most `sources` sources, and takes 250 to 450 tokens. A result of no more tokens than its placeholder would
+    take is sent whole, for good, whatever the `threshold`.
 
     **Coming back** (`trigger`; `triggers.py`): `model` offers the tool `load_tool_history`, with 001 §4.2's note as one
     system message right after the leading ones, from the first call on if the conversation offers tools, else from its
@@ -84,19 +86,20 @@ class Archive:
     fails: ClassVar[str] = "a placeholder does not show the model what it needs, or results are just too short for one"
 
     def __post_init__(self) -> None:
-        counts = (self.threshold, self.limit, self.summary_chars, self.read_chars, self.reach)
-        if min(counts) < 1 or self.sources < 0 or (self.load_tokens is not None and self.load_tokens < 1):
-            raise ValueError("threshold, limit, load_tokens, summary_chars, read_chars and reach must be at least 1")
-        if not self.summary_chars <= self.stored_chars or not 1 <= self.query_chars <= 500:
-            raise ValueError("stored_chars must be at least summary_chars, query_chars from 1 to 500")
-        if not -1 <= self.similarity <= 1:
-            raise ValueError("similarity is a cosine, from -1 to 1")
+        at_least(1, threshold=self.threshold, limit=self.limit, load_tokens=self.load_tokens, reach=self.reach)
+        at_least(1, summary_chars=self.summary_chars, read_chars=self.read_chars)
+        if self.stored_chars < self.summary_chars:
+            raise ValueError(f"stored_chars={self.stored_chars} is less than summary_chars={self.summary_chars}")
+        at_least(1, at_most=500, query_chars=self.query_chars)
+        at_least(0, sources=self.sources)
+        at_least(-1, at_most=1, similarity=self.similarity)
         if not self.summariser:
             raise ValueError("summariser is 'offline', 'run' (the run's own) or a model's name")
         if not all(self.keywords) or (self.trigger in ("keyword", "hybrid") and not self.keywords):
-            raise ValueError("keywords must not be empty")
-        if not 0 <= self.wait < 3600 or (self.keep_days is not None and not 0 < self.keep_days < 1e6):
-            raise ValueError("wait is seconds from 0, keep_days above 0")
+            raise ValueError(f"keywords must not be empty, nor any of them: {self.keywords}")
+        at_least(0, below=3600, wait=self.wait)
+        if self.keep_days is not None and not 0 < self.keep_days < 1e6:
+            raise ValueError(f"keep_days must be above 0 and below 1000000, not {self.keep_days}")
         if self.scope == "thread" and not self.thread:
             raise ValueError("scope='thread' needs thread='…', a name that conversations share")
         if self._in_memory() and self.scope != "conversation":

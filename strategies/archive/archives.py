@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from functools import cached_property
 from math import inf
@@ -51,36 +52,53 @@ class Archives:
     def process(self, message: Message, call: ToolCall | None) -> Message:
         """A tool result: itself up to the threshold, else its placeholder, and it is stored. Raises StoreError.
 
-        A placeholder stays: archived itself, it would hide the only name that what it stands for has.
-
-        A result that was stored before is not stored again. The same uuid with other content: the result is sent whole.
-        The same uuid and content from a call with other arguments: the row that was there first stands.
+        A placeholder stays: archived itself, it would hide the only name that what it stands for has. And a result
+        stays that has no more tokens than its placeholder would.
         """
         if len(message.text) <= self._settings.threshold or is_placeholder(message.text):
             return message
         known = self._made.get(message.id)
         if known is not None and (known[0] is message or known[0] == message):
             return known[1]
-        card = self._card(message, call)
-        there = self._store.save(card, message.text)
+        bare = self._bare(message, call)
         made = message
+        if self._saves(self._shown(bare), message):  # else no placeholder does, with a summary least of all
+            card = self._card(message, bare)
+            shown = self._shown(card)
+            if self._saves(shown, message) and self._stored(message, card):
+                made = replace(message, text=shown)
+        self._made[message.id] = message, made
+        self._prepared.pop(message.id, None)
+        return made
+
+    def _stored(self, message: Message, card: Card) -> bool:
+        """Store a result; False if it cannot be, for good.
+
+        One that was stored before is not stored again. The same uuid with other content: the result is sent whole. The
+        same uuid and content from a call with other arguments: the row that was there first stands.
+        """
+        there = self._store.save(card, message.text)
         if there is not None and there[1] != message.text:
             self._desk.record(
                 Failed("archive", f"{card.uuid} is taken by another result", f"{message.id} is sent whole")
             )
-        else:
-            if there is not None and (there[0].tool, there[0].arguments) != (card.tool, card.arguments):
-                why = f"{card.uuid} is the result of another call too"
-                self._desk.record(Failed("archive", why, "the row that was there first stands"))
-            summary = line(summary_of(card.summary, self._settings.summary_chars), self._settings.summary_chars)
-            made = replace(message, text=placeholder(card, summary, self._settings.language, self.offered))
-            self.cards[card.uuid], self.uuids[message.id] = card, card.uuid
-            if card.created is not None:
-                self._oldest = min(self._oldest, card.created)
-            self._desk.record(Archived(message.id, card.uuid, card.length))
-        self._made[message.id] = message, made
-        self._prepared.pop(message.id, None)
-        return made
+            return False
+        if there is not None and (there[0].tool, there[0].arguments) != (card.tool, card.arguments):
+            why = f"{card.uuid} is the result of another call too"
+            self._desk.record(Failed("archive", why, "the row that was there first stands"))
+        self.cards[card.uuid], self.uuids[message.id] = card, card.uuid
+        if card.created is not None:
+            self._oldest = min(self._oldest, card.created)
+        self._desk.record(Archived(message.id, card.uuid, card.length))
+        return True
+
+    def _shown(self, card: Card) -> str:
+        most = self._settings.summary_chars
+        summary = line(summary_of(card.summary, most), most)
+        return placeholder(card, summary, self._settings.language, self.offered)
+
+    def _saves(self, shown: str, message: Message) -> bool:
+        return self._desk.text_tokens(shown) < self._desk.text_tokens(message.text)
 
     def load(self, uuid: str) -> str:
         """An archived result, whole or (with `load_tokens`) what of it is about the question.
@@ -160,27 +178,31 @@ class Archives:
         if deleted:
             self._desk.record(Deleted(deleted))
 
-    def _card(self, message: Message, call: ToolCall | None) -> Card:
-        """Made once, however often storing it fails."""
+    def _bare(self, message: Message, call: ToolCall | None) -> Card:
+        """The card without what the result has to be read for, which takes some 20 ms."""
+        arguments = arguments_of(call.arguments) if call is not None else None
+        return Card(
+            uuid=identify(self._desk.conversation, message.id, message.text),
+            conversation=self._desk.conversation,
+            message=message.id,
+            thread=self._settings.thread,
+            tool=line(message.name or (call.name if call is not None else ""), 100),
+            arguments=arguments,
+            query=query_of(arguments, self._settings.query_chars),
+            summary="",
+            length=len(message.text),
+            sources=(),
+            created=message.time if message.time is not None else self._desk.now,
+        )
+
+    def _card(self, message: Message, bare: Card) -> Card:
+        """The whole card. Made once, however often storing it fails."""
         known = self._prepared.get(message.id)
         if known is not None and known[0] == message:
             return known[1]
-        settings, text = self._settings, message.text
-        read = text[: settings.read_chars]
-        arguments = arguments_of(call.arguments) if call is not None else None
-        card = Card(
-            uuid=identify(self._desk.conversation, message.id, text),
-            conversation=self._desk.conversation,
-            message=message.id,
-            thread=settings.thread,
-            tool=line(message.name or (call.name if call is not None else ""), 100),
-            arguments=arguments,
-            query=query_of(arguments, settings.query_chars),
-            summary=self._summary(message, read),
-            length=len(text),
-            sources=sources_of(read, settings.sources),
-            created=message.time if message.time is not None else self._desk.now,
-        )
+        read = message.text[: self._settings.read_chars]
+        sources = sources_of(read, self._settings.sources)
+        card = dataclasses.replace(bare, summary=self._summary(message, read), sources=sources)
         self._prepared[message.id] = message, card
         return card
 

@@ -114,12 +114,12 @@ class Opened:
     def _archive(self, history: Messages) -> None:
         """Put placeholders for the results that are due. If the store fails, they wait for the next call."""
         due = [at for at in self._waiting if at < self._answered or not self._settings.fresh]
-        for done, at in enumerate(due):
+        for at in due:
             message = history[at]
             try:
                 made = self.archives.process(message, self._calls.get(message.answers or ""))
             except StoreError as error:
-                self._desk.record(Failed("archive", str(error), f"{len(due) - done} results are sent whole, for now"))
+                self._desk.record(Failed("archive", str(error), "what is left is sent whole, for now"))
                 return
             self._waiting.remove(at)
             if made is not message:

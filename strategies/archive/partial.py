@@ -22,7 +22,7 @@ def passages(text: str, question: str, budget: int, count: Callable[[str], int])
     Nearest = most words in common, rare ones weighing more (`TfIdf.overlap`). Where nothing is in common they are taken
     from the start. A text that fits is whole. Empty only if not one passage's first character fits.
     """
-    if len(text) <= budget * 4 and count(text) <= budget:
+    if count(text) <= budget:
         return text
     pieces = _pieces(text)
     index = TfIdf()

@@ -29,6 +29,8 @@ from .address import TABLE, in_memory, one_line
 from .record import Card, StoreError, Visible, listed, short
 
 _LONG = Text().with_variant(LONGTEXT(), "mysql", "mariadb")
+_READ_ONLY = re.compile("read-?only|unable to open")
+"""What databases say where nothing may be written; SQLite the second where it is the folder that is shut."""
 _UNSAFE = re.compile("[\x00\x1a\ud800-\udfff]")
 _MARKED = re.compile("\x1a([0-9a-f]{4})")
 
@@ -65,13 +67,16 @@ class Store:
     def __init__(self, url: str, wait: float) -> None:
         self._url, self._wait = url, wait
         self._patient = True
-        with _told():
+        with self._told():
             self._engine = _engine(url, wait)
         self._ready = False
         weakref.finalize(self, self._engine.dispose)
 
     def save(self, card: Card, text: str) -> tuple[Card, str] | None:
-        """Write a result once. If its uuid is there already nothing is written, and what is there is returned."""
+        """Write a result once. If its uuid is there already nothing is written, and what is there is returned.
+
+        So a store that may only be read will do, as long as every result is in it.
+        """
         row = {
             "uuid": card.uuid,
             "conversation_id": short(card.conversation),
@@ -88,13 +93,12 @@ class Store:
         try:
             with self._connected() as connection:
                 connection.execute(insert(ToolResultArchive).values(row))
-        except IntegrityError as error:
-            found = self.load(card.uuid)
-            if found is None:
-                raise StoreError(one_line(error)) from None
-            return found
         except (SQLAlchemyError, OSError) as error:
-            raise StoreError(one_line(error)) from None
+            may_be_there = isinstance(error, IntegrityError) or _READ_ONLY.search(one_line(error))
+            found = self.load(card.uuid) if may_be_there else None
+            if found is None:
+                raise self._failed(error) from None
+            return found
         return None
 
     def load(self, uuid: str, visible: Visible | None = None) -> tuple[Card, str] | None:
@@ -102,7 +106,7 @@ class Store:
         found = select(*ToolResultArchive.__table__.columns).where(ToolResultArchive.uuid == uuid)
         if visible is not None:
             found = found.where(*_seen(visible))
-        with _told(), self._connected() as connection:
+        with self._told(), self._connected() as connection:
             row = connection.execute(found).mappings().first()
         return None if row is None else (_card(row), decoded(row["result_full"]))
 
@@ -110,7 +114,7 @@ class Store:
         """The newest of other conversations' archives that are visible, newest first."""
         newest = ToolResultArchive.created_at.desc()
         found = select(*_CARD).where(*_seen(visible)).order_by(newest, ToolResultArchive.uuid).limit(most)
-        with _told(), self._connected() as connection:
+        with self._told(), self._connected() as connection:
             return [_card(row) for row in connection.execute(found).mappings()]
 
     def delete(self, before: float, conversation: str | None = None, thread: str | None = None) -> tuple[str, ...]:
@@ -120,11 +124,22 @@ class Store:
             old.append(ToolResultArchive.conversation_id == short(conversation))
         if thread is not None:
             old.append(ToolResultArchive.thread_id == short(thread))
-        with _told(), self._connected() as connection:
+        with self._told(), self._connected() as connection:
             uuids = tuple(connection.scalars(select(ToolResultArchive.uuid).where(*old)))
             if uuids:
                 connection.execute(delete(ToolResultArchive).where(*old))
         return tuple(sorted(uuids))
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (SQLAlchemyError, ImportError, OSError) as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: Exception) -> StoreError:
+        """What went wrong, and where: several archives may be in one run."""
+        return StoreError(f"{self._url}: {one_line(error)}")
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
@@ -175,14 +190,6 @@ def _engine(url: str, wait: float) -> Engine:
         )
     arguments = {"timeout": wait} if sqlite else {}
     return create_engine(parsed, poolclass=NullPool, connect_args=arguments, hide_parameters=True)
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except (SQLAlchemyError, ImportError, OSError) as error:
-        raise StoreError(one_line(error)) from None
 
 
 def _seen(visible: Visible) -> list[ColumnElement[bool]]:

@@ -18,6 +18,7 @@ from ...scenarios.model import Message, Role
 from ...scenarios.view import Messages
 from ..base import Context, Desk
 from ..events import Refused
+from .bounds import at_least
 from .kinds import Kind, importance_of, kind_of
 from .passages import passages
 from .spoken import Spoken
@@ -44,15 +45,10 @@ class Recalling:
     language: Language = "zh"
 
     def __post_init__(self) -> None:
-        counts = (self.limit, self.recent, self.max_memory_tokens, self.passages, self.query_characters)
-        if min(*counts, 1 if self.max_tokens is None else self.max_tokens) < 1:
-            raise ValueError(
-                "limit, recent, max_memory_tokens, passages, query_characters and max_tokens must be at least 1"
-            )
-        if self.slack < 0:
-            raise ValueError("slack must not be negative")
-        if not 0 <= self.memory_share <= 1:
-            raise ValueError("memory_share must be from 0 to 1")
+        at_least(1, limit=self.limit, recent=self.recent, max_memory_tokens=self.max_memory_tokens)
+        at_least(1, passages=self.passages, query_characters=self.query_characters, max_tokens=self.max_tokens)
+        at_least(0, slack=self.slack)
+        at_least(0, at_most=1, memory_share=self.memory_share)
 
     @property
     def budget(self) -> int | None:

@@ -16,6 +16,7 @@ from ...scenarios.model import Message
 from ...scenarios.view import Messages
 from ..base import Desk, ModelError, Prompt
 from ..events import CUT, USED, Failed, Summarised
+from .bounds import at_least
 
 HEADINGS: dict[Language, str] = {"zh": "[之前对话摘要]", "en": "[Summary of the conversation so far]"}
 CALLS: dict[Language, str] = {"zh": "[工具调用]", "en": "[tool call]"}
@@ -48,10 +49,8 @@ class Summariser:
     model: str
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1 or (self.max_input_tokens is not None and self.max_input_tokens < 1):
-            raise ValueError("max_summary_tokens and max_input_tokens must be at least 1")
-        if self.temperature < 0:
-            raise ValueError("temperature must not be negative")
+        at_least(1, max_summary_tokens=self.max_tokens, max_input_tokens=self.max_input_tokens)
+        at_least(0, temperature=self.temperature)
 
     def write(self, desk: Desk, before: Message | None, messages: Sequence[Message]) -> str:
         """A summary of the earlier summary, if there is one, and the messages. Raises ModelError."""

@@ -9,7 +9,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS / "examples"
 TEXT = (DOCS / "writing-a-strategy.md").read_text("utf-8")
 NAMED = re.findall(r"^`(\S+)`\n\n```\w+\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-COMMANDS = [line for block in re.findall(r"^```console\n(.*?)^```$", TEXT, re.M | re.S) for line in block.splitlines()]
+BLOCKS = [block.splitlines() for block in re.findall(r"^```console\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)]
+INSTALL = "pip install ./package"
 
 
 @pytest.mark.parametrize(("name", "code"), NAMED, ids=[name for name, _ in NAMED])
@@ -39,8 +39,9 @@ def test_the_commands_run(tmp_path: Path) -> None:
     """Each command of the page does what it says, beside the example files."""
     for each in EXAMPLES.glob("*.py"):
         shutil.copy(each, tmp_path)
-    assert len(COMMANDS) == 3
-    for command in COMMANDS:
+    alone = [command for block in BLOCKS if INSTALL not in block for command in block]
+    assert len(alone) == 3
+    for command in alone:
         program, *words = shlex.split(command)
         assert program == "ctxbench"
         ctxbench(*words, cwd=tmp_path)
@@ -53,27 +54,38 @@ def test_the_example_keeps_the_laws(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_package_s_strategies_are_known_by_their_names(tmp_path: Path) -> None:
-    """Entry points as the page declares them, a class and a function, work like our own; a broken one breaks itself."""
-    module = "\n".join((EXAMPLES / name).read_text("utf-8") for name in ("head_and_tail.py", "last_turns.py"))
-    first, rest = module.split("from __future__ import annotations\n", 1)
-    (tmp_path / "my_strategies.py").write_text(f"from __future__ import annotations\n{first}{rest}", "utf-8")
-    project = tomllib.loads((EXAMPLES / "package" / "pyproject.toml").read_text("utf-8"))["project"]
-    points = project["entry-points"]["ctxbench.strategies"] | {"gone": "no_such_module:Gone"}
-    info = tmp_path / "my_strategies-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-strategies\nVersion: 1.0\n", "utf-8")
-    lines = "".join(f"{name} = {value}\n" for name, value in points.items())
-    (info / "entry_points.txt").write_text(f"[ctxbench.strategies]\n{lines}", "utf-8")
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """The package of the page, put together and installed as it says, and beside it a name that is broken."""
+    pytest.importorskip("setuptools")
+    pytest.importorskip("pip")
+    tree = re.search(r"^```text\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    assert tree is not None
+    assert [line.split()[0] for line in tree[1].splitlines()] == [
+        "package/", "pyproject.toml", "my_strategies/", "__init__.py", "head_and_tail.py", "last_turns.py",
+    ]  # fmt: skip
+    folder = tmp_path / "package"
+    shutil.copytree(EXAMPLES / "package", folder)
+    (folder / "my_strategies").mkdir()
+    (folder / "my_strategies" / "__init__.py").touch()
+    for name in ("head_and_tail.py", "last_turns.py"):
+        shutil.copy(EXAMPLES / name, folder / "my_strategies")
+    with (folder / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write('gone = "no_such_module:Gone"\n')
+    offline = ["--no-build-isolation", "--no-deps", "--no-index", "--quiet", "--target", "site"]
+    command = [sys.executable, "-m", *shlex.split(INSTALL), *offline]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return tmp_path
+
+
+def test_a_package_s_strategies_are_known_by_their_names(installed: Path) -> None:
+    """Its entry points, a class and a function, work like our own; a broken one breaks itself; an edit is noticed."""
 
     def run(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(installed / "site")}
         found = subprocess.run(
-            [CTXBENCH, *words],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=False,
+            [CTXBENCH, *words], cwd=installed, env=environment, capture_output=True, text=True, check=False
         )
         assert found.returncode == code, found.stdout + found.stderr
         return found
@@ -83,12 +95,16 @@ def test_a_package_s_strategies_are_known_by_their_names(tmp_path: Path) -> None
     assert listed["head_and_tail"]["fails"] == "what matters was said in the middle"
     assert listed["last_turns"]["parameters"] == {"turns": 3}
     assert "cannot be used" in listed["gone"]["about"]
-    ran = run("run", "smoke", "-s", "head_and_tail(tail=8) | last_turns(turns=1)", "-o", "out", "-j", "2", "--json")
+    pip, explain, measure = next(block for block in BLOCKS if INSTALL in block)
+    assert pip == INSTALL
+    assert "tail: int = 16" in run(*shlex.split(explain)[1:]).stdout
+    ran = run(*shlex.split(measure)[1:], "-j", "2", "--json")
     assert "head_and_tail(tail=8) | last_turns(turns=1)" in ran.stdout
     assert "no_such_module" in run("run", "smoke", "-s", "gone", code=2).stderr
-    versions = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))["versions"]
+    versions = json.loads((installed / "runs" / "package" / "manifest.json").read_text("utf-8"))["versions"]
     assert versions["strategy last_turns"].startswith("my-strategies 1.0 ")
-    with (tmp_path / "my_strategies.py").open("a", encoding="utf-8") as file:
-        file.write("# edited\n")
-    again = run("run", "smoke", "-s", "head_and_tail(tail=8) | last_turns(turns=1)", "-o", "out", code=2)
+    for edited in (installed / "site" / "my_strategies").glob("*_*.py"):
+        with edited.open("a", encoding="utf-8") as file:
+            file.write("# edited\n")
+    again = run(*shlex.split(measure)[1:], code=2)
     assert "it differs in strategy head_and_tail, strategy last_turns" in again.stderr

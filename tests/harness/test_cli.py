@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.command import CTXBENCH, ctxbench
+from tests.harness.command import CTXBENCH, ctxbench, said
 from tests.harness.runs import recording
 
 
@@ -26,9 +26,9 @@ def test_a_whole_path(tmp_path: Path) -> None:
     assert (tmp_path / "r.md").read_text().startswith("## 3 conversations")
     assert "c2" in ctxbench("show", "r", cwd=tmp_path).stdout
     shown = ctxbench("show", "r", "c1", "20", "-s", "window(max_tokens=400)", cwd=tmp_path).stdout
-    assert "step 20 of 24" in shown
+    assert "step 20 of 0 to 23" in shown
     assert {"same", "new", "dropped"} <= {line.split()[0] for line in shown.splitlines() if line.strip()}
-    ctxbench("convert", path, "-o", "again.jsonl", cwd=tmp_path)
+    assert "3 conversations written" in ctxbench("convert", path, "-o", "again.jsonl", cwd=tmp_path).stderr
     assert (tmp_path / "again.jsonl").read_bytes().count(b"\n") == 3
 
 
@@ -131,7 +131,7 @@ BAD = {
     "unknown format": (["run", "prose.txt", "-f", "ctxbnch"], "unknown format 'ctxbnch'; did you mean 'ctxbench'"),
     "unknown strategy": (["run", "-s", "windw(max_tokens=9)"], "unknown strategy 'windw'; did you mean 'window'"),
     "unknown parameter": (["run", "-s", "window(max_token=9)"], "did you mean 'max_tokens'"),
-    "bad value": (["run", "-s", "window(max_tokens='many')"], "Expected `int | null`, got `str`"),
+    "bad value": (["run", "-s", "window(max_tokens='many')"], "max_tokens must be a whole number or None, not 'many'"),
     "unknown model": (["run", "--model", "gpt-4oo"], "unknown model 'gpt-4oo'; did you mean"),
     "unknown encoding": (["run", "--encoding", "o200k"], "did you mean 'o200k_base'"),
     "no run": (["report", "nowhere"], "nowhere: no run is here"),
@@ -182,7 +182,26 @@ def test_files_of_a_folder_that_are_no_recordings_are_named(tmp_path: Path) -> N
     recording(tmp_path, conversations=1)
     (tmp_path / "LICENSE").write_text("free")
     done = ctxbench("run", tmp_path, "-s", "none", "-o", "../r", cwd=tmp_path)
-    assert "not recordings: 1 files (LICENSE)" in done.stderr
+    assert "not recordings: 1 file (LICENSE)" in done.stderr
+
+
+def test_what_is_known_of_the_reading_is_said(tmp_path: Path) -> None:
+    """Why files of a folder are no recordings, the first few with a reason, and what was named twice and read once."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    path = recording(folder, conversations=1)
+    for name in ("a.md", "b.md", "c.md", "d.md", "z.json"):
+        (folder / name).write_text("[]" if name == "z.json" else "free")
+    inputs = (folder, path, "traps", "traps")
+    done = ctxbench("run", *inputs, "-s", "none", "--turns", "2", "-o", "r", cwd=tmp_path)
+    assert said(done.stderr) == [
+        "not recordings: 5 files (z.json: no conversation is in it; a.md; b.md; c.md …)",
+        "note: traps: named more than once, measured once",
+        f"note: {path}: a file named more than once, read once",
+    ]
+    (tmp_path / "empty").mkdir()
+    done = ctxbench("convert", "empty", "-o", "x.jsonl", cwd=tmp_path, code=2)
+    assert said(done.stderr)[0] == "left out: empty: no file is in this folder (check the path)"
 
 
 def test_a_conversation_by_its_number(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.command import CTXBENCH, said
+from tests.harness.command import CTXBENCH, ctxbench, said
 from tests.harness.runs import recording
 
 POOL = """
@@ -62,3 +62,38 @@ def test_a_long_temporary_folder(tmp_path: Path) -> None:
     )
     assert (done.returncode, said(done.stderr)) == (0, [])
     assert "3 conversations" in done.stdout
+
+
+PLUG_IN = """
+import os, signal
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Ends:
+    by: int = 7
+
+    def start(self, desk):
+        if self.by < 0:
+            os.kill(os.getpid(), -self.by)
+        os._exit(self.by)
+"""
+
+
+@pytest.mark.parametrize(
+    ("by", "why"),
+    [
+        (7, "a worker ended with exit code 7, as when a strategy calls os._exit"),
+        (-signal.SIGKILL, "a worker was ended by SIGKILL, perhaps for want of memory"),
+        (-signal.SIGSEGV, "a worker crashed (SIGSEGV), in a strategy or in a library that it uses"),
+    ],
+)
+def test_a_worker_that_dies(tmp_path: Path, by: int, why: str) -> None:
+    """It is said what it died of, in one line, and that what is finished is kept."""
+    recording(tmp_path, conversations=3)
+    (tmp_path / "plug.py").write_text(PLUG_IN)
+    done = ctxbench(
+        "run", "some.jsonl", "-s", f"plug.py:Ends(by={int(by)})", "--jobs", 2, "-o", "r", cwd=tmp_path, code=2
+    )
+    [line] = said(done.stderr)
+    assert line.startswith(f"error: {why}")
+    assert "what is finished is kept" in line

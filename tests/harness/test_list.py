@@ -87,6 +87,9 @@ def test_other_things_are_shown_alone(what: str, name: str) -> None:
         ("formats", "locomoo", "'locomo'"),
         ("metrics", "savin", "'saving'"),
         ("encodings", "o200k", "'o200k_base'"),
+        ("encodings", "xyzzy", "unknown encoding 'xyzzy'; there are o200k_base, cl100k_base"),
+        ("encodigns", "o200k", "'encodigns' cannot be listed; did you mean 'encodings'"),
+        ("nonsense", "o200k", "there are strategies, scenarios, formats, metrics, encodings"),
     ],
 )
 def test_an_unknown_name_gets_the_nearest(what: str, name: str, meant: str) -> None:

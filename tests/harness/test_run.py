@@ -8,6 +8,7 @@ import pytest
 from ctxbench.harness.columns import COLUMNS
 from ctxbench.harness.load import load
 from ctxbench.harness.run import execute
+from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.errors import RecordingError, RunError
 from ctxbench.strategies.last_turn import LastTurn
 from ctxbench.strategies.window import Window
@@ -95,8 +96,13 @@ def test_a_strategy_that_always_fails_loses_every_cell(tmp_path: Path, monkeypat
 
 
 def test_ids_are_unique_over_scenarios_and_files(tmp_path: Path) -> None:
-    """The same scenario twice, or beside its converted file, gives every conversation an id of its own."""
-    execute(plan("traps", "traps", strategies=("none",)), tmp_path / "run")
+    """A scenario beside its converted file gives every conversation an id of its own; named twice it is read once."""
+    converted = tmp_path / "traps.jsonl"
+    converted.write_bytes(b"\n".join(each.to_json() for each in scenario("traps")))
+    manifest = execute(plan("traps", converted, "traps", strategies=("none",)), tmp_path / "run")
     names = load(tmp_path / "run").table("conversations").conversation
     assert names.is_unique
     assert "traps/unicode~2" in set(names)
+    assert "traps/unicode~3" not in set(names)
+    assert manifest["notes"][0] == "traps: named more than once, measured once"
+    assert "traps/parallel_tool_calls~2" in manifest["notes"][1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from io import StringIO
 from pathlib import Path
 
 import msgspec
@@ -11,14 +10,15 @@ import pytest
 from ctxbench.harness.load import Run, load
 from ctxbench.harness.run import execute
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.render import markdown, show
+from ctxbench.reports.exact import as_json
+from ctxbench.reports.main_table import conversation_table
+from ctxbench.reports.render import markdown
 from ctxbench.reports.summary import by_conversation, summarise
-from ctxbench.reports.tables import as_json, conversation_table, tables
+from ctxbench.reports.tables import tables
 from ctxbench.strategies.base import Context, Desk, View
 from ctxbench.strategies.events import Failed
 from ctxbench.strategies.last_turn import LastTurn
 from ctxbench.strategies.window import Window
-from rich.console import Console
 
 from tests.harness.runs import STRATEGIES, fail, plan, recording
 
@@ -44,7 +44,7 @@ def test_strategies_are_compared_over_what_all_finished(tmp_path: Path, monkeypa
     assert (summary.compared, summary.lost) == (3, {"none": 0, WINDOW: 1, "last_turn": 0})
     said = f"All figures are over the 3 of 4 conversations that every strategy finished. Failed: {WINDOW} in 1."
     found = list(tables(summary))
-    assert found[0].note.startswith(said)
+    assert found[0].notes[0] == said
     assert said in markdown(found)
     printed = json.loads(msgspec.json.encode(as_json(summary)))
     assert (printed["conversations"], printed["compared"], printed["lost"][WINDOW]) == (4, 3, 1)
@@ -58,8 +58,9 @@ def test_a_strategy_that_finished_nothing_takes_no_part(tmp_path: Path, monkeypa
     assert summary.strategies[WINDOW]["steps"] == 2 * 24
     main = next(tables(summary))
     assert set(main.rows[2][1:]) == {"(failed)"}
-    assert "over the 2 of 2 conversations that every strategy finished but last_turn, which finished none." in main.note
-    assert main.note.endswith("Failed: in every conversation.")
+    said = "over the 2 of 2 conversations that every strategy finished but last_turn, which finished none."
+    assert said in main.notes[0]
+    assert main.notes[-1] == "Failed: in every conversation."
 
 
 def test_nothing_to_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +71,7 @@ def test_nothing_to_compare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert {values["tokens_sent"] for values in summary.strategies.values()} == {
         Missing("undefined", "no conversation that every strategy finished")
     }
-    assert "Undefined: no conversation that every strategy finished." in next(tables(summary)).note
+    assert "Undefined: no conversation that every strategy finished." in next(tables(summary)).notes
 
 
 def test_a_failed_cell_has_a_row_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,19 +83,19 @@ def test_a_failed_cell_has_a_row_with_its_reason(tmp_path: Path, monkeypatch: py
     ]
     table = conversation_table(cells)
     assert set(table.rows[3][2:]) == {"(failed)"}
-    assert table.note.startswith("Failed: IndexError: list index out of range")
+    assert table.notes[0].startswith("Failed: IndexError: list index out of range")
     printed = json.loads(msgspec.json.encode(cells[3][2]["saving"]))
     assert printed["why"] == "failed"
     assert printed["detail"].startswith("IndexError")
 
 
 def test_why_a_figure_is_missing(tmp_path: Path) -> None:
-    """A figure that cannot be had prints as its reason, with the detail under the table."""
+    """A figure that cannot be had prints as its reason, with the details under the table, each kind of reason once."""
     said = [{"id": "a", "role": "user", "text": "hello"}, {"id": "b", "role": "assistant", "text": "hi"}]
     (tmp_path / "one.jsonl").write_text(json.dumps({"ctxbench": "1", "id": "one", "messages": said}))
     main = next(tables(summarise(ran(tmp_path, tmp_path / "one.jsonl", strategies=("none",)))))
     assert "(undefined)" in main.rows[0]
-    assert "Undefined: no second step." in main.note
+    assert main.notes[-1] == "Undefined: no second step; no recorded call or answer uses what was said before."
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, reasons: int) -> None:
@@ -114,7 +115,8 @@ def failing(monkeypatch: pytest.MonkeyPatch, reasons: int) -> None:
 
 
 def test_why_something_failed_or_was_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row each for what a strategy reported, its numbers that differ left out; the same in Markdown and in JSON."""
+    """A row each for what a strategy reported, its numbers that differ left out; the same in Markdown and in JSON. What
+    a provider would refuse is another thing than a budget that is too small, and has another word."""
     failing(monkeypatch, 1)
     strategies = ("none", "last_turn", "window(max_tokens=5)")
     summary = summarise(ran(tmp_path, recording(tmp_path, conversations=2), strategies=strategies))
@@ -122,9 +124,9 @@ def test_why_something_failed_or_was_refused(tmp_path: Path, monkeypatch: pytest
     assert why.heads == ("strategy", "what", "reason", "instead", "times")
     assert set(why.rows) == {
         ("last_turn", "failed", "the reply  has … tokens, over 1", "cut", "48"),
-        ("window(max_tokens=5)", "refused", "the system messages alone are over the budget", "", "48"),
+        ("window(max_tokens=5)", "budget too small", "the system messages alone are over the budget", "", "48"),
     }
-    assert "more reason" not in why.note
+    assert len(why.notes) == 1
     assert "| last_turn | failed | the reply  has … tokens, over 1 | cut | 48 |" in markdown([why])
     printed = json.loads(msgspec.json.encode(as_json(summary)))
     assert {
@@ -142,7 +144,7 @@ def test_many_reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     summary = summarise(ran(tmp_path, recording(tmp_path, conversations=1), strategies=("last_turn",)))
     [why] = [table for table in tables(summary) if table.title == "Why"]
     assert len(why.rows) == 20
-    assert why.note.endswith("3 more reasons, 72 times together: all are in --json.")
+    assert why.notes[1] == "3 more reasons, 72 times together: all are in --json."
     assert len(summary.why) == 23
 
 
@@ -158,16 +160,3 @@ def test_no_faults_is_a_sentence(tmp_path: Path) -> None:
     [faults] = [table for table in found if table.title == "Faults"]
     assert (faults.heads, faults.rows) == ((), ())
     assert "## Faults\n\nNo strategy made a context with a fault.\n\n## " in markdown(found)
-
-
-def test_a_narrow_terminal_cuts_no_figure(tmp_path: Path) -> None:
-    """However narrow the terminal, every name and figure is printed whole."""
-    found = list(tables(summarise(ran(tmp_path, recording(tmp_path, conversations=4)))))
-    console = Console(file=StringIO(), width=30)
-    show(console, found)
-    printed = console.file.getvalue()  # type: ignore[attr-defined]
-    for row in found[0].rows:
-        assert [word for cell in row for word in cell.split()] == next(
-            line.split() for line in printed.splitlines() if line.startswith(row[0])
-        )
-    assert console.width == 30

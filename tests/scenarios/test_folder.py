@@ -59,7 +59,7 @@ def test_a_name_alone_does_not_compress(tmp_path: Path) -> None:
 
 
 def test_links(tmp_path: Path) -> None:
-    """Links that go in circles or out of the folder are named and not followed; one to a file inside is that file."""
+    """Links that go in circles or out of the folder are named and not followed; one to a file inside adds nothing."""
     folder = tmp_path / "folder"
     folder.mkdir()
     written(tmp_path / "outside.jsonl", CHAT % b"outside")
@@ -72,8 +72,9 @@ def test_links(tmp_path: Path) -> None:
     (folder / "inner").mkdir()
     (folder / "back").symlink_to(folder / "inner")
     problems = Problems()
-    assert [each.id for each in read(find([folder], problems), problems)] == ["inside", "inside~2"]
+    assert [each.id for each in read(find([folder], problems), problems)] == ["inside"]
     assert problems.found == []
+    assert problems.notes == [f"{folder}: 1 of 2 files named more than once, read once"]
     assert problems.ignored == [
         f"{folder}/back: a link to a folder",
         f"{folder}/circle: a link that leads nowhere",
@@ -95,6 +96,67 @@ def test_a_folder_without_recordings(tmp_path: Path) -> None:
     _, [problem] = load(tmp_path / "table.csv")
     assert problem.what == "no known format fits"
     assert "--format" in problem.remedy
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", ": the file is empty"),
+        (b" \n", ": the file is empty"),
+        (b"[]", ": no conversation is in it"),
+        (b"{}\n{}\n", ": no conversation is in it"),
+        (b'{"messages": []}', ": no conversation is in it"),
+        (b'[{"id": 1, "messages": [ ]}]', ": no conversation is in it"),
+        (b'{"messages": "none"}', ""),
+        (b'{"names": []}', ""),
+        (b"\x00\x01[]", ""),
+    ],
+)
+def test_a_file_that_holds_nothing(tmp_path: Path, content: bytes, why: str) -> None:
+    """A file that may have been meant as a recording says in a folder, too, why it is none."""
+    path = written(tmp_path / "a.json", content)
+    assert ignored(tmp_path) == [f"{path}{why}"]
+    _, [problem] = load(path)
+    assert problem.what == (why.removeprefix(": ") or "no known format fits")
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    """A folder that is named and has nothing in it is a problem that names it."""
+    (tmp_path / "inner").mkdir()
+    ids, [problem] = load(tmp_path)
+    assert (ids, str(problem)) == ([], f"{tmp_path}: no file is in this folder (check the path)")
+
+
+def test_a_file_that_is_named_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By whatever name, alone or below folders, a file is read once, and a note says so; with its folder if that is
+    named, since the files of a folder may be one recording."""
+    monkeypatch.chdir(tmp_path)
+    inner = tmp_path / "logs" / "inner"
+    inner.mkdir(parents=True)
+    one, two = written(tmp_path / "logs" / "1.jsonl", CHAT % b"1"), written(inner / "2.jsonl", CHAT % b"2")
+    again = tmp_path / "again.jsonl"
+    again.hardlink_to(one)
+    for paths, ids, notes in [
+        ([one, one], ["1"], [f"{one}: a file"]),
+        ([Path("logs/1.jsonl"), two, again], ["1", "2"], [f"{again}: a file"]),
+        ([one, tmp_path / "logs"], ["1", "2"], [f"{one}: a file"]),
+        ([inner, Path("logs"), Path("logs")], ["2", "1"], ["logs: 1 of 2 files", "logs: 2 of 2 files"]),
+        ([one, inner], ["1", "2"], []),
+    ]:
+        problems = Problems()
+        assert [each.id for each in read(find(paths, problems), problems)] == ids
+        assert problems.notes == [f"{note} named more than once, read once" for note in notes]
+
+
+def test_conversations_of_one_id(tmp_path: Path) -> None:
+    """Other conversations of an id that is taken are read under another, and a note says so."""
+    path = written(tmp_path / "a.jsonl", *[CHAT % each for each in (b"a", b"b", b"a", b"a")])
+    problems = Problems()
+    assert [each.id for each in read(find([path], problems), problems)] == ["a", "b", "a~2", "a~3"]
+    assert problems.notes == ["2 conversations had the id of an earlier one and were given another: a~2, a~3"]
+    problems = Problems()
+    assert len(list(read(find([path, written(tmp_path / "b.jsonl", CHAT % b"b")], problems), problems))) == 5
+    assert problems.notes == ["3 conversations had the id of an earlier one and were given another: a~2, a~3, b~2"]
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.hints import in_words
+from ctxbench.scenarios.read import parse_format
 from ctxbench.strategies.chain import Chain, parse, spec
 from ctxbench.strategies.none import Everything
 from ctxbench.strategies.window import Window
@@ -38,29 +42,48 @@ def test_a_chain_is_its_stages() -> None:
     ("text", "said"),
     [
         ("windw(max_tokens=8)", "unknown strategy 'windw'; did you mean 'window'"),
-        ("window(max_token=8)", "no parameter 'max_token'; did you mean 'max_tokens'"),
+        ("xyzzy", "unknown strategy 'xyzzy'; there are archive, cache_marks, facts,"),
+        ("window(max_token=8)", "no parameter 'max_token'; it takes max_tokens, messages, model,"),
+        ("window(max_token=8)", "did you mean 'max_tokens'?"),
         ("window(bogus=8)", "it takes max_tokens, messages, model, reserve, user_first"),
         ("none(x=1)", "it takes none"),
-        ("window(max_tokens='8k')", "max_tokens='8k': Expected `int | null`, got `str`"),
-        ("window(max_tokens=0)", "at least 1"),
-        ("window(max_tokens=" + "9" * 30 + ")", "below 2**53"),
-        ("window(max_tokens=8, reserve=1)", "reserve must be"),
+        ("window(max_tokens='8k')", "max_tokens must be a whole number or None, not '8k'"),
+        ("window(max_tokens=0)", "max_tokens must be at least 1 and below 9007199254740992, not 0"),
+        ("window(max_tokens=" + "9" * 30 + ")", "below 9007199254740992, not 9999"),
+        ("window(max_tokens=8, reserve=1)", "reserve must be at least 0 and below 1, not 1.0"),
         ("window", "give max_tokens, messages or model"),
         ("window(8000)", "name=value"),
         ("window(max_tokens=8, max_tokens=9)", "a parameter stands twice"),
         ("window(max_tokens=__import__('os'))", "not a plain value"),
         ("window(model='gpt-4oo')", "unknown model 'gpt-4oo'; did you mean"),
-        ("summary(language='fr')", "Invalid enum value 'fr'; it is one of 'zh', 'en'"),
-        ("smart(keep='hihg')", "it is one of 'critical', 'high', 'medium', 'low'; did you mean 'high'"),
-        ("layered(tiers=('working', 'shrot'))", "it is one of 'working', 'short', 'long'; did you mean 'short'"),
-        ("summary(language=3)", "it is one of 'zh', 'en'"),
-        ("summary(max_tokens=-100)", "max_tokens, levels and fan_in must be at least 1"),
-        ("smart(window=0)", "window must be at least 1"),
-        ("smart(max_summary_tokens=-1)", "max_summary_tokens and max_input_tokens must be at least 1"),
+        ("summary(language='fr')", "language must be 'zh' or 'en', not 'fr'"),
+        ("smart(keep='hihg')", "keep must be 'critical', 'high', 'medium' or 'low', not 'hihg'; did you mean 'high'"),
+        ("layered(tiers=('working', 'shrot'))", "tiers must be a list, each 'working', 'short' or 'long', not"),
+        ("layered(tiers=('working', 'shrot'))", "did you mean 'short'"),
+        ("summary(language=3)", "language must be 'zh' or 'en', not 3"),
+        ("smart(levels=())", "levels must be a list of 4, each a whole number, not ()"),
+        ("smart(levels=(1, 2, 3, 4))", "levels go from critical down to low, not (1, 2, 3, 4)"),
+        ("cache_marks(rolling='x')", "rolling must be a whole number, not 'x'"),
+        ("archive(path='a.db')", "has no parameter 'path'; it takes threshold, fresh,"),
+        ("summary(max_tokens=-100)", "strategy 'summary': max_tokens must be at least 1, not -100"),
+        ("summary(max_tokens=1000)", "levels * max_summary_tokens, 500, do not fit a budget of 1000"),
+        ("summary(keep=0.9)", "keep must be above 0 and below trigger, 0.8, not 0.9"),
+        ("summary(max_tokens=9, model='gpt-4o')", "not both: max_tokens=9, model='gpt-4o'"),
+        ("retrieval(limit=-1)", "strategy 'retrieval': limit must be at least 1, not -1"),
+        ("facts(outdated=2)", "strategy 'facts': outdated must be at least 0 and at most 1, not 2.0"),
+        ("archive(load_tokens=0)", "strategy 'archive': load_tokens must be at least 1, not 0"),
+        ("archive(summary_chars=600)", "stored_chars=500 is less than summary_chars=600"),
+        ("archive(query_chars=501)", "query_chars must be at least 1 and at most 500, not 501"),
+        ("archive(keep_days=0)", "keep_days must be above 0 and below 1000000, not 0.0"),
+        ("archive(keywords=('',))", "keywords must not be empty, nor any of them: ('',)"),
+        ("smart(window=0)", "window must be at least 1, not 0"),
+        ("smart(window=10)", "window=10 leaves no tokens for the history beside system=2000"),
+        ("smart(window=3000)", "max_summary_tokens=500 does not fit window=3000: it must be below 200"),
+        ("smart(max_summary_tokens=-1)", "strategy 'smart': max_summary_tokens must be at least 1, not -1"),
         ("smart(keywords=('',))", "keywords must not be empty"),
         ("layered(tiers=())", "tiers must name at least one"),
         ("layered(tiers=('long', 'long'))", "each once"),
-        ("layered(ttl_hours=200)", "ttl_hours must be at most longest_ttl_hours"),
+        ("layered(ttl_hours=200)", "ttl_hours must be at most longest_ttl_hours, 168.0, not 200.0"),
         ("cache_marks | window(messages=3)", "`cache_marks` must be the last of its chain"),
         ("none | cache_marks(marks=2) | none", "`cache_marks(marks=2)` must be the last of its chain"),
         ("a.b(c=1)", "cannot read this strategy"),
@@ -75,3 +98,27 @@ def test_bad_text_says_what_to_do(text: str, said: str) -> None:
         parse(text)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_an_unknown_format_says_which_there_are() -> None:
+    """A format whose name is like none gets the list of all."""
+    with pytest.raises(SpecError, match=r"unknown format 'nope'; there are anthropic_messages, beam, .*tau_bench$"):
+        parse_format("nope")
+
+
+@pytest.mark.parametrize(
+    ("hint", "words"),
+    [
+        (int | None, "a whole number or None"),
+        (Literal["a"], "'a'"),
+        (tuple[float, ...], "a list, each a number"),
+        (list[str], "a list, each text in quotes"),
+        (tuple[bool, bool], "a list of 2, each True or False"),
+        (tuple[int, str], "tuple[int, str]"),
+        (dict[str, int], "dict[str, int]"),
+        (list, "a list"),
+    ],
+)
+def test_a_type_in_words(hint: object, words: str) -> None:
+    """What a parameter may be, said in words where there are some, else as the type is written."""
+    assert in_words(hint) == words

@@ -11,14 +11,16 @@ from ctxbench.harness.laws import LAWS, Law, steps
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, Tool, ToolCall
 from ctxbench.strategies.archive import Archive
+from ctxbench.strategies.archive.archives import Archives
 from ctxbench.strategies.archive.record import Card, identify
+from ctxbench.strategies.archive.triggers import Trigger
 from ctxbench.strategies.archive.wording import WORDING, Language, is_placeholder, placeholder
 from ctxbench.strategies.chain import parse, spec
 from ctxbench.strategies.events import Archived, Failed
 from hypothesis import given, settings
 
 from tests.making import conversations
-from tests.strategies.archiving import LONG, SEARCH, Opening, archives, asking, conversation
+from tests.strategies.archiving import COUNTER, LONG, SEARCH, Opening, archives, asking, conversation
 
 CARD = Card(
     "u-1", "c", "m", "", "search_docs", {}, "权限", "权限管理", 52_000, ("a.md", "b.md", "c.md"), 1_734_330_000.0
@@ -111,6 +113,37 @@ def test_only_what_is_over_the_threshold_is_archived() -> None:
     assert "原始长度: 10001字" in made.text
     assert "查询: why\n" in made.text
     assert operations.load(operations.uuids["b"]) == over.text
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize("trigger", ["model", "keyword"])
+def test_no_placeholder_is_longer_than_its_result(fresh: bool, trigger: Trigger) -> None:
+    """Whatever the threshold, a result of no more tokens than its placeholder is sent whole, and is not stored."""
+    results = {f"t{at}": "".join(f"Gate {n} opens at 07:{n}. " for n in range(10, 10 + 4 * at)) for at in range(1, 12)}
+    talk = conversation(*[asking(at, "when?", "gate", results[f"t{at}"]) for at in range(1, 12)])
+    opened = Opening(Archive(threshold=20, fresh=fresh, trigger=trigger), talk)
+    for turn in range(2, 12):
+        sent = opened.at(f"c{turn}")
+        replaced = {name for name in results if name in sent and sent[name] != results[name]}
+        assert all(COUNTER.text(sent[name]) < COUNTER.text(results[name]) for name in replaced)
+        assert replaced == set(opened.view.archives.uuids) == {f"t{at}" for at in range(turn - len(replaced), turn)}  # type: ignore[attr-defined]
+    assert 3 < len(replaced) < 9
+
+
+def test_whether_a_placeholder_is_shorter_is_seen_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not at every call; and no summary is made of a result that is shorter than any placeholder."""
+    read: list[str] = []
+    monkeypatch.setattr(Archives, "_summary", lambda _, message, text: read.append(message.id) or text[:500])  # type: ignore[func-returns-value]
+    short, middling = "It is open. " * 9, "".join(f"Gate {n} opens at 07:{n}. " for n in range(10, 24))
+    opened = Opening(
+        Archive(threshold=20),
+        conversation(asking(1, "a", "b", short), asking(2, "a", "b", middling), asking(3, "a", "b", LONG)),
+    )
+    for name in ("a2", "c3", "a3"):
+        sent = opened.at(name)
+        assert (sent["t1"], sent["t2"]) == (short, middling)
+        assert not opened.events
+    assert read == ["t2"]
 
 
 def test_a_fresh_result_is_whole_until_it_is_answered() -> None:

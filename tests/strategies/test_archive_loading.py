@@ -107,11 +107,12 @@ def test_keywords(text: str, yes: bool) -> None:
 
 def test_what_cannot_be_loaded_stays_a_placeholder(tmp_path: Path) -> None:
     """The store is gone when the turn asks for it: the placeholder is sent, and it is said."""
-    opened = Opening(at_file(tmp_path, trigger="keyword", fresh=False), TALK)
+    strategy = at_file(tmp_path, trigger="keyword", fresh=False)
+    opened = Opening(strategy, TALK)
     opened.at("a2")
     (tmp_path / "archive.db").write_text("these are no rows" * 100)
     assert whole(opened.at("c3")) == []
-    assert opened.events == (Failed("load", "file is not a database", "the placeholder is sent"),)
+    assert opened.events == (Failed("load", f"{strategy.store}: file is not a database", "the placeholder is sent"),)
 
 
 def test_partial_loading() -> None:

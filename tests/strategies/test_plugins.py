@@ -118,6 +118,8 @@ def test_workers_run_the_file_and_a_changed_one_is_another_run(here: Path) -> No
         ("mine.py", "write path/to/file.py:NAME"),
         ("mine.py:", "write path/to/file.py:NAME"),
         ("mine.py:Newst", "mine.py: has no 'Newst'; did you mean 'Newest'"),
+        ("mine.py:xyz", "mine.py: has no 'xyz'; there are Newest, Loose, Thawed, newest, nothing, later"),
+        ("imported.py:A", "imported.py: has no 'A'; it defines nothing"),
         ("mine.py:number", "neither a strategy class (with a method start) nor a function"),
         ("mine.py:Desk", "neither a strategy class"),
         ("mine.py:Loose", "is no frozen dataclass: write @dataclass(frozen=True, slots=True)"),
@@ -126,7 +128,7 @@ def test_workers_run_the_file_and_a_changed_one_is_another_run(here: Path) -> No
         ("mine.py:later", "is an async function"),
         ("mine.py:Newest(m=1)", "has no parameter 'm'"),
         ("mine.py:Newest(n=0)", "n must be at least 1"),
-        ("mine.py:newest(n='many')", "Expected `int`, got `str`"),
+        ("mine.py:newest(n='many')", "n must be a whole number, not 'many'"),
         ("mine.py:Newest@000000000000", "has changed"),
         ("raises.py:A", "raises.py:3: fails: ZeroDivisionError: division by zero"),
         ("imports.py:A", "imports.py:1: fails: ModuleNotFoundError: No module named 'no_such_module'"),
@@ -140,6 +142,7 @@ def test_what_is_wrong_is_said(here: Path, text: str, said: str) -> None:
     (here / "folder.py").mkdir()
     (here / "raises.py").write_text("def f():\n    1\n1 / 0\n")
     (here / "imports.py").write_text("import no_such_module\n")
+    (here / "imported.py").write_text("from pathlib import Path\n_own = lambda: 1\n")
     (here / "exits.py").write_text("import sys\nsys.exit(3)\n")
     (here / "broken.py").write_text("def f(:\n")
     (here / "binary.py").write_bytes(b"\0\xff\xfe")

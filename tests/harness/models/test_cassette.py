@@ -7,11 +7,12 @@ import os
 import sqlite3
 import time
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import numpy as np
 import pytest
-from ctxbench.harness.models.cassette import Cassette, Entry, canonical, key_of
+from ctxbench.harness.models.cassette import Cassette, Entry, canonical, key_of, opened
 from ctxbench.harness.models.lines import read_lines, write_lines
 from ctxbench.scenarios.errors import SetupError
 
@@ -173,8 +174,9 @@ def test_a_locked_cassette(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    """A cassette is read where nothing may be written (a checkout in CI), as a user that is not root."""
+@pytest.mark.parametrize(("mode", "ends"), [("replay", 0), ("auto", 0), ("record", 3)])
+def test_a_folder_that_cannot_be_written(tmp_path: Path, mode: Literal["replay", "auto", "record"], ends: int) -> None:
+    """A cassette is read where nothing may be written (a checkout in CI), as a user that is not root; not to record."""
     folder = tmp_path / "ro"
     with Cassette(folder / "c") as cassette:
         cassette.put(entry(1))
@@ -187,11 +189,13 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         if os.getuid() == 0:
             os.setuid(65534)
         try:
-            with Cassette(folder / "c", read_only=True) as cassette:
+            with opened(folder / "c", mode) as cassette:
                 os._exit(0 if cassette.get(entry(1).key) else 1)
+        except SetupError:
+            os._exit(3)
         except BaseException:
             os._exit(2)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == ends
     folder.chmod(0o755)
 
 

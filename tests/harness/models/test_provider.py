@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from ctxbench.harness.models.prices import Usage
 from ctxbench.harness.models.provider import Provider
 from ctxbench.harness.models.recorded import Answer, Request
+from ctxbench.metrics.prices import Usage
 from ctxbench.strategies.base import ModelError
 
 from tests.harness.models.server import UNCLOSED, Server

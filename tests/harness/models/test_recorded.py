@@ -9,9 +9,9 @@ import pytest
 from ctxbench.harness.desk import Books, RecordedDesk
 from ctxbench.harness.models import Models, Reply, Settings, Unusable
 from ctxbench.harness.models.cassette import Cassette
-from ctxbench.harness.models.prices import Price, Usage, price_of
 from ctxbench.harness.models.recorded import Answer, Recorded, Request
-from ctxbench.harness.models.spending import Purse, Spent
+from ctxbench.harness.models.spending import Purse, Spent, in_dollars
+from ctxbench.metrics.prices import Price, Usage, price_of
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Message
 from ctxbench.strategies.base import ModelError, Prompt
@@ -52,7 +52,7 @@ def cassette(tmp_path: Path):  # type: ignore[no-untyped-def]
 def test_prices_by_hand() -> None:
     """gpt-4o-mini: $0.15 a million in, half of that cached, $0.60 out; so 800 in, 200 cached, 50 out are $0.000165."""
     price = price_of("openai/gpt-4o-mini")
-    assert price == price_of("gpt-4o-mini") == Price(1.5e-7, 6e-7, 7.5e-8, 1.5e-7)
+    assert price == price_of("gpt-4o-mini") == Price(1.5e-7, 6e-7, 7.5e-8, 1.5e-7, 1.5e-7)
     assert price.of(Usage(1000, 50, cached=200)) == pytest.approx(800 * 1.5e-7 + 200 * 7.5e-8 + 50 * 6e-7)
     assert price.of(Usage(1000, 50, cached=200)) == pytest.approx(0.000165)
 
@@ -74,7 +74,7 @@ def test_prices_that_are_not_known(model: str) -> None:
 @pytest.mark.parametrize("model", ["ollama/x", "hosted_vllm/x", "local:x@1"])
 def test_own_machines_are_free(model: str) -> None:
     """A model on the user's own machine costs nothing."""
-    assert price_of(model) == Price(0, 0, 0, 0)
+    assert price_of(model) == Price(0, 0, 0, 0, 0)
 
 
 def test_auto_asks_once(cassette: Cassette) -> None:
@@ -99,6 +99,23 @@ def test_other_parameters_are_other_requests(cassette: Cassette) -> None:
     with_all.complete(Prompt(ASK.instruction, ASK.material, 50, talk(("user", "x")).messages), COUNTER)
     with_all.complete(Prompt("other {conversation}", ASK.material, 50), COUNTER)
     assert len(model.asked) == 4
+
+
+def test_a_cassette_that_can_only_be_read(tmp_path: Path) -> None:
+    """In auto what it has is replayed; what it has not is not asked for, since it could not be kept, and it is said."""
+    with Cassette(tmp_path / "c") as cassette:
+        recorded(cassette, Scripted(Answer("short", Usage(10, 1)))).complete(ASK, COUNTER)
+    with Cassette(tmp_path / "c", read_only=True) as cassette:
+        model = Scripted(Answer("never", Usage(10, 1)))
+        used = recorded(cassette, model)
+        assert used.complete(ASK, COUNTER).text == "short"
+        for _ in range(2):
+            with pytest.raises(
+                ModelError, match=r"/c: cannot be written, and has not all replies .*: make it writable"
+            ):
+                used.complete(Prompt("other {conversation}", ASK.material, 50), COUNTER)
+        assert used.complete(ASK, COUNTER).text == "short"
+    assert not model.asked
 
 
 def test_replay_never_calls(cassette: Cassette) -> None:
@@ -156,6 +173,12 @@ def test_what_failed_is_not_recorded(cassette: Cassette) -> None:
         recorded(cassette, model, limit=1.0).complete(ASK, COUNTER)
     assert Purse(cassette, "run").spent() == Spent()
     assert recorded(cassette, model).complete(ASK, COUNTER).text == "short"
+
+
+@pytest.mark.parametrize(("amount", "said"), [(0.00005, "$0.00005"), (10, "$10"), (0, "$0"), (2.5, "$2.5")])
+def test_amounts_are_not_in_powers_of_ten(amount: float, said: str) -> None:
+    """A limit is said as it is written by hand."""
+    assert in_dollars(amount) == said
 
 
 def test_the_limit_by_hand(cassette: Cassette) -> None:

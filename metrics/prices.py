@@ -7,12 +7,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ...metrics.models import model_map
+from .models import model_map
 
 OWN = ("hosted_vllm", "llamafile", "lm_studio", "local", "ollama", "ollama_chat", "vllm", "xinference")
 """Providers that are the user's own machine: a token has no price."""
 
 _TIER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
+
+
+HOUR_MULTIPLE = 2.0
+"""Writing for an hour, by the plain input price, where the map has no price for it (Anthropic's rule)."""
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -25,6 +29,8 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of the input, read from the provider's cache."""
     written: int = 0
     """Of the input, written to the provider's cache."""
+    written_1h: int = 0
+    """Of `written`, for an hour."""
 
 
 class Price(NamedTuple):
@@ -36,11 +42,14 @@ class Price(NamedTuple):
     """Of input that comes from the provider's cache."""
     write: float
     """Of input that goes into it."""
+    write_1h: float
+    """Of input that goes into it for an hour."""
 
     def of(self, usage: Usage) -> float:
         """US dollars of a call."""
         plain = max(0, usage.input - usage.cached - usage.written)
-        return plain * self.input + usage.cached * self.read + usage.written * self.write + usage.output * self.output
+        written = (usage.written - usage.written_1h) * self.write + usage.written_1h * self.write_1h
+        return plain * self.input + usage.cached * self.read + written + usage.output * self.output
 
 
 def price_of(model: str, tokens: int = 0) -> Price | None:
@@ -50,7 +59,7 @@ def price_of(model: str, tokens: int = 0) -> Price | None:
     """
     provider, _, rest = model.partition("/")
     if provider.partition(":")[0] in OWN:
-        return Price(0.0, 0.0, 0.0, 0.0)
+        return Price(0.0, 0.0, 0.0, 0.0, 0.0)
     known = model_map()
     entry = known.get(model)
     if entry is None and rest and str(known.get(rest, {}).get("litellm_provider", "")).startswith(provider):
@@ -63,11 +72,13 @@ def price_of(model: str, tokens: int = 0) -> Price | None:
         return float(entry.get(name + over, entry.get(name, otherwise)))
 
     full = per_token("input_cost_per_token", 0.0)
+    hour = HOUR_MULTIPLE * full if entry.get("cache_creation_input_token_cost") else full
     return Price(
         full,
         per_token("output_cost_per_token", 0.0),
         per_token("cache_read_input_token_cost", full),
         per_token("cache_creation_input_token_cost", full),
+        per_token("cache_creation_input_token_cost_above_1hr", hour),
     )
 
 

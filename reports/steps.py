@@ -1,0 +1,39 @@
+"""The steps of a run with what the figures need joined in."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from ..harness.load import Run
+from .contexts import sent
+
+STEP = ["conversation", "strategy", "step"]
+"""What names a step."""
+
+
+def steps_of(run: Run) -> pd.DataFrame:
+    """The steps of a run with more columns.
+
+    `decide_ns`; the model's `window`; `tokens_added` and `newest` (`contexts.Sent`); `own_tokens` and `own_cost` of the
+    strategy's own model calls (NaN where a price is not known); `demands`, and `demands_kept` of them, as the grounding
+    table has them for all kinds together.
+    """
+    steps, timings = run.table("steps"), run.table("timings")
+    steps["decide_ns"] = timings["decide_ns"].to_numpy()
+    steps["window"] = run.manifest["window"]
+    steps = steps.join(sent(run, steps))
+    calls = run.table("events").dropna(subset=["input_tokens"])
+    calls["tokens"] = calls.input_tokens + calls.output_tokens
+    own = calls.groupby(STEP, observed=True).agg(own_tokens=("tokens", "sum"), own_cost=("cost", _known_sum))
+    wanted = (
+        run.table("grounding").groupby(STEP, observed=True).agg(demands=("values", "sum"), demands_kept=("kept", "sum"))
+    )
+    for table in (own, wanted):
+        joined = steps[STEP].merge(table.reset_index(), on=STEP, how="left", indicator=True)
+        for column in table.columns:
+            steps[column] = joined[column].where(joined["_merge"] == "both", 0).to_numpy()
+    return steps
+
+
+def _known_sum(costs: pd.Series[float]) -> float:
+    return float(costs.sum(skipna=False))

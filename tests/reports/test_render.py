@@ -1,0 +1,84 @@
+"""How tables are fitted to a terminal."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from ctxbench.reports.render import Table, markdown, show
+from rich.console import Console
+
+NAMES = ("none", "layered | smart | session_summary | cache_marks", "window(max_tokens=8000)")
+HEADS = ("strategy", "saved", "tokens sent", "OpenAI refuses", "decides in")
+TABLE = Table(
+    "24 conversations",
+    HEADS,
+    (
+        (NAMES[0], "0.0 %", "76,815,410", "3", "0.1 µs"),
+        (NAMES[1], "90.4 %*", "7,364,459", "3", "165 µs"),
+        (NAMES[2], "86.8 %*", "10,168,274", "22", "19 µs"),
+    ),
+    ("This says how it is read. " * 10, "* A mark."),
+    spare=("decides in", "tokens sent"),
+)
+
+
+def printed(table: Table, width: int) -> list[str]:
+    console = Console(file=StringIO(), width=width, color_system=None)
+    show(console, [table])
+    assert console.width == width
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"), [(500, []), (100, []), (62, []), (61, ["decides in"]), (52, ["tokens sent", "decides in"])]
+)
+def test_what_is_left_out_for_want_of_room(width: int, left_out: list[str]) -> None:
+    """Names are broken into lines first, then columns go, and it is said which. No line is too long."""
+    lines = printed(TABLE, width)
+    assert max(map(len, lines)) <= min(width, 100)
+    assert [line for line in lines if line.startswith("No room for")] == (
+        [f"No room for: {', '.join(left_out)}."] if left_out else []
+    )
+    shown = [at for at, head in enumerate(HEADS) if head not in left_out and at]
+    for row in TABLE.rows:
+        [line] = [line for line in lines if line.startswith(row[0][:16])]
+        assert [cell for cell in row[1:] if cell in line] == [row[at] for at in shown]
+    assert all(word in " ".join(lines).split() for name in NAMES for word in name.split())
+
+
+@pytest.mark.parametrize("width", [1, 30])
+def test_a_terminal_that_is_too_narrow_all_the_same(width: int) -> None:
+    """However narrow it is, no name and no figure is cut."""
+    text = "".join(printed(TABLE, width))
+    for row in TABLE.rows:
+        assert row[1] in text
+        assert all(word in text for word in row[0].split())
+
+
+def test_figures_are_under_each_other() -> None:
+    """A mark stands beside its figure and does not push it out of its column; so does a wide character."""
+    table = Table("t", ("name", "saved"), (("a", "86.8 %*"), ("会话", "5.0 %"), ("c", "100.0 %")))
+    assert printed(table, 80)[2:] == ["name    saved", "a      86.8 %*", "会话    5.0 %", "c     100.0 %"]
+
+
+def test_two_columns_of_names() -> None:
+    """A long conversation id gives way before the strategy's name does; both are on the left."""
+    table = Table("t", ("conversation", "strategy", "saved"), (("x" * 90, NAMES[1], "5.0 %"),), names=2)
+    lines = printed(table, 88)
+    assert lines[3] == f"{'x' * 32}  {NAMES[1]}  5.0 %"
+    assert lines[4:6] == ["x" * 32, "x" * 26]
+    assert "|---|---|---:|" in markdown([table])
+
+
+def test_a_line_of_text_in_a_name_is_no_line_of_the_table() -> None:
+    """Whatever a recording calls itself, its row is one line."""
+    table = Table("t", ("name", "saved"), (("two\nlines\x1b", "5.0 %"),))
+    assert printed(table, 80)[3] == "two·lines·  5.0 %"
+
+
+def test_marks_are_no_markup() -> None:
+    """An asterisk is one in Markdown too: no list, no emphasis."""
+    text = markdown([TABLE])
+    assert "| 90.4 %\\* |" in text
+    assert "\n\\* A mark.\n" in text
