@@ -17,8 +17,8 @@ from tests.making import answering, calling, talk
 STRATEGIES = ("none", "window(max_tokens=400)", "last_turn")
 
 
-def recording(folder: Path, conversations: int = 40, turns: int = 12) -> Path:
-    """A JSONL file of conversations, each a little different."""
+def recording(folder: Path, conversations: int = 40, turns: int = 12, size: int = 20) -> Path:
+    """A JSONL file of conversations, each a little different; tool results have twice `size` words."""
     path = folder / "some.jsonl"
     with path.open("wb") as file:
         for number in range(conversations):
@@ -28,7 +28,7 @@ def recording(folder: Path, conversations: int = 40, turns: int = 12) -> Path:
                 messages += [
                     talk(("user", f"question {number} {turn}"), name="x").messages[0],
                     calling("c", f"call{turn}"),
-                    answering("r", f"call{turn}", f"result {number * turn} " * 20),
+                    answering("r", f"call{turn}", f"result {number * turn} " * size),
                     talk(("assistant", f"answer {turn}")).messages[0],
                 ]
             named = tuple(msgspec.structs.replace(each, id=f"m{at}") for at, each in enumerate(messages))

@@ -31,7 +31,7 @@ STRATEGIES = (
 
 
 def ran(folder: Path, *strategies: str) -> Run:
-    execute(plan(recording(folder, conversations=2, turns=4), strategies=strategies), folder / "run")
+    execute(plan(recording(folder, conversations=2, turns=4, size=200), strategies=strategies), folder / "run")
     return load(folder / "run")
 
 
@@ -51,6 +51,7 @@ def in_plain_words(run: Run, name: str, strategy: str) -> list[tuple[int, bool]]
 def test_as_in_plain_words(tmp_path: Path) -> None:
     """Read from the log it is what reading every message of every context gives, whatever the strategy."""
     run = ran(tmp_path, *STRATEGIES)
+    assert {"archived", "summarised"} <= set(run.table("events").kind)
     steps = run.table("steps")
     steps = steps.join(sent(run, steps))
     lacking = 0
