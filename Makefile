@@ -57,7 +57,7 @@ schema: $(VENV)/.test  ## write docs/recording.schema.json from the model
 lock:  ## write constraints.txt from the newest versions that fit
 	@rm -rf build/lock && $(PYTHON) -m venv build/lock
 	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,datasets,deepseek,local]'
-	@build/lock/bin/pip freeze --exclude ctxbench | grep -E '^[A-Za-z0-9._-]+==' | LC_ALL=C sort -f > constraints.txt
+	@build/lock/bin/pip freeze --all --exclude ctxbench --exclude pip | grep -E '^[A-Za-z0-9._-]+==' | LC_ALL=C sort -f > constraints.txt
 
 clean:  ## remove everything that these commands made
 	rm -rf $(VENV) build dist runs *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks
