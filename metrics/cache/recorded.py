@@ -13,6 +13,7 @@ was at the end of the prompt (`marks`).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -20,10 +21,8 @@ from typing import Literal, NamedTuple
 
 from ...scenarios.model import Compaction, Conversation, Message, Usage
 from ..tokens import TokenCounter
-from .automatic import Automatic
-from .explicit import Explicit
 from .prefixes import Mark, Prefixes, Request, Used
-from .rules import Rule, rule_for
+from .rules import Cache, Rule, rule_for
 
 Assumed = Literal["no start", "no time", "marks", "constant"]
 LIFETIMES = {"5m": 300.0, "1h": 3600.0}
@@ -55,19 +54,35 @@ class Compared(NamedTuple):
         return self.predicted.read == self.read
 
 
-@dataclass(slots=True)
-class _Call:
+class _Context(NamedTuple):
+    """What a stretch of a conversation's calls were asked with: each call with a start of it."""
+
+    blocks: list[int]
+    """The number of the prefix at the end of each block."""
+    counts: list[int]
+    """Our tokens up to there."""
+    eligible: list[int]
+    """Blocks at whose end a provider may place a breakpoint of its own."""
+    system: int
+    """The last block of the tools and system messages at the start."""
+    base: int
+    """The message that block 0 would be."""
+
+
+class _Call(NamedTuple):
     """A recorded call and what it was asked with."""
 
     conversation: Conversation
     at: int
     started: float
     answered: float
-    blocks: list[int]
-    """The number of the prefix at the end of each block."""
-    counts: list[int]
-    """Our tokens up to there."""
+    context: _Context
     marks: tuple[Mark, ...]
+
+    @property
+    def size(self) -> int:
+        """Blocks of its prompt."""
+        return self.at - self.context.base
 
 
 @dataclass(slots=True)
@@ -86,7 +101,7 @@ class Replayed:
     def compare(self, conversations: Iterable[Conversation]) -> Iterator[Compared]:
         """Each call that reports its usage, in the order they began. Raises TooManyMarks."""
         calls = sorted((call for each in conversations for call in self._calls(each)), key=lambda call: call.started)
-        caches: dict[tuple[str, str], Explicit | Automatic | None] = {}
+        caches: dict[tuple[str, str], Cache | None] = {}
         before: dict[str, float] = {}
         for call in calls:
             recorded = call.conversation.messages[call.at].call
@@ -112,11 +127,11 @@ class Replayed:
         compactions = sorted(conversation.compactions, key=lambda each: place[each.after])
         reports = any(m.call and m.call.usage and m.call.usage.cache_write for m in messages)
         marked = any(m.call and m.call.marks for m in messages)
-        blocks, counts, base = self._context(conversation, None, place)
+        context = self._context(conversation, None, place)
         for at in conversation.calls():
             while compactions and place[compactions[0].after] < at:
-                blocks, counts, base = self._context(conversation, compactions.pop(0), place)
-            upto = at - base
+                context = self._context(conversation, compactions.pop(0), place)
+            base = context.base
             recorded = messages[at].call
             if recorded is None:
                 continue
@@ -133,34 +148,43 @@ class Replayed:
             )
             if reports and not marked:
                 self.assumed.add("marks")
-                marks = (Mark(upto - 1),)
-            yield _Call(
-                conversation, at, started, max(started, answered or started), blocks[:upto], counts[:upto], marks
-            )
+                marks = (Mark(at - base - 1),)
+            yield _Call(conversation, at, started, max(started, answered or started), context, marks)
 
-    def _context(
-        self, conversation: Conversation, compaction: Compaction | None, place: dict[str, int]
-    ) -> tuple[list[int], list[int], int]:
-        """Prefix numbers and our counts from the start of a context on, and which message its block 0 would be."""
+    def _context(self, conversation: Conversation, compaction: Compaction | None, place: dict[str, int]) -> _Context:
+        """The context from the start, or from a compaction on."""
         counter, messages = self.counter, conversation.messages
-        first, head = 0, list[tuple[object, int]]()
+        first, head = 0, list[Message]()
         if compaction is not None:
             first = len(messages) if compaction.first_kept is None else place[compaction.first_kept]
             first = min(first, place[compaction.after] + 1)
-            head = [((compaction.summary,), counter.text(compaction.summary))]
-            head += [(_key(each), counter.message(each)) for each in messages[:first] if each.role == "system"]
-        row = [(conversation.tools, counter.tools(conversation.tools)), *head]
-        row += [(_key(each), counter.message(each)) for each in messages[first:]]
-        numbers = self._prefixes.of(key for key, _ in row)
-        return numbers, list(accumulate(tokens for _, tokens in row)), first - 1 - len(head)
+            head = [each for each in messages[:first] if each.role == "system"]
+            head.append(Message("", "user", compaction.summary))
+        sent = [*head, *messages[first:]]
+        keys = [conversation.tools, *map(_key, sent)]
+        counts = [counter.tools(conversation.tools), *map(counter.message, sent)]
+        system = next((at for at, each in enumerate(sent) if each.role != "system"), len(sent))
+        eligible = [system] if system else []
+        for at, each in enumerate(sent[system:], system):
+            ends = each.role == "tool" and (at + 1 == len(sent) or sent[at + 1].role != "tool")
+            if ends or each.role == "user":
+                eligible.append(at + 1)
+        base = first - 1 - len(head)
+        return _Context(self._prefixes.of(keys), list(accumulate(counts)), eligible, system, base)
 
     def _request(self, call: _Call, usage: Usage, learned: dict[int, int]) -> Request:
-        tokens = usage.input if usage.input is not None else call.counts[-1]
+        context, size = call.context, call.size
+        blocks, counts = context.blocks[:size], context.counts[:size]
+        tokens = usage.input if usage.input is not None else counts[-1]
         if not learned:
             self.assumed.add("constant")
-        ends = _ends(call, tokens, learned)
-        answer = self._prefixes.after(call.blocks[-1], _key(call.conversation.messages[call.at]))
-        return Request(call.blocks, ends, tokens, call.started, call.answered, call.marks, answer)
+        ends = _ends(blocks, counts, tokens, learned)
+        answer = self._prefixes.after(blocks[-1], _key(call.conversation.messages[call.at]))
+        eligible = context.eligible[: bisect_left(context.eligible, size)]
+        system = min(context.system, size - 1)
+        return Request(
+            blocks, ends, tokens, call.started, call.answered, call.marks, answer, eligible, system if system else -1
+        )
 
     def _learn(self, asked: Request, used: Used, usage: Usage, learned: dict[int, int]) -> None:
         """What the reported counts say of where prefixes end."""
@@ -191,10 +215,10 @@ class Replayed:
         return "a longer prefix was read" if read > used.read else "a shorter prefix was read"
 
 
-def _ends(call: _Call, tokens: int, learned: dict[int, int]) -> list[int]:
+def _ends(blocks: list[int], counts: list[int], tokens: int, learned: dict[int, int]) -> list[int]:
     """Where each block ends, in the provider's tokens, as far as they are known before the call."""
-    offset, made = tokens - call.counts[-1], []
-    for number, count in zip(call.blocks, call.counts, strict=True):
+    offset, made = tokens - counts[-1], list[int]()
+    for number, count in zip(blocks, counts, strict=True):
         offset = learned[number] - count if number in learned else offset
         made.append(min(max(count + offset, 0), tokens))
     least = tokens

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from ctxbench.harness.inputs import Inputs
+from ctxbench.metrics.cache.automatic import AutomaticRules
+from ctxbench.metrics.cache.boundary import BoundaryRules, UnitRules
 from ctxbench.metrics.cache.recorded import Compared, Replayed
 from ctxbench.metrics.cache.rules import rule_for
 from ctxbench.metrics.tokens import TokenCounter
@@ -90,6 +92,36 @@ def test_rules_have_dates(model: str, day: float | None, family: str, look_back:
     assert rule is not None
     assert rule.family.startswith(family)
     assert getattr(rule.rules, "look_back", None) == look_back
+
+
+@pytest.mark.parametrize(
+    ("model", "when", "kind"),
+    [
+        ("gpt-4o-2024-08-06", None, AutomaticRules),
+        ("gpt-5.1-codex", None, AutomaticRules),
+        ("openai/gpt-5.6", None, BoundaryRules),
+        ("gpt-6.1-sol", None, BoundaryRules),
+        ("deepseek-chat", 1776225559, AutomaticRules),
+        ("deepseek-v4-pro", 1790000000, UnitRules),
+        ("gemini/gemini-2.5-pro", None, AutomaticRules),
+    ],
+)
+def test_mechanisms_by_model_and_date(model: str, when: float | None, kind: type[object]) -> None:
+    """Which mechanism a model's cache has, and that every rule names its source."""
+    rule = rule_for(model, when)
+    assert rule is not None
+    assert isinstance(rule.rules, kind)
+    assert rule.source
+
+
+def test_a_provider_that_places_breakpoints_itself() -> None:
+    """GPT-5.6: the end of each user's message is a boundary, so the next call reads the prompt before it."""
+    said: list[Message] = []
+    for at, (read, tokens) in enumerate([(0, 3000), (3000, 4000)]):
+        recorded = Call("gpt-5.6", "", Usage(tokens, 10, read), 1.79e9 + at)
+        said += [Message(f"u{at}", "user", f"q {at}"), Message(f"a{at}", "assistant", "yes", call=recorded)]
+    rows = list(Replayed(COUNTER).compare([Conversation("c", tuple(said))]))
+    assert [row.predicted.read for row in rows] == [0, 3000]
 
 
 def test_models_without_a_rule_are_counted() -> None:
