@@ -12,7 +12,7 @@ import traceback
 import typer
 
 from ...scenarios.errors import UserError
-from . import cassette, convert, list_, report, run, show, stop, streams, validate
+from . import bill, cassette, convert, list_, report, run, show, stop, streams, validate
 from .say import say
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app = typer.Typer(
 app.command(name="run")(run.run)
 app.command(name="report")(report.report)
 app.command(name="show", cls=show.Show)(show.show)
+app.command(name="bill")(bill.bill)
 app.command(name="validate")(validate.validate)
 app.command(name="convert")(convert.convert)
 app.command(name="list")(list_.list_)
