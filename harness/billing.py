@@ -9,7 +9,8 @@ from typing import NamedTuple
 import msgspec
 import pandas as pd
 
-from ..metrics.cache.bill import Charge, Placement, Step, charged, requests
+from ..metrics.cache.bill import Charge, Placement, Step, charged, placed, requests
+from ..metrics.cache.explicit import Explicit
 from ..metrics.cache.rules import rule_for
 from ..metrics.models import model_map
 from ..metrics.prices import Price, price_of
@@ -102,8 +103,10 @@ def _bills(cell: _Cell, models: Sequence[str], placement: Placement, latest: boo
     caches = [rule.cache() if rule is not None else None for rule in rules]
     made: list[list[Charge]] = [[] for _ in models]
     for step, request in zip(cell.steps, requests(cell.steps, cell.sizes, cell.roles), strict=True):
+        with_marks = placed(request, placement)
         for model, cache, charges in zip(models, caches, made, strict=True):
-            charges.append(charged(request, step.output, cache, _price(model, request.tokens), placement))
+            asked = with_marks if isinstance(cache, Explicit) else request
+            charges.append(charged(asked, step.output, cache, _price(model, request.tokens)))
     return [_sum(cell, model, charges) for model, charges in zip(models, made, strict=True)]
 
 

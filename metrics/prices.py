@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -57,19 +58,21 @@ def price_of(model: str, tokens: int = 0) -> Price | None:
 
     `openai/gpt-4o` is looked up as `gpt-4o` too, if OpenAI is who sells that. The user's own machine is free.
     """
-    provider, _, rest = model.partition("/")
-    if provider.partition(":")[0] in OWN:
+    return _price(model, max((tier for tier in _tiers(model) if tokens > tier * 1000), default=0))
+
+
+@cache
+def _price(model: str, over: int) -> Price | None:
+    """The price of a prompt that is over so many thousand tokens; 0 = over no tier."""
+    if model.partition("/")[0].partition(":")[0] in OWN:
         return Price(0.0, 0.0, 0.0, 0.0, 0.0)
-    known = model_map()
-    entry = known.get(model)
-    if entry is None and rest and str(known.get(rest, {}).get("litellm_provider", "")).startswith(provider):
-        entry = known[rest]
+    entry = _entry(model)
     if entry is None or not isinstance(entry.get("input_cost_per_token"), (int, float)):
         return None
-    over = _tier(entry, tokens)
+    ending = f"_above_{over}k_tokens" if over else ""
 
     def per_token(name: str, otherwise: float) -> float:
-        return float(entry.get(name + over, entry.get(name, otherwise)))
+        return float(entry.get(name + ending, entry.get(name, otherwise)))
 
     full = per_token("input_cost_per_token", 0.0)
     hour = HOUR_MULTIPLE * full if entry.get("cache_creation_input_token_cost") else full
@@ -82,8 +85,17 @@ def price_of(model: str, tokens: int = 0) -> Price | None:
     )
 
 
-def _tier(entry: dict[str, Any], tokens: int) -> str:
-    """How the names of the prices of a long prompt end: `_above_200k_tokens`; empty for one that is not."""
-    tiers = [int(found[1]) for name in entry if (found := _TIER.fullmatch(name))]
-    over = max((tier for tier in tiers if tokens > tier * 1000), default=0)
-    return f"_above_{over}k_tokens" if over else ""
+@cache
+def _tiers(model: str) -> tuple[int, ...]:
+    """The thousands of tokens from which a prompt has another price."""
+    return tuple(int(found[1]) for name in _entry(model) or () if (found := _TIER.fullmatch(name)))
+
+
+def _entry(model: str) -> dict[str, Any] | None:
+    """What the map has of a model."""
+    provider, _, rest = model.partition("/")
+    known = model_map()
+    if model in known or not rest:
+        return known.get(model)
+    sold = str(known.get(rest, {}).get("litellm_provider", "")).startswith(provider)
+    return known[rest] if sold and rest in known else None

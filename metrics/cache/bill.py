@@ -9,6 +9,7 @@ placement puts it, at the end of the prompt; with the placement "marked" such a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from ..prices import Price
@@ -73,14 +74,19 @@ def requests(steps: Iterable[Step], tokens: Sequence[int], roles: Sequence[str])
         yield Request(list(path), list(ends), ends[-1], step.started, step.answered, marks, answer, eligible, system)
 
 
-def charged(request: Request, output: int, cache: Cache | None, price: Price, placement: Placement) -> Charge:
+def charged(request: Request, output: int, cache: Cache | None, price: Price) -> Charge:
     """A request through a cache, and its price."""
-    if placement == "automatic" and not request.marks:
-        request = request.marked(Mark(len(request.prefixes) - 1))
     used = cache.request(request) if cache is not None else Used(0, 0, 0, request.tokens)
     cost = used.read * price.read + used.written * price.write + used.written_1h * price.write_1h
     plain = output * price.output
     return Charge(used, output, cost + used.fresh * price.input + plain, request.tokens * price.input + plain)
+
+
+def placed(request: Request, placement: Placement) -> Request:
+    """The request as it is sent to a provider that wants marks, where the strategy sets none."""
+    if request.marks or placement == "marked":
+        return request
+    return replace(request, marks=(Mark(len(request.prefixes) - 1),))
 
 
 def _eligible(roles: Sequence[str]) -> tuple[list[int], int]:

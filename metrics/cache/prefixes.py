@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 START = 0
@@ -62,10 +62,6 @@ class Request:
     """Blocks at whose end a provider that places breakpoints itself may place one, in order."""
     system: int = -1
     """The last block of the tools and system messages that the prompt begins with; -1 if there are none."""
-
-    def marked(self, mark: Mark) -> Request:
-        """The same with this one mark."""
-        return replace(self, marks=(mark,))
 
 
 class Used(NamedTuple):
