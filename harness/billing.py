@@ -10,7 +10,7 @@ import msgspec
 import pandas as pd
 
 from ..metrics.cache.bill import Charge, Placement, Step, charged, placed, requests
-from ..metrics.cache.explicit import Explicit
+from ..metrics.cache.explicit import MOST_MARKS, Explicit
 from ..metrics.cache.rules import rule_for
 from ..metrics.models import model_map
 from ..metrics.prices import Price, price_of
@@ -67,6 +67,11 @@ def bills(run: Run, models: Sequence[str], placement: Placement = "automatic", l
 def untimed(run: Run) -> int:
     """Conversations without any recorded time: their calls are taken to be `PAUSE` seconds apart."""
     return int(run.table("messages").groupby("conversation", observed=True).time.count().eq(0).sum())
+
+
+def overmarked(run: Run) -> int:
+    """Calls with more marks than a provider takes."""
+    return int((run.table("steps").marks.map(len) > MOST_MARKS).sum())
 
 
 def unruled(models: Sequence[str]) -> list[str]:

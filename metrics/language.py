@@ -20,7 +20,7 @@ HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 
 _HAN = re.compile(f"[{HAN}]")
 _LATIN = re.compile(r"[A-Za-z][^\s\u2e80-\uffff]*")
-_WORD = re.compile(rf"([{HAN}]+)|\d++(?:[.,:]\d++){{0,8}}+(?![^\W{HAN}])|[^\W{HAN}]+(?:['’][^\W\d{HAN}]+)?+")
+_WORD = re.compile(rf"([{HAN}]+)|\d++(?>(?:[.,:]\d++){{0,8}})(?![^\W{HAN}])|[^\W{HAN}]+(?>(?:['’][^\W\d{HAN}]+)?)")
 _END = re.compile(r"(?<![.!?])[.!?]++[\"'”’)\]*_`]{0,4}(?=\s)|[。！？；…]++[”’』」）》\"')]{0,4}")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _CODE = re.compile(r"\t| {4}|[<{}|$>#@]|(?:def|class|import|from|return|if|for|while) .*[:=(]|[\w.]+\(.*\)$|[\w.]+ = ")

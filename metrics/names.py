@@ -10,10 +10,10 @@ from functools import cache, lru_cache
 from .language import HAN, cutter
 
 _UPPER, _LOWER = "A-ZÀ-ÖØ-ÞĀ-Ž", "a-zß-öø-ÿā-ž"
-_CAPITAL = rf"[{_UPPER}](?:[{_UPPER}{_LOWER}]|['’](?=[{_UPPER}{_LOWER}]))*+(?:-[{_UPPER}][{_LOWER}]++)*+"
+_CAPITAL = rf"[{_UPPER}](?>(?:[{_UPPER}{_LOWER}]|['’](?=[{_UPPER}{_LOWER}]))*)(?>(?:-[{_UPPER}][{_LOWER}]++)*)"
 _TITLE = r"(?:(?<=\b[A-Z])|(?<=\b(?:Mr|Ms|Dr))|(?<=\bMrs)|(?<=\bProf))"
 _JOIN = rf"(?:\ (?:(?:of|de|la|van|von|der|da|di|del|bin|the|&)\ ){{0,2}}|{_TITLE}\.\ )"
-_RUN = re.compile(rf"(?<![A-Za-z0-9_@./#$'’-]){_CAPITAL}(?:{_JOIN}{_CAPITAL})*+")
+_RUN = re.compile(rf"(?<![A-Za-z0-9_@./#$'’-]){_CAPITAL}(?>(?:{_JOIN}{_CAPITAL})*)")
 _NO_END = re.compile(r"[A-Za-z0-9_(/@]")
 _QUOTED = re.compile(
     rf"[《「『“]([{HAN}\w][^《》「」『』“”\n，。！？,.!?]{{0,38}})[》」』”]"

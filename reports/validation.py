@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from ..metrics.cache.agreement import Agreement
 from ..metrics.cache.recorded import Compared
 from ..metrics.value import Missing, Value
 from .render import Table
-from .words import percent
+from .words import count, percent
 
 MOST = 20
 """Calls that are listed."""
@@ -25,21 +25,27 @@ ASSUMED = {
 Agreements = Mapping[tuple[str, str], Agreement]
 
 
-def tables(found: Agreements, rows: Sequence[Compared], assumed: set[str], without: Mapping[str, int]) -> list[Table]:
+def tables(
+    found: Agreements, rows: Sequence[Compared], assumed: Set[str], without: Mapping[str, int], overmarked: int = 0
+) -> list[Table]:
     """One row a model and rule; then why calls disagree, the calls, and what was assumed."""
     made = [_agreements(found)] if found else []
     wrong = [row for row in rows if row.reason]
     if wrong:
         made += [_reasons(found), _calls(wrong)]
     notes = [f"Assumed: {ASSUMED[each]}." for each in sorted(assumed)]
-    notes += [f"No rule is known for {model}: {count:,} calls are not compared." for model, count in without.items()]
+    notes += [f"No rule is known for {model}: {calls:,} calls are not compared." for model, calls in without.items()]
+    if overmarked:
+        notes.append(
+            f"More than 4 cache breakpoints, which no provider takes: {count(overmarked, 'call')} not compared."
+        )
     if notes:
         made.append(Table("Assumptions", (), (), tuple(notes)))
     return made
 
 
 def as_json(
-    found: Agreements, rows: Sequence[Compared], assumed: set[str], without: Mapping[str, int]
+    found: Agreements, rows: Sequence[Compared], assumed: Set[str], without: Mapping[str, int], overmarked: int = 0
 ) -> dict[str, Any]:
     """The same with exact figures, and every call."""
     return {
@@ -80,6 +86,7 @@ def as_json(
         ],
         "assumed": {each: ASSUMED[each] for each in sorted(assumed)},
         "without_rule": dict(without),
+        "overmarked": overmarked,
     }
 
 

@@ -29,7 +29,7 @@ DEEPEST = 64
 
 _HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _SURROGATE = re.compile(rb"(?<!\\)(?:\\\\)*(?:%b(?!\\u[dD][c-fC-F]|\\?u?[dD]?\Z)|(?<!%b)%b)" % (_HIGH, _HIGH, _LOW))
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},:]', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[\]{},:]', re.DOTALL)
 """A string or a bracket. A string that nothing closes ends with the data: to look for it again would be quadratic."""
 _NUMBER = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity)\b")
 _BLANK = b" \t\r\n"

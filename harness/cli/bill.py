@@ -46,7 +46,7 @@ def bill(
     from ...metrics.models import map_version
     from ...reports.billing import as_json as exact
     from ...reports.billing import tables, totals
-    from ..billing import PAUSE, bills, own_costs, unruled, untimed
+    from ..billing import PAUSE, bills, overmarked, own_costs, unruled, untimed
     from ..load import load
     from .runs import chosen
     from .summary import print_json, print_tables
@@ -57,6 +57,8 @@ def bill(
     notes = [f"Prices: {map_version()}."]
     if count := untimed(found):
         notes.append(f"Assumed: {count:,} conversations have no times; their calls are {PAUSE:g} s apart.")
+    if count := overmarked(found):
+        notes.append(f"{count:,} calls have more than 4 cache marks, which no provider takes; the last 4 count.")
     notes += [f"No cache rule is known for {each}: nothing is cached." for each in unruled(models)]
     total = totals(made, own_costs(found))
     if as_json:

@@ -37,10 +37,10 @@ def validate(
     for problem in problems.found:
         say(f"left out: {problem}")
     say_what_was_passed_over(problems.ignored, problems.notes)
-    if not rows and not replayed.without_rule:
+    if not rows and not replayed.without_rule and not replayed.overmarked:
         raise RunError("no recorded call reports its usage: there is nothing to compare with")
-    found = agreement(rows)
+    said = (agreement(rows), rows, replayed.assumed, replayed.without_rule, replayed.overmarked)
     if json:
-        print_json(as_json(found, rows, set(replayed.assumed), replayed.without_rule))
+        print_json(as_json(*said))
     else:
-        print_tables(tables(found, rows, set(replayed.assumed), replayed.without_rule))
+        print_tables(tables(*said))

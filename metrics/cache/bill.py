@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from ..prices import Price
+from ..prices import Price, Usage
 from .explicit import MOST_MARKS
 from .prefixes import START, Mark, Prefixes, Request, Used
 from .rules import Cache
@@ -34,7 +34,7 @@ class Step(NamedTuple):
     tools_tokens: int
     """Of all tool schemas, and what else stands before the messages."""
     marks: Sequence[int]
-    """Places of messages with a breakpoint after them."""
+    """Places of messages with a breakpoint after them; of more than four the last four count."""
     started: float
     answered: float
     answer: int
@@ -77,9 +77,8 @@ def requests(steps: Iterable[Step], tokens: Sequence[int], roles: Sequence[str])
 def charged(request: Request, output: int, cache: Cache | None, price: Price) -> Charge:
     """A request through a cache, and its price."""
     used = cache.request(request) if cache is not None else Used(0, 0, 0, request.tokens)
-    cost = used.read * price.read + used.written * price.write + used.written_1h * price.write_1h
-    plain = output * price.output
-    return Charge(used, output, cost + used.fresh * price.input + plain, request.tokens * price.input + plain)
+    cost = price.of(Usage(request.tokens, output, used.read, used.written + used.written_1h, used.written_1h))
+    return Charge(used, output, cost, price.of(Usage(request.tokens, output)))
 
 
 def placed(request: Request, placement: Placement) -> Request:

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple
 
 from ...scenarios.model import Compaction, Conversation, Message, Usage
 from ..tokens import TokenCounter
+from .explicit import MOST_MARKS
 from .prefixes import Mark, Prefixes, Request, Used
 from .rules import Cache, Rule, rule_for
 
@@ -78,6 +79,8 @@ class _Call(NamedTuple):
     answered: float
     context: _Context
     marks: tuple[Mark, ...]
+    dated: bool
+    """Whether the recording says when it was."""
 
     @property
     def size(self) -> int:
@@ -93,13 +96,15 @@ class Replayed:
     assumed: set[Assumed] = field(default_factory=set)
     without_rule: dict[str, int] = field(default_factory=dict)
     """Calls of models for which there is no rule."""
+    overmarked: int = 0
+    """Calls with more marks than a provider takes: they are not compared."""
     _prefixes: Prefixes = field(default_factory=Prefixes)
     _learned: dict[str, dict[int, int]] = field(default_factory=dict)
     """Of each model, the tokens up to the end of a prefix, as the provider counted them."""
     _seen: set[int] = field(default_factory=set)
 
     def compare(self, conversations: Iterable[Conversation]) -> Iterator[Compared]:
-        """Each call that reports its usage, in the order they began. Raises TooManyMarks."""
+        """Each call that reports its usage, in the order they began."""
         calls = sorted((call for each in conversations for call in self._calls(each)), key=lambda call: call.started)
         caches: dict[tuple[str, str], Cache | None] = {}
         before: dict[str, float] = {}
@@ -107,11 +112,14 @@ class Replayed:
             recorded = call.conversation.messages[call.at].call
             if recorded is None or recorded.usage is None:
                 continue
-            rule = rule_for(recorded.model, call.started if "no time" not in self.assumed else None)
+            rule = rule_for(recorded.model, call.started if call.dated else None)
             if rule is None:
                 self.without_rule[recorded.model] = self.without_rule.get(recorded.model, 0) + 1
                 continue
             cache = caches.setdefault((recorded.model, rule.since), rule.cache())
+            if len(call.marks) > MOST_MARKS:
+                self.overmarked += 1
+                continue
             learned = self._learned.setdefault(recorded.model, {})
             asked = self._request(call, recorded.usage, learned)
             used = cache.request(asked) if cache is not None else Used(0, 0, 0, asked.tokens)
@@ -137,6 +145,7 @@ class Replayed:
                 continue
             answered = messages[at].time
             started = recorded.started
+            dated = started is not None or answered is not None
             if started is None:
                 self.assumed.add("no start" if answered is not None else "no time")
                 started = answered if answered is not None else clock + 1
@@ -149,7 +158,7 @@ class Replayed:
             if reports and not marked:
                 self.assumed.add("marks")
                 marks = (Mark(at - base - 1),)
-            yield _Call(conversation, at, started, max(started, answered or started), context, marks)
+            yield _Call(conversation, at, started, max(started, answered or started), context, marks, dated)
 
     def _context(self, conversation: Conversation, compaction: Compaction | None, place: dict[str, int]) -> _Context:
         """The context from the start, or from a compaction on."""

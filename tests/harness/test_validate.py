@@ -46,6 +46,17 @@ def test_models_without_a_rule(tmp_path: Path) -> None:
     assert "No rule is known for nobody/knows: 2 calls are not compared." in shown
 
 
+def test_more_marks_than_a_provider_takes(tmp_path: Path) -> None:
+    """Such a call is counted and not compared, and the others are; nothing is lost without a word."""
+    marks = tuple(Mark(f"u{at}") for at in range(5))
+    said: list[Message] = [Message(f"u{at}", "user", f"q {at}") for at in range(5)]
+    call = Call("claude-sonnet-4-5", "", Usage(5000, 10, 0, 5000), 1.79e9, marks)
+    said.append(Message("a", "assistant", "yes", time=1.79e9 + 1, call=call))
+    (tmp_path / "t.jsonl").write_bytes(Conversation("t", tuple(said)).to_json() + b"\n")
+    shown = ctxbench("validate", "t.jsonl", cwd=tmp_path).stdout
+    assert "More than 4 cache breakpoints, which no provider takes: 1 call not compared." in shown
+
+
 def test_nothing_to_compare_with(tmp_path: Path) -> None:
     """Recordings without usage are an error in one line."""
     talk = Conversation("t", (Message("u", "user", "hi"), Message("a", "assistant", "yes")))

@@ -124,6 +124,18 @@ def test_a_provider_that_places_breakpoints_itself() -> None:
     assert [row.predicted.read for row in rows] == [0, 3000]
 
 
+def test_a_call_without_a_time_does_not_undate_the_others() -> None:
+    """It is judged by the latest rule; a recording of 2024 beside it by that of its date."""
+    old = Call("claude-sonnet-4", "", Usage(5000, 1), 1733339403.0)
+    new = Call("claude-sonnet-4", "", Usage(5000, 1))
+    talks = [
+        Conversation(name, (Message("u", "user", "hi"), Message("a", "assistant", "yes", call=call)))
+        for name, call in (("old", old), ("new", new))
+    ]
+    since = {row.conversation: row.rule.since for row in Replayed(COUNTER).compare(talks)}
+    assert since == {"old": "", "new": "2025-03-13"}
+
+
 def test_models_without_a_rule_are_counted() -> None:
     """Nothing is predicted where no rule is known, and it is said of how many calls."""
     usage = Call("nobody/knows", "", Usage(10, 1), 0.0)
