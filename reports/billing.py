@@ -4,139 +4,202 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..harness.billing import Bill
+import pandas as pd
+
+from ..harness.billing.bill import SUMS
+from ..harness.billing.hindsight import BOUND
 from ..metrics.value import Missing, Value
 from .render import Table
 from .words import percent, tokens
 
-HEADS = ("strategy", "cost", "own calls", "against none", "against uncached", "hit rate", "read", "written", "fresh")
+KEYS = ["model", "placement", "strategy"]
+HEADS = (
+    "strategy",
+    "cost",
+    "own calls",
+    "against none",
+    "breaks even",
+    "against uncached",
+    "hit rate",
+    "calls that hit",
+)
+MORE = ("read", "written", "fresh")
+SPARE = ("fresh", "written", "read", "calls that hit", "own calls", "against uncached")
+MOST_CAUSES = 3
+
+HOW = (
+    "Cost: input and recorded output of all calls, each conversation with a cache of its own. Against none: what is "
+    "saved of the bill of the whole history, cached as well. Against uncached: of the same requests without a cache. "
+    "Both with the strategy's own model calls. Breaks even: the turn from which on it has cost less than none in all "
+    "(the median), and the share of conversations that get there. Hit rate: of the input tokens, those read from the "
+    "cache."
+)
+BROKE = (
+    "A call breaks the prefix where it does not begin with all of the prompt before it. Lost: tokens of that prompt "
+    "behind the break, which could have been read. Dropped: a message is no longer sent. Replaced: the strategy's text "
+    "stands in its place. Rewritten: that text was written anew. Inserted: something was put before it. Taken back: "
+    "the strategy's text is gone. Tools: others are offered."
+)
 
 
-class Total(NamedTuple):
-    """The bill of one strategy under one model, over the conversations that every strategy finished."""
+def totals(bills: pd.DataFrame) -> pd.DataFrame:
+    """Sums by model, placement and strategy, in this order, over the conversations that every strategy finished.
 
-    strategy: str
-    model: str
-    calls: int
-    hits: int
-    read: int
-    written: int
-    fresh: int
-    output: int
-    cost: float
-    uncached: float
-    own: float | None
-    """What the strategy's own model calls cost; None where a price is not known."""
-
-    @property
-    def hit_rate(self) -> Value:
-        """Of the input tokens, those read from the cache."""
-        whole = self.read + self.written + self.fresh
-        return self.read / whole if whole else Missing("undefined", "no calls")
-
-
-def totals(bills: Iterable[Bill], own: dict[tuple[str, str], float | None]) -> list[Total]:
-    """Sums over the conversations that all strategies have, by model, then in the order of the strategies.
-
-    `own`: by conversation and strategy, what the strategy's own model calls cost.
+    `bills`: as `Billed.conversations` gives them. Added: hit_rate, hit_share (of calls), saved_against_none,
+    saved_against_uncached (with the strategy's own model calls; NaN where they cannot be had), break_even_share and
+    break_even (its median turn).
     """
-    rows = list(bills)
-    strategies = list(dict.fromkeys(row.strategy for row in rows))
-    having: dict[str, set[str]] = {}
-    for row in rows:
-        having.setdefault(row.conversation, set()).add(row.strategy)
-    common = {name for name, done in having.items() if len(done) == len(strategies)}
-    groups: dict[tuple[str, str], list[Bill]] = {}
-    for row in rows:
-        if row.conversation in common:
-            groups.setdefault((row.model, row.strategy), []).append(row)
-    models = dict.fromkeys(row.model for row in rows)
-    return [
-        _total(groups[model, strategy], own)
-        for model in models
-        for strategy in strategies
-        if (model, strategy) in groups
-    ]
+    strategies = bills.strategy.nunique()
+    having = bills.groupby("conversation", observed=True).strategy.nunique()
+    rows = bills[bills.conversation.isin(having.index[having == strategies])]
+    groups = rows.groupby(KEYS, observed=True, sort=False)
+    found = groups[["calls", *SUMS, "base"]].agg(_sum)
+    found["hit_rate"] = found.read / found.tokens
+    found["hit_share"] = found.hits / found.calls
+    whole = found.cost + found.cost_own
+    found["saved_against_none"] = 1 - whole / found.base.where(found.base > 0)
+    found["saved_against_uncached"] = 1 - whole / found.uncached
+    found["break_even_share"] = groups.break_even.count() / groups.size()
+    found["break_even"] = groups.break_even.median()
+    return found.reset_index()
 
 
-def _total(rows: Sequence[Bill], own: dict[tuple[str, str], float | None]) -> Total:
-    costs = [own.get((row.conversation, row.strategy), 0.0) for row in rows]
-    return Total(
-        rows[0].strategy,
-        rows[0].model,
-        sum(row.calls for row in rows),
-        sum(row.hits for row in rows),
-        sum(row.read for row in rows),
-        sum(row.written for row in rows),
-        sum(row.fresh for row in rows),
-        sum(row.output for row in rows),
-        math.fsum(row.cost for row in rows),
-        math.fsum(row.uncached for row in rows),
-        None if None in costs else math.fsum(cost for cost in costs if cost is not None),
-    )
+def tables(found: pd.DataFrame, breaks: pd.DataFrame, calls: int, notes: Sequence[str]) -> list[Table]:
+    """What is saved under each model, where there are several; the bill under each; what broke the prefixes.
+
+    `found`: as `totals` gives them. `breaks`: as `harness.billing.breaks` does, of a run of so many calls a strategy.
+    """
+    placements = found.placement.nunique()
+    made = [against(found)] if found.model.nunique() > 1 or placements > 1 else []
+    for (model, _), rows in found.groupby(["model", "placement"], observed=True, sort=False):
+        if placements == 1:
+            made.append(_bill(f"The bill under {model}", rows))
+    if placements > 1:
+        made += [_placements(str(model), rows) for model, rows in found.groupby("model", observed=True, sort=False)]
+    made.append(_breaks(breaks, list(found.strategy.unique()), calls))
+    return [*made, Table("How it was billed", (), (), (HOW, *notes))]
 
 
-def tables(found: Sequence[Total], notes: Sequence[str]) -> list[Table]:
-    """One table a model."""
-    made = []
-    for model in dict.fromkeys(row.model for row in found):
-        rows = [row for row in found if row.model == model]
-        none = next((row.cost for row in rows if row.strategy == "none"), None)
-        cells = tuple(
-            (
-                row.strategy,
-                _dollars(row.cost),
-                _dollars(row.own),
-                "–" if none is None else percent(_change(row, none)),
-                percent(_change(row, row.uncached)),
-                percent(row.hit_rate),
-                tokens(row.read),
-                tokens(row.written),
-                tokens(row.fresh),
-            )
-            for row in rows
-        )
-        made.append(Table(f"The bill under {model}", HEADS, cells, (), spare=("fresh", "written", "read", "own calls")))
-    if made:
-        how = (
-            "Cost: input and recorded output of all calls, each conversation with a cache of its own. Against none: "
-            "what is saved of the bill of the whole history, cached as well. Against uncached: of the same requests "
-            "without a cache. Both with the strategy's own model calls. Hit rate: input tokens read from the cache."
-        )
-        made.append(Table("How it was billed", (), (), (how, *notes)))
-    return made
-
-
-def as_json(found: Sequence[Total], notes: Sequence[str]) -> dict[str, Any]:
+def as_json(found: pd.DataFrame, breaks: pd.DataFrame, notes: Sequence[str]) -> dict[str, Any]:
     """The same with exact figures."""
-    nones = {row.model: row.cost for row in found if row.strategy == "none"}
+    causes = breaks.groupby(["strategy", "cause"], observed=True, sort=False).lost.agg(["size", "sum"]).reset_index()
     return {
-        "bills": [
-            {
-                **row._asdict(),
-                "hit_rate": _plain(row.hit_rate),
-                "saved_against_none": _plain(_change(row, nones[row.model])) if row.model in nones else None,
-                "saved_against_uncached": _plain(_change(row, row.uncached)),
-            }
-            for row in found
+        "bills": [{str(name): _plain(value) for name, value in row.items()} for row in found.to_dict(orient="records")],
+        "breaks": [
+            {"strategy": strategy, "cause": cause, "breaks": int(size), "tokens_lost": int(lost)}
+            for strategy, cause, size, lost in causes.itertuples(index=False)
         ],
         "assumed": list(notes),
     }
 
 
-def _change(row: Total, before: float) -> Value:
-    if row.own is None:
-        return Missing("undefined", "the price of the strategy's own model calls is not known")
-    return 1 - (row.cost + row.own) / before if before else Missing("undefined", "nothing to pay")
+def against(found: pd.DataFrame) -> Table:
+    """What is saved against none, a column for each model and placement."""
+    columns = list(dict.fromkeys(zip(found.model, found.placement, strict=True)))
+    saved = found.set_index(["strategy", "model", "placement"]).saved_against_none
+    heads = tuple(
+        model if found.placement.nunique() == 1 else placement if found.model.nunique() == 1 else f"{model} {placement}"
+        for model, placement in columns
+    )
+    rows = tuple(
+        (strategy, *(_share(saved.get((strategy, *column), math.nan)) for column in columns))
+        for strategy in found.strategy.unique()
+    )
+    notes = ["Against the whole history, cached as well, with automatic marks; with the strategy's own model calls."]
+    if BOUND in set(found.placement):
+        notes.append("Hindsight: a bound, which no placement of marks can pass, for five minutes or an hour.")
+    return Table("Saved of the bill of none", ("strategy", *heads), rows, tuple(notes))
 
 
-def _dollars(value: float | None) -> str:
-    if value is None:
+def _placements(model: str, rows: pd.DataFrame) -> Table:
+    """What each strategy costs with marks in different places."""
+    cost = rows.set_index(["strategy", "placement"]).cost
+    placements = tuple(rows.placement.unique())
+    cells = tuple(
+        (strategy, *(_dollars(cost[strategy, placement]) for placement in placements))
+        for strategy in rows.strategy.unique()
+    )
+    return Table(f"The bill under {model}, by where the cache marks are", ("strategy", *placements), cells)
+
+
+def _bill(title: str, rows: pd.DataFrame) -> Table:
+    stored = bool((rows.token_hours > 0).any())
+    heads = (*HEADS, *(("storage",) if stored else ()), *MORE)
+    cells = tuple(
+        (
+            row.strategy,
+            _dollars(row.cost),
+            _dollars(row.cost_own),
+            _share(row.saved_against_none),
+            _even(row),
+            _share(row.saved_against_uncached),
+            percent(row.hit_rate),
+            percent(row.hit_share),
+            *((_dollars(row.cost_storage),) if stored else ()),
+            tokens(row.read),
+            tokens(row.written + row.written_1h + row.created),
+            tokens(row.fresh),
+        )
+        for row in _rows(rows)
+    )
+    return Table(title, heads, cells, (), spare=SPARE)
+
+
+def _breaks(breaks: pd.DataFrame, strategies: Sequence[str], calls: int) -> Table:
+    """What broke the prefixes under each strategy, what lost the most first."""
+    rows = []
+    for strategy in strategies:
+        these = breaks[breaks.strategy == strategy]
+        lost = int(these.lost.sum())
+        by = these.groupby("cause").lost.sum().sort_values(ascending=False, kind="stable")
+        why = [f"{cause} {percent(part / lost)}" for cause, part in by.head(MOST_CAUSES).items()]
+        deeds = these[these.deeds != ""].groupby("deeds").lost.sum().sort_values(ascending=False, kind="stable")
+        kept = (these.before - these.lost) / these.before
+        rows.append(
+            (
+                strategy,
+                f"{len(these):,}",
+                percent(len(these) / calls) if calls else "–",
+                tokens(lost),
+                percent(kept.median()) if len(these) else "–",
+                ", ".join(why) or "–",
+                str(deeds.index[0]) if len(deeds) else "–",
+            )
+        )
+    heads = ("strategy", "breaks", "of calls", "tokens lost", "kept before it", "what happened", "reported with it")
+    return Table("What broke the prefix", heads, tuple(rows), (BROKE,), spare=("reported with it", "kept before it"))
+
+
+def _rows(frame: pd.DataFrame) -> Iterable[Any]:
+    """Rows with a field a column, whose types only the table knows."""
+    return frame.itertuples()
+
+
+def _even(row: Any) -> str:
+    if row.strategy == "none":
+        return "–"
+    return f"turn {row.break_even:.0f}, {percent(row.break_even_share)}" if row.break_even_share else "never"
+
+
+def _share(value: float) -> str:
+    missing: Value = Missing("undefined", "there is nothing to compare with, or a price is not known")
+    return percent(missing if math.isnan(value) else value)
+
+
+def _dollars(value: float) -> str:
+    if math.isnan(value):
         return "(unknown)"
     return f"${value:,.2f}" if value >= 1 or not value else f"${value:.4f}"
 
 
-def _plain(value: Value) -> float | None:
-    return None if isinstance(value, Missing) else float(value)
+def _sum(column: pd.Series) -> float:
+    """Exact for what is not whole: the same whatever the order of the conversations."""
+    return math.fsum(column) if column.dtype == float else int(column.sum())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    return value.item() if hasattr(value, "item") else value

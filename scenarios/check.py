@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isfinite
 
+from msgspec.structs import replace
+
 from .errors import Place, RecordingError
-from .model import Conversation, Usage
+from .model import Conversation, Message, Usage
+from .source import Problems
 
 _COUNTS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 
@@ -54,16 +57,39 @@ def faults(conversation: Conversation) -> Iterator[tuple[str, str, str]]:
                     "put the messages in the order they were said",
                 )
             clock = max(clock, message.time)
-        if message.call is not None and message.call.usage is not None:
-            yield from _usage_faults(message.call.usage, f"{field}.call.usage")
     yield from _reference_faults(conversation, seen)
 
 
-def _usage_faults(usage: Usage, field: str) -> Iterator[tuple[str, str, str]]:
+def without_bad_usage(conversation: Conversation, place: Place, problems: Problems) -> Conversation:
+    """The conversation without the usage that cannot be; each such call is a problem. Nothing else is lost by it."""
+    mended: dict[int, Message] = {}
+    for at, message in enumerate(conversation.messages):
+        if message.call is None or message.call.usage is None:
+            continue
+        fault = next(usage_faults(message.call.usage), None)
+        if fault is not None:
+            where = place.at(f"messages[{at}].call.usage{fault[0] and '.'}{fault[0]}")
+            problems.add(RecordingError(where, fault[1], "correct it; the call counts as one that reported nothing"))
+            mended[at] = replace(message, call=replace(message.call, usage=None))
+    if not mended:
+        return conversation
+    messages = tuple(mended.get(at, message) for at, message in enumerate(conversation.messages))
+    return replace(conversation, messages=messages)
+
+
+def usage_faults(usage: Usage) -> Iterator[tuple[str, str]]:
+    """What cannot be in what a provider reported, each as (field, what). The field is empty for what several say."""
     for name in _COUNTS:
         count = getattr(usage, name)
         if count is not None and not 0 <= count < 2**53:
-            yield f"{field}.{name}", f"{count} is no number of tokens", "leave it out where it is not known"
+            yield name, f"{count} is no number of tokens"
+    if usage.cost is not None and not (isfinite(usage.cost) and usage.cost >= 0):
+        yield "cost", f"{usage.cost} is no cost in US dollars"
+    read, written, hour = usage.cache_read or 0, usage.cache_write or 0, usage.cache_write_1h or 0
+    if usage.input is not None and read + written > usage.input:
+        yield "", f"{read:,} tokens read and {written:,} written are more than the prompt's {usage.input:,}"
+    if usage.cache_write is not None and hour > written:
+        yield "", f"{hour:,} tokens written for an hour are more than the {written:,} written"
 
 
 def _reference_faults(conversation: Conversation, ids: set[str]) -> Iterator[tuple[str, str, str]]:

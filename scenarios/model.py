@@ -72,6 +72,10 @@ class Call(_Value, frozen=True):
     usage: Usage | None = None
     started: float | None = None
     marks: tuple[Mark, ...] = ()
+    tools: tuple[Tool, ...] | None = None
+    """The tools offered at this call; None = those of the conversation."""
+    effort: str = ""
+    """How much the model was to think, in the recording's own word: off, low, high … Empty = it does not say."""
     stop: str = ""
     """Why it ended, in the recording's own word: stop, tool_calls, aborted, error …"""
 

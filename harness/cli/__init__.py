@@ -12,7 +12,7 @@ import traceback
 import typer
 
 from ...scenarios.errors import UserError
-from . import bill, cassette, convert, list_, report, run, show, stop, streams, validate
+from . import bill, cassette, convert, kv_cache, list_, report, run, show, stop, streams, validate
 from .say import say
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command(name="run")(run.run)
 app.command(name="report")(report.report)
 app.command(name="show", cls=show.Show)(show.show)
 app.command(name="bill")(bill.bill)
+app.command(name="kv-cache")(kv_cache.kv_cache)
 app.command(name="validate")(validate.validate)
 app.command(name="convert")(convert.convert)
 app.command(name="list")(list_.list_)

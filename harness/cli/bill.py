@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..billing.bill import Billed
+    from ..billing.simulate import Scheme
+
+
 MODELS = ("claude-sonnet-5", "gpt-5.6", "gemini-2.5-pro")
+"""Of three providers that cache by different rules: what a run is billed under unless other models are named."""
 
 
-class Rules(StrEnum):
+class Whose(StrEnum):
     """Which rules of a provider count."""
 
     recording = "recording"
     latest = "latest"
+    document = "document"
 
 
 class Placing(StrEnum):
@@ -23,6 +32,12 @@ class Placing(StrEnum):
 
     automatic = "automatic"
     marked = "marked"
+    hour = "hour"
+    document = "document"
+    system = "system"
+    tail = "tail"
+    anchor = "anchor"
+    hindsight = "hindsight"
 
 
 def bill(
@@ -31,37 +46,142 @@ def bill(
         list[str] | None,
         typer.Option("--model", "-m", help="A model by its litellm name; repeat it.", show_default=", ".join(MODELS)),
     ] = None,
-    rules: Annotated[Rules, typer.Option(help="The rules of the recording's date, or the latest.")] = Rules.recording,
+    rules: Annotated[
+        Whose,
+        typer.Option(help="The rules of the recording's date, the latest, or those of design document 000."),
+    ] = Whose.recording,
     placement: Annotated[
-        Placing,
-        typer.Option(help="Where a strategy sets no cache marks: at the end of the prompt, or nothing is cached."),
-    ] = Placing.automatic,
+        list[Placing] | None,
+        typer.Option(
+            help="Where cache marks are put, for providers that want them; repeat it to compare.",
+            show_default="automatic, or document under its rules",
+        ),
+    ] = None,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Gemini: content stored by the hour, instead of implicit caching.")
+    ] = False,
+    batch: Annotated[bool, typer.Option("--batch", help="Prices of batch calls.")] = False,
+    prices: Annotated[
+        Path | None, typer.Option(help="A TOML file with prices of your own (docs/prices.md).", metavar="FILE")
+    ] = None,
+    calls: Annotated[
+        Path | None, typer.Option(help="Write a row for every call to this .csv or .parquet file.", metavar="FILE")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(help="Write figures, as SVG and PNG, to this folder.", metavar="FOLDER")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
 ) -> None:
     """Bill a run's requests under the prompt-cache rules and prices of models, without running anything again.
 
     Fewer tokens are not always cheaper: a context whose start changes is written to the cache again. Prices are those
-    of litellm's bundled map, in US dollars.
+    of litellm's bundled map, in US dollars, unless told otherwise.
+
+    [bold]automatic[/bold]   marks where the strategy sets them, else at the end of the prompt
+    [bold]marked[/bold]      only where the strategy sets them
+    [bold]hour[/bold]        the end of the prompt, for an hour instead of five minutes
+    [bold]document[/bold]    each long system message at the start, as design document 000 has it
+    [bold]system[/bold]      the end of the system messages
+    [bold]tail[/bold]        that, and the last two messages of the user or the tools
+    [bold]anchor[/bold]      that, and before what the strategy is about to rewrite
+    [bold]hindsight[/bold]   no placement, but the lowest bill that any marks could reach, for any time
     """
-    from ...metrics.models import map_version
+    from ...metrics.prices import Prices, read_prices
     from ...reports.billing import as_json as exact
     from ...reports.billing import tables, totals
-    from ..billing import PAUSE, bills, overmarked, own_costs, unruled, untimed
+    from ..billing.bill import bill as billed_as
+    from ..billing.breaks import breaks
+    from ..billing.cells import Cells
+    from ..billing.simulate import Scheme
     from ..load import load
+    from .progress import counting
     from .runs import chosen
     from .summary import print_json, print_tables
 
-    found = load(chosen(run))
-    models = tuple(dict.fromkeys(model or MODELS))
-    made = bills(found, models, placement.value, rules is Rules.latest)
-    notes = [f"Prices: {map_version()}."]
-    if count := untimed(found):
-        notes.append(f"Assumed: {count:,} conversations have no times; their calls are {PAUSE:g} s apart.")
-    if count := overmarked(found):
-        notes.append(f"{count:,} calls have more than 4 cache marks, which no provider takes; the last 4 count.")
-    notes += [f"No cache rule is known for {each}: nothing is cached." for each in unruled(models)]
-    total = totals(made, own_costs(found))
+    found = Cells(load(chosen(run)))
+    schemes = [
+        Scheme(name, where.value, rules is Whose.latest, stored, rules is Whose.document)
+        for name in dict.fromkeys(model or MODELS)
+        for where in dict.fromkeys(placement or [Placing.document if rules is Whose.document else Placing.automatic])
+    ]
+    paid = Prices(read_prices(prices), batch) if prices else Prices(batch=batch)
+    with counting(len(found), "conversations × strategies") as done:
+        billed = billed_as(found, schemes, paid, done)
+    if calls is not None:
+        _write(billed, calls)
+    total = totals(billed.conversations())
+    if figures is not None:
+        _draw(billed, total, figures)
+    broken = breaks(billed.cells)
+    notes = _notes(billed)
     if as_json:
-        print_json(exact(total, notes))
+        print_json(exact(total, broken, notes))
     else:
-        print_tables(tables(total, notes))
+        count = int(total.calls.max()) if len(total) else 0
+        print_tables(tables(total, broken, count, notes))
+
+
+def _notes(billed: Billed) -> list[str]:
+    """What was assumed, and what could not be done."""
+    from ..billing.cells import PAUSE
+    from ..billing.simulate import rule_of
+
+    cells, notes = billed.cells, [f"Prices: {billed.prices.source}."]
+    if cells.untimed:
+        notes.append(f"Assumed: {cells.untimed:,} conversations have no times; their calls are {PAUSE:g} s apart.")
+    if cells.overmarked:
+        notes.append(
+            f"{cells.overmarked:,} calls have more than 4 cache marks, which no provider takes; the last 4 count."
+        )
+    for scheme in billed.schemes:
+        if rule_of(scheme, None) is None:
+            notes.append(f"No cache rule is known for {scheme.model}: nothing is cached.")
+        over = int((billed.cells.tokens > (billed.window(scheme) or float("inf"))).sum())
+        if over:
+            notes.append(
+                f"{over:,} requests are larger than the window of {scheme.model}; they are billed as if it took them."
+            )
+    return list(dict.fromkeys(notes))
+
+
+def _write(billed: Billed, file: Path) -> None:
+    """Every call under every scheme."""
+    import pandas as pd
+
+    from ...scenarios.errors import RunError, UserError
+
+    if file.suffix not in (".csv", ".parquet"):
+        raise UserError(f"--calls {file}: write to a .csv or a .parquet file")
+    whole = pd.concat(
+        [_calls(billed, scheme) for scheme in billed.schemes if scheme in billed.usages], ignore_index=True
+    )
+    try:
+        whole.to_csv(file, index=False) if file.suffix == ".csv" else whole.to_parquet(file, index=False)
+    except OSError as error:
+        raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
+
+
+def _draw(billed: Billed, total: pd.DataFrame, folder: Path) -> None:
+    """All figures, each in two formats: a placement of marks that is not the first has none."""
+    from ...reports.figures.billing import figures
+    from ...reports.figures.style import save
+    from ...scenarios.errors import RunError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{folder}: cannot be made: {error.strerror or error}") from None
+    first = {scheme.model: scheme for scheme in reversed([each for each in billed.schemes if each in billed.usages])}
+    calls = {model: billed.calls(first[model]) for model in dict.fromkeys(total.model) if model in first}
+    placements = total.model.map(lambda model: first[model].placement if model in first else "")
+    rows = total[total.placement == placements]
+    for name, drawn in figures(rows, calls).items():
+        for ending in ("svg", "png"):
+            save(drawn, folder / f"{name}.{ending}")
+
+
+def _calls(billed: Billed, scheme: Scheme) -> pd.DataFrame:
+    frame = billed.calls(scheme)
+    frame.insert(0, "placement", scheme.placement)
+    frame.insert(0, "model", scheme.model)
+    return frame

@@ -20,18 +20,27 @@ class What(StrEnum):
     formats = "formats"
     metrics = "metrics"
     encodings = "encodings"
+    prices = "prices"
 
 
 def list_(
     what: Annotated[str, typer.Argument(help=f"What to list: {', '.join(What)}.")] = What.strategies,
     name: Annotated[
         str | None,
-        typer.Argument(help="One of them, explained: a strategy with its parameters.", show_default="all"),
+        typer.Argument(
+            help="One of them, explained: a strategy with its parameters. Of prices, a part of the model's name.",
+            show_default="all",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List strategies, scenarios, recorded formats, metrics or encodings, or explain one of them."""
+    """List strategies, scenarios, recorded formats, metrics, encodings or models' prices, or explain one of them."""
     kind = _what(what)
+    if kind is What.prices:
+        from .price_list import print_prices
+
+        print_prices(name, as_json)
+        return
     rows = _all(kind) if name is None else {name: _one(kind, name)}
     if as_json:
         import msgspec

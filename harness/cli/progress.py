@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
@@ -115,3 +115,24 @@ def watching() -> Iterator[Counts]:
     columns = (BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         yield _Bar(progress)
+
+
+@contextmanager
+def counting(size: int, what: str) -> Iterator[Callable[[], None]]:
+    """A function to call after each of `size` pieces of work; how far it is is shown while the block lasts."""
+    console = Console(stderr=True)
+    done, said = 0, monotonic()
+    columns = (BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(f"0 of {size} {what}", total=size)
+
+        def count() -> None:
+            nonlocal done, said
+            done += 1
+            words = f"{done:,} of {size:,} {what}"
+            progress.update(task, completed=done, description=words)
+            if not console.is_terminal and monotonic() - said >= EVERY:
+                said = monotonic()
+                print(f"{done * 100 // size}% {words}", file=sys.stderr, flush=True)
+
+        yield count

@@ -10,17 +10,27 @@ import msgspec
 import typer
 from rich.console import Console
 
+from ...reports.billing import against, totals
 from ...reports.exact import as_json
 from ...reports.main_table import conversation_table
 from ...reports.render import WIDE, Table, show
 from ...reports.summary import by_conversation, summarise
 from ...reports.tables import tables
+from ..billing.bill import bill
+from ..billing.simulate import Scheme
 from ..load import load
+from .bill import MODELS
 
 
 def run_tables(folder: Path) -> list[Table]:
-    """The tables of a run."""
-    return list(tables(summarise(load(folder))))
+    """The tables of a run; with `none` in it, also what each strategy saves of the bill."""
+    run = load(folder)
+    found = list(tables(summarise(run)))
+    if "none" in run.manifest["plan"]["strategies"]:
+        total = totals(bill(run, [Scheme(model) for model in MODELS]).conversations())
+        if len(total):
+            found.append(against(total))
+    return found
 
 
 def conversation_tables(folder: Path) -> list[Table]:

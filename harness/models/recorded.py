@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from ...metrics.prices import Usage, price_of
+from ...metrics.prices import BUNDLED, Usage
 from ...metrics.tokens import PRIMING, TokenCounter
 from ...scenarios.errors import SetupError
 from ...scenarios.model import Message
@@ -99,18 +99,18 @@ class Recorded:
             )
         self._cassette.to_be_written()
         asked = _asked(request, counter)
-        taken = self._purse.take(self.name, _cost(self.name, Usage(asked, request.max_tokens)))
+        taken = self._purse.take(self.name, BUNDLED.cost(self.name, Usage(asked, request.max_tokens)))
         try:
             answer = self._chat.chat(request)
         except ModelError:
             self._purse.give_back(taken)
             raise
-        self._purse.pay(taken, _cost(self.name, _usage(request, answer, counter)))
+        self._purse.pay(taken, BUNDLED.cost(self.name, _usage(request, answer, counter)))
         return answer
 
     def _reply(self, request: Request, answer: Answer, counter: TokenCounter) -> Reply:
         usage = _usage(request, answer, counter)
-        reply = Reply(answer.text, self.name, usage.input, usage.output, _cost(self.name, usage))
+        reply = Reply(answer.text, self.name, usage.input, usage.output, BUNDLED.cost(self.name, usage))
         if answer.text.strip():
             return reply
         raise Unusable(f"{self.name}: {_why_empty(request, answer)}", reply)
@@ -123,11 +123,6 @@ def _asked(request: Request, counter: TokenCounter) -> int:
 def _usage(request: Request, answer: Answer, counter: TokenCounter) -> Usage:
     """As the provider reported it; where it did not, by our count."""
     return answer.usage or Usage(_asked(request, counter), counter.text(answer.text))
-
-
-def _cost(model: str, usage: Usage) -> float | None:
-    price = price_of(model, usage.input)
-    return None if price is None else price.of(usage)
 
 
 def _why_empty(request: Request, answer: Answer) -> str:

@@ -135,9 +135,9 @@ def _known(model: str, where: str = "") -> None:
 
 
 def _priced(model: str) -> None:
-    from ...metrics.prices import price_of
+    from ...metrics.prices import BUNDLED
 
-    if ("/" in model or model in model_map()) and price_of(model) is None:
+    if ("/" in model or model in model_map()) and BUNDLED.tariff(model) is None:
         raise SetupError(
             f"the price of {model} is not known, so a spend limit cannot be kept: run without --spend-limit"
         )

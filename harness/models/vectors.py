@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...metrics.models import model_map
-from ...metrics.prices import Usage, price_of
+from ...metrics.prices import BUNDLED, Usage
 from ...metrics.tokens import TokenCounter
 from ...strategies.base import ModelError
 from ...strategies.events import Called
@@ -81,8 +81,7 @@ class Kept:
         if self._free or not texts:
             return None
         tokens = sum(map(counter.text, texts))
-        price = price_of(self.name)
-        return Called("embedder", self.name, tokens, cost=None if price is None else price.of(Usage(tokens, 0)))
+        return Called("embedder", self.name, tokens, cost=_cost(self.name, tokens))
 
 
 class Remote:
@@ -96,16 +95,15 @@ class Remote:
     def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:  # noqa: ARG002
         """One vector a text, as the provider made it."""
         said = [self._cut(text, counter) for text in texts]
-        price = price_of(self._name)
         most = sum(map(counter.text, said))
-        taken = self._purse.take(self._name, None if price is None else price.of(Usage(most, 0)))
+        taken = self._purse.take(self._name, _cost(self._name, most))
         try:
             found = self._provider.embed(self._name, said)
         except ModelError:
             self._purse.give_back(taken)
             raise
         used = most if found.tokens is None else found.tokens
-        self._purse.pay(taken, None if price is None else price.of(Usage(used, 0)))
+        self._purse.pay(taken, _cost(self._name, used))
         return np.array(found.vectors, np.float32)
 
     def _cut(self, text: str, counter: TokenCounter) -> str:
@@ -114,6 +112,10 @@ class Remote:
         while (tokens := counter.text(text)) > limit:
             text = text[: min(len(text) - 1, len(text) * limit // tokens)]
         return text if text.strip() else "-"
+
+
+def _cost(name: str, tokens: int) -> float | None:
+    return BUNDLED.cost(name, Usage(tokens, 0))
 
 
 def _unit(name: str, vectors: Vectors) -> Vectors:

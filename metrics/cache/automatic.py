@@ -4,16 +4,18 @@
               rounded down to `step` tokens, if it is at least `least`
     written   nothing that is billed
 
+A prefix that breaks within a block is common up to there: where the requests have texts (`Request.alike`), the tokens
+that the block has in common with one that came after the same prefix are read too.
+
 OpenAI before GPT-5.6: least 1 024, step 128, answers not counted. DeepSeek before 2026-04: 64 and 64, with the answer.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .prefixes import Request, Used
+from .prefixes import START, Request, Used, common
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,35 +53,42 @@ class Automatic:
 
     def request(self, asked: Request) -> Used:
         """What is read."""
-        rules, path = self.rules, list(asked.prefixes)
+        rules, now, since, ready = self.rules, asked.started, asked.started - self.rules.lifetime, self._ready
+        known = self._enter(asked.prefixes, since)
+        path, size = self._path, len(asked.prefixes)
+        hit, within = known, self._within(asked, known, since) if known + 1 < size else 0
         if rules.answers and asked.answer is not None:
             path.append(asked.answer)
-        known = self._known(path, asked.started)
+            known += known + 1 == size and self._asked.get(asked.answer, since) > since
+        while hit >= 0 and ready[path[hit]] > now:
+            hit, within = hit - 1, 0
         for prefix in path[known + 1 :]:
-            self._ready[prefix] = asked.answered
-        self._path, self._started = path, asked.started
-        hit = min(known, len(asked.prefixes) - 1)
-        while hit >= 0 and self._ready[path[hit]] > asked.started:
-            hit -= 1
-        units = (asked.ends[hit] if hit >= 0 else 0) // rules.step * rules.step
+            ready[prefix] = asked.answered
+        self._started = now
+        units = ((asked.ends[hit] if hit >= 0 else 0) + within) // rules.step * rules.step
         read = units if units >= rules.least else 0
         return Used(read, 0, 0, asked.tokens - read, hit if read else -1)
 
-    def _known(self, path: list[int], started: float) -> int:
-        """The last place of the longest prefix that is or will be cached, -1 if none. Leaves the last path."""
-        shared, since = common(self._path, path), started - self.rules.lifetime
-        for prefix in self._path[shared:]:
+    def _enter(self, prefixes: Sequence[int], since: float) -> int:
+        """Leave the last path for this one. The last place of the longest prefix that is or will be cached, or -1."""
+        path = self._path
+        shared = common(path, prefixes)
+        for prefix in path[shared:]:
             self._asked[prefix] = self._started
-        known = shared - 1 if self._started > since else -1
-        if known == shared - 1:
-            while known + 1 < len(path) and self._asked.get(path[known + 1], since) > since:
-                known += 1
+        path[shared:] = prefixes[shared:]
+        if self._started <= since:
+            return -1
+        known = shared - 1
+        while known + 1 < len(path) and self._asked.get(path[known + 1], since) > since:
+            known += 1
         return known
 
-
-def common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many leading prefixes two paths share. Prefixes that are equal have equal starts, so halving finds it."""
-    size = min(len(one), len(other))
-    if size and one[size - 1] == other[size - 1]:
-        return size
-    return bisect_left(range(size), True, key=lambda at: one[at] != other[at])
+    def _within(self, asked: Request, known: int, since: float) -> int:
+        """Tokens of the first block that is not known that another one after the same prefix begins with."""
+        if asked.alike is None:
+            return 0
+        before = self._path[known] if known >= 0 else START
+        for other, tokens in asked.alike.to(before, asked.prefixes[known + 1]):
+            if self._asked.get(other, since) > since and self._ready[other] <= asked.started:
+                return min(tokens, asked.ends[known + 1] - (asked.ends[known] if known >= 0 else 0))
+        return 0

@@ -17,10 +17,11 @@ texts, whose size is not published, are left out. Source: api-docs.deepseek.com/
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .automatic import common
-from .prefixes import Request, Used
+from .prefixes import Request, Used, common
 
 FIRST_MARKS, LATEST_MARKS, EARLIER_ENDS, WRITTEN_MARKS = 2, 50, 20, 3
 
@@ -43,35 +44,51 @@ class Boundary:
 
     def __init__(self, rules: BoundaryRules | None = None) -> None:
         self.rules = rules or BoundaryRules()
-        self._entries: dict[int, tuple[float, float]] = {}
+        self._entries: dict[int, list[float]] = {}
         """Of each prefix, from when on it can be read, and until when."""
 
     def request(self, asked: Request) -> Used:
         """What is read and written."""
-        marks = [mark.block for mark in asked.marks]
-        ends = list(asked.eligible)
-        system = [] if asked.system < 0 else [asked.system]
-        looked_up = {*marks[:FIRST_MARKS], *marks[-LATEST_MARKS:], *ends[-1 - EARLIER_ENDS :], *system}
-        hit = max((block for block in looked_up if self._cached(asked, block)), default=-1)
-        writes = {*ends[-1:], *marks[-WRITTEN_MARKS:], *(system if self.rules.system_written else [])}
+        ends, started = asked.ends, asked.started
+        hit = next((block for block in self._looked_up(asked) if self._cached(asked, block)), -1)
         last = hit
-        for block in sorted(writes):
-            if asked.ends[block] >= self.rules.least and (block > hit or self._cached(asked, block)):
+        for block in self._written(asked):
+            if ends[block] >= self.rules.least and (block > hit or self._cached(asked, block)):
                 self._renew(asked, block)
                 last = max(last, block)
         if hit >= 0:
-            self._renew(asked, hit)
-        read = asked.ends[hit] if hit >= 0 else 0
-        end = asked.ends[last] if last >= 0 else 0
+            self._entries[asked.prefixes[hit]][1] = started + self.rules.lifetime
+        read = ends[hit] if hit >= 0 else 0
+        end = ends[last] if last >= 0 else 0
         return Used(read, end - read, 0, asked.tokens - end, hit)
 
+    def _looked_up(self, asked: Request) -> Iterable[int]:
+        """Blocks where a prefix may be found, the last first."""
+        marks, system = asked.marks, asked.system
+        if marks:
+            places = [mark.block for mark in marks]
+            looked_up = {*places[:FIRST_MARKS], *places[-LATEST_MARKS:], *asked.eligible[-1 - EARLIER_ENDS :], system}
+            return sorted(looked_up - {-1}, reverse=True)
+        latest = [*asked.eligible[-1 - EARLIER_ENDS :]]
+        if system >= 0 and latest[:1] != [system]:
+            latest.insert(0, system)
+        return reversed(latest)
+
+    def _written(self, asked: Request) -> set[int]:
+        """Blocks whose prefixes are to be cached."""
+        written = {mark.block for mark in asked.marks[-WRITTEN_MARKS:]}
+        written.update(asked.eligible[-1:])
+        if self.rules.system_written and asked.system >= 0:
+            written.add(asked.system)
+        return written
+
     def _cached(self, asked: Request, block: int) -> bool:
-        ready, until = self._entries.get(asked.prefixes[block], (0.0, asked.started))
-        return asked.ends[block] >= self.rules.least and ready <= asked.started < until
+        entry = self._entries.get(asked.prefixes[block])
+        return entry is not None and entry[0] <= asked.started < entry[1] and asked.ends[block] >= self.rules.least
 
     def _renew(self, asked: Request, block: int) -> None:
         ready = self._entries[asked.prefixes[block]][0] if self._cached(asked, block) else asked.answered
-        self._entries[asked.prefixes[block]] = (ready, asked.started + self.rules.lifetime)
+        self._entries[asked.prefixes[block]] = [ready, asked.started + self.rules.lifetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,35 +102,57 @@ class UnitRules:
 class Units:
     """One cache. Requests are given in the order they started."""
 
-    __slots__ = ("_path", "_units", "rules")
+    __slots__ = ("_ends", "_path", "_units", "rules")
 
     def __init__(self, rules: UnitRules | None = None) -> None:
         self.rules = rules or UnitRules()
         self._units: dict[int, tuple[float, float]] = {}
         """Of the prefix that ends with each unit, from when on it can be read, and until when."""
         self._path: list[int] = []
-        """The last request's."""
+        """The last request's, with its answer."""
+        self._ends: list[int] = []
+        """Blocks of that path where a unit ends, in order."""
 
     def request(self, asked: Request) -> Used:
         """What is read."""
-        prefixes, now = asked.prefixes, asked.started
-        hit = len(prefixes) - 1
-        while hit >= 0 and not self._cached(prefixes[hit], now):
-            hit -= 1
-        shared = common(self._path, prefixes) - 1
-        for block in {hit, shared, len(prefixes) - 1} - {-1}:
-            self._renew(prefixes[block], asked)
-        self._path = list(prefixes)
+        prefixes, now, last = asked.prefixes, asked.started, len(asked.prefixes) - 1
+        shared = self._enter(prefixes) - 1
+        ends, units, hit = self._ends, self._units, -1
+        for block in reversed(ends):
+            ready, until = units[prefixes[block]]
+            if ready <= now < until:
+                hit = block
+                break
+        if hit >= 0:
+            self._renew(prefixes[hit], asked)
+        if shared >= 0 and shared != hit:
+            self._renew(prefixes[shared], asked)
+            at = bisect_left(ends, shared)
+            if ends[at : at + 1] != [shared]:
+                ends.insert(at, shared)
+        if last not in (hit, shared):
+            self._renew(prefixes[last], asked)
+            if not ends or ends[-1] != last:
+                ends.append(last)
         if asked.answer is not None:
             self._renew(asked.answer, asked)
             self._path.append(asked.answer)
+            ends.append(last + 1)
         read = asked.ends[hit] if hit >= 0 else 0
         return Used(read, 0, 0, asked.tokens - read, hit)
 
-    def _cached(self, prefix: int, now: float) -> bool:
-        ready, until = self._units.get(prefix, (0.0, now))
-        return ready <= now < until
+    def _enter(self, prefixes: Sequence[int]) -> int:
+        """Leave the last path for this one. How many leading prefixes they share."""
+        path, ends = self._path, self._ends
+        shared = common(path, prefixes)
+        path[shared:] = prefixes[shared:]
+        while ends and ends[-1] >= shared:
+            ends.pop()
+        units = self._units
+        ends += [block for block in range(shared, len(path)) if path[block] in units]
+        return shared
 
     def _renew(self, prefix: int, asked: Request) -> None:
-        ready = self._units[prefix][0] if self._cached(prefix, asked.started) else asked.answered
-        self._units[prefix] = (ready, asked.started + self.rules.lifetime)
+        entry, now = self._units.get(prefix), asked.started
+        ready = entry[0] if entry is not None and entry[0] <= now < entry[1] else asked.answered
+        self._units[prefix] = (ready, now + self.rules.lifetime)

@@ -56,28 +56,32 @@ class Explicit:
 
     def request(self, asked: Request) -> Used:
         """What is read and written. Raises TooManyMarks for more than four marks."""
-        if len(asked.marks) > MOST_MARKS:
-            raise TooManyMarks(f"{len(asked.marks)} cache breakpoints, {MOST_MARKS} are the most")
-        marks = [mark for mark in asked.marks if asked.ends[mark.block] >= self.rules.least]
+        ends, least, marks = asked.ends, self.rules.least, asked.marks
+        if len(marks) > MOST_MARKS:
+            raise TooManyMarks(f"{len(marks)} cache breakpoints, {MOST_MARKS} are the most")
+        while marks and ends[marks[0].block] < least:
+            marks = marks[1:]
+        if not marks:
+            return Used(0, 0, 0, asked.tokens)
         hit = self._hit(asked, marks)
+        read = end = 0
         if hit >= 0:
             found = self._entries[asked.prefixes[hit]]
             found.until = asked.started + found.lifetime
+            read = end = ends[hit]
         for mark in marks:
             self._mark(asked, mark, mark.block <= hit)
-        read = asked.ends[hit] if hit >= 0 else 0
-        hour = max((asked.ends[mark.block] for mark in marks if mark.lifetime >= HOUR), default=0)
-        last = asked.ends[marks[-1].block] if marks else 0
-        longer = max(read, hour)
-        end = max(longer, last)
-        return Used(read, end - longer, longer - read, asked.tokens - end, hit)
+            if mark.lifetime >= HOUR:
+                end = max(end, ends[mark.block])
+        last = max(end, ends[marks[-1].block])
+        return Used(read, last - end, end - read, asked.tokens - last, hit)
 
-    def _hit(self, asked: Request, marks: list[Mark]) -> int:
+    def _hit(self, asked: Request, marks: tuple[Mark, ...]) -> int:
         """The block at whose end the longest prefix ends that is found; -1 if none is."""
-        prefixes, started = asked.prefixes, asked.started
+        prefixes, started, known = asked.prefixes, asked.started, self._entries.get
         for mark in reversed(marks):
             for block in range(mark.block, max(mark.block - self.rules.look_back, -1), -1):
-                entry = self._entries.get(prefixes[block])
+                entry = known(prefixes[block])
                 if entry is not None and entry.ready <= started < entry.until:
                     return block
         return -1

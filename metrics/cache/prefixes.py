@@ -6,22 +6,35 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ...scenarios.model import Message, ToolCall
+from .alike import Alike
+
 START = 0
 """The number of the empty prefix."""
 
 
 class Prefixes:
     """Numbers for prefixes: equal blocks after an equal prefix make an equal prefix. Nothing is hashed to a digest, so
-    two different prefixes never share a number."""
+    two different prefixes never share a number.
 
-    __slots__ = ("_known",)
+    With `alike`, blocks that follow the same prefix and begin with the same text can be found.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_known", "alike")
+
+    def __init__(self, alike: Alike | None = None) -> None:
         self._known: dict[tuple[int, Hashable], int] = {}
+        self.alike = alike
 
     def after(self, prefix: int, block: Hashable) -> int:
         """The number of a prefix with one block more."""
-        return self._known.setdefault((prefix, block), len(self._known) + 1)
+        known = self._known
+        number = known.get((prefix, block))
+        if number is None:
+            number = known[prefix, block] = len(known) + 1
+            if self.alike is not None:
+                self.alike.add(prefix, block, number)
+        return number
 
     def of(self, blocks: Iterable[Hashable], prefix: int = START) -> list[int]:
         """The number at the end of each block."""
@@ -32,6 +45,24 @@ class Prefixes:
         return made
 
 
+class Sent(NamedTuple):
+    """What of a message a provider is sent: where these are equal, prefixes of different conversations are."""
+
+    role: str
+    text: str
+    calls: tuple[ToolCall, ...]
+    answers: str | None
+    name: str
+    images: int
+    effort: str = ""
+    """How much the model was to think, with the first message after the system's."""
+
+    @classmethod
+    def of(cls, message: Message, effort: str = "") -> Sent:
+        """Of a message, without its id, time and how it was made."""
+        return cls(message.role, message.text, message.calls, message.answers, message.name, message.images, effort)
+
+
 class Mark(NamedTuple):
     """A breakpoint of a request: the prefix up to the end of this block is to be cached."""
 
@@ -40,9 +71,12 @@ class Mark(NamedTuple):
     """Seconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
-    """One request, as a cache sees it. Block 0 is the tools; the messages follow."""
+    """One request, as a cache sees it: the tools as block 0, what a strategy adds to them, then the messages.
+
+    Whoever makes requests may go on with the same lists: a cache copies what it keeps.
+    """
 
     prefixes: Sequence[int]
     """The number of the prefix that ends with each block (`Prefixes`)."""
@@ -62,10 +96,12 @@ class Request:
     """Blocks at whose end a provider that places breakpoints itself may place one, in order."""
     system: int = -1
     """The last block of the tools and system messages that the prompt begins with; -1 if there are none."""
+    alike: Alike | None = None
+    """Blocks that begin alike, for caches that read part of a block."""
 
 
 class Used(NamedTuple):
-    """How the tokens of one prompt were billed; together they are all of it."""
+    """How the tokens of one prompt were billed; read, written and fresh are together all of it."""
 
     read: int
     """From the cache."""
@@ -76,4 +112,22 @@ class Used(NamedTuple):
     fresh: int
     """Neither."""
     hit: int = -1
-    """The last block that was read; -1 if none was, or if it ends within a block."""
+    """The last block that was read whole; -1 if none was."""
+    created: int = 0
+    """Stored outside of the prompt, by caches that keep what the caller creates."""
+    token_seconds: float = 0.0
+    """Of storage since the request before: tokens times seconds."""
+
+
+def common(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many leading prefixes two paths share. Prefixes that are equal have equal starts, so halving finds it."""
+    low, high = 0, min(len(one), len(other))
+    if high and one[high - 1] == other[high - 1]:
+        return high
+    while low < high:
+        middle = (low + high) // 2
+        if one[middle] == other[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -6,13 +6,16 @@ that family the latest line that was in force. What no source gives is marked *a
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from .automatic import Automatic, AutomaticRules
 from .boundary import Boundary, BoundaryRules, UnitRules, Units
 from .explicit import Explicit, ExplicitRules
+from .stored import Stored, StoredRules
 
 ANTHROPIC = "platform.claude.com/docs/en/build-with-claude/prompt-caching"
 OPENAI = "developers.openai.com/api/docs/guides/prompt-caching"
@@ -31,8 +34,23 @@ OPENAI_LIFETIME = 600.0
 """Assumed: its page says 5 to 10 minutes without use, at most an hour."""
 
 
-Rules = ExplicitRules | AutomaticRules | BoundaryRules | UnitRules
-Cache = Explicit | Automatic | Boundary | Units
+Rules = ExplicitRules | AutomaticRules | BoundaryRules | UnitRules | StoredRules
+Cache = Explicit | Automatic | Boundary | Units | Stored
+
+
+def cache_of(rules: Rules) -> Cache:
+    """An empty cache of this kind."""
+    match rules:
+        case ExplicitRules():
+            return Explicit(rules)
+        case AutomaticRules():
+            return Automatic(rules)
+        case BoundaryRules():
+            return Boundary(rules)
+        case UnitRules():
+            return Units(rules)
+        case StoredRules():
+            return Stored(rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,47 +65,57 @@ class Rule:
     rules: Rules | None
     """None = nothing is cached."""
     source: str
+    pays: tuple[float, float] | None = None
+    """Shares of the input price for what is read and what is written, where these are not the provider's."""
+    system_first: bool = False
+    """Whether system messages stand before all others in the prompt, wherever they are among the messages."""
 
     def cache(self) -> Cache | None:
-        """An empty cache of this kind."""
-        match self.rules:
-            case ExplicitRules():
-                return Explicit(self.rules)
-            case AutomaticRules():
-                return Automatic(self.rules)
-            case BoundaryRules():
-                return Boundary(self.rules)
-            case UnitRules():
-                return Units(self.rules)
-            case _:
-                return None
+        """An empty cache of this kind; None where nothing is cached."""
+        return None if self.rules is None else cache_of(self.rules)
 
 
-_BEDROCK = r"(?:.*/)?(?:bedrock/)?(?:(?:us|eu|apac|global)\.)?anthropic\."
+_BEDROCK = r"(?:.*/)?(?:bedrock/)?(?:[a-z-]+\.)?anthropic\."
 _VERSION = r"(?:[-@.:].*)?"
+_DOTTED = re.compile(r"(claude-(?:[a-z]+-)?\d)\.(\d)")
+_TURNED = re.compile(r"claude-([4-9]-\d)-([a-z]+)")
 _HOST = r"(?:.*/)?"
 _DEEPSEEK = rf"{_HOST}deepseek-.*"
 _OPENAI = rf"{_HOST}(?:gpt-4o|gpt-4\.1|gpt-5(?!\.[5-9])|o1|o3|o4)(?:[-.].*)?"
 
 
-def _claude(least: int, *names: str) -> list[Rule]:
-    """Models with one shortest prefix, at Anthropic itself or Vertex, and on Bedrock, which came to caching later."""
+def _claude(least: int, *names: str, in_place: bool = False, old: bool = False) -> list[Rule]:
+    """Models with one shortest prefix, at Anthropic itself or Vertex, and on Bedrock, which came to caching later.
+
+    `in_place`: they take system messages among the others where they stand. `old`: they are of the time before the
+    look-back, and before Bedrock cached.
+    """
     models = "|".join(names)
     ours, theirs = rf"(?:.*/)?(?:{models}){_VERSION}", rf"{_BEDROCK}(?:{models}){_VERSION}"
     bedrock = "aws.amazon.com/bedrock/prompt-caching (general availability 2025-04-07)"
-    return [
-        Rule(f"claude {models}", ours, "", ExplicitRules(least, 1), f"{ANTHROPIC} as of 2024-12"),
-        Rule(f"claude {models}", ours, LOOK_BACK, ExplicitRules(least, 20), ANTHROPIC),
+    name, first = f"claude {models}", not in_place
+    before = [
+        Rule(name, ours, "", ExplicitRules(least, 1), f"{ANTHROPIC} as of 2024-12", None, first),
         Rule(f"bedrock {models}", theirs, "", None, bedrock),
-        Rule(f"bedrock {models}", theirs, "2025-04-07", ExplicitRules(least, 20), bedrock),
+    ]
+    since = (LOOK_BACK, "2025-04-07") if old else ("", "")
+    return [
+        *(before if old else ()),
+        Rule(name, ours, since[0], ExplicitRules(least, 20), ANTHROPIC, None, first),
+        Rule(f"bedrock {models}", theirs, since[1], ExplicitRules(least, 20), bedrock, None, first),
     ]
 
 
 RULES: tuple[Rule, ...] = (
-    *_claude(512, "claude-opus-5", "claude-fable-5", "claude-mythos-5", "claude-sonnet-5-5", "claude-haiku-5-5"),
-    *_claude(2048, "claude-opus-4-7", "claude-mythos-preview", "claude-3-5-haiku", "claude-3-haiku"),
+    *_claude(512, "claude-sonnet-5-5", "claude-haiku-5-5"),
+    *_claude(512, "claude-opus-5", "claude-fable-5", "claude-mythos-5", in_place=True),
+    *_claude(1024, "claude-opus-4-8", in_place=True),
+    *_claude(2048, "claude-opus-4-7", "claude-mythos-preview"),
+    *_claude(2048, "claude-3-5-haiku", "claude-3-haiku", old=True),
     *_claude(4096, "claude-opus-4-6", "claude-opus-4-5", "claude-haiku-4-5"),
+    *_claude(1024, r"claude-3.*", old=True),
     *_claude(1024, r"claude-.*"),
+    Rule("deepseek 4", rf"{_HOST}deepseek-(?:v[4-9]|flash){_VERSION}", "", UnitRules(DEEPSEEK_LIFETIME), DEEPSEEK),
     Rule(
         "deepseek",
         _DEEPSEEK,
@@ -99,14 +127,43 @@ RULES: tuple[Rule, ...] = (
     Rule("openai", _OPENAI, "2024-10-01", AutomaticRules(1024, 128, OPENAI_LIFETIME), f"{OPENAI} as of 2024-10"),
     Rule("openai 5.5", rf"{_HOST}gpt-5\.5{_VERSION}", "", AutomaticRules(2048, 2048, 1800.0), OPENAI),
     Rule("openai 5.6", rf"{_HOST}gpt-(?:5\.[6-9]|[6-9]){_VERSION}", "", BoundaryRules(), OPENAI),
-    Rule("gemini 2", rf"{_HOST}gemini-2\.5{_VERSION}", "", AutomaticRules(2048, 1, GEMINI_LIFETIME), GEMINI),
-    Rule("gemini", rf"{_HOST}gemini-[3-9]{_VERSION}", "", AutomaticRules(4096, 1, GEMINI_LIFETIME), GEMINI),
+    Rule(
+        "gemini 2", rf"{_HOST}gemini-2\.5{_VERSION}", "", AutomaticRules(2048, 1, GEMINI_LIFETIME), GEMINI, None, True
+    ),
+    Rule("gemini", rf"{_HOST}gemini-[3-9]{_VERSION}", "", AutomaticRules(4096, 1, GEMINI_LIFETIME), GEMINI, None, True),
 )
 
 
-def rule_for(model: str, when: float | None) -> Rule | None:
+STORED: tuple[Rule, ...] = (
+    Rule("gemini 2, stored", rf"{_HOST}gemini-2\.5{_VERSION}", "", StoredRules(2048), GEMINI, None, True),
+    Rule("gemini, stored", rf"{_HOST}gemini-[3-9]{_VERSION}", "", StoredRules(4096), GEMINI, None, True),
+)
+"""What Gemini does with content that the caller creates, instead of caching by itself."""
+
+_000 = "design document 000, §2.5 and §3.1.2"
+DOCUMENT: tuple[Rule, ...] = (
+    Rule("document anthropic", r".*claude.*", "", ExplicitRules(1024, 1), _000, (0.1, 1.0)),
+    Rule("document deepseek", r".*deepseek.*", "", ExplicitRules(64, 1), _000, (0.1, 1.0)),
+    Rule("document openai", r".*gpt.*|o1.*", "", AutomaticRules(1024, 1, math.inf), _000, (0.5, 1.0)),
+)
+"""What design document 000 takes for the rules: writing costs nothing more, nothing is said of lifetimes (those of the
+marks are five minutes). Its table has a discount of 50 % for DeepSeek, its code one of 90 %: this is the code's."""
+
+
+def rule_for(model: str, when: float | None, rules: Sequence[Rule] = RULES) -> Rule | None:
     """The rule for a model at a time, in seconds since 1970 (None = the latest rule); None if there is none for it."""
-    family = next((rule.family for rule in RULES if re.fullmatch(rule.models, model)), None)
-    day = "9999" if when is None else datetime.fromtimestamp(when, UTC).date().isoformat()
-    found = [rule for rule in RULES if rule.family == family and rule.since <= day]
+    name = _plain(model)
+    family = next((rule.family for rule in rules if re.fullmatch(rule.models, name)), None)
+    day = "9999" if when is None else day_of(when)
+    found = [rule for rule in rules if rule.family == family and rule.since <= day]
     return max(found, key=lambda rule: rule.since, default=None)
+
+
+def _plain(model: str) -> str:
+    """A model's name as its maker writes it: routers' `claude-opus-4.5` and `claude-4.5-opus` are `claude-opus-4-5`."""
+    return _TURNED.sub(r"claude-\2-\1", _DOTTED.sub(r"\1-\2", model.lower()))
+
+
+def day_of(when: float) -> str:
+    """The day of a time in seconds since 1970, as 2025-03-13 (UTC)."""
+    return datetime.fromtimestamp(when, UTC).date().isoformat()

@@ -37,6 +37,7 @@ KINDS: dict[str, Maker] = {
 }
 SMOKE_TURNS = {"docs_qa": 1, "coding": 2, "customer_service": 4, "assistant": 4, "research": 1}
 STANDARD_TURNS = {"docs_qa": 20, "coding": 20, "customer_service": 120, "assistant": 120, "research": 30}
+FLEET_TURNS = 8
 KIND_TURNS = 40
 """User turns of a kind that is asked for by its name."""
 
@@ -48,6 +49,7 @@ SCENARIOS: dict[str, str] = {
     "coding": "a coding agent in a repository: files read, edited, tests run",
     "customer_service": "a support desk with orders, tickets and policies that change",
     "assistant": "a personal assistant over months: preferences, dates and prices that change",
+    "fleet": "customers of one support desk within an hour: they share tools, handbook and prompt cache",
     "research": "a literature review: sources found, compared, written up",
 }
 """What `scenario` makes, and a line on each."""
@@ -76,6 +78,11 @@ def _made(name: str, turns: int | None, seed: int) -> Iterator[Conversation]:
             yield from _traps()
         case "traps":
             yield from _traps()
+        case "fleet":
+            from .fleet import fleet
+
+            for language in LANGUAGES:
+                yield from fleet(seed, FLEET_TURNS if turns is None else turns, language)
         case _:
             yield from _kinds({name: KIND_TURNS}, turns, seed)
 

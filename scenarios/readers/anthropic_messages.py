@@ -2,8 +2,8 @@
 
 Source: docs.anthropic.com/en/api/messages. One JSON object, an array, or JSON Lines; requests of one file that extend
 each other are one conversation. Cache breakpoints of a request (`cache_control`) are kept with its answer, so only logs
-have them; of a message with several marked blocks one is kept, after it. There are no times in it. Sampling options and
-headers are not read, images only counted.
+have them; of a message with several marked blocks one is kept, after it. One for the whole request is one after its
+last message. There are no times in it. Sampling options and headers are not read, images only counted.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from ..errors import Place, RecordingError
 from ..model import Call, Mark, Message
 from ..source import Problems, decode, records
 from . import Found
-from .blocks import Block, BlockUsage, Content, assistant_message, block_usage, blocks, user_messages, user_parts
+from .blocks import Block, Content, assistant_message, blocks, user_messages, user_parts
 from .chat import tool
-from .requests import Request, mark, series
+from .requests import Request, effort, mark, series
+from .responses import Responses
+from .usage import usage
 
 
 class _Turn(msgspec.Struct):
@@ -34,13 +36,17 @@ class _Request(msgspec.Struct):
     messages: list[_Turn]
     system: Content | None = None
     tools: list[dict[str, Any]] = []
+    thinking: Any = None
+    output_config: Any = None
+    cache_control: Any = None
 
 
 class _Response(msgspec.Struct):
     content: list[Block] | None = None
+    id: str | None = None
     model: str = ""
     stop_reason: str | None = None
-    usage: BlockUsage | None = None
+    usage: Any = None
 
 
 class _Logged(msgspec.Struct):
@@ -75,18 +81,19 @@ class AnthropicMessages:
 
 
 def _requests(path: Path, problems: Problems) -> Iterator[Request]:
+    responses = Responses(problems)
     for place, raw in records(path, problems):
         try:
             logged = decode(raw, _Logged, place)
             if logged.request is None:
-                yield _request(decode(raw, _Request, place), None, place)
-            else:
-                yield _request(logged.request, logged.response, place.at("request"))
+                yield _request(decode(raw, _Request, place), None, place, problems)
+            elif responses.new(logged.response.id if logged.response else None, place.at("response.id")):
+                yield _request(logged.request, logged.response, place.at("request"), problems)
         except RecordingError as error:
             problems.add(error)
 
 
-def _request(request: _Request, response: _Response | None, place: Place) -> Request:
+def _request(request: _Request, response: _Response | None, place: Place, problems: Problems) -> Request:
     asked: list[Message] = []
     marks: list[Mark] = []
     names = (f"m{n}" for n in count())
@@ -111,13 +118,16 @@ def _request(request: _Request, response: _Response | None, place: Place) -> Req
         asked += made
         for message, said in zip(made, parts, strict=True):
             marks += _marks(message, said)
+    if asked and all(found.after != asked[-1].id for found in marks):
+        marks += mark(asked[-1].id, request.cache_control)
     answer = None
     if response is not None and response.content is not None:
         call = Call(
             model=response.model,
             provider="anthropic",
-            usage=block_usage(response.usage),
+            usage=usage(response.usage, place.at("response.usage"), problems),
             marks=tuple(marks),
+            effort=effort(request.thinking, request.output_config),
             stop=response.stop_reason or "",
         )
         answer = assistant_message(response.content, next(names), call=call)

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ..model import Call, Message, ToolCall, Usage
+from ..model import Call, Message, ToolCall
 from ..source import json_text
 from .chat import texts
 
@@ -42,35 +42,6 @@ class Block(msgspec.Struct):
 
 
 Content = str | list[Block]
-
-
-class _Lifetimes(msgspec.Struct):
-    ephemeral_1h_input_tokens: int | None = None
-
-
-class BlockUsage(msgspec.Struct):
-    """Token counts as Anthropic reports them: `input_tokens` is what was neither read from nor written to a cache."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    cache_creation: _Lifetimes | None = None
-
-
-def block_usage(reported: BlockUsage | None, cost: float | None = None) -> Usage | None:
-    """Usage in our form, where `input` is the whole prompt; None if nothing was reported."""
-    if reported is None:
-        return None if cost is None else Usage(cost=cost)
-    read, written, rest = reported.cache_read_input_tokens, reported.cache_creation_input_tokens, reported.input_tokens
-    return Usage(
-        input=None if rest is None else rest + (read or 0) + (written or 0),
-        output=reported.output_tokens,
-        cache_read=read,
-        cache_write=written,
-        cache_write_1h=reported.cache_creation.ephemeral_1h_input_tokens if reported.cache_creation else None,
-        cost=cost,
-    )
 
 
 def blocks(content: Content) -> list[Block]:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ..errors import Place, RecordingError
-from ..model import Call, Message, Role, Tool, ToolCall, Usage
+from ..model import Call, Message, Role, Tool, ToolCall
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -61,36 +61,6 @@ class ChatTool(msgspec.Struct):
     """A tool schema, in the form `{"type": "function", "function": {…}}`."""
 
     function: dict[str, Any]
-
-
-class _Cached(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class ChatUsage(msgspec.Struct):
-    """Token counts as OpenAI, DeepSeek and LiteLLM report them. `prompt_tokens` is the whole prompt in all three."""
-
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _Cached | None = None
-    prompt_cache_hit_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-
-
-def usage(reported: ChatUsage | None, cost: float | None = None) -> Usage | None:
-    """Usage in our form; None if nothing was reported. Tokens read from a cache have three names."""
-    if reported is None:
-        return None if cost is None else Usage(cost=cost)
-    cached = reported.prompt_tokens_details.cached_tokens if reported.prompt_tokens_details else None
-    read = (reported.cache_read_input_tokens, reported.prompt_cache_hit_tokens, cached)
-    return Usage(
-        input=reported.prompt_tokens,
-        output=reported.completion_tokens,
-        cache_read=next((count for count in read if count is not None), None),
-        cache_write=reported.cache_creation_input_tokens,
-        cost=cost,
-    )
 
 
 def chat_messages(

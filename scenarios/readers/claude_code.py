@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -30,9 +30,10 @@ from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar
 from ..source import Problems, decode, lines
 from . import Found
-from .blocks import Block, BlockUsage, Content, assistant_message, block_usage, blocks, user_messages
+from .blocks import Block, Content, assistant_message, blocks, user_messages
 from .chat import Moment
 from .history import History
+from .usage import dollars, usage
 
 
 class _Kept(msgspec.Struct, rename="camel"):
@@ -57,7 +58,7 @@ class _Entry(msgspec.Struct, rename="camel"):
     request_id: str | None = None
     subtype: str | None = None
     compact_metadata: _Compact | None = None
-    cost: float | None = msgspec.field(default=None, name="costUSD")
+    cost: Any = msgspec.field(default=None, name="costUSD")
     message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -70,7 +71,7 @@ class _Assistant(msgspec.Struct):
     id: str = ""
     model: str = ""
     stop_reason: str | None = None
-    usage: BlockUsage | None = None
+    usage: Any = None
 
 
 class _Line(NamedTuple):
@@ -216,12 +217,12 @@ def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], p
         elif entry.is_compact_summary and history.messages:
             if not compactions or compactions[-1].summary or compactions[-1].after != history.last:
                 compactions.append(_compaction(entry, history.messages))
-            summary = "\n".join(message.text for message in _messages(group))
+            summary = "\n".join(message.text for message in _messages(group, problems))
             compactions[-1] = msgspec.structs.replace(compactions[-1], summary=summary)
         else:
-            for message in _messages(group):
+            for message in _messages(group, problems):
                 history.say(message, group[0].place.at("message"))
-    return Conversation(name, tuple(history.messages), compactions=tuple(compactions), meta=meta)
+    return Conversation(name, history.told(), compactions=tuple(compactions), meta=meta)
 
 
 def _compaction(entry: _Entry, messages: Iterable[Message]) -> Compaction:
@@ -231,7 +232,7 @@ def _compaction(entry: _Entry, messages: Iterable[Message]) -> Compaction:
     return Compaction(ids[-1], "", kept if kept in ids else None, about.pre_tokens, _seconds(entry))
 
 
-def _messages(group: Sequence[_Line]) -> Iterator[Message]:
+def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:
     """The lines of one response as its message; a user's line as what it holds; others as nothing."""
     first, last = group[0], group[-1]
     time = _seconds(last.entry)
@@ -243,13 +244,14 @@ def _messages(group: Sequence[_Line]) -> Iterator[Message]:
         for line in group:
             if isinstance(line.said, _Assistant):
                 said += blocks(line.said.content)
-        yield assistant_message(said, first.entry.uuid, time, _call(last.said, last.entry))
+        yield assistant_message(said, first.entry.uuid, time, _call(last.said, last, problems))
 
 
-def _call(said: _Assistant, entry: _Entry) -> Call | None:
+def _call(said: _Assistant, line: _Line, problems: Problems) -> Call | None:
     if said.model == "<synthetic>":
         return None
-    used = block_usage(said.usage, entry.cost)
+    cost = dollars(line.entry.cost, line.place.at("costUSD"), problems)
+    used = usage(said.usage, line.place.at("message.usage"), problems, cost)
     return Call(said.model, "anthropic", used, stop=said.stop_reason or "")
 
 

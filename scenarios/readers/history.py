@@ -9,21 +9,21 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Message
 from ..source import Problems
+from .clock import forward
 
 
 @dataclass(slots=True)
 class History:
     """What has been said so far.
 
-    A result whose call stands on no line before it (the line was damaged) is left out, and is a problem. A time that
-    is before an earlier message's is left out alone and is none: results of parallel tools, and of tools that ran
+    A result whose call stands on no line before it (the line was damaged) is left out, and is a problem. Times that
+    run backwards are left out alone, as few as may be, and are none: results of parallel tools, and of tools that ran
     while the answer still streamed, are recorded in the order of their calls.
     """
 
     problems: Problems
     messages: list[Message] = field(default_factory=list)
     _calls: set[str] = field(default_factory=set)
-    _clock: float = 0.0
 
     def say(self, message: Message, place: Place) -> None:
         """Take in the next message, which stands at `place`."""
@@ -31,12 +31,14 @@ class History:
             what = f"tool result for {message.answers!r}, which no message before it called"
             self.problems.add(RecordingError(place, what, "left out; restore the line with the call"))
             return
-        if message.time is not None and message.time < self._clock:
-            message = msgspec.structs.replace(message, time=None)
-        elif message.time is not None:
-            self._clock = message.time
         self._calls.update(call.id for call in message.calls)
         self.messages.append(message)
+
+    def told(self) -> tuple[Message, ...]:
+        """All messages, once all are taken in."""
+        times, _ = forward(message.time for message in self.messages)
+        mended = zip(self.messages, times, strict=True)
+        return tuple(m if m.time == time else msgspec.structs.replace(m, time=time) for m, time in mended)
 
     @property
     def last(self) -> str:

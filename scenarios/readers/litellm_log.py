@@ -21,8 +21,10 @@ from ..errors import Place, RecordingError
 from ..model import Call, Mark
 from ..source import Problems, decode, records
 from . import Found
-from .chat import ChatMessage, ChatTool, ChatUsage, chat_message, chat_messages, chat_tools, usage
-from .requests import Request, mark, series
+from .chat import ChatMessage, ChatTool, chat_message, chat_messages, chat_tools
+from .requests import Request, effort, mark, series
+from .responses import Responses
+from .usage import dollars, usage
 
 
 class _Message(ChatMessage):
@@ -40,12 +42,15 @@ class _Choice(msgspec.Struct):
 
 class _Response(msgspec.Struct):
     choices: list[_Choice]
+    id: str | None = None
     model: str = ""
-    usage: ChatUsage | None = None
+    usage: Any = None
 
 
 class _Kwargs(msgspec.Struct):
     tools: list[_Tool] | None = None
+    thinking: Any = None
+    reasoning_effort: Any = None
 
 
 class _Stamp(msgspec.Struct):
@@ -56,7 +61,7 @@ class _Log(_Stamp, kw_only=True):
     messages: list[_Message]
     response: _Response
     kwargs: _Kwargs = msgspec.field(default_factory=_Kwargs)
-    cost: float | None = None
+    cost: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,26 +93,31 @@ def _first_stamp(path: Path) -> float:
 
 
 def _requests(files: Sequence[Path], problems: Problems) -> Iterator[Request]:
+    responses = Responses(problems)
     for path in files:
         try:
             for place, raw in records(path, problems):
                 try:
-                    yield _request(decode(raw, _Log, place), place)
+                    log = decode(raw, _Log, place)
+                    if responses.new(log.response.id, place.at("response.id")):
+                        yield _request(log, place, problems)
                 except RecordingError as error:
                     problems.add(error)
         except RecordingError as error:  # the file has no records; the others of its folder may
             problems.add(error)
 
 
-def _request(log: _Log, place: Place) -> Request:
+def _request(log: _Log, place: Place, problems: Problems) -> Request:
     asked = chat_messages(log.messages, place.at("messages"))
     if not log.response.choices:
         raise RecordingError(place.at("response.choices"), "no answer", "leave the failed call out")
     choice = log.response.choices[0]
+    cost = dollars(log.cost, place.at("cost"), problems)
     call = Call(
         model=log.response.model,
-        usage=usage(log.response.usage, log.cost),
+        usage=usage(log.response.usage, place.at("response.usage"), problems, cost),
         marks=tuple(_marks(log)),
+        effort=effort(log.kwargs.thinking, log.kwargs.reasoning_effort),
         stop=choice.finish_reason or "",
     )
     where = place.at("response.choices[0].message")

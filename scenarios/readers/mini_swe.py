@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -20,8 +20,10 @@ from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Scalar
 from ..source import Problems, decode, records
 from . import Found
-from .chat import ChatMessage, ChatUsage, chat_message, usage
+from .chat import ChatMessage, chat_message
 from .history import History
+from .responses import Responses
+from .usage import dollars, usage
 
 
 class _Choice(msgspec.Struct):
@@ -29,15 +31,16 @@ class _Choice(msgspec.Struct):
 
 
 class _Response(msgspec.Struct):
+    id: str | None = None
     model: str = ""
     created: float | None = None
-    usage: ChatUsage | None = None
+    usage: Any = None
     choices: list[_Choice] = []
 
 
 class _Extra(msgspec.Struct):
     response: _Response | None = None
-    cost: float | None = None
+    cost: Any = None
     timestamp: float | None = None
     exit_status: str | None = None
 
@@ -90,27 +93,30 @@ def _conversation(run: _Trajectory, place: Place, problems: Problems) -> Convers
     status = run.info.exit_status
     name = run.instance_id or Path(place.file).name.partition(".")[0]
     provider, slash, _ = run.info.config.model.model_name.partition("/")
-    history = History(problems)
+    history, responses = History(problems), Responses(problems)
     for at, message in enumerate(run.messages):
         extra = message.extra
         if message.role == "exit":
             status = extra.exit_status or status
             continue
         where = place.at(f"messages[{at}]")
-        call = _call(extra, provider if slash else "") if message.role == "assistant" else None
+        call = None
+        if message.role == "assistant" and responses.new(extra.response.id if extra.response else None, where):
+            call = _call(extra, provider if slash else "", where, problems)
         history.say(chat_message(message, f"m{at}", where, time=extra.timestamp, call=call), where)
     meta: dict[str, Scalar] = {"task": name, "exit_status": status, "agent_version": run.info.mini_version}
-    return Conversation(name, tuple(history.messages), meta={k: v for k, v in meta.items() if v is not None})
+    return Conversation(name, history.told(), meta={k: v for k, v in meta.items() if v is not None})
 
 
-def _call(extra: _Extra, provider: str) -> Call | None:
-    response = extra.response
+def _call(extra: _Extra, provider: str, place: Place, problems: Problems) -> Call | None:
+    response, field = extra.response, f"{place.field}.extra"
     if response is None:
         return None
+    cost = dollars(extra.cost, place.at(f"{field}.cost"), problems)
     return Call(
         model=response.model,
         provider=provider,
-        usage=usage(response.usage, extra.cost),
+        usage=usage(response.usage, place.at(f"{field}.response.usage"), problems, cost),
         started=response.created,
         stop=(response.choices[0].finish_reason if response.choices else None) or "",
     )

@@ -78,7 +78,7 @@ def _chats(path: Path, problems: Problems) -> Found:
         except RecordingError as error:
             problems.add(error)
     if single.history.messages:
-        yield single.place, Conversation(numbered(path.stem, unnamed + 1), tuple(single.history.messages))
+        yield single.place, Conversation(numbered(path.stem, unnamed + 1), single.history.told())
 
 
 def _is_message(raw: bytes, place: Place) -> bool:

@@ -11,6 +11,7 @@ tool schemas, cache marks.
   zeros, which is not a count: its usage is None.
 - `bashExecution` is a command that the person ran; pi shows it to the model as a user's text, and so do we, in its
   words. One run with `!!` was kept from the model and is left out.
+- A thinking level that is set while the model works counts from the person's next message on.
 - From version 2 on, entries are a tree (`id`, `parentId`). The conversation is the branch that ends at the last entry;
   `meta["off_branch"]` counts the entries that are not on it. An entry whose parent is lost follows the line before it.
 - `firstKeptEntryIndex` counts the file's lines from 0, the header included; newer files name `firstKeptEntryId`.
@@ -21,16 +22,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
 from ..errors import Place, RecordingError
-from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall, Usage
+from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
 from ..source import Problems, decode, json_text, lines
 from . import Found
 from .chat import Moment
 from .history import History
+from .usage import dollars, usage
 
 
 class _Text(msgspec.Struct, tag_field="type", tag="text"):
@@ -57,18 +59,6 @@ class _ToolCall(msgspec.Struct, tag_field="type", tag="toolCall"):
 _Content = str | list[_Text | _Thinking | _Image | _ToolCall]
 
 
-class _Cost(msgspec.Struct):
-    total: float | None = None
-
-
-class _Usage(msgspec.Struct, rename="camel"):
-    input: int
-    output: int
-    cache_read: int = 0
-    cache_write: int = 0
-    cost: _Cost | None = None
-
-
 class _User(msgspec.Struct, tag_field="role", tag="user"):
     content: _Content
 
@@ -78,7 +68,7 @@ class _Assistant(msgspec.Struct, tag_field="role", tag="assistant", rename="came
     timestamp: float | None = None
     provider: str = ""
     model: str = ""
-    usage: _Usage | None = None
+    usage: Any = None
     stop_reason: str = ""
 
 
@@ -119,6 +109,7 @@ class _Entry(msgspec.Struct, rename="camel"):
     first_kept_entry_index: int | None = None
     first_kept_entry_id: str | None = None
     tokens_before: int | None = None
+    thinking_level: str = ""
     branched_from: str | None = None
     parent_session: str | None = None
 
@@ -170,19 +161,23 @@ class Pi:
 
 def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Problems) -> Conversation:
     branch = _branch(entries)
-    history = History(problems)
+    history, level, effort = History(problems), header.thinking_level, header.thinking_level
     compactions = []
     for line in branch:
-        if line.entry.type == "compaction":
+        if isinstance(line.entry.message, _User):
+            effort = level
+        if line.entry.type == "thinking_level_change":
+            level = line.entry.thinking_level
+        elif line.entry.type == "compaction":
             if history.messages:
                 compactions.append(_compaction(line, branch, history))
-        elif (message := _message(line)) is not None:
+        elif (message := _message(line, effort, problems)) is not None:
             history.say(message, line.place.at("message"))
     meta: dict[str, Scalar] = {"off_branch": len(entries) - len(branch)}
     if parent := header.branched_from or header.parent_session:
         meta["parent"] = Path(parent).stem.rpartition("_")[2]
     name = header.id or path.stem
-    return Conversation(name, tuple(history.messages), compactions=tuple(compactions), meta=meta)
+    return Conversation(name, history.told(), compactions=tuple(compactions), meta=meta)
 
 
 def _branch(entries: list[_Line]) -> list[_Line]:
@@ -214,7 +209,7 @@ def _seconds(entry: _Entry) -> float | None:
     return None if entry.timestamp is None else entry.timestamp.timestamp()
 
 
-def _message(line: _Line) -> Message | None:
+def _message(line: _Line, effort: str, problems: Problems) -> Message | None:
     """The entry as a message, if the model was shown it."""
     entry, name, time = line.entry, line.name, _seconds(line.entry)
     if entry.type == "custom_message":
@@ -232,9 +227,8 @@ def _message(line: _Line) -> Message | None:
                 for block in said.content
                 if isinstance(block, _ToolCall)
             )
-            return Message(
-                name, "assistant", text, calls, time=time, thinking=thinking, images=images, call=_call(said)
-            )
+            call = _call(said, effort, line.place, problems)
+            return Message(name, "assistant", text, calls, time=time, thinking=thinking, images=images, call=call)
         case _ToolResult() as said:
             text, _, images = _parts(said.content)
             return Message(name, "tool", text, answers=said.tool_call_id, name=said.tool_name, time=time, images=images)
@@ -258,17 +252,13 @@ def _parts(content: _Content) -> tuple[str, str, int]:
     return text, thinking, sum(isinstance(block, _Image) for block in content)
 
 
-def _call(said: _Assistant) -> Call:
+def _call(said: _Assistant, effort: str, place: Place, problems: Problems) -> Call:
     started = None if said.timestamp is None else said.timestamp / 1000
-    return Call(said.model, said.provider, _used(said.usage), started, stop=said.stop_reason)
-
-
-def _used(used: _Usage | None) -> Usage | None:
-    if used is None or not (used.input or used.output or used.cache_read or used.cache_write):
-        return None
-    whole = used.input + used.cache_read + used.cache_write
-    cost = used.cost.total if used.cost else None
-    return Usage(whole, used.output, used.cache_read, used.cache_write, cost=cost)
+    costs = said.usage.get("cost") if isinstance(said.usage, dict) else None
+    total = costs.get("total") if isinstance(costs, dict) else None
+    cost = dollars(total, place.at("message.usage.cost.total"), problems)
+    used = usage(said.usage, place.at("message.usage"), problems, cost)
+    return Call(said.model, said.provider, used, started, effort=effort, stop=said.stop_reason)
 
 
 def _ran(bash: _Bash) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -36,8 +37,8 @@ class Series:
     number: int
     """From 1, in the order in which they began."""
     latest: Request
-    answers: dict[int, Message] = field(default_factory=dict)
-    """The logged answers by their position."""
+    answers: dict[int, tuple[Message, tuple[Tool, ...]]] = field(default_factory=dict)
+    """The logged answers by their position, with the tools that were offered."""
 
     def continues(self, request: Request) -> bool:
         """Whether the request repeats the latest one, goes on with an answer, and does not stop there."""
@@ -50,12 +51,14 @@ class Series:
         """Go on with a request that `continues` this, or begin with the first."""
         self.latest = request
         if request.answer is not None:
-            self.answers[len(request.asked)] = request.answer
+            self.answers[len(request.asked)] = request.answer, request.tools
 
     def conversation(self, name: str, source: str = "") -> tuple[Place, Conversation]:
         """The latest request and its answer. The answers before it have what the log says of their calls."""
         messages = list(self.latest.asked)
-        for at, answer in self.answers.items():
+        for at, (answer, tools) in self.answers.items():
+            if answer.call is not None and tools != self.latest.tools:
+                answer = msgspec.structs.replace(answer, call=msgspec.structs.replace(answer.call, tools=tools))
             if at == len(messages):
                 messages.append(answer)
             else:
@@ -93,6 +96,12 @@ def mark(after: str | None, control: object) -> tuple[Mark, ...]:
     if not isinstance(control, dict):
         return ()
     return (Mark(after, str(control.get("ttl") or "5m")),)
+
+
+def effort(*settings: Any) -> str:
+    """How much the model was to think, from what a request says of it: a word, or an object of words and numbers."""
+    said = (each.values() if isinstance(each, dict) else [each] for each in settings)
+    return " ".join(str(word) for words in said for word in words if isinstance(word, (str, int)))
 
 
 def numbered(name: str, number: int) -> str:

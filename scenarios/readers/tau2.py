@@ -25,13 +25,14 @@ from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, ToolCall
 from ..source import Problems, convert, decode, records
 from . import Found
-from .chat import ChatUsage, role_of, usage
+from .chat import role_of
 from .clock import forward, iso_seconds
+from .usage import dollars, usage
 
 
 class _Raw(msgspec.Struct):
     model: str | None = None
-    usage: ChatUsage | None = None
+    usage: Any = None
 
 
 class _ToolCall(msgspec.Struct):
@@ -48,8 +49,8 @@ class _Message(msgspec.Struct):
     tool_calls: list[_ToolCall] | None = None
     tool_messages: list[_Message] | None = None
     timestamp: str | None = None
-    cost: float | None = None
-    usage: ChatUsage | None = None
+    cost: Any = None
+    usage: Any = None
     raw_data: _Raw | None = None
     is_audio: bool = False
 
@@ -110,12 +111,13 @@ class Tau2:
                 for at, run in enumerate(results.simulations):
                     where = place.at(f"simulations[{at}]")
                     try:
-                        yield where, _conversation(convert(run, _Simulation, where), results.info, path.stem, where)
+                        simulation = convert(run, _Simulation, where)
+                        yield where, _conversation(simulation, results.info, path.stem, where, problems)
                     except RecordingError as error:
                         problems.add(error)
 
 
-def _conversation(run: _Simulation, info: _Info | None, file: str, place: Place) -> Conversation:
+def _conversation(run: _Simulation, info: _Info | None, file: str, place: Place, problems: Problems) -> Conversation:
     environment = (info and info.environment_info) or _Environment()
     model = (info and info.agent_info and info.agent_info.llm) or ""
     said = list(_flat(run.messages, place))
@@ -124,7 +126,8 @@ def _conversation(run: _Simulation, info: _Info | None, file: str, place: Place)
         iso_seconds(m.timestamp, w.at(f"{w.field}.timestamp")) if m.timestamp else None for m, w in seen
     )
     messages = [
-        _message(m, f"m{at}", time, model, w) for at, ((m, w), time) in enumerate(zip(seen, times, strict=True))
+        _message(m, f"m{at}", time, model, w, problems)
+        for at, ((m, w), time) in enumerate(zip(seen, times, strict=True))
     ]
     if policy := run.policy or environment.policy:
         messages.insert(0, Message(id="policy", role="system", text=policy))
@@ -163,7 +166,7 @@ def _users_own(message: _Message) -> bool:
     )
 
 
-def _message(message: _Message, name: str, time: float | None, model: str, place: Place) -> Message:
+def _message(message: _Message, name: str, time: float | None, model: str, place: Place, problems: Problems) -> Message:
     role = role_of(message.role, place)
     if message.is_audio:
         raise RecordingError(place.at(f"{place.field}.is_audio"), "speech, not text", "read text runs only")
@@ -174,7 +177,7 @@ def _message(message: _Message, name: str, time: float | None, model: str, place
         calls=tuple(_tool_call(each) for each in message.tool_calls or ()),
         answers=(message.id or "") if role == "tool" else None,
         time=time,
-        call=_call(message, model) if role == "assistant" else None,
+        call=_call(message, model, place, problems) if role == "assistant" else None,
     )
 
 
@@ -184,7 +187,11 @@ def _tool_call(call: _ToolCall) -> ToolCall:
     return ToolCall(id=call.id, name=call.name, arguments=text)
 
 
-def _call(message: _Message, model: str) -> Call | None:
+def _call(message: _Message, model: str, place: Place, problems: Problems) -> Call | None:
     raw = message.raw_data or _Raw()
-    reported = raw.usage or message.usage
-    return Call(model=raw.model or model, usage=usage(reported, message.cost)) if reported else None
+    field, reported = ("raw_data.usage", raw.usage) if raw.usage else ("usage", message.usage)
+    if not reported:
+        return None
+    cost = dollars(message.cost, place.at(f"{place.field}.cost"), problems)
+    used = usage(reported, place.at(f"{place.field}.{field}"), problems, cost)
+    return Call(model=raw.model or model, usage=used)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from ctxbench.harness.cli import progress
-from ctxbench.harness.cli.progress import Counts, watching
+from ctxbench.harness.cli.progress import Counts, counting, watching
 from ctxbench.harness.run import execute
 from ctxbench.scenarios.errors import Stopped
 
@@ -92,3 +92,12 @@ def test_a_short_run_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
         watcher.all_read()
         watcher.measured(1, len(TALK.messages), 5)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("talkative")
+def test_pieces_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line after each piece where there is no terminal."""
+    with counting(3, "caches") as count:
+        for _ in range(3):
+            count()
+    assert capsys.readouterr().err.splitlines() == ["33% 1 of 3 caches", "66% 2 of 3 caches", "100% 3 of 3 caches"]

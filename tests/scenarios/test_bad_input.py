@@ -13,7 +13,7 @@ import pytest
 from ctxbench.harness.inputs import Inputs
 from ctxbench.scenarios import source
 from ctxbench.scenarios.errors import RecordingError, SpecError
-from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.model import Call, Conversation
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems, key_paths
 
@@ -98,8 +98,6 @@ def test_a_damaged_line(tmp_path: Path, line: bytes, field: str, what: str, at: 
         (b',"time":NaN', b"", "", "NaN and Infinity are not JSON"),
         (b',"colour":1', b"", "messages[1]", "object contains unknown field colour"),
         (b',"answers":"c"', b"", "messages[1].answers", "role 'assistant' answers a tool call"),
-        (b',"call":{"usage":{"input":-5}}', b"", "messages[1].call.usage.input", "-5 is no number of tokens"),
-        (b',"call":{"usage":{"output":%d}}' % 2**70, b"", "messages[1].call.usage.output", "no number of tokens"),
         (b"", b',"probes":[{"id":"p","question":"?","after":"z"}]', "probes[0].after", "'z' names no message"),
         (b"", b',"compactions":[{"after":"z","summary":"s"}]', "compactions[0]", "'z' names no message"),
         (b"", b',"meta":{"a":[]}', "meta[...]", "expected"),
@@ -113,6 +111,29 @@ def test_a_wrong_field(tmp_path: Path, in_message: bytes, beside: bytes, field: 
     assert (problem.place.line, problem.place.field) == (2, field)
     assert what in problem.what
     assert problem.remedy
+
+
+@pytest.mark.parametrize(
+    ("usage", "field", "what"),
+    [
+        (b'"input":-5', ".input", "-5 is no number of tokens"),
+        (b'"output":%d' % 2**70, ".output", "no number of tokens"),
+        (b'"cost":-1', ".cost", "-1.0 is no cost in US dollars"),
+        (b'"input":9,"cache_read":8,"cache_write":2', "", "more than the prompt's 9"),
+        (b'"cache_write":1,"cache_write_1h":2', "", "more than the 1 written"),
+    ],
+)
+def test_a_usage_that_cannot_be(tmp_path: Path, usage: bytes, field: str, what: str) -> None:
+    """It costs the call its usage, not the conversation its messages: one error with line, field and remedy."""
+    bad = OURS % (b"x", b',"call":{"model":"m","usage":{%s}}' % usage, b"")
+    path = written(tmp_path / "ours.jsonl", OURS % (b"first", b"", b""), bad)
+    problems = Problems()
+    _, chat = read(find([path], problems), problems)
+    [problem] = problems.found
+    assert (problem.place.line, problem.place.field) == (2, f"messages[1].call.usage{field}")
+    assert what in problem.what
+    assert problem.remedy
+    assert chat.messages[1].call == Call("m")
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])

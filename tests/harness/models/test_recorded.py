@@ -11,7 +11,7 @@ from ctxbench.harness.models import Models, Reply, Settings, Unusable
 from ctxbench.harness.models.cassette import Cassette
 from ctxbench.harness.models.recorded import Answer, Recorded, Request
 from ctxbench.harness.models.spending import Purse, Spent, in_dollars
-from ctxbench.metrics.prices import Price, Usage, price_of
+from ctxbench.metrics.prices import Usage
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Message
 from ctxbench.strategies.base import ModelError, Prompt
@@ -47,34 +47,6 @@ def recorded(cassette: Cassette, model: Scripted, mode: str = "auto", limit: flo
 def cassette(tmp_path: Path):  # type: ignore[no-untyped-def]
     with Cassette(tmp_path / "c") as found:
         yield found
-
-
-def test_prices_by_hand() -> None:
-    """gpt-4o-mini: $0.15 a million in, half of that cached, $0.60 out; so 800 in, 200 cached, 50 out are $0.000165."""
-    price = price_of("openai/gpt-4o-mini")
-    assert price == price_of("gpt-4o-mini") == Price(1.5e-7, 6e-7, 7.5e-8, 1.5e-7, 1.5e-7)
-    assert price.of(Usage(1000, 50, cached=200)) == pytest.approx(800 * 1.5e-7 + 200 * 7.5e-8 + 50 * 6e-7)
-    assert price.of(Usage(1000, 50, cached=200)) == pytest.approx(0.000165)
-
-
-def test_written_tokens_and_long_prompts() -> None:
-    """Anthropic's cache writes cost 1.25 times the input; Gemini's prompts over 200 000 tokens cost more a token."""
-    price = price_of("claude-sonnet-4-5")
-    assert price is not None
-    assert price.of(Usage(1000, 0, written=1000)) == pytest.approx(1.25 * price.of(Usage(1000, 0)))
-    assert price_of("gemini/gemini-2.5-pro", 200_000) != price_of("gemini/gemini-2.5-pro", 200_001)
-
-
-@pytest.mark.parametrize("model", ["openai/nobody", "nobody", "groq/gpt-4o", ""])
-def test_prices_that_are_not_known(model: str) -> None:
-    """A model that the map does not have has no price, and none of another provider's model of that name."""
-    assert price_of(model) is None
-
-
-@pytest.mark.parametrize("model", ["ollama/x", "hosted_vllm/x", "local:x@1"])
-def test_own_machines_are_free(model: str) -> None:
-    """A model on the user's own machine costs nothing."""
-    assert price_of(model) == Price(0, 0, 0, 0, 0)
 
 
 def test_auto_asks_once(cassette: Cassette) -> None:

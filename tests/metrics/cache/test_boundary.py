@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from ctxbench.metrics.cache.boundary import Boundary, BoundaryRules, Units
+import math
+
+from ctxbench.metrics.cache.boundary import Boundary, BoundaryRules, UnitRules, Units
 from ctxbench.metrics.cache.prefixes import Mark, Prefixes, Request, Used
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 class Talk:
@@ -79,3 +83,40 @@ def test_an_answer_is_a_unit() -> None:
     talk, cache = Talk(), Units()
     cache.request(talk.request("ab", answer="x"))
     assert cache.request(talk.request("abxc", at=9)) == Used(3000, 0, 0, 1000, 2)
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("ab", min_size=1, max_size=6), st.sampled_from(["", "a", "b"]), st.integers(0, 9)), max_size=9
+    ),
+    st.integers(1, 20),
+    st.integers(0, 6),
+)
+def test_units_equal_looking_at_every_prefix(asked: list[tuple[str, str, int]], lifetime: int, lasts: int) -> None:
+    """The longest start of the prompt that is a unit: a whole prompt, one with its answer, what two requests shared."""
+    prefixes, cache, now = Prefixes(), Units(UnitRules(float(lifetime))), 0.0
+    units: dict[str, tuple[float, float]] = {}
+    last = ""
+    for names, answer, gap in asked:
+        now += gap
+        ends = [10 * count for count in range(1, len(names) + 1)]
+        numbers = prefixes.of(names)
+        after = prefixes.after(numbers[-1], answer) if answer else None
+        used = cache.request(Request(numbers, ends, ends[-1], now, now + lasts, (), after))
+
+        def alive(path: str, now: float = now) -> bool:
+            ready, until = units.get(path, (math.inf, -math.inf))
+            return ready <= now < until
+
+        hit = max((size for size in range(1, len(names) + 1) if alive(names[:size])), default=0)
+        assert used.read == 10 * hit
+        shared = next(
+            (at for at, pair in enumerate(zip(last, names, strict=False)) if len(set(pair)) > 1),
+            min(len(last), len(names)),
+        )
+        for size in {hit, shared, len(names)} - {0}:
+            units[names[:size]] = (units[names[:size]][0] if alive(names[:size]) else now + lasts, now + lifetime)
+        last = names
+        if answer:
+            last = names + answer
+            units[last] = (units[last][0] if alive(last) else now + lasts, now + lifetime)

@@ -155,3 +155,42 @@ def test_a_truncated_line_is_named(tmp_path: Path) -> None:
     assert len(list(read(find([path], problems), problems))) == 1
     [error] = problems.found
     assert (error.place.line, error.what) == (2, "the JSON ends in the middle")
+
+
+def test_a_mark_for_the_whole_request(tmp_path: Path) -> None:
+    """`cache_control` of the request itself stands after its last message, if that has none."""
+    asked = {**request(ASK), "cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    [chat], _ = load(tmp_path / "r.json", {"request": asked, "response": response(DONE)})
+    assert chat.messages[-1].call
+    assert chat.messages[-1].call.marks == (Mark("m0"), Mark("m1", "1h"))
+
+
+def test_what_changes_between_requests_is_kept_with_the_call(tmp_path: Path) -> None:
+    """The conversation has its last request's tools; a call that was offered others has those, and its thinking."""
+    first = {"request": request(ASK), "response": response(*USE["content"])}
+    first["request"]["thinking"] = {"type": "enabled", "budget_tokens": 2048}
+    other = {**TOOL, "name": "write"}
+    second = {"request": {**request(ASK, USE, RESULTS), "tools": [other]}, "response": response(DONE)}
+    [chat], _ = load(tmp_path / "r.jsonl", first, second)
+    before, after = (message.call for message in chat.messages if message.call)
+    assert [tool.name for tool in chat.tools] == ["write"]
+    assert [tool.name for tool in before.tools or ()] == ["read"]
+    assert (before.effort, after.tools, after.effort) == ("enabled 2048", None, "")
+
+
+def test_a_response_that_stands_twice(tmp_path: Path) -> None:
+    """Its second record is one problem with its line, and makes no second conversation."""
+    logged = {"request": request(ASK), "response": {**response(DONE), "id": "msg_1"}}
+    chats, [problem] = load(tmp_path / "r.jsonl", logged, logged)
+    assert len(chats) == 1
+    assert (problem.place.line, problem.place.field) == (2, "response.id")
+    assert f"'msg_1' stands at {tmp_path / 'r.jsonl'}:1" in problem.what
+
+
+def test_a_usage_that_cannot_be(tmp_path: Path) -> None:
+    """It is one problem with its field; the answer stays, as of a call that reported nothing."""
+    wrong = {**response(DONE), "usage": {"input_tokens": -1}}
+    [chat], [problem] = load(tmp_path / "r.json", {"request": request(ASK), "response": wrong})
+    assert problem.place.field == "response.usage.input_tokens"
+    assert chat.messages[-1].call
+    assert chat.messages[-1].call.usage is None

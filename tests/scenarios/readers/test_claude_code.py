@@ -262,3 +262,25 @@ def test_a_bad_line_is_one_clear_error(tmp_path: Path, bad: object, field: str, 
     assert [message.text for message in chat.messages] == ["one", "two"]
     assert (error.place.line, error.place.field) == (2, field)
     assert what in error.what
+
+
+def test_a_usage_that_cannot_be(tmp_path: Path) -> None:
+    """It is one problem with line and field; the message stays, its call reports nothing."""
+    wrong = said(2, "a1", "u1", "1", text("x"))
+    wrong["message"]["usage"]["cache_read_input_tokens"] = -1
+    [chat], [problem] = load(tmp_path / "s.jsonl", user(1, "u1", None, "Go"), wrong)
+    assert (problem.place.line, problem.place.field) == (2, "message.usage.cache_read_input_tokens")
+    assert chat.messages[1].call
+    assert chat.messages[1].call.usage is None
+
+
+def test_one_line_of_the_future(tmp_path: Path) -> None:
+    """A time that is wrong costs that line its time, not all that come after it."""
+    [chat], _ = load(
+        tmp_path / "s.jsonl",
+        user(1, "u1", None, "Go"),
+        said(500, "a1", "u1", "1", text("x")),
+        user(3, "u2", "a1", "On"),
+        said(4, "a2", "u2", "2", text("y")),
+    )
+    assert [m.time for m in chat.messages] == [START + 1, None, START + 3, START + 4]

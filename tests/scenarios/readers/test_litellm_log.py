@@ -135,3 +135,37 @@ def test_openhands_recordings(recordings: Path) -> None:
     )
     assert sum(len(call.marks) for call in calls) == 632
     assert all(len(chat.tools) == 3 for chat in chats)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"cost": "much"}, "cost"),
+        (
+            {"response": {**log(2, [S, U, A, T], FINAL)["response"], "usage": {"prompt_tokens": 1.5}}},
+            "response.usage.prompt_tokens",
+        ),
+    ],
+)
+def test_a_usage_or_cost_that_cannot_be(tmp_path: Path, wrong: dict[str, Any], field: str) -> None:
+    """It is one problem with file and field; the conversation is whole."""
+    [chat], [problem] = load(tmp_path / "task", log(1, [S, U], A), {**log(2, [S, U, A, T], FINAL), **wrong})
+    assert (problem.place.file, problem.place.field) == (str(tmp_path / "task" / "1.json"), field)
+    assert len(chat.messages) == 5
+
+
+def test_a_response_that_is_logged_twice(tmp_path: Path) -> None:
+    """The second file is a problem that names the first, and the run stands once."""
+    one = log(1, [S, U], A)
+    one["response"]["id"] = "chatcmpl-1"
+    chats, [problem] = load(tmp_path / "task", one, {**one, "timestamp": 2})
+    assert len(chats) == 1
+    assert str(problem).startswith(f"{tmp_path / 'task' / '1.json'}:1: response.id: response 'chatcmpl-1' stands at")
+
+
+def test_how_much_a_model_was_to_think(tmp_path: Path) -> None:
+    """It is kept with each call, as the request says it."""
+    first, second = log(1, [S, U], A), log(2, [S, U, A, T], FINAL)
+    first["kwargs"] |= {"reasoning_effort": "high"}
+    [chat], _ = load(tmp_path / "task", first, second)
+    assert [message.call.effort for message in chat.messages if message.call] == ["high", ""]

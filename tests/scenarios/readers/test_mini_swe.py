@@ -131,3 +131,24 @@ def test_deepseek_caches_in_steps_of_64(recordings: Path) -> None:
             steps += 1
             exact += now.cache_read == ((before.input or 0) + (before.output or 0)) // 64 * 64
     assert (steps, exact) == (1066, 1046)
+
+
+def test_hits_and_misses_that_are_not_the_prompt(tmp_path: Path) -> None:
+    """Such usage is one problem with its field; the message stays, its call reports nothing."""
+    record = trajectory()
+    record["messages"][2]["extra"]["response"]["usage"]["prompt_cache_miss_tokens"] = 35
+    [chat], [problem] = load(tmp_path / "x.traj.json", record)
+    assert problem.place.field == "messages[2].extra.response.usage"
+    assert problem.what == "64 tokens hit and 35 missed are not the prompt's 100"
+    assert chat.messages[2].call == Call("deepseek-chat", "deepseek", None, started=10, stop="tool_calls")
+
+
+def test_a_stream_that_is_written_twice(tmp_path: Path) -> None:
+    """Of two messages of one response the second is a message and no call."""
+    record = trajectory()
+    record["messages"][2]["extra"]["response"]["id"] = "r1"
+    record["messages"].insert(3, {"role": "assistant", "content": "…", "extra": record["messages"][2]["extra"]})
+    [chat], [problem] = load(tmp_path / "x.traj.json", record)
+    assert problem.place.field == "messages[3]"
+    assert "response 'r1' stands at" in problem.what
+    assert [message.call is not None for message in chat.messages if message.role == "assistant"] == [True, False]

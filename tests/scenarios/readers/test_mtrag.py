@@ -160,7 +160,7 @@ def test_the_second_collection(recordings: Path) -> None:
     assert [
         conversation.meta["times_dropped"] for conversation in conversations if conversation.meta["times_dropped"]
     ] == [
-        7,
-        12,
+        1,
+        2,
     ]
     assert {conversation.meta["domain"] for conversation in conversations} == {"clapnq", "fiqa", "govt", "ibmcloud"}

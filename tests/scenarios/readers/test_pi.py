@@ -258,3 +258,34 @@ def test_large_session_misses_the_cache_within_five_minutes(sessions: list[Conve
         if now.call and before.call and now.call.usage and now.call.usage.cache_read == 0
     ]
     assert sum(gap < 300 for gap in gaps) == 33
+
+
+def test_the_thinking_level_of_each_call(tmp_path: Path) -> None:
+    """It is the header's at first; one that is set while the model works counts from the person's next message on."""
+    chat, _ = load(
+        tmp_path / "s.jsonl",
+        {**HEADER, "thinkingLevel": "off"},
+        user(1, "one"),
+        answer(2, call("t1"), stop="toolUse"),
+        entry(3, "thinking_level_change", thinkingLevel="high"),
+        result(4, "t1", "R"),
+        answer(5, text("1")),
+        user(6, "two"),
+        answer(7, text("2")),
+    )
+    assert [message.call.effort for message in chat.messages if message.call] == ["off", "off", "high"]
+
+
+@pytest.mark.parametrize(
+    ("usage", "field"),
+    [
+        ({"input": -1, "output": 2, "cacheRead": 3, "cacheWrite": 4}, "message.usage.input"),
+        ({"input": 1, "output": 2, "cost": {"total": "x"}}, "message.usage.cost.total"),
+        ("none", "message.usage"),
+    ],
+)
+def test_a_usage_that_cannot_be(tmp_path: Path, usage: Any, field: str) -> None:
+    """It is one problem with line and field, and the message stays."""
+    chat, [problem] = load(tmp_path / "s.jsonl", HEADER, user(1, "go"), answer(2, text("ok"), usage=usage))
+    assert (problem.place.line, problem.place.field) == (3, field)
+    assert chat.messages[1].text == "ok"

@@ -1,0 +1,233 @@
+"""The bill of a stored run, call by call and conversation by conversation, under the prices of any models.
+
+    billed = bill(load("runs/standard"), [Scheme("claude-sonnet-5"), Scheme("gpt-5.6")])
+    billed.conversations().groupby(["model", "strategy"], observed=True).cost.sum()
+
+Nothing is run again: usage comes from the context log (`simulate.py`), money from usage and prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...metrics.prices import Price, Prices, Tariff
+from ...scenarios.errors import RunError
+from ..load import Run
+from .cells import Cells
+from .columns import Floats, Ints
+from .hindsight import BOUND, bounds, is_bounded
+from .simulate import Scheme, Usages, rule_of, simulate
+
+MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage")
+"""The parts of a bill, in US dollars; what is created to be stored counts as written."""
+USED = ("read", "written", "written_1h", "fresh")
+TOKENS = ("tokens", *USED, "created", "output")
+SUMS = (*TOKENS, "token_hours", *MONEY, "cost", "cost_own", "uncached", "hits", "over_window")
+
+
+Column = Any
+"""Ints or Floats: which, the column's name says."""
+
+
+@dataclass(frozen=True)
+class Billed:
+    """A run under several schemes. Columns:
+
+    gap = seconds since the call before in the conversation began; NaN for the first, and where there are no times
+    tokens = read + written + written_1h + fresh of the prompt; created beside it; output of the recorded answer
+    token_hours of storage; the parts of the cost in dollars, and their sum; cost_own = the strategy's own model calls
+    (NaN where a price is not known); uncached = the same request without a cache; hits = 1 if anything was read;
+    over_window = 1 if the prompt is larger than the model's context window, and billed as if it were taken.
+    """
+
+    cells: Cells
+    schemes: Sequence[Scheme]
+    prices: Prices
+    usages: Mapping[Scheme, Usages]
+
+    def window(self, scheme: Scheme) -> int | None:
+        """The most tokens that a prompt to the model may have, where that is known."""
+        tariff = self.prices.tariff(scheme.model)
+        return tariff.window if tariff else None
+
+    def calls(self, scheme: Scheme) -> pd.DataFrame:
+        """One row a call, in the order of the run's steps. The bound is not known by calls: it has none."""
+        return self.cells.steps.assign(gap=self.cells.gaps, **self._columns(scheme))
+
+    def conversations(self) -> pd.DataFrame:
+        """One row for each conversation, strategy and scheme: sums over its calls, and when it breaks even.
+
+        `break_even`: the first turn from which on the strategy, with its own model calls, has cost less than `none`
+        under `Scheme.base` in all up to there; NaN if it never stays so, and where `none` was not run. `base`: the cost
+        of `none` there.
+        """
+        first = self.cells.bounds[:-1]
+        names = self.cells.steps.iloc[first][["conversation", "strategy"]].reset_index(drop=True)
+        made = []
+        for scheme in self.schemes:
+            columns = self._columns(scheme)
+            base = self._columns(scheme.base)["cost"]
+            none = np.where(self._none >= 0, base[self._none], np.nan)
+            sums = {name: np.add.reduceat(columns[name], first) if first else columns[name] for name in SUMS}
+            even = self._break_even(columns["cost"] + columns["cost_own"] - none)
+            if scheme.placement == BOUND:
+                sums, even = {**sums, **self._bound(scheme, sums["cost_output"])}, np.full(len(names), np.nan)
+            known = names.assign(model=scheme.model, placement=scheme.placement, calls=np.diff(self.cells.bounds))
+            base_sums = np.add.reduceat(none, first) if first else none
+            made.append(known.assign(**sums, base=base_sums, break_even=even))
+        return pd.concat(made, ignore_index=True)
+
+    def _bound(self, scheme: Scheme, output: Floats) -> dict[str, Floats]:
+        """The sums that the lowest bill has instead. Its parts in dollars, and which calls hit, are not known."""
+        tariff = self.prices.tariff(scheme.model)
+        assert tariff is not None  # `bill` has asked
+        found = list(bounds(self.cells, scheme, tariff, _priced_as(scheme)))
+        unknown = dict.fromkeys(("cost_read", "cost_written", "cost_fresh", "hits"), np.full(len(found), np.nan))
+        tokens = {name: np.array([getattr(each, name) for each in found]) for name in USED}
+        return {**unknown, **tokens, "cost": np.array([each.cost for each in found]) + output}
+
+    def _columns(self, scheme: Scheme) -> dict[str, Column]:
+        usage, cells = self.usages.get(scheme) or _nothing(self.cells), self.cells
+        tariff = self.prices.tariff(scheme.model)
+        assert tariff is not None  # `bill` has asked
+        price = _Columns.of(tariff, _priced_as(scheme), cells.tokens, cells.started)
+        hours = usage.token_seconds / 3600
+        tokens = (cells.tokens, usage.read, usage.written, usage.written_1h, usage.fresh, usage.created, cells.output)
+        money = (
+            usage.read * price.read,
+            usage.written * price.write + usage.written_1h * price.write_1h + usage.created * price.input,
+            usage.fresh * price.input,
+            cells.output * price.output,
+            hours * price.storage,
+        )
+        return {
+            **dict(zip(TOKENS, tokens, strict=True)),
+            "token_hours": hours,
+            **dict(zip(MONEY, money, strict=True)),
+            "cost": np.sum(money, axis=0),
+            "cost_own": self._own,
+            "uncached": cells.tokens * price.input + cells.output * price.output,
+            "hits": (usage.read > 0).astype(np.int64),
+            "over_window": (cells.tokens > (tariff.window or np.inf)).astype(np.int64),
+        }
+
+    @cached_property
+    def _own(self) -> Floats:
+        """What the strategies' own model calls cost, at the steps at which they were made."""
+        steps = self.cells.steps
+        own = np.zeros(len(steps))
+        events = self.cells.run.table("events").dropna(subset=["input_tokens"])
+        if events.empty:
+            return own
+        first = self.cells.bounds[:-1]
+        cell = dict(zip(_keys(steps.iloc[first]), first, strict=True))
+        for key, step, cost in zip(_keys(events), events.step.tolist(), events.cost.tolist(), strict=True):
+            if key in cell:
+                own[cell[key] + step] += cost  # NaN, if not known, stays
+        return own
+
+    @cached_property
+    def _none(self) -> Ints:
+        """Of each row, that of the same call under `none`; -1 where there is none."""
+        steps, bounds = self.cells.steps, self.cells.bounds
+        keys = list(_keys(steps.iloc[bounds[:-1]]))
+        none = {name: row for (name, strategy), row in zip(keys, bounds, strict=False) if strategy == "none"}
+        made = np.full(len(steps), -1, np.int64)
+        for (name, _), first, last in zip(keys, bounds, bounds[1:], strict=False):
+            if name in none:
+                made[first:last] = np.arange(none[name], none[name] + last - first)
+        return made
+
+    def _break_even(self, ahead: Floats) -> Floats:
+        """Of each cell, the turn from which on the sum of what it costs more than `none` is under zero."""
+        made = np.full(len(self.cells.bounds) - 1, np.nan)
+        turns = self.cells.steps.turn.to_numpy()
+        for cell, (start, stop) in enumerate(pairwise(self.cells.bounds)):
+            dearer = np.flatnonzero(~(np.cumsum(ahead[start:stop]) < 0))
+            after = start if not len(dearer) else start + int(dearer[-1]) + 1
+            if after < stop:
+                made[cell] = turns[after]
+        return made
+
+
+def bill(
+    run: Run | Cells, schemes: Sequence[Scheme], prices: Prices | None = None, done: Callable[[], object] | None = None
+) -> Billed:
+    """Bill a run under every scheme. Raises RunError for a model whose price is not known: it is not free.
+
+    `done` is called after each cell.
+
+    The placement `hindsight` is a bound, and left out for models whose caches want no marks.
+    """
+    prices = prices or Prices()
+    for scheme in schemes:
+        tariff = prices.tariff(scheme.model)
+        if tariff is None:
+            raise RunError(prices.unknown(scheme.model))
+        if scheme.stored and any(price.storage is None for _, price in tariff.tiers):
+            raise RunError(
+                f"{scheme.model}: no price of stored content is known: give storage_per_hour in --prices FILE"
+            )
+    cells = run if isinstance(run, Cells) else Cells(run)
+    wanted = [scheme for scheme in schemes if scheme.placement != BOUND or is_bounded(scheme)]
+    bases = (scheme.base for scheme in wanted)
+    simulated = list(dict.fromkeys((*(scheme for scheme in wanted if scheme.placement != BOUND), *bases)))
+    usages = dict(zip(simulated, simulate(cells, simulated, done), strict=True))
+    return Billed(cells, wanted, prices, usages)
+
+
+def _nothing(cells: Cells) -> Usages:
+    """Where nothing is cached."""
+    none = np.zeros(len(cells.tokens), np.int64)
+    return Usages(none, none, none, cells.tokens, none, none.astype(float))
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The prices of every row."""
+
+    input: Floats
+    output: Floats
+    read: Floats
+    write: Floats
+    write_1h: Floats
+    storage: Floats
+
+    @classmethod
+    def of(cls, tariff: Tariff, changed: Callable[[Price], Price], tokens: Ints, started: Floats) -> _Columns:
+        """By the size of the prompt, and by its hour where prices differ by the hour."""
+        known: list[Price] = []
+        which = np.zeros(len(tokens), np.int64)
+        hours = np.where(np.isnan(started), -1, started // 3600) if tariff.times else np.zeros(len(tokens))
+        above = [size for size, _ in tariff.tiers]
+        for hour in np.unique(hours):
+            here = hours == hour
+            when = hour * 3600.0 if tariff.times and hour >= 0 else None
+            prices = [tariff.at(size + 1, when) for size in above]
+            which[here] = len(known) + np.maximum(np.searchsorted(above, tokens[here]) - 1, 0)
+            known += prices
+        rows = np.array([[each or 0.0 for each in changed(price)] for price in known]).reshape(-1, 6)[which]
+        return cls(*rows.T)
+
+
+def _priced_as(scheme: Scheme) -> Callable[[Price], Price]:
+    """Design document 000 has its own discounts."""
+    rule = rule_of(scheme, None)
+    if rule is None or rule.pays is None:
+        return lambda price: price
+    read, write = rule.pays
+    return lambda price: price._replace(
+        read=price.input * read, write=price.input * write, write_1h=price.input * write
+    )
+
+
+def _keys(frame: pd.DataFrame) -> zip[tuple[str, str]]:
+    """Conversation and strategy of each row."""
+    return zip(frame.conversation.tolist(), frame.strategy.tolist(), strict=True)

@@ -1,0 +1,221 @@
+"""The requests of a stored run through caches: of each, what would be read, written and neither."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
+from heapq import merge
+from itertools import chain, repeat
+from typing import NamedTuple
+
+import numpy as np
+
+from ...metrics.cache.alike import Alike
+from ...metrics.cache.automatic import AutomaticRules
+from ...metrics.cache.boundary import BoundaryRules
+from ...metrics.cache.cell import is_system_first, requests, system_first
+from ...metrics.cache.explicit import ExplicitRules
+from ...metrics.cache.placement import PLACEMENTS
+from ...metrics.cache.prefixes import Prefixes, Request, Sent, Used
+from ...metrics.cache.rules import DOCUMENT, STORED, Rule, Rules, cache_of, rule_for
+from ...metrics.cache.stored import Stored, StoredRules
+from ...metrics.tokens import FRAME, ROLE, text_encoder
+from ...scenarios.model import Message
+from .cells import Cell, Cells
+from .columns import Floats, Ints
+
+
+class Scheme(NamedTuple):
+    """How requests are billed: whose rules, those of when, and where marks are put."""
+
+    model: str
+    placement: str = "automatic"
+    latest: bool = False
+    """The latest rules, instead of those of the recording's date."""
+    stored: bool = False
+    """Gemini: content that the caller stores by the hour, instead of caching by itself."""
+    document: bool = False
+    """The rules as design document 000 has them."""
+
+    @property
+    def base(self) -> Scheme:
+        """Under which `none` is what others are compared with: the same rules, with caching on."""
+        return self._replace(placement="document" if self.document else "automatic")
+
+
+@cache
+def rule_of(scheme: Scheme, day: str | None) -> Rule | None:
+    """The rule that counts on a day (None = it is not known); None if there is none."""
+    if scheme.document:
+        return rule_for(scheme.model, None, DOCUMENT)
+    stored = rule_for(scheme.model, None, STORED) if scheme.stored else None
+    when = None if day is None or scheme.latest else datetime.fromisoformat(day + "T00:00+00:00").timestamp()
+    return stored or rule_for(scheme.model, when)
+
+
+class Usages(NamedTuple):
+    """Of every row of the table `steps`, in tokens. Read, written and fresh are together the prompt."""
+
+    read: Ints
+    written: Ints
+    written_1h: Ints
+    fresh: Ints
+    created: Ints
+    """Stored outside of the prompt, for what is stored by the hour."""
+    token_seconds: Floats
+    """Storage."""
+
+
+def simulate(cells: Cells, schemes: Sequence[Scheme], done: Callable[[], object] | None = None) -> list[Usages]:
+    """Every cell under every scheme. Schemes with the same rules share the work. `done` is called after each cell.
+
+    Cells that make the same requests share it too. A cell has its own caches, which begin empty. Conversations that
+    share one (`Cell.shares`) go through it together, in the order of their requests; strategies never share any.
+    """
+    made: dict[int, list[list[Used]]] = {}
+    known: dict[tuple[object, ...], list[list[Used]]] = {}
+    texts, groups = _Texts(cells), dict[tuple[str, str], list[tuple[int, Cell]]]()
+    for number, cell in enumerate(cells):
+        if cell.shares:
+            groups.setdefault((cell.strategy, cell.shares), []).append((number, cell))
+            continue
+        if cell.log not in known:
+            known[cell.log] = _under(schemes, [cell], texts)[0]
+        made[number] = known[cell.log]
+        if done is not None:
+            done()
+    for group in groups.values():
+        together = _under(schemes, texts.keyed([cell for _, cell in group]), texts)
+        for (number, _), found in zip(group, together, strict=True):
+            made[number] = found
+            if done is not None:
+                done()
+    return [_usages([used for number in sorted(made) for used in made[number][at]]) for at in range(len(schemes))]
+
+
+def _under(schemes: Sequence[Scheme], cells: Sequence[Cell], texts: _Texts) -> list[list[list[Used]]]:
+    """Of each cell under each scheme, what of its requests is read and written."""
+    as_sent = all(is_system_first(cell.steps, cell.messages) for cell in cells)
+    wanted = [_Line.of(rule_of(scheme, cells[0].day), scheme.placement, as_sent) for scheme in schemes]
+    return [[through[line] for line in wanted] for through in _through(cells, set(wanted), texts)]
+
+
+class _Line(NamedTuple):
+    """A sort of cache, and the policy by which marks are put for it; empty where the strategy's own count, or none."""
+
+    rules: Rules | None
+    placement: str
+    reordered: bool
+    """Whether the provider puts system messages first, and the strategy does not."""
+
+    @classmethod
+    def of(cls, rule: Rule | None, placement: str, as_sent: bool) -> _Line:
+        """Under rules that take no marks, or that place some themselves, fewer policies make a difference."""
+        if rule is None:
+            return cls(None, "", False)
+        takes = isinstance(rule.rules, (ExplicitRules, StoredRules))
+        if isinstance(rule.rules, BoundaryRules) and placement not in ("automatic", "marked"):
+            takes = True
+        return cls(rule.rules, placement if takes else "", rule.system_first and not as_sent)
+
+
+def _through(cells: Sequence[Cell], lines: Set[_Line], texts: _Texts) -> list[dict[_Line, list[Used]]]:
+    """What of each request of the cells is read and written, in each of the lines."""
+    made: list[dict[_Line, list[Used]]] = [{line: [] for line in lines} for _ in cells]
+    caches = {line: _NoCache() if line.rules is None else cache_of(line.rules) for line in lines}
+    for reordered in {line.reordered for line in lines}:
+        these = [line for line in lines if line.reordered == reordered]
+        placements = {line.placement for line in these}
+        groups = [
+            [
+                (
+                    PLACEMENTS[placement]() if placement else None,
+                    [(caches[line].request, found[line].append) for line in these if line.placement == placement],
+                )
+                for placement in placements
+            ]
+            for found in made
+        ]
+        within = any(isinstance(line.rules, AutomaticRules) for line in these)
+        prefixes = Prefixes(texts.alike(cells) if within else None)
+        sent = (system_first(cell.steps, cell.messages) if reordered else cell.steps for cell in cells)
+        streams = [requests(steps, cell.messages, prefixes) for steps, cell in zip(sent, cells, strict=True)]
+        for at, request in _in_time(streams):
+            own = request.marks
+            for place, asked in groups[at]:
+                request.marks = place(request) if place else own
+                for ask, add in asked:
+                    add(ask(request))
+                request.marks = own
+    for line, ended in caches.items():
+        if isinstance(ended, Stored):
+            last = made[-1][line][-1]
+            made[-1][line][-1] = last._replace(token_seconds=last.token_seconds + ended.finish())
+    return made
+
+
+def _in_time(streams: Sequence[Iterator[Request]]) -> Iterator[tuple[int, Request]]:
+    """The requests of all streams in the order they began, each with the number of its stream."""
+    if len(streams) == 1:
+        return zip(repeat(0), streams[0])
+
+    def timed(at: int) -> Iterator[tuple[float, int, Request]]:
+        return ((request.started, at, request) for request in streams[at])
+
+    # a stream's next request is made after this one was dealt with: they share their lists
+    return ((at, request) for _, at, request in merge(*map(timed, range(len(streams)))))
+
+
+class _NoCache:
+    """Where nothing is cached."""
+
+    def request(self, asked: Request) -> Used:
+        """All is fresh."""
+        return Used(0, 0, 0, asked.tokens)
+
+
+class _Texts:
+    """What the messages of cells say: which begin alike, and which are equal."""
+
+    def __init__(self, cells: Cells) -> None:
+        self._cells = cells
+        encoding = str(cells.run.manifest["plan"]["encoding"])
+        self._encode = None if encoding == "chars4" else text_encoder(encoding)
+
+    def alike(self, cells: Sequence[Cell]) -> Alike | None:
+        """None where the run's encoding has no tokens."""
+        if self._encode is None:
+            return None
+        if len(cells) == 1:
+            said, written = self._said(cells[0])
+
+            def text(block: Hashable) -> tuple[str, str] | None:
+                if not isinstance(block, int):
+                    return None  # tools
+                message = said[block] if block < len(said) else written[block - len(said)]
+                return message.role, message.text
+
+            return Alike(text, self._encode, FRAME + ROLE)
+        return Alike(lambda block: block[:2] if isinstance(block, Sent) else None, self._encode, FRAME + ROLE)
+
+    def keyed(self, cells: Sequence[Cell]) -> list[Cell]:
+        """The same cells with keys that are equal where messages, or tools, are."""
+        made = []
+        for cell in cells:
+            said, written = self._said(cell)
+            keys = [Sent.of(message) for message in (*said, *written)]
+            tools = self._cells.recordings[cell.conversation].tools
+            made.append(replace(cell, messages=cell.messages._replace(keys=keys, tools_key=tools)))
+        return made
+
+    def _said(self, cell: Cell) -> tuple[Sequence[Message], Sequence[Message]]:
+        return self._cells.recordings[cell.conversation].messages, self._cells.written(cell)
+
+
+def _usages(used: list[Used]) -> Usages:
+    table = np.fromiter(chain.from_iterable(used), np.float64, len(Used._fields) * len(used)).reshape(-1, 7)
+    whole = table[:, [0, 1, 2, 3, 5]].T.astype(np.int64)
+    read, written, written_1h, fresh, created = whole
+    return Usages(read, written, written_1h, fresh, created, table[:, 6].copy())

@@ -1,0 +1,78 @@
+"""Radix trees over token ids, in which prefix caches look prefixes up.
+
+A node holds a stretch of ids as bytes, `WIDTH` of them an id: to compare two stretches is to compare memory, which is
+why a prompt of 100 000 tokens can be looked up from its start at every call. Stretches begin and end at whole units (a
+block, a page); two children of a node differ in their first unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+WIDTH = 4
+"""Bytes of an id."""
+
+
+class Node:
+    """A stretch of ids after those of its parent. The root has none."""
+
+    __slots__ = ("children", "key", "parent")
+
+    def __init__(self, key: bytes = b"", parent: Self | None = None) -> None:
+        self.key = key
+        self.parent = parent
+        self.children: dict[bytes, Self] = {}
+        """By the first unit of their keys."""
+
+
+AnyNode = TypeVar("AnyNode", bound=Node)
+
+
+def packed(ids: ArrayLike) -> bytes:
+    """Token ids as bytes."""
+    return np.asarray(ids, np.int32).tobytes()
+
+
+def descend(root: AnyNode, ids: bytes, unit: int) -> Iterator[tuple[AnyNode, int]]:
+    """The nodes along `ids`, each with how many bytes of it are there. Only the last may be there in part.
+
+    `unit`: bytes of a unit. What is not a whole unit at the end of `ids` is in no node.
+    """
+    at, node = 0, root
+    while (child := node.children.get(ids[at : at + unit])) is not None:
+        same = _same(child.key, ids, at, unit)
+        whole = same == len(child.key)
+        yield child, same  # who is given a node that is there in part may split it
+        if not whole:
+            return
+        at, node = at + same, child
+
+
+def add(parent: AnyNode, key: bytes, unit: int) -> AnyNode:
+    """A new child."""
+    child = parent.children[key[:unit]] = type(parent)(key, parent)
+    return child
+
+
+def split(node: AnyNode, size: int, unit: int) -> AnyNode:
+    """Make the first `size` bytes of a node its parent, and return that."""
+    parent = node.parent
+    assert parent is not None  # the root is empty: there is nothing to split
+    upper = add(parent, node.key[:size], unit)
+    node.key, node.parent = node.key[size:], upper
+    upper.children[node.key[:unit]] = node
+    return upper
+
+
+def _same(key: bytes, ids: bytes, at: int, unit: int) -> int:
+    """How many bytes of whole units `key` and what begins at `at` have in common."""
+    if ids.startswith(key, at):
+        return len(key)
+    size = min(len(key), len(ids) - at) // WIDTH
+    differ = np.frombuffer(key, np.int32, size) != np.frombuffer(ids, np.int32, size, at)
+    same = int(differ.argmax()) if differ.any() else size
+    return same * WIDTH // unit * unit

@@ -1,0 +1,83 @@
+"""Our own token counts in place of the provider's: a constant and a factor for each recording and model.
+
+    tokens of a prompt  =  constant + factor × our count
+
+The factor is how much the recorded prompts grew from call to call, all together, by how much our count of them grew. Of
+a conversation that is fitted on the others of its model, where there are others; else on itself. The constant is what
+the first prompt of the conversation has beyond that: system prompt and tools that the recording lacks, and what a
+provider puts around them. So a first prompt has no error, and errors are of later calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .asked import Asked
+
+
+class Counted(NamedTuple):
+    """A recorded prompt by our own count."""
+
+    raw: int
+    """Our count alone."""
+    ends: list[int]
+    """Where each block ends, calibrated."""
+
+    @property
+    def tokens(self) -> int:
+        """Of the whole prompt, calibrated."""
+        return self.ends[-1]
+
+
+Growth = tuple[int, int]
+"""How much prompts grew from call to call, summed: by our count, as recorded."""
+
+
+@dataclass(slots=True)
+class Calibration:
+    """Factors and constants of recorded calls, from all of them."""
+
+    growths: dict[str, dict[str, Growth]] = field(default_factory=dict)
+    """By model and conversation."""
+    _all: dict[str, Growth] = field(default_factory=dict)
+    """By model."""
+    _firsts: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    """Our count and the provider's of the first prompt of a model in a conversation."""
+
+    @classmethod
+    def of(cls, calls: Iterable[Asked]) -> Calibration:
+        """From calls in the order of their conversations. Prompts that went on from another context do not count."""
+        made, before = cls(), dict[tuple[str, str], tuple[Asked, int, int]]()
+        for asked in calls:
+            usage, name = asked.call.usage, (asked.call.model, asked.conversation.id)
+            if usage is None or usage.input is None:
+                continue
+            count = asked.context.counts[asked.size - 1]
+            made._firsts.setdefault(name, (count, usage.input))
+            if name in before and before[name][0].context is asked.context:
+                made._grew(*name, count - before[name][1], usage.input - before[name][2])
+            before[name] = asked, count, usage.input
+        return made
+
+    def _grew(self, model: str, conversation: str, ours: int, recorded: int) -> None:
+        known, whole = self.growths.setdefault(model, {}), self._all.get(model, (0, 0))
+        own = known.get(conversation, (0, 0))
+        known[conversation] = own[0] + ours, own[1] + recorded
+        self._all[model] = whole[0] + ours, whole[1] + recorded
+
+    def factor(self, model: str, conversation: str = "") -> float:
+        """For a model, in a conversation: fitted on the others, if there are any. 1 where nothing grew."""
+        known, (ours, recorded) = self.growths.get(model, {}), self._all.get(model, (0, 0))
+        if conversation in known and len(known) > 1:
+            ours, recorded = ours - known[conversation][0], recorded - known[conversation][1]
+        return recorded / ours if ours > 0 and recorded > 0 else 1.0
+
+    def counted(self, asked: Asked) -> Counted:
+        """A prompt by our own count. Where no call of its conversation reports its prompt, there is no constant."""
+        counts = asked.context.counts[: asked.size]
+        factor = self.factor(asked.call.model, asked.conversation.id)
+        ours, recorded = self._firsts.get((asked.call.model, asked.conversation.id), (0, 0))
+        constant = recorded - factor * ours
+        return Counted(counts[-1], [max(0, round(constant + factor * count)) for count in counts])

@@ -1,0 +1,144 @@
+"""TOML that a user writes, with the place of every key, so that an error can name the line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import msgspec
+
+from .errors import Place, SetupError
+from .spec import meant
+
+T = TypeVar("T")
+Keys = tuple[str | int, ...]
+"""The way to a value: keys, and places in lists."""
+
+_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_HEADER = re.compile(r"\s*(\[\[?)(.*?)\]\]?\s*(?:#.*)?")
+_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]")
+_UNKNOWN = re.compile("Object contains unknown field `(.*)`")
+_MISSING = re.compile("Object missing required field `(.*)`")
+_OTHER = re.compile("Expected `(.*)`, got `(.*)`")
+_WORDS = {
+    "float": "a number",
+    "int": "a whole number",
+    "str": "text in quotes",
+    "bool": "true or false",
+    "object": "a table",
+    "array": "a list",
+}
+"""What msgspec calls values, in TOML's words."""
+
+
+class Toml:
+    """A file's tables, and where they stand in it."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        """Raises SetupError for what is not TOML."""
+        self._path = str(path)
+        try:
+            self.tables: dict[str, Any] = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            found = _PLACE.search(str(error))
+            what = str(error)[: found.start()] if found else str(error)
+            line = int(found[1]) if found and found[1] else text.count("\n") + 1 if found else 0
+            raise SetupError(f"{Place(self._path, line)}: not TOML: {what[:1].lower()}{what[1:]}") from None
+        except RecursionError:
+            raise SetupError(f"{Place(self._path)}: nested too deep: flatten it") from None
+        self._lines = _lines(text)
+
+    @classmethod
+    def read(cls, path: Path) -> Toml:
+        """A file. Raises SetupError for one that cannot be read."""
+        try:
+            return cls(path, path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"))
+        except OSError as error:
+            raise SetupError(f"{Place(str(path))}: cannot be read: {error.strerror or error}") from None
+        except UnicodeDecodeError as error:
+            raise SetupError(f"{Place(str(path))}: not UTF-8 ({error.reason}): save the file as UTF-8") from None
+
+    def wrong(self, keys: Keys, what: str, remedy: str = "") -> SetupError:
+        """What is wrong with a value, with its line: that of the nearest table around it that has one."""
+        line = next((self._lines[keys[:size]] for size in range(len(keys), 0, -1) if keys[:size] in self._lines), 0)
+        return SetupError(f"{Place(self._path, line, written(keys))}: {what}" + (f" ({remedy})" if remedy else ""))
+
+    def convert(self, keys: Keys, kind: type[T]) -> T:
+        """The value at some keys as `kind`. Raises SetupError for the first field that does not fit."""
+        value: Any = self.tables
+        for key in keys:
+            value = value[key]
+        try:
+            return msgspec.convert(value, kind, strict=True)
+        except msgspec.ValidationError as error:
+            what, _, path = str(error).partition(" - at `")
+            steps = [each[1] or int(each[2]) for each in _STEP.finditer(path)]
+            raise self._misfit((*keys, *steps), what, _known(kind, steps)) from None
+
+    def _misfit(self, keys: Keys, what: str, known: dict[str, Any]) -> SetupError:
+        if unknown := _UNKNOWN.fullmatch(what):
+            return self.wrong((*keys, unknown[1]), f"unknown key{meant(unknown[1], known)}")
+        if missing := _MISSING.fullmatch(what):
+            return self.wrong(keys, f"{missing[1]} is missing")
+        if other := _OTHER.fullmatch(what):
+            wanted, got = (_WORDS.get(each.removesuffix(" | null"), each) for each in other.groups())
+            return self.wrong(keys, f"must be {wanted}, not {got}")
+        return self.wrong(keys, what[:1].lower() + what[1:].replace("`", ""))
+
+
+def written(keys: Keys) -> str:
+    """Keys as TOML has them: `models."gpt-5.6".tiers[0].above`."""
+    text = ""
+    for key in keys:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            text += ("." if text else "") + (key if re.fullmatch(r"[\w-]+", key, re.ASCII) else f'"{key}"')
+    return text
+
+
+def _known(kind: Any, steps: Sequence[str | int]) -> dict[str, Any]:
+    """The keys of the table that some steps into a struct lead to, and what each may be."""
+    known = _fields(kind)
+    for step in steps:
+        if isinstance(step, str):
+            known = _fields(known.get(step))
+    return known
+
+
+def _fields(kind: Any) -> dict[str, Any]:
+    """The keys of a struct, of `struct | None` or of a list of one."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+    return next((found for part in get_args(kind) if (found := _fields(part))), {})
+
+
+def _lines(text: str) -> dict[Keys, int]:
+    """The line of each table and of each key that begins a line."""
+    found: dict[Keys, int] = {}
+    table: Keys = ()
+    for number, line in enumerate(text.split("\n"), 1):
+        if (header := _HEADER.fullmatch(line)) and (keys := _keys(header[2])):
+            table = keys if header[1] == "[" else (*keys, sum(each[:-1] == keys for each in found))
+            for size in range(1, len(table) + 1):
+                found.setdefault(table[:size], number)
+        elif key := _KEY.match(line):
+            found.setdefault((*table, *_keys(key[1])), number)
+    return found
+
+
+def _keys(dotted: str) -> Keys:
+    """`models."a.b".tiers` as its parts; none for what is no key."""
+    try:
+        tree = tomllib.loads(f"{dotted} = 0")
+    except tomllib.TOMLDecodeError:
+        return ()
+    keys: list[str] = []
+    while isinstance(tree, dict):
+        ((key, tree),) = tree.items()
+        keys.append(key)
+    return tuple(keys)

@@ -1,0 +1,276 @@
+"""Prices: against price pages, by hand, and laws over litellm's whole map."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import pytest
+from ctxbench.metrics.listing import listed
+from ctxbench.metrics.models import model_map
+from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tariff, Usage
+from hypothesis import given
+from hypothesis import strategies as st
+
+BATCH = Prices(batch=True)
+PRICED = {name: tariff for name in model_map() if (tariff := BUNDLED.tariff(name)) is not None}
+
+
+def tariff(model: str, prices: Prices = BUNDLED) -> Tariff:
+    found = prices.tariff(model)
+    assert found is not None
+    return found
+
+
+def at(day: str, time: str) -> float:
+    return datetime.fromisoformat(f"{day}T{time}").replace(tzinfo=UTC).timestamp()
+
+
+class Golden(NamedTuple):
+    """As the providers' price pages had it in November 2026, noted apart from the map: US dollars for a million."""
+
+    model: str
+    tokens: int
+    input: float
+    read: float
+    write: float | None
+    write_1h: float | None
+    output: float
+
+
+GOLDEN = (
+    Golden("claude-opus-5", 1000, 5, 0.50, 6.25, 10, 25),
+    Golden("claude-sonnet-5", 1000, 2, 0.20, 2.50, 4, 10),
+    Golden("claude-haiku-4-5", 1000, 1, 0.10, 1.25, 2, 5),
+    Golden("gpt-5.6", 272_000, 4, 0.40, 5, None, 20),
+    Golden("gpt-5.6", 272_001, 8, 0.80, 10, None, 30),
+    Golden("gpt-5.4", 272_000, 2.5, 0.25, None, None, 15),
+    Golden("gpt-5.4", 272_001, 5, 0.50, None, None, 22.5),
+    Golden("gpt-4.1", 1000, 2, 0.50, None, None, 8),
+    Golden("gpt-4o", 1000, 2.5, 1.25, None, None, 10),
+    Golden("deepseek-flash", 1000, 0.30, 0.006, None, None, 1.20),
+    Golden("deepseek-v4-pro", 1000, 1.32, 0.044, None, None, 3.96),
+    Golden("gemini/gemini-2.5-pro", 200_000, 1.25, 0.125, None, None, 10),
+    Golden("gemini/gemini-2.5-pro", 200_001, 2.5, 0.25, None, None, 15),
+    Golden("gemini-2.5-pro", 200_001, 2.5, 0.25, None, None, 15),
+    Golden("gemini/gemini-3.8-flash", 1000, 0.75, 0.075, None, None, 3.75),
+    Golden("vertex_ai/claude-sonnet-4-5", 200_001, 6, 0.60, 7.50, 12, 22.5),
+)
+
+
+@pytest.mark.parametrize("row", GOLDEN, ids=lambda row: f"{row.model} at {row.tokens}")
+def test_price_pages(row: Golden) -> None:
+    """Every number of a price page; what is not sold apart (a write, a write for an hour) costs as plain input."""
+    price = tariff(row.model).at(row.tokens)
+    write = row.input if row.write is None else row.write
+    hour = write if row.write_1h is None else row.write_1h
+    wanted = (row.input, row.output, row.read, write, hour)
+    assert price[:5] == pytest.approx([each / 1e6 for each in wanted])
+
+
+def test_a_call_by_hand() -> None:
+    """gpt-4o-mini: $0.15 a million in, half of that cached, $0.60 out; so 800 in, 200 cached, 50 out are $0.000165."""
+    usage = Usage(1000, 50, cached=200)
+    assert tariff("gpt-4o-mini").at(1000).of(usage) == pytest.approx(0.000165)
+    assert BUNDLED.cost("openai/gpt-4o-mini", usage) == pytest.approx(0.000165)
+
+
+def test_written_for_five_minutes_and_an_hour() -> None:
+    """Of 1 000 tokens written, 400 for an hour: 600 × 1.25 and 400 × 2 of the plain price."""
+    price = tariff("claude-sonnet-4-5").at(1000)
+    assert price.of(Usage(1000, 0, written=1000, written_1h=400)) == pytest.approx((600 * 1.25 + 400 * 2) * 3e-6)
+
+
+def test_an_hour_that_is_not_listed() -> None:
+    """Claude's writes for an hour are twice the plain price where the map has none."""
+    name = "anthropic.claude-3-5-sonnet-20241022-v2:0"
+    assert "cache_creation_input_token_cost_above_1hr" not in model_map()[name]
+    assert tariff(name).at(1).write_1h == pytest.approx(6e-6)
+
+
+def test_writes_that_the_map_has_as_free_are_not() -> None:
+    """The map has 0 for DeepSeek's writes, and the price of a read for Gemini's on Vertex: both cost as input."""
+    assert model_map()["deepseek-flash"]["cache_creation_input_token_cost"] == 0
+    price = tariff("deepseek-flash").at(1000)
+    assert price.of(Usage(1000, 0, written=1000)) == price.of(Usage(1000, 0))
+    assert tariff("gemini-2.5-pro").at(300_000).write == pytest.approx(2.5e-6)
+
+
+def test_tiers_of_each_model() -> None:
+    """A model's tiers begin where the map says, rising, whatever their number; Alibaba's are written as ranges."""
+    assert [above for above, _ in tariff("claude-haiku-5-5").tiers] == [0, 100_000]
+    assert [above for above, _ in tariff("dashscope/qwen3-coder-plus").tiers] == [0, 32_000, 128_000, 256_000]
+    for name, found in PRICED.items():
+        sizes = [above for above, _ in found.tiers]
+        assert sizes == sorted(set(sizes)), name
+        assert sizes[0] == 0, name
+
+
+@given(
+    st.lists(st.integers(1, 10**6), max_size=4, unique=True).map(lambda sizes: [0, *sorted(sizes)]),
+    st.integers(0, 1_100_000),
+)
+def test_the_tier_is_the_last_that_is_exceeded(sizes: list[int], tokens: int) -> None:
+    """Law: `at` is the price of the greatest size below the prompt's, of the first for an empty prompt."""
+    tiers = tuple((size, Price(size, 0, 0, 0, 0)) for size in sizes)
+    wanted = max((size for size in sizes if size < tokens), default=0)
+    assert Tariff(tiers, None).at(tokens).input == wanted
+
+
+def test_what_is_priced() -> None:
+    """Law over the map: plain input costs something but on the user's machine, and a write never less than it."""
+    for name, found in PRICED.items():
+        listing = listed(name)
+        assert listing is not None
+        for _, price in found.tiers:
+            assert min(price[:5]) >= 0, name
+            assert price.input > 0 or not any(price[:5]), name
+            assert price.write >= price.input, name
+        assert listing.off_peak is None or len(found.tiers) == 1, name
+
+
+def test_the_other_name_of_a_read() -> None:
+    """Where the map has DeepSeek's word for a read too, it is the same price."""
+    for name, entry in model_map().items():
+        if "input_cost_per_token_cache_hit" in entry:
+            assert entry["input_cost_per_token_cache_hit"] == entry["cache_read_input_token_cost"], name
+
+
+def test_batches() -> None:
+    """Listed batch prices count; what of Claude's cache is not listed comes down with its input, others' does not."""
+    opus = tariff("claude-opus-5", BATCH).at(1)
+    assert opus[:5] == pytest.approx((2.5e-6, 12.5e-6, 0.25e-6, 3.125e-6, 5e-6))
+    assert tariff("gpt-5.6", BATCH).at(300_000)[:4] == pytest.approx((4e-6, 15e-6, 0.4e-6, 5e-6))
+    four = tariff("gpt-4o", BATCH).at(1)
+    assert (four.input, four.output, four.read) == pytest.approx((1.25e-6, 5e-6, 1.25e-6))
+
+
+def test_batches_over_a_tier_that_is_not_listed() -> None:
+    """Batch prices of long prompts come down by the share that short ones do. Where the map has both, that is so."""
+    assert tariff("gemini/gemini-2.5-pro", BATCH).at(200_001)[:2] == pytest.approx((1.25e-6, 7.5e-6))
+    compared = 0
+    for name in PRICED:
+        listing = listed(name)
+        assert listing is not None
+        first = listing.tiers[0]
+        for tier in listing.tiers[1:]:
+            for field in ("input", "output"):
+                if field in tier.batch and field in first.batch:
+                    share = first.batch[field] / first.plain[field]
+                    assert tier.batch[field] / tier.plain[field] == pytest.approx(share), name
+                    compared += 1
+    assert compared > 90
+
+
+@pytest.mark.parametrize("model", ["deepseek-flash", "claude-mythos-preview", "azure/eu/gpt-4o-mini"])
+def test_no_batch_price(model: str) -> None:
+    """A model of which no batch price is known, or only the input's, has none; the full price is not taken instead."""
+    assert BUNDLED.tariff(model) is not None
+    assert BATCH.tariff(model) is None
+    assert f'the batch price of {model} is not known: give it in --prices FILE, [models."{model}"]' in BATCH.unknown(
+        model
+    )
+
+
+@pytest.mark.parametrize(
+    ("day", "time", "off_peak"),
+    [
+        ("2026-11-20", "00:59:59", True),  # a Friday
+        ("2026-11-20", "01:00:00", False),
+        ("2026-11-20", "03:59:59", False),
+        ("2026-11-20", "04:00:00", True),
+        ("2026-11-20", "06:00:00", False),
+        ("2026-11-20", "10:00:00", True),
+        ("2026-11-20", "23:59:59", True),
+        ("2026-11-21", "02:00:00", True),
+        ("2026-11-22", "08:00:00", True),
+        ("2026-11-23", "08:00:00", False),
+    ],
+)
+def test_off_peak_hours(day: str, time: str, off_peak: bool) -> None:
+    """DeepSeek's peak is from 1 to 4 and 6 to 10 UTC from Monday to Friday; at other hours all is half the price."""
+    found = tariff("deepseek-v4-pro")
+    price = found.at(1000, at(day, time))
+    wanted = (0.66, 1.98, 0.022) if off_peak else (1.32, 3.96, 0.044)
+    assert price[:3] == pytest.approx([each / 1e6 for each in wanted])
+    assert price.write == price.input
+    assert found.at(1000).input == pytest.approx(1.32e-6)
+
+
+def test_storage() -> None:
+    """What Gemini asks for cached content by the hour is dated and doubles in 2027; of others nothing is known."""
+    found = tariff("gemini/gemini-3.1-pro-preview")
+    assert found.at(1000).storage == found.at(1000, at("2026-12-31", "23:59:59")).storage == pytest.approx(4.5e-6)
+    assert found.at(250_000, at("2027-01-01", "00:00:00")).storage == pytest.approx(9e-6)
+    assert tariff("gemini-3.8-flash", BATCH).at(1).storage == pytest.approx(0.5e-6)
+    assert tariff("gemini/gemini-2.5-pro").at(1).storage is None
+    assert tariff("gemini/gemini-3.8-flash-tts").at(1).storage is None
+    assert tariff("claude-opus-5").at(1).storage is None
+
+
+@pytest.mark.parametrize(
+    ("model", "same"),
+    [
+        ("openai/gpt-4o", "gpt-4o"),
+        ("anthropic/claude-opus-5", "claude-opus-5"),
+        ("bedrock/us.anthropic.claude-sonnet-4-20250514-v1:0", "us.anthropic.claude-sonnet-4-20250514-v1:0"),
+        ("bedrock/converse/us.anthropic.claude-sonnet-4-20250514-v1:0", "us.anthropic.claude-sonnet-4-20250514-v1:0"),
+        ("vertex_ai/gemini-3.8-flash", "gemini-3.8-flash"),
+        ("litellm_proxy/claude-sonnet-4-5-20250929", "claude-sonnet-4-5-20250929"),
+        ("litellm_proxy/anthropic/claude-opus-5", "claude-opus-5"),
+        ("openrouter/anthropic/claude-opus-5", "claude-opus-5"),
+        ("openrouter/google/gemini-2.5-pro", "gemini/gemini-2.5-pro"),
+    ],
+)
+def test_other_names(model: str, same: str) -> None:
+    """A provider before the name that sells the model, a proxy or a kind of call do not change the price."""
+    assert tariff(model).tiers == tariff(same).tiers
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *("openai/nobody", "nobody", "", "/", "o/gpt-4o", "/gpt-4o", "groq/gpt-4o", "openrouter/gpt-4o"),
+        *("openrouter/openai/claude-opus-5", "claude-3-5-sonnet-20241022", "sample_spec", "fallback_generalizations"),
+        *("zai/glm-4.7-flash", "azure_ai/model_router", "gemini/gemini-exp-1206", "ollama/gpt-oss:120b-cloud"),
+    ],
+)
+def test_prices_that_are_not_known(model: str) -> None:
+    """What the map lacks, has under another provider or has as 0 is missing, not free."""
+    assert BUNDLED.tariff(model) is None
+    assert BUNDLED.cost(model, Usage(1000, 10)) is None
+
+
+@pytest.mark.parametrize("model", ["ollama/x", "hosted_vllm/x", "local:x@1", "lm_studio/x"])
+@pytest.mark.parametrize("prices", [BUNDLED, BATCH])
+def test_own_machines_are_free(model: str, prices: Prices) -> None:
+    """A model on the user's own machine costs nothing."""
+    assert tariff(model, prices).at(10**6) == Price(0, 0, 0, 0, 0)
+
+
+def test_embedders_sell_no_output() -> None:
+    """A model that makes vectors has a price without one for output."""
+    assert BUNDLED.cost("text-embedding-3-small", Usage(1_000_000, 0)) == pytest.approx(0.02)
+    assert BUNDLED.cost("mistral/mistral-embed", Usage(1_000_000, 0)) == pytest.approx(0.1)
+
+
+def test_what_is_said_of_a_model_without_a_price() -> None:
+    """The nearest names, or that the map has 0, and how to give a price."""
+    give = "in --prices FILE, [models.\"{}\"] input = … and output = …, or like = 'another model'"
+    assert BUNDLED.unknown("gpt5.6").startswith("the price of gpt5.6 is not known; did you mean 'gpt-5.6' or ")
+    assert BUNDLED.unknown("gpt5.6").endswith("? Or give it " + give.format("gpt5.6"))
+    assert BUNDLED.unknown("§§§§") == "the price of §§§§ is not known: give it " + give.format("§§§§")
+    assert "(litellm's map has 0, which it also has for what nobody looked up)" in BUNDLED.unknown("zai/glm-4.7-flash")
+    assert "'anthropic.claude-3-5-sonnet-20241022-v2:0'" in BUNDLED.unknown("claude-3-5-sonnet-20241022")
+
+
+def test_windows() -> None:
+    """A tariff says how long a prompt may be, where that is known."""
+    assert tariff("gpt-5.6").window == 922_000
+    assert tariff("ollama/x").window is None
+
+
+def test_where_prices_are_from() -> None:
+    """The map is dated by litellm's version; batch prices are named."""
+    assert BUNDLED.source.startswith("litellm 1.")
+    assert BATCH.source == f"{BUNDLED.source}, batch prices"

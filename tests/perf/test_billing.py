@@ -1,0 +1,73 @@
+"""`make perf`: what the bill takes, beside the run that it is made of, and a step of all models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ctxbench.harness.billing.bill import bill
+from ctxbench.harness.billing.simulate import Scheme
+from ctxbench.harness.cli.run import DEFAULT
+from ctxbench.harness.inputs import Inputs
+from ctxbench.harness.load import load
+from ctxbench.harness.run import Plan, execute
+from ctxbench.metrics.cache.cell import Messages, Step, requests
+from ctxbench.metrics.cache.prefixes import Mark
+from ctxbench.metrics.cache.rules import cache_of, rule_for
+
+from tests.conftest import RECORDINGS
+
+pytestmark = pytest.mark.perf
+Bench = Any
+MODELS = (
+    *("claude-sonnet-5", "claude-opus-5", "claude-haiku-4-5", "claude-opus-4-7", "gpt-4o", "gpt-4.1", "gpt-5.4"),
+    *("gpt-5.6", "deepseek-chat", "deepseek-v4-pro", "gemini-2.5-pro", "gemini-3.8-flash"),
+)
+STEPS = 1900
+
+
+@pytest.mark.benchmark(group="twelve models over 1,900 steps that keep their prefix (asked: 20 µs each, 38 ms)")
+def test_a_step_of_all_models(benchmark: Bench) -> None:
+    """The requests made, and each distinct rule's cache asked."""
+    roles = ("system", *("user", "assistant", "tool", "assistant") * 1000)
+    messages = Messages((200,) * len(roles), roles, 500)
+    steps = []
+    for number in range(STEPS):
+        seen, upto = max(0, 2 * number), 2 + 2 * number
+        added = [(seen, upto)]
+        steps.append(Step(seen, added, (), 503 + 200 * upto, (), 10.0 * number, 10.0 * number + 2, upto, 200))
+    rules = {rule.rules for model in MODELS if (rule := rule_for(model, None)) and rule.rules}
+
+    def every() -> None:
+        caches = [cache_of(each).request for each in rules]
+        for request in requests(steps, messages):
+            request.marks = (Mark(len(request.prefixes) - 1),)
+            for ask in caches:
+                ask(request)
+
+    benchmark.pedantic(every, rounds=9, warmup_rounds=1)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    folders = ("openhands", "mini-swe-agent", "pi-sessions", "tau-bench")
+    names = [str(RECORDINGS / name) for name in folders] if RECORDINGS.is_dir() else ["standard"]
+    return Plan(Inputs(tuple(names)), DEFAULT)
+
+
+@pytest.mark.benchmark(group="the bill of a run for twelve models, and the run on one worker (asked: a tenth)")
+class TestBill:
+    def test_the_run(self, benchmark: Bench, plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> None:
+        """All standard strategies, measured and stored."""
+        folder = tmp_path_factory.getbasetemp() / "billed"
+        benchmark.pedantic(execute, (plan, folder), rounds=1)
+
+    def test_the_bill(self, benchmark: Bench, tmp_path_factory: pytest.TempPathFactory) -> None:
+        """Read from its folder, every call and conversation."""
+        folder: Path = tmp_path_factory.getbasetemp() / "billed"
+
+        def whole() -> None:
+            bill(load(folder), [Scheme(model) for model in MODELS]).conversations()
+
+        benchmark.pedantic(whole, rounds=3)

@@ -1,0 +1,154 @@
+"""Usage under all its names, and what cannot be: one problem with its place, and the message stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ctxbench.scenarios.check import usage_faults
+from ctxbench.scenarios.errors import Place, RecordingError
+from ctxbench.scenarios.model import Usage
+from ctxbench.scenarios.readers.usage import dollars, usage
+from ctxbench.scenarios.source import Problems
+from hypothesis import given
+from hypothesis import strategies as st
+
+HERE = Place("log.json", 3, "response.usage")
+
+
+def read(reported: Any, cost: float | None = None) -> tuple[Usage | None, list[RecordingError]]:
+    problems = Problems()
+    return usage(reported, HERE, problems, cost), problems.found
+
+
+@pytest.mark.parametrize(
+    ("reported", "wanted"),
+    [
+        ({"prompt_tokens": 9, "completion_tokens": 2}, Usage(9, 2)),
+        ({"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}}, Usage(9, None, 4)),
+        (
+            {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 5}},
+            Usage(9, None, 4, 5),
+        ),
+        ({"prompt_tokens": 9, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 3}, Usage(9, None, 4, 3)),
+        ({"prompt_tokens": 9, "prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 5}, Usage(9, None, 4)),
+        ({"prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 5}, Usage(9, None, 4)),
+        ({"prompt_tokens": 9, "cached_tokens": 4}, Usage(9, None, 4)),
+        (
+            {"input_tokens": 9, "input_tokens_details": {"cached_tokens": 4}, "output_tokens": 2},
+            Usage(9, 2, 4),
+        ),
+        ({"input_tokens": 2, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 3}, Usage(9, None, 4, 3)),
+        (
+            {
+                "input_tokens": 2,
+                "cache_creation_input_tokens": 7,
+                "cache_creation": {"ephemeral_5m_input_tokens": 5, "ephemeral_1h_input_tokens": 2},
+            },
+            Usage(9, None, None, 7, 2),
+        ),
+        ({"input": 2, "output": 1, "cacheRead": 4, "cacheWrite": 3, "totalTokens": 10}, Usage(9, 1, 4, 3)),
+        (
+            {"inputTokens": 2, "outputTokens": 1, "cacheReadInputTokens": 4, "cacheWriteInputTokens": 3},
+            Usage(9, 1, 4, 3),
+        ),
+        ({"promptTokenCount": 9, "candidatesTokenCount": 1, "cachedContentTokenCount": 4}, Usage(9, 1, 4)),
+    ],
+)
+def test_every_dialect(reported: dict[str, Any], wanted: Usage) -> None:
+    """Input is the whole prompt, whatever the provider's own field means."""
+    assert read(reported) == (wanted, [])
+
+
+def test_names_beside_each_other() -> None:
+    """The same count may stand under several names; zero beside it, or null, says nothing."""
+    both = {"prompt_tokens": 9, "cache_read_input_tokens": 4, "prompt_tokens_details": {"cached_tokens": 4}}
+    assert read(both) == (Usage(9, None, 4), [])
+    both["cache_read_input_tokens"] = 0
+    assert read(both) == (Usage(9, None, 4), [])
+    assert read({"prompt_tokens": 9.0, "prompt_tokens_details": None, "cached_tokens": None}) == (Usage(9), [])
+
+
+def test_nothing_reported() -> None:
+    """No block, and one of zeros, as of a call that was stopped before anything came back, are no usage."""
+    assert read(None) == (None, [])
+    assert read({}) == (None, [])
+    assert read({"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}) == (None, [])
+    assert read(None, 0.5) == (Usage(cost=0.5), [])
+
+
+@pytest.mark.parametrize(
+    ("reported", "field", "what"),
+    [
+        ([], "", "expected an object of counts, got list"),
+        ({"prompt_tokens": -5}, ".prompt_tokens", "-5 is no number of tokens"),
+        ({"prompt_tokens": 1.5}, ".prompt_tokens", "1.5 is no number of tokens"),
+        ({"prompt_tokens": "12"}, ".prompt_tokens", "'12' is no number of tokens"),
+        ({"prompt_tokens": True}, ".prompt_tokens", "True is no number of tokens"),
+        ({"prompt_tokens": 2**60}, ".prompt_tokens", f"{2**60} is no number of tokens"),
+        ({"prompt_tokens": 9, "completion_tokens": -1}, ".completion_tokens", "-1 is no number of tokens"),
+        (
+            {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": -1}},
+            ".prompt_tokens_details.cached_tokens",
+            "-1 is no number of tokens",
+        ),
+        (
+            {"prompt_tokens": 9, "cache_read_input_tokens": 8, "cache_creation_input_tokens": 2},
+            "",
+            "8 tokens read and 2 written are more than the prompt's 9",
+        ),
+        (
+            {"prompt_tokens": 9, "prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 4},
+            "",
+            "4 tokens hit and 4 missed are not the prompt's 9",
+        ),
+        (
+            {"prompt_tokens": 9, "cache_read_input_tokens": 4, "prompt_tokens_details": {"cached_tokens": 5}},
+            "",
+            "cache_read_input_tokens 4 and prompt_tokens_details.cached_tokens 5 are to be the same",
+        ),
+        (
+            {"input_tokens": 1, "cache_creation_input_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": 3}},
+            "",
+            "3 tokens written for an hour are more than the 2 written",
+        ),
+    ],
+)
+def test_what_cannot_be(reported: Any, field: str, what: str) -> None:
+    """One problem that names the field and what to do; nothing is corrected, the usage is left out."""
+    found, [problem] = read(reported)
+    assert found is None
+    assert problem.place == HERE.at(f"response.usage{field}")
+    assert problem.what == what
+    assert "reported nothing" in problem.remedy
+
+
+def test_a_number_too_long_to_print() -> None:
+    """Even that is one short line."""
+    _, [problem] = read({"prompt_tokens": 10**5000})
+    assert len(str(problem)) < 300
+
+
+@pytest.mark.parametrize("recorded", [-0.1, "0.5", True, [], 1e300])
+def test_what_is_no_cost(recorded: Any) -> None:
+    """A cost that is none is a problem, and is not read."""
+    problems = Problems()
+    assert dollars(recorded, HERE.at("cost"), problems) is None
+    [problem] = problems.found
+    assert problem.place.field == "cost"
+    assert dollars(0.25, HERE, problems) == 0.25
+    assert dollars(None, HERE, problems) is None
+
+
+COUNTS = st.none() | st.integers(-3, 12)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["prompt_tokens", "cache_read_input_tokens", "prompt_cache_miss_tokens"]), COUNTS)
+)
+def test_what_is_read_has_no_fault(reported: dict[str, Any]) -> None:
+    """Whatever is reported: either a problem and no usage, or a usage without a fault."""
+    found, problems = read(reported)
+    assert not (found and problems)
+    if found:
+        assert not list(usage_faults(found))
