@@ -6,7 +6,7 @@ A listing has only what was found. What follows from it where nothing was (`pric
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
@@ -42,6 +42,8 @@ STORAGE_SOURCE = "ai.google.dev/gemini-api/docs/caching, 2026-10-13"
 
 _ROUTES = re.compile(r"litellm_proxy/|openrouter/(?=[^/]+/)|(?<=bedrock/)(?:converse|converse_like|invoke)/")
 """What a name says about the way to the provider: the price is that of who serves the model in the end."""
+_HOSTED = re.compile(r"^(?:(?:us|eu|apac|au|jp|global)\.)?anthropic\.|-v\d+:\d+$")
+"""What hosts put around a model's own name."""
 _ALIASES = {"google": "gemini"}
 """Providers whom litellm calls otherwise."""
 
@@ -123,7 +125,36 @@ def listed(model: str) -> Listing | None:
     """What is published of a model by its litellm name; None if nothing is, or only part of a price."""
     if own(model):
         return FREE
-    return next((_listed(name) for name in names(model) if name in model_map()), None)
+    found = next((_listed(name) for name in names(model) if name in model_map()), None)
+    if found is None and (host := elsewhere(model)) is not None:
+        return _listed(host)
+    return found
+
+
+def elsewhere(model: str) -> str | None:
+    """A name in the map by which others sell a model that its maker's own name is gone of, as of one that was retired.
+
+    Only if all who list it ask the same for what they list; then the one who lists the most.
+    """
+    *_, bare = names(model)
+    if "/" in bare or bare in model_map():
+        return None
+    sold = {name: found for name in _hosts().get(bare, ()) if (found := _listed(name)) is not None}
+    asked = [dict(found.tiers[0].plain) for found in sold.values()]
+    if not asked or any(len({each[field] for each in asked if field in each}) > 1 for field in FIELDS):
+        return None
+    return max(sold, key=lambda name: len(sold[name].tiers[0].plain))
+
+
+@cache
+def _hosts() -> Mapping[str, Sequence[str]]:
+    """The map's names of each model that others than its maker sell, by what the maker called it."""
+    found: dict[str, list[str]] = {}
+    for name in model_map():
+        maker = _HOSTED.sub("", name.rpartition("/")[2]).replace("@", "-")
+        if maker != name:
+            found.setdefault(maker, []).append(name)
+    return found
 
 
 def own(model: str) -> bool:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..scenarios.spec import nearest
-from .listing import Listing, Since, Weekly, listed, names
+from .listing import Listing, Since, Weekly, elsewhere, listed, names
 from .models import map_version, model_map
 from .overrides import NOTHING, Overrides, read_prices
 
@@ -124,6 +124,14 @@ class Prices:
             close = nearest(model, {**self._overrides.listings, **model_map()})
             why = f"{close} Or give it" if close else ": give it"
         return f"the price of {model} is not known{why} {table} input = … and output = …, or like = 'another model'"
+
+    def instead(self, model: str) -> str:
+        """What to say of a model that is priced as others sell it; empty if it has a price of its own, or none."""
+        given = any(name in self._overrides.listings for name in names(model))
+        host = None if given or any(name in model_map() for name in names(model)) else elsewhere(model)
+        return (
+            f"{model} is no longer in the list: priced as {host}, as all who still sell it ask the same" if host else ""
+        )
 
     @property
     def source(self) -> str:

@@ -215,6 +215,9 @@ def _notes(found: Validation) -> Iterator[str]:
             yield f"{model}: {some} not in the money: the provider does not say what was written."
     for model in dict.fromkeys(model for model, each in _unpriced(found) if each):
         yield f"Money is missing: {found.prices.unknown(model)}."
+    for model in dict.fromkeys(model for model, _ in found.agreements):
+        if said := found.prices.instead(model):
+            yield f"{said}."
     for model, what in found.counters.lacking.items():
         yield f"{model} is counted in {found.counters.used[model]}: {what}."
 

@@ -11,6 +11,7 @@ from itertools import chain, repeat
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...metrics.cache.alike import Alike
 from ...metrics.cache.automatic import AutomaticRules
@@ -25,6 +26,8 @@ from ...metrics.tokens import FRAME, ROLE, text_encoder
 from ...scenarios.model import Message
 from .cells import Cell, Cells
 from .columns import Floats, Ints
+
+Table = NDArray[np.float64]
 
 
 class Scheme(NamedTuple):
@@ -74,8 +77,8 @@ def simulate(cells: Cells, schemes: Sequence[Scheme], done: Callable[[], object]
     Cells that make the same requests share it too. A cell has its own caches, which begin empty. Conversations that
     share one (`Cell.shares`) go through it together, in the order of their requests; strategies never share any.
     """
-    made: dict[int, list[list[Used]]] = {}
-    known: dict[tuple[object, ...], list[list[Used]]] = {}
+    made: dict[int, list[_Told]] = {}
+    known: dict[tuple[object, ...], list[_Told]] = {}
     texts, groups = _Texts(cells), dict[tuple[str, str], list[tuple[int, Cell]]]()
     for number, cell in enumerate(cells):
         if cell.shares:
@@ -92,18 +95,40 @@ def simulate(cells: Cells, schemes: Sequence[Scheme], done: Callable[[], object]
             made[number] = found
             if done is not None:
                 done()
-    return [_usages([used for number in sorted(made) for used in made[number][at]]) for at in range(len(schemes))]
+    return [_usages([made[number][at] for number in sorted(made)]) for at in range(len(schemes))]
 
 
-def _under(schemes: Sequence[Scheme], cells: Sequence[Cell], texts: _Texts) -> list[list[list[Used]]]:
+class _Told(NamedTuple):
+    """What one cache said of the requests of a cell."""
+
+    used: Table
+    """A row a request, a column a field of `Used`."""
+    least: int
+    """Tokens of the shortest prefix that is cached: what is shorter is neither read nor written."""
+
+
+def _under(schemes: Sequence[Scheme], cells: Sequence[Cell], texts: _Texts) -> list[list[_Told]]:
     """Of each cell under each scheme, what of its requests is read and written."""
     as_sent = all(is_system_first(cell.steps, cell.messages) for cell in cells)
-    wanted = [_Line.of(rule_of(scheme, cells[0].day), scheme.placement, as_sent) for scheme in schemes]
-    return [[through[line] for line in wanted] for through in _through(cells, set(wanted), texts)]
+    rules = [rule_of(scheme, cells[0].day) for scheme in schemes]
+    wanted = [_Line.of(rule, scheme.placement, as_sent) for scheme, rule in zip(schemes, rules, strict=True)]
+    least = [_least(rule) for rule in rules]
+    return [
+        [_Told(through[line], each) for line, each in zip(wanted, least, strict=True)]
+        for through in _through(cells, set(wanted), texts)
+    ]
+
+
+def _least(rule: Rule | None) -> int:
+    return rule.rules.least if rule is not None and isinstance(rule.rules, (ExplicitRules, AutomaticRules)) else 0
 
 
 class _Line(NamedTuple):
-    """A sort of cache, and the policy by which marks are put for it; empty where the strategy's own count, or none."""
+    """A sort of cache, and the policy by which marks are put for it; empty where the strategy's own count, or none.
+
+    Explicit and automatic caches that differ only in their least size are one line without any: a prefix is as long
+    wherever it stands, so what is too short can be left out of what they say (`_usages`).
+    """
 
     rules: Rules | None
     placement: str
@@ -115,13 +140,18 @@ class _Line(NamedTuple):
         """Under rules that take no marks, or that place some themselves, fewer policies make a difference."""
         if rule is None:
             return cls(None, "", False)
-        takes = isinstance(rule.rules, (ExplicitRules, StoredRules))
-        if isinstance(rule.rules, BoundaryRules) and placement not in ("automatic", "marked"):
-            takes = True
-        return cls(rule.rules, placement if takes else "", rule.system_first and not as_sent)
+        rules, reordered = rule.rules, rule.system_first and not as_sent
+        if isinstance(rules, ExplicitRules):
+            return cls(replace(rules, least=0), placement, reordered)
+        if isinstance(rules, AutomaticRules):
+            return cls(replace(rules, least=0), "", reordered)
+        takes = isinstance(rules, StoredRules) or (
+            isinstance(rules, BoundaryRules) and placement not in ("automatic", "marked")
+        )
+        return cls(rules, placement if takes else "", reordered)
 
 
-def _through(cells: Sequence[Cell], lines: Set[_Line], texts: _Texts) -> list[dict[_Line, list[Used]]]:
+def _through(cells: Sequence[Cell], lines: Set[_Line], texts: _Texts) -> list[dict[_Line, Table]]:
     """What of each request of the cells is read and written, in each of the lines."""
     made: list[dict[_Line, list[Used]]] = [{line: [] for line in lines} for _ in cells]
     caches = {line: _NoCache() if line.rules is None else cache_of(line.rules) for line in lines}
@@ -153,7 +183,7 @@ def _through(cells: Sequence[Cell], lines: Set[_Line], texts: _Texts) -> list[di
         if isinstance(ended, Stored):
             last = made[-1][line][-1]
             made[-1][line][-1] = last._replace(token_seconds=last.token_seconds + ended.finish())
-    return made
+    return [{line: _table(used) for line, used in found.items()} for found in made]
 
 
 def _in_time(streams: Sequence[Iterator[Request]]) -> Iterator[tuple[int, Request]]:
@@ -214,8 +244,17 @@ class _Texts:
         return self._cells.recordings[cell.conversation].messages, self._cells.written(cell)
 
 
-def _usages(used: list[Used]) -> Usages:
-    table = np.fromiter(chain.from_iterable(used), np.float64, len(Used._fields) * len(used)).reshape(-1, 7)
-    whole = table[:, [0, 1, 2, 3, 5]].T.astype(np.int64)
-    read, written, written_1h, fresh, created = whole
-    return Usages(read, written, written_1h, fresh, created, table[:, 6].copy())
+def _table(used: list[Used]) -> Table:
+    fields = len(Used._fields)
+    return np.fromiter(chain.from_iterable(used), np.float64, fields * len(used)).reshape(-1, fields)
+
+
+def _usages(told: Sequence[_Told]) -> Usages:
+    """All cells, one after the other, without what is too short to be cached."""
+    used = np.concatenate([each.used for each in told]) if told else np.empty((0, len(Used._fields)))
+    least = np.repeat([each.least for each in told], [len(each.used) for each in told])
+    read, written, written_1h, fresh, _, created = used[:, :6].T.astype(np.int64)
+    tokens = read + written + written_1h + fresh
+    ends = np.array([read, read + written_1h, read + written_1h + written])  # of what is read, of each lifetime
+    first, hour, last = np.maximum.accumulate(np.where(ends >= least, ends, 0))
+    return Usages(first, last - hour, hour - first, tokens - last, created, used[:, 6].copy())

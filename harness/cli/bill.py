@@ -134,6 +134,8 @@ def _notes(billed: Billed) -> list[str]:
             f"{cells.overmarked:,} calls have more than 4 cache marks, which no provider takes; the last 4 count."
         )
     for scheme in billed.schemes:
+        if said := billed.prices.instead(scheme.model):
+            notes.append(f"{said}.")
         if rule_of(scheme, None) is None:
             notes.append(f"No cache rule is known for {scheme.model}: nothing is cached.")
         over = int((billed.cells.tokens > (billed.window(scheme) or float("inf"))).sum())

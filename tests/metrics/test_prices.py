@@ -231,7 +231,7 @@ def test_other_names(model: str, same: str) -> None:
     "model",
     [
         *("openai/nobody", "nobody", "", "/", "o/gpt-4o", "/gpt-4o", "groq/gpt-4o", "openrouter/gpt-4o"),
-        *("openrouter/openai/claude-opus-5", "claude-3-5-sonnet-20241022", "sample_spec", "fallback_generalizations"),
+        *("openrouter/openai/claude-opus-5", "claude-3-5-haiku-20241022", "sample_spec", "fallback_generalizations"),
         *("zai/glm-4.7-flash", "azure_ai/model_router", "gemini/gemini-exp-1206", "ollama/gpt-oss:120b-cloud"),
     ],
 )
@@ -261,7 +261,17 @@ def test_what_is_said_of_a_model_without_a_price() -> None:
     assert BUNDLED.unknown("gpt5.6").endswith("? Or give it " + give.format("gpt5.6"))
     assert BUNDLED.unknown("§§§§") == "the price of §§§§ is not known: give it " + give.format("§§§§")
     assert "(litellm's map has 0, which it also has for what nobody looked up)" in BUNDLED.unknown("zai/glm-4.7-flash")
-    assert "'anthropic.claude-3-5-sonnet-20241022-v2:0'" in BUNDLED.unknown("claude-3-5-sonnet-20241022")
+
+
+def test_retired_models() -> None:
+    """A model whose maker lists it no more has the price of its other sellers, if these agree, and it is said."""
+    name = "litellm_proxy/claude-3-5-sonnet-20241022"
+    assert tariff(name).tiers == tariff("anthropic.claude-3-5-sonnet-20241022-v2:0").tiers
+    assert "priced as anthropic.claude-3-5-sonnet-20241022-v2:0" in BUNDLED.instead(name)
+    assert BUNDLED.tariff("claude-3-5-haiku-20241022") is None  # its sellers ask 0.80 and 1 dollar
+    assert BUNDLED.tariff("elsewhere/claude-3-5-sonnet-20241022") is None
+    assert not BUNDLED.instead("claude-sonnet-5")
+    assert not BUNDLED.instead("nobody")
 
 
 def test_windows() -> None:

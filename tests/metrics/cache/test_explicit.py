@@ -126,3 +126,34 @@ def test_laws(asked: list[tuple[str, set[int], int]], look_back: int) -> None:
             assert any(each == names[: used.hit + 1] for _, each in marked)
             assert any(mark - look_back < used.hit <= mark for mark in marks)
         marked += [(now, names[: place + 1]) for place in marks]
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("ab", min_size=1, max_size=6), st.lists(st.integers(0, 5), max_size=4), st.integers(0, 400)),
+        max_size=8,
+    ),
+    st.integers(0, 6000),
+    st.integers(1, 6),
+    st.booleans(),
+)
+def test_the_least_size_can_be_left_out_afterwards(
+    asked: list[tuple[str, list[int], int]], least: int, look_back: int, hour: bool
+) -> None:
+    """A cache with a least size says what one without it says, but for what ends before that size."""
+    talk, one, all_of_it, now = (
+        Talk(),
+        Explicit(ExplicitRules(least, look_back)),
+        Explicit(ExplicitRules(0, look_back)),
+        0,
+    )
+    for names, places, gap in asked:
+        now += gap
+        blocks = sorted({place for place in places if place < len(names)})
+        marks = [Mark(block, HOUR if hour and at == 0 else 300.0) for at, block in enumerate(blocks)]
+        request = talk.request(names, *marks, at=now)
+        found, whole = one.request(request), all_of_it.request(request)
+        ends = [whole.read, whole.read + whole.written_1h, whole.read + whole.written_1h + whole.written]
+        first, second, third = (end if end >= least else 0 for end in ends)
+        second, third = max(first, second), max(first, second, third)
+        assert found[:4] == (first, third - second, second - first, request.tokens - third)
