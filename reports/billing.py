@@ -84,12 +84,13 @@ def tables(found: pd.DataFrame, breaks: pd.DataFrame, calls: int, notes: Sequenc
 
 def as_json(found: pd.DataFrame, breaks: pd.DataFrame, notes: Sequence[str]) -> dict[str, Any]:
     """The same with exact figures."""
-    causes = breaks.groupby(["strategy", "cause"], observed=True, sort=False).lost.agg(["size", "sum"]).reset_index()
+    keys = ["strategy", "cause", "deeds"]
+    causes = breaks.groupby(keys, observed=True, sort=False).lost.agg(["size", "sum"]).reset_index()
     return {
         "bills": [{str(name): _plain(value) for name, value in row.items()} for row in found.to_dict(orient="records")],
         "breaks": [
-            {"strategy": strategy, "cause": cause, "breaks": int(size), "tokens_lost": int(lost)}
-            for strategy, cause, size, lost in causes.itertuples(index=False)
+            {"strategy": strategy, "cause": cause, "reported": deeds, "breaks": int(size), "tokens_lost": int(lost)}
+            for strategy, cause, deeds, size, lost in causes.itertuples(index=False)
         ],
         "assumed": list(notes),
     }

@@ -65,7 +65,11 @@ def bill(
         Path | None, typer.Option(help="A TOML file with prices of your own (docs/prices.md).", metavar="FILE")
     ] = None,
     calls: Annotated[
-        Path | None, typer.Option(help="Write a row for every call to this .csv or .parquet file.", metavar="FILE")
+        Path | None,
+        typer.Option(
+            help="Write a row for every call, and where its prefix broke, to this .csv or .parquet file.",
+            metavar="FILE",
+        ),
     ] = None,
     figures: Annotated[
         Path | None, typer.Option(help="Write figures, as SVG and PNG, to this folder.", metavar="FOLDER")
@@ -107,12 +111,12 @@ def bill(
     paid = Prices(read_prices(prices), batch) if prices else Prices(batch=batch)
     with counting(len(found), "conversations × strategies") as done:
         billed = billed_as(found, schemes, paid, done)
-    if calls is not None:
-        _write(billed, calls)
     total = totals(billed.conversations())
     if figures is not None:
         _draw(billed, total, figures)
     broken = breaks(billed.cells)
+    if calls is not None:
+        _write(billed, broken, calls)
     notes = _notes(billed)
     if as_json:
         print_json(exact(total, broken, notes))
@@ -146,17 +150,16 @@ def _notes(billed: Billed) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
-def _write(billed: Billed, file: Path) -> None:
-    """Every call under every scheme."""
+def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
+    """Every call under every scheme, and where the prefix of its prompt broke."""
     import pandas as pd
 
     from ...scenarios.errors import RunError, UserError
 
     if file.suffix not in (".csv", ".parquet"):
         raise UserError(f"--calls {file}: write to a .csv or a .parquet file")
-    whole = pd.concat(
-        [_calls(billed, scheme) for scheme in billed.schemes if scheme in billed.usages], ignore_index=True
-    )
+    frames = [_calls(billed, scheme) for scheme in billed.schemes if scheme in billed.usages]
+    whole = pd.concat(frames, ignore_index=True).merge(broken, "left", ["conversation", "strategy", "step"])
     try:
         whole.to_csv(file, index=False) if file.suffix == ".csv" else whole.to_parquet(file, index=False)
     except OSError as error:
