@@ -63,8 +63,9 @@ def test_without_a_name(tmp_path: Path) -> None:
     assert "models with a known price" in shown
 
 
-def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A line a tier, in US dollars for a million tokens."""
+    monkeypatch.setenv("COLUMNS", "200")
     print_prices("claude-haiku-5-5", as_json=False)
     shown = capsys.readouterr().out
     assert "Prices, US dollars for a million tokens" in shown
