@@ -137,6 +137,7 @@ def elsewhere(model: str) -> str | None:
     Only if all who list it ask the same for what they list; then the one who lists the most.
     """
     *_, bare = names(model)
+    bare = bare.removeprefix("anthropic/")
     if "/" in bare or bare in model_map():
         return None
     sold = {name: found for name in _hosts().get(bare, ()) if (found := _listed(name)) is not None}

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...metrics.cache.rules import STORED, rule_for
 from ...metrics.prices import Price, Prices, Tariff
 from ...scenarios.errors import RunError
 from ..load import Run
@@ -171,7 +172,11 @@ def bill(
         tariff = prices.tariff(scheme.model)
         if tariff is None:
             raise RunError(prices.unknown(scheme.model))
-        if scheme.stored and any(price.storage is None for _, price in tariff.tiers):
+        if (
+            scheme.stored
+            and rule_for(scheme.model, None, STORED)
+            and any(price.storage is None for _, price in tariff.tiers)
+        ):
             raise RunError(
                 f"{scheme.model}: no price of stored content is known: give storage_per_hour in --prices FILE"
             )

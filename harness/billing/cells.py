@@ -16,6 +16,7 @@ import pyarrow as pa
 from ...metrics.cache.cell import Messages, Step
 from ...metrics.cache.explicit import MOST_MARKS
 from ...metrics.cache.rules import day_of
+from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation, Message
 from ..load import Run
 from .columns import Floats, Ints, Lists, Log
@@ -132,6 +133,8 @@ class Cells:
             name, strategy = names[conversations[first]], strategies[arms[first]]
             book, written = self._books[name], self._written.get((name, strategy), [])
             messages, rows = book.with_those(written), slice(first, last)
+            if self._log.most(rows) > len(messages.tokens):
+                raise RunError(f"{self.run.folder}: what {strategy} wrote is missing: run again with --overwrite")
             yield Cell(
                 name,
                 strategy,

@@ -30,6 +30,10 @@ class Log(NamedTuple):
         lists = (each.of(rows) for each in (self.starts, self.stops, self.marks))
         return (self.kept[rows].tobytes(), self.tokens[rows].tobytes(), *lists, tuple(self.tools[rows]))
 
+    def most(self, rows: slice) -> int:
+        """One more than the highest message number in some rows."""
+        return self.stops.most(rows)
+
     def steps(self, rows: slice) -> Iterator[tuple[int, list[tuple[int, int]], tuple[str, ...], int, list[int]]]:
         """What of each row makes a `Step`."""
         added = (list(zip(*both, strict=True)) for both in zip(self.starts[rows], self.stops[rows], strict=True))
@@ -51,6 +55,11 @@ class Lists:
         offsets = self._offsets[rows.start : rows.stop + 1]
         values, cuts = self._values[offsets[0] : offsets[-1]].tolist(), (offsets - offsets[0]).tolist()
         return [values[start:stop] for start, stop in pairwise(cuts)]
+
+    def most(self, rows: slice) -> int:
+        """The highest number in some rows; 0 if there is none."""
+        offsets = self._offsets[rows.start : rows.stop + 1]
+        return int(self._values[offsets[0] : offsets[-1]].max(initial=0))
 
     def of(self, rows: slice) -> bytes:
         """Some rows, to be compared."""

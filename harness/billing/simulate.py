@@ -18,7 +18,7 @@ from ...metrics.cache.automatic import AutomaticRules
 from ...metrics.cache.boundary import BoundaryRules
 from ...metrics.cache.cell import is_system_first, requests, system_first
 from ...metrics.cache.explicit import ExplicitRules
-from ...metrics.cache.placement import PLACEMENTS
+from ...metrics.cache.placement import BY_HAND, PLACEMENTS, Placement, by_hand
 from ...metrics.cache.prefixes import Prefixes, Request, Sent, Used
 from ...metrics.cache.rules import DOCUMENT, STORED, Rule, Rules, cache_of, rule_for
 from ...metrics.cache.stored import Stored, StoredRules
@@ -142,6 +142,7 @@ class _Line(NamedTuple):
             return cls(None, "", False)
         rules, reordered = rule.rules, rule.system_first and not as_sent
         if isinstance(rules, ExplicitRules):
+            placement = BY_HAND if placement == "automatic" and rules.look_back == 1 else placement
             return cls(replace(rules, least=0), placement, reordered)
         if isinstance(rules, AutomaticRules):
             return cls(replace(rules, least=0), "", reordered)
@@ -161,7 +162,7 @@ def _through(cells: Sequence[Cell], lines: Set[_Line], texts: _Texts) -> list[di
         groups = [
             [
                 (
-                    PLACEMENTS[placement]() if placement else None,
+                    _policy(placement),
                     [(caches[line].request, found[line].append) for line in these if line.placement == placement],
                 )
                 for placement in placements
@@ -184,6 +185,11 @@ def _through(cells: Sequence[Cell], lines: Set[_Line], texts: _Texts) -> list[di
             last = made[-1][line][-1]
             made[-1][line][-1] = last._replace(token_seconds=last.token_seconds + ended.finish())
     return [{line: _table(used) for line, used in found.items()} for found in made]
+
+
+def _policy(placement: str) -> Placement | None:
+    """None where the strategy's own marks stay."""
+    return by_hand() if placement == BY_HAND else PLACEMENTS[placement]() if placement else None
 
 
 def _in_time(streams: Sequence[Iterator[Request]]) -> Iterator[tuple[int, Request]]:

@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from .prefixes import Request, Used, common
 
 FIRST_MARKS, LATEST_MARKS, EARLIER_ENDS, WRITTEN_MARKS = 2, 50, 20, 3
+MOST_WRITES = 4
+"""In one request; the system's end, of which the guide does not say that it is written, stands back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Boundary:
         """Blocks whose prefixes are to be cached."""
         written = {mark.block for mark in asked.marks[-WRITTEN_MARKS:]}
         written.update(asked.eligible[-1:])
-        if self.rules.system_written and asked.system >= 0:
+        if self.rules.system_written and asked.system >= 0 and len(written) < MOST_WRITES:
             written.add(asked.system)
         return written
 

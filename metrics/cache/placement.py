@@ -1,7 +1,8 @@
 """Where the caller marks what is to be cached, for providers that want marks: policies to compare.
 
     marked      only where the strategy itself marks
-    automatic   the strategy's marks; where it has none, the end of the prompt, as the provider's own placement does
+    automatic   the strategy's marks; where it has none, the end of the prompt, as the provider's own placement does.
+                Before the look-back a prompt's end was never found again: then as `tail`, as callers had to do it
     hour        the end of the prompt, for an hour, at twice the input price
     document    design document 000: each system message at the start that is long enough by itself, at most four
     system      the end of the system messages at the start
@@ -37,6 +38,12 @@ def marked() -> Placement:
 def automatic() -> Placement:
     """The strategy's marks, or the end of the prompt."""
     return lambda asked: asked.marks[-MOST_MARKS:] or (Mark(len(asked.prefixes) - 1),)
+
+
+def by_hand() -> Placement:
+    """The strategy's marks, or those of `tail`: what `automatic` is where there is no look-back."""
+    otherwise = tail()
+    return lambda asked: asked.marks[-MOST_MARKS:] or otherwise(asked)
 
 
 def hour() -> Placement:
@@ -91,6 +98,8 @@ PLACEMENTS: Mapping[str, Callable[[], Placement]] = {
     "tail": tail,
     "anchor": anchor,
 }
+BY_HAND = "by hand"
+"""What becomes of `automatic` under rules without a look-back."""
 
 
 def _marks(*blocks: int) -> tuple[Mark, ...]:

@@ -75,12 +75,14 @@ class Rule:
         return None if self.rules is None else cache_of(self.rules)
 
 
-_BEDROCK = r"(?:.*/)?(?:bedrock/)?(?:[a-z-]+\.)?anthropic\."
+_BEDROCK = r"(?:.*/)?(?:bedrock/(?:.*/)?(?:(?:[a-z-]+\.)?anthropic\.)?|(?:[a-z-]+\.)?anthropic\.)"
 _VERSION = r"(?:[-@.:].*)?"
 _DOTTED = re.compile(r"(claude-(?:[a-z]+-)?\d)\.(\d)")
 _TURNED = re.compile(r"claude-([4-9]-\d)-([a-z]+)")
 _HOST = r"(?:.*/)?"
-_DEEPSEEK = rf"{_HOST}deepseek-.*"
+_SERVED = r"(?:chat|reasoner|coder|r1|v2|v3)(?:[-.](?!.*distill)(?!\d+b).*)?"
+"""What DeepSeek itself serves: others host its weights, with caches of their own or none."""
+_DEEPSEEK = r"(?:(?:litellm_proxy|openrouter)/)?(?:deepseek/)?deepseek-"
 _OPENAI = rf"{_HOST}(?:gpt-4o|gpt-4\.1|gpt-5(?!\.[5-9])|o1|o3|o4)(?:[-.].*)?"
 
 
@@ -91,7 +93,7 @@ def _claude(least: int, *names: str, in_place: bool = False, old: bool = False) 
     look-back, and before Bedrock cached.
     """
     models = "|".join(names)
-    ours, theirs = rf"(?:.*/)?(?:{models}){_VERSION}", rf"{_BEDROCK}(?:{models}){_VERSION}"
+    ours, theirs = rf"(?:(?!bedrock/)[^/]+/)*(?:{models}){_VERSION}", rf"{_BEDROCK}(?:{models}){_VERSION}"
     bedrock = "aws.amazon.com/bedrock/prompt-caching (general availability 2025-04-07)"
     name, first = f"claude {models}", not in_place
     before = [
@@ -115,15 +117,15 @@ RULES: tuple[Rule, ...] = (
     *_claude(4096, "claude-opus-4-6", "claude-opus-4-5", "claude-haiku-4-5"),
     *_claude(1024, r"claude-3.*", old=True),
     *_claude(1024, r"claude-.*"),
-    Rule("deepseek 4", rf"{_HOST}deepseek-(?:v[4-9]|flash){_VERSION}", "", UnitRules(DEEPSEEK_LIFETIME), DEEPSEEK),
+    Rule("deepseek 4", rf"{_DEEPSEEK}(?:v[4-9]|flash){_VERSION}", "", UnitRules(DEEPSEEK_LIFETIME), DEEPSEEK),
     Rule(
         "deepseek",
-        _DEEPSEEK,
+        rf"{_DEEPSEEK}{_SERVED}",
         "",
         AutomaticRules(64, 64, DEEPSEEK_LIFETIME, answers=True),
         f"{DEEPSEEK} as of 2024-08",
     ),
-    Rule("deepseek", _DEEPSEEK, UNITS, UnitRules(DEEPSEEK_LIFETIME), DEEPSEEK),
+    Rule("deepseek", rf"{_DEEPSEEK}{_SERVED}", UNITS, UnitRules(DEEPSEEK_LIFETIME), DEEPSEEK),
     Rule("openai", _OPENAI, "2024-10-01", AutomaticRules(1024, 128, OPENAI_LIFETIME), f"{OPENAI} as of 2024-10"),
     Rule("openai 5.5", rf"{_HOST}gpt-5\.5{_VERSION}", "", AutomaticRules(2048, 2048, 1800.0), OPENAI),
     Rule("openai 5.6", rf"{_HOST}gpt-(?:5\.[6-9]|[6-9]){_VERSION}", "", BoundaryRules(), OPENAI),

@@ -138,7 +138,11 @@ class Agreement:
             money.unreported += 1
         else:
             output, reported = usage.output or 0, usage.input or 0
-            billed = Billed(reported, output, row.read, usage.cache_write or 0, usage.cache_write_1h or 0)
+            wrote = usage.cache_write or 0
+            hour = usage.cache_write_1h
+            if hour is None:  # not split: as the request's marks were, by the share that is predicted
+                hour = round(wrote * row.predicted.written_1h / written) if written else 0
+            billed = Billed(reported, output, row.read, wrote, hour)
             money.calls += 1
             money.reported += price.of(billed)
             money.predicted += price.of(_billed(row.predicted, output))
