@@ -23,10 +23,10 @@ HEADS = (
     "breaks even",
     "against uncached",
     "hit rate",
-    "calls that hit",
+    "calls hit",
 )
 MORE = ("read", "written", "fresh")
-SPARE = ("fresh", "written", "read", "calls that hit", "own calls", "against uncached")
+SPARE = ("fresh", "written", "read", "calls hit", "own calls", "against uncached")
 MOST_CAUSES = 3
 
 HOW = (
@@ -56,7 +56,7 @@ def totals(bills: pd.DataFrame) -> pd.DataFrame:
     rows = bills[bills.conversation.isin(having.index[having == strategies])]
     groups = rows.groupby(KEYS, observed=True, sort=False)
     found = groups[["calls", *SUMS, "base"]].agg(_sum)
-    found["hit_rate"] = found.read / found.tokens
+    found["hit_rate"] = found.found / found.tokens
     found["hit_share"] = found.hits / found.calls
     whole = found.cost + found.cost_own
     found["saved_against_none"] = 1 - whole / found.base.where(found.base > 0)
@@ -108,7 +108,10 @@ def against(found: pd.DataFrame) -> Table:
         (strategy, *(_share(saved.get((strategy, *column), math.nan)) for column in columns))
         for strategy in found.strategy.unique()
     )
-    notes = ["Against the whole history, cached as well, with automatic marks; with the strategy's own model calls."]
+    notes = [
+        "Against the whole history under the same rules, cached as well, with the marks that are usual there; with the "
+        "strategy's own model calls."
+    ]
     if BOUND in set(found.placement):
         notes.append("Hindsight: a bound, which no placement of marks can pass, for five minutes or an hour.")
     return Table("Saved of the bill of none", ("strategy", *heads), rows, tuple(notes))
@@ -137,7 +140,7 @@ def _bill(title: str, rows: pd.DataFrame) -> Table:
             _even(row),
             _share(row.saved_against_uncached),
             percent(row.hit_rate),
-            percent(row.hit_share),
+            "–" if row.placement == BOUND else percent(row.hit_share),
             *((_dollars(row.cost_storage),) if stored else ()),
             tokens(row.read),
             tokens(row.written + row.written_1h + row.created),
@@ -179,7 +182,7 @@ def _rows(frame: pd.DataFrame) -> Iterable[Any]:
 
 
 def _even(row: Any) -> str:
-    if row.strategy == "none":
+    if row.strategy == "none" or row.placement == BOUND:
         return "–"
     return f"turn {row.break_even:.0f}, {percent(row.break_even_share)}" if row.break_even_share else "never"
 

@@ -30,7 +30,7 @@ MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage
 """The parts of a bill, in US dollars; what is created to be stored counts as written."""
 USED = ("read", "written", "written_1h", "fresh")
 TOKENS = ("tokens", *USED, "created", "output")
-SUMS = (*TOKENS, "token_hours", *MONEY, "cost", "cost_own", "uncached", "hits", "over_window")
+SUMS = (*TOKENS, "found", "token_hours", *MONEY, "cost", "cost_own", "uncached", "hits", "over_window")
 
 
 Column = Any
@@ -44,7 +44,8 @@ class Billed:
     gap = seconds since the call before in the conversation began; NaN for the first, and where there are no times
     tokens = read + written + written_1h + fresh of the prompt; created beside it; output of the recorded answer
     token_hours of storage; the parts of the cost in dollars, and their sum; cost_own = the strategy's own model calls
-    (NaN where a price is not known); uncached = the same request without a cache; hits = 1 if anything was read;
+    (NaN where a price is not known); uncached = the same request without a cache; found = what was
+    read but not created for this very call; hits = 1 if that is anything;
     over_window = 1 if the prompt is larger than the model's context window, and billed as if it were taken.
     """
 
@@ -92,6 +93,7 @@ class Billed:
         found = list(bounds(self.cells, scheme, tariff, _priced_as(scheme)))
         unknown = dict.fromkeys(("cost_read", "cost_written", "cost_fresh", "hits"), np.full(len(found), np.nan))
         tokens = {name: np.array([getattr(each, name) for each in found]) for name in USED}
+        tokens["found"] = tokens["read"]
         return {**unknown, **tokens, "cost": np.array([each.cost for each in found]) + output}
 
     def _columns(self, scheme: Scheme) -> dict[str, Column]:
@@ -115,7 +117,8 @@ class Billed:
             "cost": np.sum(money, axis=0),
             "cost_own": self._own,
             "uncached": cells.tokens * price.input + cells.output * price.output,
-            "hits": (usage.read > 0).astype(np.int64),
+            "found": np.where(usage.created > 0, 0, usage.read),
+            "hits": ((usage.read > 0) & (usage.created == 0)).astype(np.int64),
             "over_window": (cells.tokens > (tariff.window or np.inf)).astype(np.int64),
         }
 
@@ -182,6 +185,10 @@ def bill(
             )
     cells = run if isinstance(run, Cells) else Cells(run)
     wanted = [scheme for scheme in schemes if scheme.placement != BOUND or is_bounded(scheme)]
+    if schemes and not wanted:
+        raise RunError(
+            f"{BOUND} is a bound on where marks are put, and {schemes[0].model} wants none: take another placement"
+        )
     bases = (scheme.base for scheme in wanted)
     simulated = list(dict.fromkeys((*(scheme for scheme in wanted if scheme.placement != BOUND), *bases)))
     usages = dict(zip(simulated, simulate(cells, simulated, done), strict=True))

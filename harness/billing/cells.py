@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ...metrics.cache.cell import Messages, Step
 from ...metrics.cache.explicit import MOST_MARKS
+from ...metrics.cache.prefixes import content_blocks
 from ...metrics.cache.rules import day_of
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation, Message
@@ -191,13 +192,14 @@ class Cells:
         conversations = self.run.table("conversations")
         known = zip(conversations.conversation, conversations.tools_tokens, conversations.meta, strict=True)
         about = {str(name): (int(tools), msgspec.json.decode(meta or "{}")) for name, tools, meta in known}
+        blocks = {name: list(map(content_blocks, each.messages)) for name, each in self.recordings.items()}
         columns = (table[name].tolist() for name in ("conversation", "tokens", "role", "time"))
         found: dict[str, _Book] = {}
         for name, tokens, role, time in zip(*columns, strict=True):
             book = found.get(name)
             if book is None:
                 tools, meta = about[name]
-                book = found[name] = _Book([], [], [], tools, str(meta.get(SHARES, "")))
+                book = found[name] = _Book([], [], [], tools, str(meta.get(SHARES, "")), blocks[name])
             book.tokens.append(tokens)
             book.roles.append(role)
             book.time.append(time)
@@ -236,6 +238,7 @@ class _Book(NamedTuple):
     time: list[float]
     tools: int
     shares: str
+    blocks: list[int]
 
     @property
     def timed(self) -> bool:
@@ -245,9 +248,11 @@ class _Book(NamedTuple):
     def with_those(self, written: Sequence[tuple[Message, int]]) -> Messages:
         """Its messages, and after them those that a strategy wrote."""
         if not written:
-            return Messages(self.tokens, self.roles, self.tools)
+            return Messages(self.tokens, self.roles, self.tools, blocks=self.blocks)
         tokens = [*self.tokens, *(tokens for _, tokens in written)]
-        return Messages(tokens, [*self.roles, *(message.role for message, _ in written)], self.tools)
+        roles = [*self.roles, *(message.role for message, _ in written)]
+        blocks = [*self.blocks, *(content_blocks(message) for message, _ in written)]
+        return Messages(tokens, roles, self.tools, blocks=blocks)
 
     def times(self, calls: Sequence[int]) -> tuple[list[float], list[float]]:
         """When each call began and was answered, by the place of its answer.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +19,13 @@ if TYPE_CHECKING:
 
 MODELS = ("claude-sonnet-5", "gpt-5.6", "gemini-2.5-pro")
 """Of three providers that cache by different rules: what a run is billed under unless other models are named."""
+
+
+RULES = {
+    (False, False): "Rules: those of each recording's date.",
+    (True, False): "Rules: the latest.",
+    (False, True): "Rules and discounts: those that design document 000 states; marks where it puts them.",
+}
 
 
 class Whose(StrEnum):
@@ -117,7 +126,7 @@ def bill(
     broken = breaks(billed.cells)
     if calls is not None:
         _write(billed, broken, calls)
-    notes = _notes(billed)
+    notes = _notes(billed, schemes)
     if as_json:
         print_json(exact(total, broken, notes))
     else:
@@ -125,29 +134,58 @@ def bill(
         print_tables(tables(total, broken, count, notes))
 
 
-def _notes(billed: Billed) -> list[str]:
+def _notes(billed: Billed, asked: Sequence[Scheme]) -> list[str]:
     """What was assumed, and what could not be done."""
+    from ...reports.words import count
     from ..billing.cells import PAUSE
-    from ..billing.simulate import rule_of
 
     cells, notes = billed.cells, [f"Prices: {billed.prices.source}."]
+    notes.append(RULES[billed.schemes[0].latest, billed.schemes[0].document])
+    encoding = cells.run.manifest["plan"]["encoding"]
+    notes.append(
+        f"Tokens are counted in {encoding} for every model. A provider's own counts differ: on recordings with usage "
+        "`ctxbench validate` says by how much."
+    )
     if cells.untimed:
-        notes.append(f"Assumed: {cells.untimed:,} conversations have no times; their calls are {PAUSE:g} s apart.")
+        notes.append(
+            f"Assumed: {count(cells.untimed, 'conversation has', 'conversations have')} no times; calls are {PAUSE:g} "
+            "s apart, under the latest rules and usual prices."
+        )
     if cells.overmarked:
         notes.append(
-            f"{cells.overmarked:,} calls have more than 4 cache marks, which no provider takes; the last 4 count."
+            f"{count(cells.overmarked, 'call has', 'calls have')} more than 4 cache marks, which no provider takes; "
+            "the last 4 count."
         )
     for scheme in billed.schemes:
-        if said := billed.prices.instead(scheme.model):
-            notes.append(f"{said}.")
-        if rule_of(scheme, None) is None:
-            notes.append(f"No cache rule is known for {scheme.model}: nothing is cached.")
-        over = int((billed.cells.tokens > (billed.window(scheme) or float("inf"))).sum())
-        if over:
-            notes.append(
-                f"{over:,} requests are larger than the window of {scheme.model}; they are billed as if it took them."
-            )
+        notes += _of_model(billed, scheme)
+    dropped = dict.fromkeys(each.model for each in asked if each not in billed.schemes)
+    notes += [f"{model} wants no marks: hindsight says nothing of it." for model in dropped]
     return list(dict.fromkeys(notes))
+
+
+def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
+    """The same of one model."""
+    from ...metrics.cache.automatic import AutomaticRules
+    from ...metrics.cache.boundary import UnitRules
+    from ...metrics.cache.stored import StoredRules
+    from ...metrics.listing import STORAGE_SOURCE
+    from ...reports.words import count
+    from ..billing.simulate import rule_of
+
+    rule = rule_of(scheme, None)
+    if said := billed.prices.instead(scheme.model):
+        yield f"{said}."
+    if rule is None:
+        yield f"No cache rule is known for {scheme.model}: nothing is cached."
+    elif isinstance(rule.rules, (AutomaticRules, UnitRules)) and rule.rules.lifetime < inf:
+        minutes = f"{rule.rules.lifetime / 60:g} minutes"
+        yield f"Assumed: what nobody asks {scheme.model} for stays cached for {minutes}; no exact time is published."
+    elif isinstance(rule.rules, StoredRules):
+        yield f"Storage prices: {STORAGE_SOURCE}."
+    over = int((billed.cells.tokens > (billed.window(scheme) or inf)).sum())
+    if over:
+        larger = count(over, "request is", "requests are")
+        yield f"{larger} larger than the window of {scheme.model}, and billed as if it took them."
 
 
 def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
@@ -158,6 +196,8 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
 
     if file.suffix not in (".csv", ".parquet"):
         raise UserError(f"--calls {file}: write to a .csv or a .parquet file")
+    if not billed.usages.keys() & set(billed.schemes):
+        raise UserError("hindsight is a sum over a conversation, and has no calls: name another placement as well")
     frames = [_calls(billed, scheme) for scheme in billed.schemes if scheme in billed.usages]
     whole = pd.concat(frames, ignore_index=True).merge(broken, "left", ["conversation", "strategy", "step"])
     try:
@@ -170,13 +210,15 @@ def _draw(billed: Billed, total: pd.DataFrame, folder: Path) -> None:
     """All figures, each in two formats: a placement of marks that is not the first has none."""
     from ...reports.figures.billing import figures
     from ...reports.figures.style import save
-    from ...scenarios.errors import RunError
+    from ...scenarios.errors import RunError, UserError
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"{folder}: cannot be made: {error.strerror or error}") from None
     first = {scheme.model: scheme for scheme in reversed([each for each in billed.schemes if each in billed.usages])}
+    if not first:
+        raise UserError("hindsight is a sum over a conversation, and has no figures: name another placement as well")
     calls = {model: billed.calls(first[model]) for model in dict.fromkeys(total.model) if model in first}
     placements = total.model.map(lambda model: first[model].placement if model in first else "")
     rows = total[total.placement == placements]

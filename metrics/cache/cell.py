@@ -49,6 +49,8 @@ class Messages(NamedTuple):
     """What is equal in another conversation has an equal key; None where no other one shares the cache."""
     tools_key: Hashable = None
     """The same of the recorded tools."""
+    blocks: Sequence[int] | None = None
+    """Content blocks of each; None = one each."""
 
 
 def requests(steps: Iterable[Step], messages: Messages, prefixes: Prefixes | None = None) -> Iterator[Request]:
@@ -59,7 +61,7 @@ def requests(steps: Iterable[Step], messages: Messages, prefixes: Prefixes | Non
     prefixes = prefixes or Prefixes()
     after, alike, tokens = prefixes.after, prefixes.alike, messages.tokens
     keys: Sequence[Hashable] = messages.keys or range(len(tokens))
-    path, ends = list[int](), list[int]()
+    path, ends, places, blocks = list[int](), list[int](), list[int](), messages.blocks
     boundaries = _Boundaries(messages.roles)
     offered: tuple[str, ...] | None = None
     for step in steps:
@@ -70,8 +72,9 @@ def requests(steps: Iterable[Step], messages: Messages, prefixes: Prefixes | Non
             own = min(messages.tools, tools)
             path, ends = [after(START, (own, messages.tools_key))], [own, tools]
             path.append(after(path[0], (offered, tools)))
+            places = [1, 1 + bool(offered)]
             boundaries.clear()
-        del path[TOOLS + step.kept :], ends[TOOLS + step.kept :]
+        del path[TOOLS + step.kept :], ends[TOOLS + step.kept :], places[TOOLS + step.kept :]
         boundaries.keep(step.kept)
         prefix, end = path[-1], ends[-1]
         for start, stop in step.added:
@@ -80,6 +83,8 @@ def requests(steps: Iterable[Step], messages: Messages, prefixes: Prefixes | Non
                 end += tokens[number]
                 path.append(prefix)
                 ends.append(end)
+                if blocks is not None:
+                    places.append(places[-1] + blocks[number])
             boundaries.add(start, stop)
         yield Request(
             path,
@@ -92,6 +97,7 @@ def requests(steps: Iterable[Step], messages: Messages, prefixes: Prefixes | Non
             boundaries.eligible,
             boundaries.system,
             alike,
+            places if blocks is not None else None,
         )
 
 

@@ -32,7 +32,8 @@ class ExplicitRules:
     least: int = 1024
     """Tokens of the shortest prefix that is cached."""
     look_back: int = 20
-    """Places looked at for each mark, its own among them; 1 before there was a look-back."""
+    """Places looked at for each mark, its own among them; 1 before there was a look-back. A place is a content block:
+    a message with five tool calls has five or, with a text, six."""
 
 
 @dataclass(slots=True)
@@ -78,12 +79,15 @@ class Explicit:
 
     def _hit(self, asked: Request, marks: tuple[Mark, ...]) -> int:
         """The block at whose end the longest prefix ends that is found; -1 if none is."""
-        prefixes, started, known = asked.prefixes, asked.started, self._entries.get
+        prefixes, started, known, look_back = asked.prefixes, asked.started, self._entries.get, self.rules.look_back
+        places = asked.places or range(len(prefixes))
         for mark in reversed(marks):
-            for block in range(mark.block, max(mark.block - self.rules.look_back, -1), -1):
+            block, last = mark.block, places[mark.block] - look_back
+            while block >= 0 and places[block] > last:
                 entry = known(prefixes[block])
                 if entry is not None and entry.ready <= started < entry.until:
                     return block
+                block -= 1
         return -1
 
     def _mark(self, asked: Request, mark: Mark, read: bool) -> None:

@@ -98,6 +98,13 @@ class Request:
     """The last block of the tools and system messages that the prompt begins with; -1 if there are none."""
     alike: Alike | None = None
     """Blocks that begin alike, for caches that read part of a block."""
+    places: Sequence[int] | None = None
+    """Content blocks up to the end of each block, where a message may hold several; None = one each."""
+
+
+def content_blocks(message: Message) -> int:
+    """The content blocks that Anthropic has a message as: its text and each tool call, at least one."""
+    return max(1, bool(message.text) + len(message.calls))
 
 
 class Used(NamedTuple):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ...scenarios.model import Call, Compaction, Conversation, Message, Tool
 from ..cache.alike import Alike
-from ..cache.prefixes import Prefixes, Sent
+from ..cache.prefixes import Prefixes, Sent, content_blocks
 from ..tokens import FRAME, ROLE, TokenCounter, text_encoder
 
 
@@ -33,6 +33,8 @@ class Context(NamedTuple):
     """The last block of the tools and system messages at the start."""
     base: int
     """The message that block 0 would be."""
+    places: list[int]
+    """Content blocks up to there."""
     heads: dict[str, int]
     """Blocks of the system messages that a compaction left, by their ids."""
 
@@ -99,7 +101,8 @@ class Contexts:
                 eligible.append(at + 1)
         heads = {each.id: at for at, each in enumerate(head, 1) if each.role == "system"}
         blocks = self.prefixes(call.model).of([(tools, hidden), *said])
-        return Context(blocks, list(accumulate(counts)), eligible, system, first - 1 - len(head), heads)
+        places = list(accumulate([1, *map(content_blocks, sent)]))
+        return Context(blocks, list(accumulate(counts)), eligible, system, first - 1 - len(head), places, heads)
 
 
 def numbering(encoding: str) -> Prefixes:

@@ -203,6 +203,7 @@ class Replayed:
             *(blocks, ends, tokens, call.started, call.answered, marks, answer, eligible),
             system=system if system else -1,
             alike=prefixes.alike,
+            places=context.places,
         )
 
     def _learn(self, asked: Request, used: Used, usage: Usage, learned: dict[int, int]) -> None:

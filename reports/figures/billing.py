@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..words import printable
+from ..words import count, printable
 from .style import COLOURS, INK, MARKERS, figure, style
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ GAPS = (0, 5, 15, 60, 300, 600, 3600, 86400, np.inf)
 GAP_NAMES = ("< 5 s", "15 s", "1 min", "5 min", "10 min", "1 h", "1 day", "more")
 BINS = 24
 """Bins of steps, or of turns, along a conversation."""
+FEW_CALLS = 5
+"""Calls below which a bin has no point."""
 FEWEST = 2
 """Conversations that make a median."""
 DASHES = ("-", "--", ":", "-.")
@@ -95,7 +97,7 @@ def against_none(calls: Calls) -> Figure:
         return turns.index.to_numpy(float), turns["median"].to_numpy()
 
     made = {model: _against(frame) for model, frame in calls.items()}
-    drawn = _panels(made, line, "cost so far, by that of none", "turn of the conversation", None)
+    drawn = _panels(made, line, "cost so far, by that of none (median)", "turn of the conversation", None)
     for axes in drawn.axes:
         if axes.axison:
             axes.axhline(1, color=INK, linewidth=0.8, zorder=1)
@@ -116,12 +118,14 @@ def by_gap(calls: Calls) -> Figure:
             bins = np.searchsorted(GAPS, rows.gap, side="right") - 1
             sums = rows.groupby(bins)[["read", "tokens"]].sum()
             counts = np.bincount(bins, minlength=len(counts))
+            sums = sums[counts[sums.index] >= FEW_CALLS]
             beside = (at - (len(calls) - 1) / 2) * 0.08  # equal figures stay visible
             axes.plot(sums.index.to_numpy() + beside, sums.read / sums.tokens, **_look(at), label=printable(model))
         if not counts.any():
             axes.text(0.5, 0.5, "no recorded times, or none was not run", ha="center", transform=axes.transAxes)
         axes.set_xticks(
-            range(len(counts)), [f"{name}\n{calls:,} calls" for name, calls in zip(GAP_NAMES, counts, strict=True)]
+            range(len(counts)),
+            [f"{name}\n{count(int(number), 'call')}" for name, number in zip(GAP_NAMES, counts, strict=True)],
         )
         axes.set_ylim(-0.02, 1.02)
         axes.set_xlabel("time since the call before in the conversation began, up to")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copytree, rmtree
 
 import msgspec
 import pandas as pd
@@ -134,6 +135,35 @@ def test_the_bound_is_under_every_placement(run: Run) -> None:
     lowest = costs.pop("hindsight")
     assert (costs.min(axis=1) >= lowest - 1e-12).all()
     assert (lowest > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-m", "gpt-4o"), "gpt-4o wants none: take another placement"),
+        (("-m", "claude-sonnet-5", "--calls", "x.csv"), "has no calls: name another placement as well"),
+        (("-m", "claude-sonnet-5", "--figures", "f"), "has no figures: name another placement as well"),
+    ],
+)
+def test_the_bound_has_no_calls(run: Run, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    """What a bound cannot give is one error that says what to do."""
+    assert said in ctxbench("bill", run.folder, "--placement", "hindsight", *words, cwd=tmp_path, code=2).stderr
+
+
+def test_before_the_look_back(tmp_path: Path) -> None:
+    """A recording of 2024 is marked as callers did then: the second call reads the prompt of the first."""
+    old = (msgspec.structs.replace(each, time=(each.time or 0) - 1.79e9 + 1.7333e9) for each in SAID)
+    billed = bill(conversation(tmp_path, *old), [Scheme("claude-3-5-sonnet-20241022")])
+    first, second = billed.calls(billed.schemes[0]).itertuples()
+    assert second.read == first.written > 0
+
+
+def test_a_run_that_lost_what_strategies_wrote(run: Run, tmp_path: Path) -> None:
+    """It is one error that says what is missing, not a bill."""
+    copytree(run.folder, tmp_path / "run")
+    rmtree(tmp_path / "run" / "contexts")
+    said = ctxbench("bill", tmp_path / "run", "-m", "gpt-4o", cwd=tmp_path, code=2).stderr
+    assert "wrote is missing: run again with --overwrite" in said
 
 
 def test_marks_alone(run: Run) -> None:

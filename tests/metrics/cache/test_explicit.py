@@ -157,3 +157,15 @@ def test_the_least_size_can_be_left_out_afterwards(
         first, second, third = (end if end >= least else 0 for end in ends)
         second, third = max(first, second), max(first, second, third)
         assert found[:4] == (first, third - second, second - first, request.tokens - third)
+
+
+def test_the_look_back_counts_content_blocks() -> None:
+    """An answer with eighteen tool calls and their results are 36 blocks: the prefix before them is not found."""
+    talk, cache = Talk(), Explicit()
+    cache.request(talk.request("ab", 1))
+    many = talk.request("ab" + letters(19)[1:], 19, at=10)
+    many.places = [1, 2, *range(20, 38)]
+    assert cache.request(many).hit == -1
+    talk, cache = Talk(), Explicit()
+    cache.request(talk.request("ab", 1))
+    assert cache.request(talk.request("ab" + letters(19)[1:], 19, at=10)).hit == 1
