@@ -56,7 +56,7 @@ schema: $(VENV)/.test  ## write docs/recording.schema.json from the model
 
 lock:  ## write constraints.txt from the newest versions that fit
 	@rm -rf build/lock && $(PYTHON) -m venv build/lock
-	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,datasets,deepseek,local]'
+	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,datasets,deepseek,local,hnswlib]' libcachesim
 	@build/lock/bin/pip freeze --all --exclude ctxbench --exclude pip | grep -E '^[A-Za-z0-9._-]+==' | LC_ALL=C sort -f > constraints.txt
 
 clean:  ## remove everything that these commands made
@@ -86,6 +86,7 @@ $(VENV)/.run: build/wheel/.made constraints.txt
 
 $(VENV)/.test: $(VENV)/.run
 	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek,local]"
+	@$(INSTALL) --only-binary libcachesim libcachesim || echo "no libcachesim for this machine: its tests are skipped"
 	@touch $@
 
 $(VENV)/.local: $(VENV)/.run
@@ -94,4 +95,6 @@ $(VENV)/.local: $(VENV)/.run
 
 $(VENV)/.perf: $(VENV)/.run
 	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek,perf]"
+	@$(INSTALL) "$(WHEEL)[hnswlib]" || echo "hnswlib cannot be compiled here: it is not measured"
+	@$(INSTALL) --only-binary libcachesim libcachesim || echo "no libcachesim for this machine: it is not measured"
 	@touch $@

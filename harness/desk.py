@@ -147,6 +147,9 @@ class RecordedDesk:
     def total(self, messages: Messages) -> int:
         return self.ledger.total(messages)
 
+    def schemas(self, tools: tuple[Tool, ...]) -> int:
+        return self.books.tools(tools)
+
     def fit(self, messages: Messages, budget: int) -> int:
         return self.ledger.fit(messages, budget)
 

@@ -136,6 +136,10 @@ class Desk(Protocol):
         """Tokens of messages together."""
         ...
 
+    def schemas(self, tools: tuple[Tool, ...]) -> int:
+        """Tokens of the schemas of the tools that are offered."""
+        ...
+
     def fit(self, messages: Messages, budget: int) -> int:
         """The smallest start such that messages[start:], system messages aside, take at most `budget` tokens."""
         ...

@@ -111,4 +111,17 @@ class Moved(_Event, frozen=True, tag="moved"):
     to: str = ""
 
 
-Event = Called | Summarised | Failed | Refused | Dropped | Archived | Loaded | Deleted | Recalled | Moved
+class Crossed(_Event, frozen=True, tag="crossed"):
+    """A tier's tokens crossed one of its limits (`strategies/tiers/quota.py`)."""
+
+    tier: str
+    level: Literal["warning", "soft", "hard"]
+    tokens: int
+    """What the tier was to hold then: above a hard limit it does not."""
+    limit: int
+    """The level's, in tokens."""
+    up: bool = True
+    """False = it is back below."""
+
+
+Event = Called | Summarised | Failed | Refused | Dropped | Archived | Loaded | Deleted | Recalled | Moved | Crossed

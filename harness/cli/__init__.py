@@ -14,6 +14,7 @@ import typer
 from ...scenarios.errors import UserError
 from . import bill, cassette, convert, kv_cache, list_, report, run, show, stop, streams, validate
 from .say import say
+from .tiers import bench_tier
 
 app = typer.Typer(
     name="ctxbench",
@@ -33,6 +34,7 @@ app.command(name="validate")(validate.validate)
 app.command(name="convert")(convert.convert)
 app.command(name="list")(list_.list_)
 app.add_typer(cassette.cassette, name="cassette")
+app.add_typer(bench_tier, name="bench-tier")
 
 
 def _version(wanted: bool) -> None:

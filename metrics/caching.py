@@ -1,0 +1,191 @@
+"""How good a cache was on a trace of accesses, and how good any could have been. Pure functions of arrays.
+
+    hit rate        hits / accesses
+    token hit rate  tokens of the hits / tokens of all accesses (what need not be loaded)
+    compulsory      first accesses of an item: no cache, however large, hits them
+    most_hits, most_hits_fluid   no policy, however much it knows, has more: see there
+    most_expected   nor does one that knows how popular everything is, but not what comes next
+
+Only accesses that count are counted: a trace may begin with what fills the cache, and messages that arrive are no
+look-ups. A rate of nothing is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..scenarios.errors import MissingExtra
+from .value import Missing, Value
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+NOTHING = Missing("undefined", "no access counts")
+
+
+class Rates(NamedTuple):
+    """Shares of the accesses that count, and of their tokens."""
+
+    hits: Value
+    tokens: Value
+
+
+class Interval(NamedTuple):
+    """A mean over seeds with its 95 % interval; both ends are missing for a single seed."""
+
+    mean: float
+    low: Value
+    high: Value
+
+
+def rates(hits: Flags, tokens: Ints, counted: Flags) -> Rates:
+    """Hit rate and token hit rate. `tokens` are those of each access."""
+    accesses, size = int(counted.sum()), int(tokens[counted].sum())
+    if not accesses:
+        return Rates(NOTHING, NOTHING)
+    found = hits & counted
+    return Rates(int(found.sum()) / accesses, int(tokens[found].sum()) / size)
+
+
+def compulsory(ids: Ints, tokens: Ints, counted: Flags) -> Rates:
+    """The share of accesses, and of their tokens, that are the first of their item."""
+    return rates(previous(ids) < 0, tokens, counted)
+
+
+def most_hits(ids: Ints, tokens: Ints, counted: Flags, capacity: int) -> Rates:
+    """Bounds on the hit rate and the token hit rate of any policy on this trace, for items of any size.
+
+    To hit, an item must lie in the cache from its last access to this one: tokens × time. A cache of c tokens has
+    c × time to give away. The cheapest hits are bought first, and the last in part, so no policy gets more: neither one
+    that knows the future nor one that lets items pass by. This is PFOO-L (Berger, Beckmann and Harchol-Balter,
+    "Practical Bounds on Optimal Caching with Variable Object Sizes", SIGMETRICS 2018). It may be too high, never too
+    low. Policies that load what nobody asked for (preload) are not bound by it.
+    """
+    before = previous(ids)
+    chosen = counted & (before >= 0) & (tokens <= capacity)
+    length, size = (np.arange(len(ids)) - before)[chosen], tokens[chosen]
+    budget = float(capacity) * max(len(ids) - 1, 0)
+    bought = [_bought(length * size, value, budget) for value in (np.ones(len(size)), size.astype(np.float64))]
+    accesses, whole = int(counted.sum()), int(tokens[counted].sum())
+    if not accesses:
+        return Rates(NOTHING, NOTHING)
+    return Rates(float(bought[0] / accesses), float(bought[1] / whole))
+
+
+def _bought(cost: Ints, value: Floats, budget: float) -> float:
+    """The most value that the budget buys, the last piece in part."""
+    worth = np.flatnonzero(value > 0)
+    cost, value = cost[worth], value[worth]
+    order = np.argsort(cost / value, kind="stable")
+    spent = np.cumsum(cost[order], dtype=np.float64)
+    whole = int(np.searchsorted(spent, budget, side="right"))
+    total = float(value[order[:whole]].sum())
+    if whole < len(order):
+        left = budget - (spent[whole - 1] if whole else 0.0)
+        total += float(value[order[whole]]) * left / float(cost[order[whole]])
+    return total
+
+
+def most_hits_fluid(ids: Ints, tokens: Ints, counted: Flags, capacity: int) -> Rates:
+    """The same bounds, tighter: at every moment what lies in the cache must fit, though items may be held in part.
+
+    This is the relaxation of the exact problem to fractions (FOO, in the same paper), as a linear program. Of items of
+    one size it is the optimum itself. Takes seconds for 20 000 accesses. Needs scipy (the extra `tiers`).
+    """
+    before = previous(ids)
+    ends = np.flatnonzero(counted & (before >= 0) & (tokens <= capacity))
+    accesses, whole = int(counted.sum()), int(tokens[counted].sum())
+    if not accesses:
+        return Rates(NOTHING, NOTHING)
+    starts, size = before[ends], tokens[ends].astype(np.float64)
+    hits = _fluid(starts, ends, size, np.ones(len(ends)), float(capacity)) / accesses
+    return Rates(hits, _fluid(starts, ends, size, size, float(capacity)) / whole)
+
+
+def _fluid(starts: Ints, ends: Ints, size: Floats, value: Floats, capacity: float) -> float:
+    """The most value of intervals, taken in part, such that those open after any start take at most the capacity.
+
+    Variables: the part of each interval that is taken, then what lies in the cache after each start.
+    """
+    try:
+        from scipy.optimize import linprog
+        from scipy.sparse import coo_array
+    except ModuleNotFoundError:
+        raise MissingExtra("scipy", "tiers") from None
+    if not len(starts):
+        return 0.0
+    moments = np.unique(starts)
+    count, slots = len(starts), len(moments)
+    opens, closes = np.searchsorted(moments, starts), np.searchsorted(moments, ends)
+    done, load = np.flatnonzero(closes < slots), np.arange(slots)
+    rows = np.concatenate([opens, closes[done], load, load[1:]])
+    columns = np.concatenate([np.arange(count), done, count + load, count + load[:-1]])
+    entries = np.concatenate([-size, size[done], np.ones(slots), -np.ones(slots - 1)])
+    table = coo_array((entries, (rows, columns)), shape=(slots, count + slots)).tocsr()
+    limits = np.concatenate([np.ones(count), np.full(slots, capacity)])
+    found = linprog(
+        np.concatenate([-value, np.zeros(slots)]),
+        A_eq=table,
+        b_eq=np.zeros(slots),
+        bounds=np.column_stack([np.zeros(count + slots), limits]),
+        method="highs-ds",
+    )
+    return float(-found.fun)
+
+
+def most_expected(popularity: Floats, sizes: Ints, capacity: int) -> float:
+    """The hit rate to expect of a cache that holds what is most popular for its size, where accesses are independent.
+
+    Of items of one size no policy that cannot see the future does better in the long run (A0: Aho, Denning and Ullman,
+    "Principles of Optimal Page Replacement", JACM 1971). Of other sizes the last item is held in part.
+    """
+    return _bought(sizes, popularity, float(capacity)) / float(popularity.sum())
+
+
+def previous(ids: Ints) -> Ints:
+    """Of each access, where its item was accessed before; -1 if it was not."""
+    order = np.argsort(ids, kind="stable")
+    found = np.full(len(ids), -1, np.int64)
+    same = ids[order[1:]] == ids[order[:-1]]
+    found[order[1:][same]] = order[:-1][same]
+    return found
+
+
+def interval(values: Iterable[Value]) -> Interval | Missing:
+    """Mean and 95 % t-interval of one figure over several seeds; what is missing in any of them is missing."""
+    found: list[float] = []
+    for value in values:
+        if isinstance(value, Missing):
+            return value
+        found.append(float(value))
+    if not found:
+        return NOTHING
+    mean = math.fsum(found) / len(found)
+    if len(found) < 2:
+        single = Missing("undefined", "one seed has no interval")
+        return Interval(mean, single, single)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in found) / (len(found) - 1))
+    reach = _t(len(found) - 1) * deviation / math.sqrt(len(found))
+    return Interval(mean, mean - reach, mean + reach)
+
+
+_T: Sequence[float] = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
+    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
+)
+"""Student's t, 97.5 %, by degrees of freedom from 1."""
+
+
+def _t(freedom: int) -> float:
+    """Beyond the table by Cornish and Fisher's expansion, exact to three places there."""
+    if freedom <= len(_T):
+        return _T[freedom - 1]
+    z = 1.959964
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)

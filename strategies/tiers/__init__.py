@@ -1,0 +1,1 @@
+"""The four tiers of design document 004: Focus, Working, Archive, RAG. Each is a component usable alone."""

@@ -1,0 +1,99 @@
+"""How contents become bytes: zstd at a level, with a dictionary made of earlier blocks, and how far back it looks.
+
+A raw dictionary is the text of earlier blocks itself, as if it stood before the content. A trained one is what zstd
+picks of them. Decision 16 says what each is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import zstandard
+
+from ....scenarios.errors import SpecError
+
+Kind = Literal["none", "trained", "raw"]
+KINDS: tuple[Kind, ...] = ("none", "trained", "raw")
+
+LEVELS = range(1, 23)
+FAST = 3
+"""The level of what is not a whole block yet: it is written again soon."""
+TRAINED_BYTES = 112_640
+"""Of a trained dictionary: zstd's own default."""
+_SEGMENT = 256
+"""Bytes that zstd takes at a time for a trained one. Left to itself it takes few, and stops at 900 bytes in all."""
+_SAMPLE = 2048
+"""Bytes of a sample to train on."""
+_WINDOW, _LONG_WINDOW = 24, 27
+"""Logarithms of how far back a match may be: a block and the largest dictionary; zstd's `--long`."""
+_LARGEST = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """How blocks are written. Reading needs none of it, and an archive may hold blocks of several."""
+
+    level: int = 19
+    dictionary: Kind = "raw"
+    dictionary_bytes: int = 1 << 20
+    """Of a raw one, at most."""
+    long: bool = False
+    """zstd's long-distance matching over 128 MB."""
+    block_tokens: int = 65_536
+    summary: float = 0.0
+    """Tokens of an extractive summary kept beside each block, as a share of the block's. The block stays."""
+
+    def __post_init__(self) -> None:
+        if self.level not in LEVELS:
+            raise SpecError(f"level {self.level} is not one of zstd's: give 1 to 22")
+        if self.dictionary not in KINDS:
+            raise SpecError(f"dictionary {self.dictionary!r}: give one of {', '.join(KINDS)}")
+        if not 1 <= self.dictionary_bytes <= _LARGEST:
+            raise SpecError(f"dictionary_bytes {self.dictionary_bytes}: give 1 to {_LARGEST}")
+        if self.block_tokens < 1:
+            raise SpecError(f"block_tokens {self.block_tokens}: give at least 1")
+        if not 0 <= self.summary < 1:
+            raise SpecError(f"summary {self.summary}: give a share of the block, 0 (none) to below 1")
+
+
+class Dictionary:
+    """A dictionary that is ready to use. An empty one is none."""
+
+    def __init__(self, data: bytes = b"", kind: Kind = "none") -> None:
+        self.data, self.kind = data, kind
+        self._decompressor = zstandard.ZstdDecompressor(dict_data=self._zstd(), max_window_size=1 << _LONG_WINDOW)
+
+    def compress(self, content: bytes, level: int, long: bool = False) -> bytes:
+        """One frame. The same content gives the same bytes."""
+        window = _LONG_WINDOW if long else _WINDOW
+        settings = zstandard.ZstdCompressionParameters.from_level(level, window_log=window, enable_ldm=long)
+        return zstandard.ZstdCompressor(compression_params=settings, dict_data=self._zstd()).compress(content)
+
+    def decompress(self, frame: bytes) -> bytes:
+        """The content of one frame."""
+        return self._decompressor.decompress(frame)
+
+    def _zstd(self) -> zstandard.ZstdCompressionDict | None:
+        if not self.data:
+            return None
+        kind = zstandard.DICT_TYPE_RAWCONTENT if self.kind == "raw" else zstandard.DICT_TYPE_FULLDICT
+        return zstandard.ZstdCompressionDict(self.data, dict_type=kind)
+
+
+def made_of(contents: Sequence[bytes], coding: Coding) -> Dictionary:
+    """A dictionary of these contents, the newest last: a raw one has their end."""
+    if coding.dictionary == "raw" and contents:
+        return Dictionary(b"\n".join(contents)[-coding.dictionary_bytes :], "raw")
+    if coding.dictionary == "none" or not contents:
+        return Dictionary()
+    samples: list[bytes | bytearray | memoryview] = [
+        content[at : at + _SAMPLE] for content in contents for at in range(0, len(content), _SAMPLE)
+    ]
+    size = min(TRAINED_BYTES, sum(map(len, contents)) // 4)
+    try:
+        trained = zstandard.train_dictionary(size, samples, k=_SEGMENT, d=8)
+    except (zstandard.ZstdError, ValueError):  # too little to train on, or all of it alike
+        return Dictionary()
+    return Dictionary(trained.as_bytes(), "trained")

@@ -1,0 +1,127 @@
+"""Embeddings by product quantisation: 16 times smaller than 32-bit floats, and re-ranked by what is kept of the
+originals.
+
+A vector is cut into pieces, and each piece becomes the number of the nearest of 16 (or 256) centroids. A search ranks
+by the codes alone, or takes more candidates from them and ranks those by their vectors in half precision (`rerank`).
+The codes are searched in memory; the originals may stay on disk. With too few vectors to learn centroids from, search
+is exact.
+
+faiss runs on one thread here: the same vectors then give the same codes, and idle threads do not stall a shared
+machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....scenarios.errors import MissingExtra, SpecError
+
+Vectors = NDArray[np.float32]
+Places = NDArray[np.int64]
+
+FLOAT = 4
+"""Bytes of a coordinate."""
+RATIO = 16
+"""Of the document (004 §2.3)."""
+_POINTS = 39
+"""Vectors that faiss wants to learn a centroid from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantisation:
+    """How vectors are coded."""
+
+    ratio: int = RATIO
+    bits: int = 4
+    """Of the number of a centroid. 4 are searched in registers; 8 are better by a little, and far slower."""
+
+    def __post_init__(self) -> None:
+        if self.bits not in (4, 8):
+            raise SpecError(f"bits {self.bits}: give 4 or 8")
+        if self.ratio < 1:
+            raise SpecError(f"ratio {self.ratio}: give 1 or more")
+
+    def pieces(self, width: int) -> int:
+        """Into how many pieces a vector of `width` coordinates is cut: a divisor of it."""
+        wanted = max(1, width * FLOAT * 8 // (self.ratio * self.bits))
+        return max(each for each in range(1, min(wanted, width) + 1) if width % each == 0)
+
+    def least(self) -> int:
+        """How many vectors it takes to learn the centroids."""
+        return _POINTS << self.bits
+
+
+class Quantised:
+    """Vectors in codes. Places are counted from 0 in the order in which they were given."""
+
+    def __init__(self, vectors: Vectors, quantisation: Quantisation | None = None) -> None:
+        """Code these vectors, one a row, having learnt from them."""
+        faiss = _faiss()
+        quantisation = quantisation or Quantisation()
+        count, width = vectors.shape
+        self.exact = count < quantisation.least()
+        """Whether there are too few to code them."""
+        self.bytes_each = width * FLOAT
+        """Of a vector's code."""
+        self._codes: Any = faiss.IndexFlatIP(width)
+        if not self.exact:
+            pieces = quantisation.pieces(width)
+            kind = faiss.IndexPQFastScan if quantisation.bits == 4 else faiss.IndexPQ
+            self._codes = kind(width, pieces, quantisation.bits, faiss.METRIC_INNER_PRODUCT)
+            if quantisation.bits == 8:
+                self._codes.do_polysemous_training = False
+            self.bytes_each = (pieces * quantisation.bits + 7) // 8
+        self._kept: Any = faiss.IndexScalarQuantizer(width, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
+        if count:
+            for index in (self._codes, self._kept):
+                index.train(vectors)
+                index.add(vectors)
+
+    def __len__(self) -> int:
+        return int(self._codes.ntotal)
+
+    @property
+    def kept_bytes_each(self) -> int:
+        """Of what is kept of a vector to re-rank by."""
+        return int(self._kept.code_size)
+
+    def search(self, questions: Vectors, most: int, rerank: int = 0) -> Places:
+        """The places of the nearest to each question by inner product, best first, -1 where there are fewer.
+
+        `rerank` candidates of the codes are ranked by their vectors in half precision; 0 = by the codes alone.
+        """
+        if not len(self):
+            return np.full((len(questions), most), -1, np.int64)
+        _, found = self._codes.search(questions, max(most, rerank))
+        places: Places = found
+        if rerank > most:
+            places = np.stack([self._reranked(*each) for each in zip(questions, places, strict=True)])
+        return places[:, :most]
+
+    def _reranked(self, question: Vectors, places: Places) -> Places:
+        known = places[places >= 0]
+        scores = self._kept.reconstruct_batch(known) @ question
+        ranked = known[np.argsort(-scores, kind="stable")]
+        return np.concatenate((ranked, places[places < 0]))
+
+
+def exact(vectors: Vectors, questions: Vectors, most: int) -> Places:
+    """The places of the nearest to each question by inner product: what recall is measured against."""
+    scores = questions @ vectors.T
+    return np.argsort(-scores, axis=1, kind="stable")[:, :most]
+
+
+@cache
+def _faiss() -> Any:
+    try:
+        faiss = import_module("faiss")
+    except ModuleNotFoundError:
+        raise MissingExtra("faiss-cpu", "tiers") from None
+    faiss.omp_set_num_threads(1)
+    return faiss

@@ -1,0 +1,21 @@
+"""The RAG tier: passages without limit, found by vectors, words and entities together. `rag.py` says how."""
+
+from .files import SnapshotError
+from .rag import Embed, Hit, Rag
+from .rules import RETRIEVERS, Fusing, Passage, Retriever, Rules, passage
+from .snapshot import load, save
+
+__all__ = [
+    "RETRIEVERS",
+    "Embed",
+    "Fusing",
+    "Hit",
+    "Passage",
+    "Rag",
+    "Retriever",
+    "Rules",
+    "SnapshotError",
+    "load",
+    "passage",
+    "save",
+]

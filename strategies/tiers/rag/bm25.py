@@ -1,0 +1,102 @@
+"""BM25 over documents that come and go, exact at every moment.
+
+The formula is Lucene's, which bm25s calls its default: a term weighs idf · tf / (tf + k1 · (1 - b + b · length /
+average length)) with idf = ln(1 + (n - df + ½) / (df + ½)). k1 = 0.9 and b = 0.4 are Anserini's defaults for short
+passages. bm25s computes these weights when its index is made, so one more document would make all of them stale; here
+the counts are kept, and a query computes the weights of its own terms. The tests compare the two after every change.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....metrics.rows import Rows
+from .files import Reader, Writer
+from .postings import Postings
+from .ranked import NOTHING, Numbers, Ranked, Scores, ranked, within
+from .terms import terms
+
+
+class Bm25:
+    """Texts searched by their words."""
+
+    __slots__ = ("_b", "_k1", "_last", "_lengths", "_live", "_postings", "_total")
+
+    def __init__(self, k1: float = 0.9, b: float = 0.4) -> None:
+        self._k1, self._b = k1, b
+        self._postings = Postings()
+        self._lengths = Rows(np.int64)
+        self._live = self._total = 0
+        self._last: tuple[str, Ranked] | None = None
+
+    def __len__(self) -> int:
+        """Texts that are there."""
+        return self._live
+
+    def add(self, text: str) -> None:
+        """Add a text. Texts are numbered in the order they come, from 0."""
+        length = self._postings.add(terms(text))
+        self._lengths.add(np.array([length], np.int64))
+        self._live += 1
+        self._total += length
+        self.forget()
+
+    def delete(self, number: int) -> None:
+        """Take a text out."""
+        self._postings.delete(number)
+        self._live -= 1
+        self._total -= int(self._lengths.all[number])
+        self.forget()
+
+    def search(self, query: str, k: int, among: Numbers | None = None) -> Ranked:
+        """The best `k` of the texts that share a term with the query, all or `among` these (sorted)."""
+        numbers, scores = self._scored(query)
+        if among is not None:
+            allowed = within(numbers, among)
+            numbers, scores = numbers[allowed], scores[allowed]
+        return ranked(numbers, scores, k)
+
+    def score(self, query: str, numbers: Numbers) -> Scores:
+        """The score of each of these texts, 0 where no term is shared."""
+        found = self._scored(query)
+        dense = np.zeros(self._lengths.size)
+        dense[found.numbers] = found.scores
+        return dense[numbers]
+
+    def forget(self) -> None:
+        """Forget the scores of the last question."""
+        self._last = None
+
+    def save(self, writer: Writer) -> None:
+        """Write all of it."""
+        self._postings.save(writer, "bm25")
+        writer.array("bm25.lengths", self._lengths.all)
+
+    @classmethod
+    def load(cls, reader: Reader, k1: float = 0.9, b: float = 0.4) -> Bm25:
+        """Read all of it."""
+        made = cls(k1, b)
+        made._postings = Postings.load(reader, "bm25")
+        made._lengths.add(reader.array("bm25.lengths"))
+        alive = made._postings.alive.all
+        made._live, made._total = int(alive.sum()), int(made._lengths.all[alive].sum())
+        return made
+
+    def _scored(self, query: str) -> Ranked:
+        """All texts that share a term with the query, by their numbers. The last query's are remembered."""
+        if self._last is None or self._last[0] != query:
+            self._last = query, self._scores(query)
+        return self._last[1]
+
+    def _scores(self, query: str) -> Ranked:
+        asked = self._postings.numbers(terms(query))
+        if not len(asked):
+            return NOTHING
+        having = self._postings.having[asked]
+        idf = np.log(1 + (self._live - having + 0.5) / (having + 0.5))
+        numbers, times, which = self._postings.of(asked)
+        norm = 1 - self._b + self._b * self._lengths.all[numbers] * (self._live / self._total)
+        weights = idf[which] * times / (times + self._k1 * norm)
+        scores: Scores = np.bincount(numbers, weights, minlength=self._lengths.size)  # type: ignore[assignment]
+        found = np.flatnonzero(scores)
+        return Ranked(found, scores[found])

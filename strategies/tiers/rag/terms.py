@@ -1,0 +1,24 @@
+"""The terms that a text is searched by: its words without stop words, English ones cut to their stems.
+
+Stems are Snowball's (Porter 2), from PyStemmer. Chinese is segmented (`metrics.language.words`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from ....metrics.language import STOP_WORDS, words
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text in order, repeated where they are."""
+    return [_stemmer()(word) if word.isascii() else word for word in words(text) if word not in STOP_WORDS]
+
+
+@cache
+def _stemmer() -> Callable[[str], str]:
+    import Stemmer
+
+    stem: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
+    return stem

@@ -1,0 +1,99 @@
+"""ARC (Megiddo and Modha, FAST 2003, figure 4): two LRU lists, of what was used once and more often, share the cache.
+
+    hit: to the front of T2
+    miss, in B1: p grows by max(1, |B2| / |B1|); replace; enter T2
+    miss, in B2: p shrinks by max(1, |B1| / |B2|); replace; enter T2
+    else:        T1 and B1 fill c: the last of B1 is forgotten, replace; if B1 is empty, the last of T1 leaves for good
+                 all four fill 2c: the last of B2 is forgotten, replace
+                 enter T1
+    replace: the last of T1 leaves to B1 if T1 is over p (or at p, and the item is in B2), else the last of T2 to B2
+
+Departs from the paper: sizes are tokens, so p moves by the item's tokens times the ratio, and each step is repeated
+until the item fits. libCacheSim takes the ratio as a whole number and moves p by it, whatever the size.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from .ghosts import Ghosts
+from .policy import Policy
+
+
+@dataclass(eq=False)
+class Arc(Policy):
+    """No parameters: `target`, the paper's p, is what T1 should have."""
+
+    target: float = field(init=False, default=0.0)
+    t1: dict[str, int] = field(init=False, default_factory=OrderedDict)
+    t2: dict[str, int] = field(init=False, default_factory=OrderedDict)
+    t1_used: int = field(init=False, default=0)
+    b1: Ghosts = field(init=False, default_factory=Ghosts)
+    b2: Ghosts = field(init=False, default_factory=Ghosts)
+
+    def _hit(self, id: str) -> None:
+        self._take(id)
+        self.t2[id] = self.tokens[id]
+
+    def _miss(self, id: str, tokens: int) -> None:
+        if id in self.b1:
+            self.target = min(self.target + tokens * self._step(self.b2.used, self.b1.used), self.capacity)
+            self._replaced(tokens)
+            self.b1.forget(id)
+        elif id in self.b2:
+            self.target = max(self.target - tokens * self._step(self.b1.used, self.b2.used), 0)
+            self._replaced(tokens, is_in_b2=True)
+            self.b2.forget(id)
+        else:
+            self._make_room(tokens)
+            self.t1[id] = tokens
+            self.t1_used += tokens
+            self._enter(id, tokens)
+            return
+        self.t2[id] = tokens
+        self._enter(id, tokens)
+
+    def _step(self, other: int, own: int) -> float:
+        return max(1.0, other / own)
+
+    def _make_room(self, tokens: int) -> None:
+        while self.t1_used + self.b1.used + tokens > self.capacity and len(self.b1):
+            self.b1.forget(next(iter(self.b1.left)))
+        while self.used + tokens > self.capacity:
+            if self.t1_used + self.b1.used + tokens > self.capacity and not len(self.b1):
+                self._leave_for_good()
+                continue
+            self._replace()
+        while self.used + self.b1.used + self.b2.used + tokens > 2 * self.capacity and len(self.b2):
+            self.b2.forget(next(iter(self.b2.left)))
+
+    def _replaced(self, tokens: int, is_in_b2: bool = False) -> None:
+        while self.used + tokens > self.capacity:
+            self._replace(is_in_b2)
+
+    def _replace(self, is_in_b2: bool = False) -> None:
+        over = self.t1_used > self.target or (is_in_b2 and self.t1_used == self.target)
+        if self.t1 and (over or not self.t2):
+            id, tokens = next(iter(self.t1.items()))
+            ghosts = self.b1
+        else:
+            id, tokens = next(iter(self.t2.items()))
+            ghosts = self.b2
+        self._take(id)
+        self._leave(id)
+        ghosts.remember(id, tokens, 2 * self.capacity)
+
+    def _leave_for_good(self) -> None:
+        id = next(iter(self.t1))
+        self._take(id)
+        self._leave(id)
+
+    def _evict(self) -> None:
+        self._replace()
+
+    def _take(self, id: str) -> None:
+        if id in self.t2:
+            del self.t2[id]
+        else:
+            self.t1_used -= self.t1.pop(id)

@@ -1,0 +1,84 @@
+"""Belady's MIN (IBM Systems Journal 1966): who is needed again last leaves first. It knows the future.
+
+    hit, miss: note when the item is needed again · evict: the one whose next use is farthest; of equals, who came first
+
+Of items of one size no policy that lets every item in has more hits. Of sizes in tokens it is no bound: then
+`BeladySize`, which evicts the largest (tokens × distance), is usually better, and neither is optimal (the problem is
+NP-hard). The bound for sizes is `metrics.caching.most_hits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .policy import DERIVED, Policy
+from .ranks import Ranks
+
+NEVER = float("inf")
+
+
+@dataclass(eq=False)
+class Belady(Policy):
+    """`foresee` tells it all accesses, in order, before the first."""
+
+    future: dict[str, list[int]] = field(init=False, default_factory=dict)
+    """When each item is still needed, the next time at the end."""
+    clock: int = field(init=False, default=0)
+    came: dict[str, int] = field(init=False, default_factory=dict)
+    ranks: Ranks = field(init=False, default_factory=Ranks, metadata=DERIVED)
+
+    def foresee(self, ids: Sequence[str]) -> None:
+        """Know the accesses that will come from now on."""
+        self.future, self.clock = {}, 0
+        for at in range(len(ids) - 1, -1, -1):
+            self.future.setdefault(ids[at], []).append(at)
+
+    def _hit(self, id: str) -> None:
+        times = self.future.get(id)
+        if not times:
+            raise ValueError(f"{id!r} was not foreseen: tell all accesses with foresee() first")
+        self.clock = times.pop()
+        self._rank(id)
+
+    def _miss(self, id: str, tokens: int) -> None:
+        self._room(tokens)
+        self._enter(id, tokens)
+        self.came[id] = self.clock
+        self._hit(id)
+
+    def _unused(self, id: str, tokens: int) -> None:
+        self._room(tokens)
+        self._enter(id, tokens)
+        self.came[id] = self.clock
+        self._rank(id)
+
+    def _rank(self, id: str) -> None:
+        self.ranks.put(id, (-self._next(id), self.came[id]))
+
+    def _next(self, id: str) -> float:
+        times = self.future.get(id)
+        return times[-1] if times else NEVER
+
+    def _evict(self) -> None:
+        id = self.ranks.pop()
+        self._take(id)
+        self._leave(id)
+
+    def _take(self, id: str) -> None:
+        self.ranks.drop(id)
+        del self.came[id]
+
+    def _rebuild(self) -> None:
+        for id in self.tokens:
+            self._rank(id)
+
+
+@dataclass(eq=False)
+class BeladySize(Belady):
+    """The largest tokens × distance leaves: what is large and needed late frees the most room for the longest time."""
+
+    def _evict(self) -> None:
+        id = max(self.tokens, key=lambda id: (self._next(id) - self.clock) * self.tokens[id])
+        self._take(id)
+        self._leave(id)

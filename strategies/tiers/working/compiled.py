@@ -1,0 +1,158 @@
+"""LRU-K as machine code: `lru_k.py` in arrays. Imports numba, so only `fast.py` imports it.
+
+Two queues are linked lists, `after` and `before`: of those that may be within their correlated period, with item n as
+both its ends, and of those whose HIST(q, K) is empty, with n + 1 as its ends. Both are in order of LAST, so the second
+needs no heap (but for ties by arrival, which go into the heap). The heap has (HIST(q, K), order, q). A hit leaves its
+entry behind, which no longer fits the item, and is skipped; when such entries are more than the others they are thrown
+out. So the heap is never over 2 n and a few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+SPARE = 1024
+_compiled: Callable[[Any], Any] = njit(cache=True)
+
+
+@_compiled
+def less(keys: Any, orders: Any, one: int, other: int) -> bool:
+    """Whether an entry of the heap goes before another."""
+    return bool(keys[one] < keys[other] or (keys[one] == keys[other] and orders[one] < orders[other]))
+
+
+@_compiled
+def swap(keys: Any, orders: Any, items: Any, one: int, other: int) -> None:
+    """Exchange two entries."""
+    keys[one], keys[other] = keys[other], keys[one]
+    orders[one], orders[other] = orders[other], orders[one]
+    items[one], items[other] = items[other], items[one]
+
+
+@_compiled
+def rise(keys: Any, orders: Any, items: Any, at: int) -> None:
+    """Let an entry rise to its place."""
+    while at and less(keys, orders, at, (at - 1) >> 1):
+        swap(keys, orders, items, at, (at - 1) >> 1)
+        at = (at - 1) >> 1
+
+
+@_compiled
+def sink(keys: Any, orders: Any, items: Any, at: int, size: int) -> None:
+    """Let an entry sink to its place."""
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            return
+        if child + 1 < size and less(keys, orders, child + 1, child):
+            child += 1
+        if less(keys, orders, at, child):
+            return
+        swap(keys, orders, items, at, child)
+        at = child
+
+
+@_compiled
+def cleared(keys: Any, orders: Any, items: Any, size: int, history: Any, order: Any, is_ranked: Any) -> int:
+    """Throw out the entries that no longer fit their item. How many are left."""
+    kept = 0
+    for at in range(size):
+        item = items[at]
+        if is_ranked[item] and orders[at] == order[item] and keys[at] == history[item, -1]:
+            keys[kept], orders[kept], items[kept] = keys[at], orders[at], item
+            kept += 1
+    for at in range(kept // 2 - 1, -1, -1):
+        sink(keys, orders, items, at, kept)
+    return kept
+
+
+@_compiled
+def append(after: Any, before: Any, end: int, item: int) -> None:
+    """Put an item at the end of a queue."""
+    last = before[end]
+    before[item], after[item] = last, end
+    after[last] = before[end] = item
+
+
+@_compiled
+def take(after: Any, before: Any, item: int) -> None:
+    """Take an item out of its queue."""
+    after[before[item]], before[after[item]] = after[item], before[item]
+
+
+@_compiled
+def lru_k(
+    ids: Any, tokens: Any, times: Any, n: int, capacity: int, k: int, correlated: float, retained: float, fifo: bool
+) -> Any:
+    """Of each access whether it hits; and the victims in order, each with the access that room was made for."""
+    hits = np.zeros(len(ids), np.bool_)
+    victims, reasons, evicted = np.empty(len(ids), np.int64), np.empty(len(ids), np.int64), 0
+    history, last, order = np.full((n, k), -np.inf), np.full(n, -np.inf), np.zeros(n, np.int64)
+    size_of, is_held, is_ranked = np.zeros(n, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    after, before = np.arange(n + 2), np.arange(n + 2)
+    most = 2 * n + SPARE + 1
+    keys, orders, items, size = np.empty(most), np.empty(most, np.int64), np.empty(most, np.int64), 0
+    used, held = 0, 0
+    for at in range(len(ids)):
+        p, now, needed = ids[at], times[at], tokens[at]
+        if is_held[p]:
+            hits[at] = True
+            if now - last[p] > correlated:
+                span = last[p] - history[p, 0]
+                for i in range(k - 1, 0, -1):
+                    history[p, i] = history[p, i - 1] + span
+                history[p, 0] = now
+            if is_ranked[p]:
+                is_ranked[p] = False
+            else:
+                take(after, before, p)
+            if not fifo:
+                order[p] = at
+        elif needed > capacity:
+            continue
+        else:
+            while used + needed > capacity:
+                while after[n] != n and now - last[after[n]] > correlated:
+                    q = after[n]
+                    take(after, before, q)
+                    if history[q, k - 1] == -np.inf and not fifo:
+                        append(after, before, n + 1, q)
+                        continue
+                    if size > 2 * held + SPARE:
+                        size = cleared(keys, orders, items, size, history, order, is_ranked)
+                    keys[size], orders[size], items[size] = history[q, k - 1], order[q], q
+                    rise(keys, orders, items, size)
+                    size += 1
+                    is_ranked[q] = True
+                victim = after[n + 1]
+                while size and victim > n:
+                    q = items[0]
+                    if is_ranked[q] and orders[0] == order[q] and keys[0] == history[q, k - 1]:
+                        victim = q
+                    size -= 1
+                    keys[0], orders[0], items[0] = keys[size], orders[size], items[size]
+                    sink(keys, orders, items, 0, size)
+                if victim > n:
+                    victim = after[n]
+                if not is_ranked[victim]:
+                    take(after, before, victim)
+                is_held[victim] = is_ranked[victim] = False
+                used -= size_of[victim]
+                held -= 1
+                victims[evicted], reasons[evicted] = victim, at
+                evicted += 1
+            if now - last[p] > retained:
+                history[p, :] = -np.inf
+            for i in range(k - 1, 0, -1):
+                history[p, i] = history[p, i - 1]
+            history[p, 0] = now
+            is_held[p], size_of[p], order[p] = True, needed, at
+            used += needed
+            held += 1
+        last[p] = now
+        append(after, before, n, p)
+    return hits, victims[:evicted], reasons[:evicted]

@@ -1,0 +1,77 @@
+"""The policies by name, and as text: `lru_k(k=3, correlated=20)`. The parameters are the identity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ....scenarios.errors import SpecError
+from ....scenarios.spec import build, calls, parameters
+from .arc import Arc
+from .belady import Belady, BeladySize
+from .fifo import Fifo
+from .hybrid import Hybrid
+from .lfu import Lfu
+from .lru import Lru
+from .lru_k import LruK
+from .lru_k_document import LruKDocument
+from .policy import Policy
+from .s3_fifo import S3Fifo
+from .segmented import Segmented
+from .sieve import Sieve
+from .two_q import TwoQ
+from .w_tiny_lfu import WTinyLfu
+
+POLICIES: dict[str, type[Policy]] = {
+    "lru_k": LruK,
+    "lru_k_document": LruKDocument,
+    "hybrid": Hybrid,
+    "segmented": Segmented,
+    "fifo": Fifo,
+    "lru": Lru,
+    "lfu": Lfu,
+    "two_q": TwoQ,
+    "arc": Arc,
+    "s3_fifo": S3Fifo,
+    "sieve": Sieve,
+    "w_tiny_lfu": WTinyLfu,
+    "belady": Belady,
+    "belady_size": BeladySize,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A policy and its parameters, for a cache of any size."""
+
+    name: str
+    parameters: Mapping[str, Any]
+
+    def sized(self, capacity: int) -> Policy:
+        """An empty cache of this policy. Raises ValueError for a capacity that cannot be."""
+        return POLICIES[self.name](capacity, **self.parameters)
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={_text(value)}" for name, value in self.parameters.items())
+        return f"{self.name}({given})" if given else self.name
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else repr(value)
+
+
+def parse(text: str) -> Recipe:
+    """A policy as text. Parameters at their defaults are left out, so one policy has one text. Raises SpecError."""
+    found = calls(text, "policy")
+    if len(found) != 1:
+        raise SpecError(f"one policy is wanted, not a chain: {text!r}")
+    call = found[0]
+    if "capacity" in call.parameters:
+        raise SpecError(f"policy {call.name!r}: its size is given apart, not as capacity")
+    made = build(type(call)(call.name, {"capacity": 1, **call.parameters}), POLICIES, "policy")
+    names = [field.name for field in parameters(type(made)) if field.name != "capacity"]
+    plain = POLICIES[call.name](1)
+    return Recipe(
+        call.name, {name: getattr(made, name) for name in names if getattr(made, name) != getattr(plain, name)}
+    )

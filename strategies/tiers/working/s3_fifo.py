@@ -1,0 +1,98 @@
+"""S3-FIFO (Yang et al., SOSP 2023, algorithm 1): a small FIFO filters, a main FIFO with second chances keeps.
+
+    hit: one more use, at most 3
+    miss: evict until there is room; enter M if it is in G, else S
+    evict: from S if it has its share, else from M
+    from S: the oldest goes to M if it was used more than once; the first that was not leaves, and is remembered in G
+    from M: the oldest, if it was used, goes round again with one use less; the first that was not leaves
+
+Departs from the paper: sizes are tokens. As in the authors' later code (libCacheSim's S3FIFO), until the first eviction
+what does not fit into S goes to M, and M may be over its share until the next eviction.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from ...parts.bounds import at_least
+from .ghosts import Ghosts
+from .policy import Policy
+
+MOST_USES = 3
+
+
+@dataclass(eq=False)
+class S3Fifo(Policy):
+    """`small` is the share of S, `remembered` that of G, `uses` how many it takes to get from S to M."""
+
+    small: float = 0.1
+    remembered: float = 0.9
+    uses: int = 2
+    s: dict[str, int] = field(init=False, default_factory=OrderedDict)
+    m: dict[str, int] = field(init=False, default_factory=OrderedDict)
+    s_used: int = field(init=False, default=0)
+    used_again: dict[str, int] = field(init=False, default_factory=dict)
+    """How often each item was used since it came or was moved."""
+    ghosts: Ghosts = field(init=False, default_factory=Ghosts)
+    has_evicted: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(0, at_most=1, small=self.small)
+        at_least(0, remembered=self.remembered)
+        at_least(1, at_most=MOST_USES, uses=self.uses)
+
+    def _hit(self, id: str) -> None:
+        self.used_again[id] = min(self.used_again[id] + 1, MOST_USES)
+
+    def _miss(self, id: str, tokens: int) -> None:
+        returns = self.ghosts.forget(id)
+        self._room(tokens)
+        self._enter(id, tokens)
+        self.used_again[id] = 0
+        if returns or (not self.has_evicted and self.s_used >= self._s_share):
+            self.m[id] = tokens
+        else:
+            self.s[id] = tokens
+            self.s_used += tokens
+
+    @property
+    def _s_share(self) -> int:
+        return int(self.capacity * self.small)
+
+    def _evict(self) -> None:
+        self.has_evicted = True
+        if self.used - self.s_used > self.capacity - self._s_share or not self.s:
+            self._evict_from_m()
+        else:
+            self._evict_from_s()
+
+    def _evict_from_s(self) -> None:
+        while self.s:
+            id, tokens = next(iter(self.s.items()))
+            if self.used_again[id] < self.uses:
+                self.ghosts.remember(id, tokens, int(self.capacity * self.remembered))
+                self._take(id)
+                self._leave(id)
+                return
+            self.s_used -= self.s.pop(id)
+            self.m[id] = tokens
+            self.used_again[id] = 0
+
+    def _evict_from_m(self) -> None:
+        while True:
+            id = next(iter(self.m))
+            if not self.used_again[id]:
+                self._take(id)
+                self._leave(id)
+                return
+            self.used_again[id] -= 1
+            self.m[id] = self.m.pop(id)
+
+    def _take(self, id: str) -> None:
+        del self.used_again[id]
+        if id in self.m:
+            del self.m[id]
+        else:
+            self.s_used -= self.s.pop(id)

@@ -1,0 +1,78 @@
+"""Hot, warm and cold segments (004 §2.2: 32K, 64K and 32K of 128K tokens), each an LRU list.
+
+    hit: to the front of the next hotter segment; in the hot one, to its front
+    miss: make room; enter at the front of the cold segment
+    a segment over its share: its last goes to the front of the next colder one
+    evict: the last of the coldest segment that holds anything
+
+The document draws the segments and says nothing of how items move. This is how S4LRU does it (Huang et al., "An
+Analysis of Facebook Photo Caching", SOSP 2013), with three lists and the document's shares.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from .policy import Policy
+
+Queues = list[dict[str, int]]
+NAMES = ("cold", "warm", "hot")
+
+
+@dataclass(eq=False)
+class Segmented(Policy):
+    """`shares` are those of the cold, the warm and the hot segment."""
+
+    shares: tuple[float, ...] = (0.25, 0.5, 0.25)
+    queues: Queues = field(init=False, default_factory=list)
+    at: dict[str, int] = field(init=False, default_factory=dict)
+    """In which segment each item is."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.shares or min(self.shares) < 0 or abs(sum(self.shares) - 1) > 1e-9:
+            raise ValueError(f"shares must be of the whole, none below 0, together 1; not {self.shares}")
+        self.queues = [OrderedDict() for _ in self.shares]
+
+    def segments(self) -> dict[str, int]:
+        """Tokens in each segment, by name where there are three, else by number."""
+        names = NAMES if len(self.shares) == len(NAMES) else tuple(map(str, range(len(self.shares))))
+        return {name: sum(queue.values()) for name, queue in zip(names, self.queues, strict=True)}
+
+    def _hit(self, id: str) -> None:
+        segment = min(self.at[id] + 1, len(self.queues) - 1)
+        self._take(id)
+        self._put(id, self.tokens[id], segment)
+        self._balance(segment)
+
+    def _miss(self, id: str, tokens: int) -> None:
+        self._room(tokens)
+        self._enter(id, tokens)
+        self._put(id, tokens, 0)
+
+    def _evict(self) -> None:
+        id = next(iter(next(queue for queue in self.queues if queue)))
+        self._take(id)
+        self._leave(id)
+
+    def _put(self, id: str, tokens: int, segment: int) -> None:
+        self.queues[segment][id] = tokens
+        self.at[id] = segment
+
+    def _balance(self, segment: int) -> None:
+        """Let what is over its share go down. The coldest may be over: what it holds is within the whole."""
+        for number in range(segment, 0, -1):
+            queue, limit = self.queues[number], self.capacity * self.shares[number]
+            over = sum(queue.values()) - limit
+            while over > 0:
+                id, tokens = next(iter(queue.items()))
+                del queue[id]
+                self._put(id, tokens, number - 1)
+                over -= tokens
+
+    def _take(self, id: str) -> None:
+        del self.queues[self.at.pop(id)][id]
+
+    def _rebuild(self) -> None:
+        self.queues = [OrderedDict(queue) for queue in self.queues]

@@ -1,0 +1,65 @@
+"""SIEVE (Zhang et al., NSDI 2024, algorithm 1): a FIFO queue in which nothing moves, and a hand that goes round it.
+
+hit: mark it
+miss: evict until there is room; enter at the head, unmarked
+evict: while the hand is at a marked item, unmark it and go on towards the head, from the head back to the tail;
+       the unmarked one leaves, and the hand stays before it
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from .policy import DERIVED, Policy
+
+Link = dict[str | None, str | None]
+
+
+@dataclass(eq=False)
+class Sieve(Policy):
+    """One bit an item."""
+
+    marked: dict[str, bool] = field(init=False, default_factory=OrderedDict)
+    """By age, the oldest (the tail) first."""
+    hand: str | None = field(init=False, default=None)
+    """None = at the tail."""
+    newer: Link = field(init=False, default_factory=lambda: {None: None}, metadata=DERIVED)
+    """Who came next after each; after None comes the tail, after the head None."""
+    older: Link = field(init=False, default_factory=lambda: {None: None}, metadata=DERIVED)
+
+    def _hit(self, id: str) -> None:
+        self.marked[id] = True
+
+    def _miss(self, id: str, tokens: int) -> None:
+        self._room(tokens)
+        self._enter(id, tokens)
+        self.marked[id] = False
+        self._link(id)
+
+    def _evict(self) -> None:
+        id = self.hand if self.hand is not None else self.newer[None]
+        assert id is not None
+        while self.marked[id]:
+            self.marked[id] = False
+            id = self.newer[id] or self.newer[None]
+            assert id is not None
+        self.hand = id
+        self._take(id)
+        self._leave(id)
+
+    def _take(self, id: str) -> None:
+        before, after = self.older.pop(id), self.newer.pop(id)
+        self.newer[before], self.older[after] = after, before
+        del self.marked[id]
+        if self.hand == id:
+            self.hand = after
+
+    def _link(self, id: str) -> None:
+        head = self.older[None]
+        self.newer[head] = self.older[None] = id
+        self.newer[id], self.older[id] = None, head
+
+    def _rebuild(self) -> None:
+        for id in self.marked:
+            self._link(id)

@@ -1,0 +1,64 @@
+"""2Q, the full version (Johnson and Shasha, VLDB 1994): newcomers wait in a FIFO; who returns goes into an LRU.
+
+    hit in Am: to its front · hit in A1in: nothing
+    miss, in A1out: make room, enter Am · else: make room, enter A1in
+    make room: while A1in is over its share, its oldest leaves and is remembered in A1out; else the last of Am leaves
+
+Departs from the paper: sizes are tokens, and shares are of tokens; an item that returns leaves A1out before room is
+made for it, so that it cannot push itself out; if Am is empty, A1in gives way though it is within its share.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from ...parts.bounds import at_least
+from .ghosts import Ghosts
+from .policy import Policy
+
+
+@dataclass(eq=False)
+class TwoQ(Policy):
+    """`waiting` is Kin and `remembered` is Kout, as shares of the capacity. The defaults are the paper's."""
+
+    waiting: float = 0.25
+    remembered: float = 0.5
+    a1in: dict[str, int] = field(init=False, default_factory=OrderedDict)
+    am: dict[str, int] = field(init=False, default_factory=OrderedDict)
+    a1in_used: int = field(init=False, default=0)
+    a1out: Ghosts = field(init=False, default_factory=Ghosts)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(0, at_most=1, waiting=self.waiting)
+        at_least(0, remembered=self.remembered)
+
+    def _hit(self, id: str) -> None:
+        if id in self.am:
+            self.am[id] = self.am.pop(id)
+
+    def _miss(self, id: str, tokens: int) -> None:
+        returns = self.a1out.forget(id)
+        self._room(tokens)
+        self._enter(id, tokens)
+        if returns:
+            self.am[id] = tokens
+        else:
+            self.a1in[id] = tokens
+            self.a1in_used += tokens
+
+    def _evict(self) -> None:
+        if self.a1in_used > int(self.capacity * self.waiting) or not self.am:
+            id, tokens = next(iter(self.a1in.items()))
+            self.a1out.remember(id, tokens, int(self.capacity * self.remembered))
+        else:
+            id = next(iter(self.am))
+        self._take(id)
+        self._leave(id)
+
+    def _take(self, id: str) -> None:
+        if id in self.am:
+            del self.am[id]
+        else:
+            self.a1in_used -= self.a1in.pop(id)

@@ -1,0 +1,120 @@
+"""W-TinyLFU (Einziger, Friedman, Manes, ACM Transactions on Storage 2017): a window, and a gate before the main cache.
+
+    each access: count it; after 10 accesses for each item held, halve all counts
+    hit: to the front of its list; from probation to protected, whose last goes to probation when it is over its share
+    miss: enter the window. What falls out of the window enters probation if there is room; else it stands against the
+          last of probation (then of protected): who was used less often leaves
+
+Departs from the paper: counts are exact up to 15, and those at 0 are forgotten, where the paper approximates them with
+a sketch and a doorkeeper. So there is no hash in the result. Sizes are tokens: a candidate stands against as many
+victims as it needs room for, and wins if it was used more often than all of them together (aggregated victims:
+Einziger, Eytan, Friedman and Manes, "Lightweight Robust Size Aware Cache Management", 2021). An item larger than the
+window is a candidate at once, so it may be turned away on the access that brings it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from ...parts.bounds import at_least
+from .policy import Policy
+
+MOST, SAMPLE = 15, 10
+
+
+@dataclass(eq=False)
+class WTinyLfu(Policy):
+    """`window` is its share of the cache, `protected` that of the protected list of the rest."""
+
+    window: float = 0.01
+    protected: float = 0.8
+    lists: dict[str, dict[str, int]] = field(init=False, default_factory=dict)
+    """window, probation, protected: each in LRU order, the last used at the end."""
+    held_in: dict[str, str] = field(init=False, default_factory=dict)
+    sums: dict[str, int] = field(init=False, default_factory=dict)
+    counts: dict[str, int] = field(init=False, default_factory=dict)
+    counted: int = field(init=False, default=0)
+    is_full: bool = field(init=False, default=False)
+    """Whether anything had to leave yet: before that, nothing is halved."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(0, below=1, window=self.window)
+        at_least(0, at_most=1, protected=self.protected)
+        names = ("window", "probation", "protected")
+        self.lists = {name: OrderedDict() for name in names}
+        self.sums = dict.fromkeys(names, 0)
+
+    def _hit(self, id: str) -> None:
+        self._count(id)
+        where = self.held_in[id]
+        self._move(id, "protected" if where == "probation" else where)
+        limit = self._main * self.protected
+        while self.sums["protected"] > limit:
+            self._move(next(iter(self.lists["protected"])), "probation")
+
+    def _miss(self, id: str, tokens: int) -> None:
+        self._count(id)
+        self._unused(id, tokens)
+
+    def _unused(self, id: str, tokens: int) -> None:
+        self._enter(id, tokens)
+        self._put(id, "window")
+        while self.sums["window"] > self.capacity - self._main:
+            self._admit(next(iter(self.lists["window"])))
+
+    @property
+    def _main(self) -> int:
+        return self.capacity - max(1, int(self.capacity * self.window))
+
+    def _admit(self, candidate: str) -> None:
+        """Let a candidate into the main cache, or out."""
+        tokens = self.tokens[candidate]
+        spare = self._main - self.sums["probation"] - self.sums["protected"]
+        victims, votes = [], 0
+        for name in ("probation", "protected"):
+            for id, size in self.lists[name].items():
+                if spare >= tokens:
+                    break
+                spare += size
+                votes += self.counts.get(id, 0)
+                victims.append(id)
+        if spare < tokens or (victims and self.counts.get(candidate, 0) <= votes):
+            victims = [candidate]
+        for id in victims:
+            self._out(id)
+        if candidate in self.tokens:
+            self._move(candidate, "probation")
+
+    def _evict(self) -> None:
+        id = next(iter(next(self.lists[name] for name in ("probation", "protected", "window") if self.lists[name])))
+        self._out(id)
+
+    def _out(self, id: str) -> None:
+        self.is_full = True
+        self._take(id)
+        self._leave(id)
+
+    def _count(self, id: str) -> None:
+        self.counts[id] = min(self.counts.get(id, 0) + 1, MOST)
+        self.counted += 1
+        if self.counted >= SAMPLE * max(len(self.tokens), 1) and self.is_full:
+            self.counts = {each: count // 2 for each, count in self.counts.items() if count > 1}
+            self.counted //= 2
+
+    def _put(self, id: str, name: str) -> None:
+        self.lists[name][id] = self.tokens[id]
+        self.held_in[id] = name
+        self.sums[name] += self.tokens[id]
+
+    def _move(self, id: str, name: str) -> None:
+        self._take(id)
+        self._put(id, name)
+
+    def _take(self, id: str) -> None:
+        name = self.held_in.pop(id)
+        self.sums[name] -= self.lists[name].pop(id)
+
+    def _rebuild(self) -> None:
+        self.lists = {name: OrderedDict(each) for name, each in self.lists.items()}

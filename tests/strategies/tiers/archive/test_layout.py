@@ -1,0 +1,75 @@
+"""Messages in columns, and JSON texts by their keys."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ctxbench.scenarios.model import Message
+from ctxbench.strategies.tiers.archive import Item
+from ctxbench.strategies.tiers.archive.layout import Laid, by_field, by_key
+from ctxbench.strategies.tiers.archive.shapes import HOLE, shaped, split, unshaped
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.strategies.tiers.archive.making import JSON, MESSAGES, TEXTS
+
+SPACED = st.sampled_from([(", ", ": "), (",", ":"), (" ,\n", "  :\t")])
+
+
+def again(text: str) -> str | None:
+    found = shaped(text)
+    if found is None:
+        return None
+    return unshaped(found.shape, {key: split(",".join(each)) for key, each in found.scalars.items()})
+
+
+@given(JSON, SPACED, st.none() | st.integers(0, 3), st.booleans())
+def test_any_json_comes_back_to_the_byte(
+    value: object, spaced: tuple[str, str], indent: int | None, plain: bool
+) -> None:
+    """Whatever its spaces, its indent and its escapes, a JSON text is what it was."""
+    text = json.dumps(value, separators=spaced, indent=indent, ensure_ascii=plain)
+    assert again(text) in (text, None)
+    assert (again(text) is None) == (not isinstance(value, dict | list))
+
+
+@given(TEXTS)
+def test_any_text_comes_back_or_has_no_shape(text: str) -> None:
+    """What is no JSON is left as it is."""
+    assert again(text) in (text, None)
+    assert again("{" + text) in ("{" + text, None)
+
+
+def test_shape_by_hand() -> None:
+    """The scalars of a key stand together, the rest once."""
+    found = shaped('[{"id": 7, "to": "JFK"}, {"id": 1e3, "to": null}]')
+    assert found is not None
+    hole = HOLE
+    assert found.shape == f'[{{"id": {hole}, "to": {hole}}}, {{"id": {hole}, "to": {hole}}}]'
+    assert found.scalars == {'"id"': ["7", "1e3"], '"to"': ['"JFK"', "null"]}
+
+
+@pytest.mark.parametrize("text", ["", "7", "{", '{"a": }', "{'a': 1}", '{"a": "\0"}', "[" * 100_000, '{"a": NaN}'])
+def test_what_has_no_shape(text: str) -> None:
+    """Scalars, broken JSON, JSON that is none and endless nesting have none."""
+    assert shaped(text) is None
+
+
+@given(st.lists(MESSAGES, min_size=1, max_size=8))
+def test_every_message_comes_back_alone(messages: list[Message]) -> None:
+    """Each message of either layout is read without the others, and is what it was, its id too."""
+    for prefix in ("talk/", "", "other/x"):
+        items = [Item(f"{prefix}{message.id}", 1, message) for message in messages]
+        for content in (by_field(items), by_key(items)):
+            if content is not None:
+                laid = Laid(content, [item.id for item in items])
+                for at in reversed(range(len(items))):
+                    assert laid[at] == messages[at]
+
+
+def test_an_id_that_the_items_ends_with_is_not_written() -> None:
+    """The archive's id says it already."""
+    same, other = (by_field([Item(id, 1, Message("m1", "user", "hi"))]) for id in ("talk/m1", "talk/m2"))
+    assert b"m1" not in same
+    assert b'"m1"' in other

@@ -1,0 +1,237 @@
+"""The Focus tier alone: never over its limit, the system never cut, in order, calls with their results."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from ctxbench.metrics.structure import calls_and_results
+from ctxbench.metrics.tokens import PRIMING, TokenCounter
+from ctxbench.scenarios.model import Message, Tool
+from ctxbench.strategies.events import Crossed, Refused, Summarised
+from ctxbench.strategies.tiers.focus import Focus
+from ctxbench.strategies.tiers.focus.strategy import Truncating
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.making import answering, calling, messages, talk
+
+COUNTER = TokenCounter()
+TRUNCATIONS: tuple[Truncating, ...] = get_args(Truncating)
+every = pytest.mark.parametrize("truncation", TRUNCATIONS)
+WORDS = ("order", "ticket", "refund", "budget", "invoice", "friday", "server", "policy", "deadline", "meeting")
+
+
+def small(truncation: Truncating, limit: int = 160) -> Focus:
+    """A tier that is soon full. No reserves: the conversation may have all of it."""
+    return Focus(limit, truncation, 0, 0, max_summary_tokens=30, keep=0.6, run=30, ratio=0.6, language="en")
+
+
+def total(sent: list[Message]) -> int:
+    """Tokens of a request, counted message by message."""
+    return PRIMING + sum(map(COUNTER.message, sent))
+
+
+def sentence(number: int, tokens: int) -> str:
+    """A text of about so many tokens that is like no other."""
+    return " ".join(WORDS[(number * 7 + at * at) % len(WORDS)] + f" {number}" for at in range(tokens // 3))
+
+
+@every
+def test_mem_001(truncation: Truncating) -> None:
+    """004's scenario: ~1K of system prompt, then messages of ~200 tokens one by one, until long over 8192."""
+    system = Message("system", "system", sentence(0, 1000))
+    said = [system]
+    tier, crossed = Focus(truncation=truncation).open(), []
+    for number in range(80):
+        said.append(Message(f"m{number}", "user" if number % 2 == 0 else "assistant", sentence(number, 200)))
+        found = tier.send(said)
+        sent = list(found.messages)
+        assert total(sent) == found.used.total == tier.held <= 8192
+        assert sent[0] is system
+        assert sent[-1] is said[-1]
+        assert {message.id for message in found.overflow}.isdisjoint(message.id for message in sent)
+        crossed += [each.level for each in found.events if isinstance(each, Crossed)]
+    assert found.overflow
+    assert crossed == ["warning", "soft", "hard"]
+
+
+@every
+@settings(max_examples=40)
+@given(said=messages(), limit=st.sampled_from([90, 160, 400]))
+def test_whatever_is_said_the_limit_holds(truncation: Truncating, said: tuple[Message, ...], limit: int) -> None:
+    """After each message: within the limit, all of the system, the order kept, calls with results, the newest there."""
+    tier = small(truncation, limit).open()
+    for stop in range(1, len(said) + 1):
+        history = said[:stop]
+        found = tier.send(history)
+        sent = list(found.messages)
+        spoken = [message for message in history if message.role != "system"]
+        systems = [message for message in history if message.role == "system"]
+        assert total(sent) == found.used.total <= limit or not sent
+        if found.refused is not None:
+            assert not sent
+            assert found.refused.tokens > limit == found.refused.budget
+            assert list(found.overflow) == spoken
+            continue
+        recorded = [message for message in sent if message in history]
+        assert recorded == [message for message in history if message in sent]
+        assert [message for message in sent if message in systems] == systems
+        assert all(message.role == "system" for message in sent if message not in history)
+        assert not spoken or spoken[-1] in sent or spoken[-1].role == "tool"
+        orphans, unanswered = calls_and_results(sent)
+        had_orphans, had_unanswered = calls_and_results(history)
+        assert orphans <= had_orphans
+        assert unanswered <= had_unanswered
+        if total(list(history)) <= limit:
+            assert sent == list(history)
+        assert {each.id for each in found.overflow} == {m.id for m in spoken} - {m.id for m in sent}
+
+
+@every
+@settings(max_examples=15)
+@given(said=messages())
+def test_said_at_once_or_one_by_one(truncation: Truncating, said: tuple[Message, ...]) -> None:
+    """Asked twice it answers the same; a tier that is given another conversation forgets the first one."""
+    once, again = small(truncation).open(), small(truncation).open()
+    for stop in range(1, len(said) + 1):
+        assert once.send(said[:stop]).messages == again.send(list(said[:stop])).messages
+        assert once.send(said[:stop]) == again.send(said[:stop])
+    other = talk(("user", "another conversation")).messages
+    assert list(once.send(other).messages) == list(other)
+
+
+def test_what_fits_is_sent_as_it_is() -> None:
+    """Empty, or under the limit: nothing is cut, nothing recorded."""
+    tier = Focus().open()
+    nothing = tier.send([])
+    assert (len(nothing.messages), nothing.overflow, nothing.used.total, nothing.events) == (0, (), 0, ())
+    said = talk(("system", "be brief"), ("user", "hello")).messages
+    found = tier.send(said)
+    assert list(found.messages) == list(said)
+    assert (found.refused, found.overflow) == (None, ())
+
+
+def test_the_conversation_has_what_the_shares_leave() -> None:
+    """8192 - 1024 - 1024 - 3: with a short system prompt and no tools no more than 6141 tokens are sent of it."""
+    said = [Message("s", "system", "be brief")]
+    said += [Message(f"m{at}", "user", sentence(at, 60)) for at in range(400)]
+    used = Focus(truncation="tail_cutoff").open().send(said).used
+    assert 6141 - 100 < used.conversation <= 6141
+    free = Focus(truncation="tail_cutoff", system=0, functions=0).open().send(said).used
+    assert 8192 - 100 < free.total <= 8192
+
+
+def test_tools_take_from_the_conversation_what_is_over_their_share() -> None:
+    """Schemas are counted and never cut."""
+    said = [Message(f"m{at}", "user", sentence(at, 60)) for at in range(400)]
+    tools = (Tool("find", sentence(1, 3000)),)
+    tier = Focus(truncation="tail_cutoff").open()
+    without, found = tier.send(said).used, tier.send(said, tools).used
+    assert found.functions == COUNTER.tools(tools) > 1024
+    assert found.conversation < without.conversation
+    assert found.total <= 8192
+
+
+@every
+def test_a_message_larger_than_the_tier_is_refused(truncation: Truncating) -> None:
+    """Nothing is sent while it is the newest; once others follow it is left out as any."""
+    tier = Focus(truncation=truncation).open()
+    said = [Message("m0", "user", "hello"), Message("m1", "user", sentence(1, 12_000))]
+    found = tier.send(said)
+    assert found.refused is not None
+    assert found.refused.why == "the newest message does not fit"
+    assert len(found.messages) == 0
+    assert any(isinstance(each, Refused) for each in found.events)
+    said.append(Message("m2", "user", "and now?"))
+    after = tier.send(said)
+    assert after.refused is None
+    assert after.messages[-1].id == "m2"
+    assert "m1" in {message.id for message in after.overflow}
+
+
+def test_reserves_give_way_to_the_newest_message() -> None:
+    """7000 tokens fit in 8192 beside a short system prompt, though not in the conversation's share."""
+    said = [Message("s", "system", "be brief"), Message("m0", "user", sentence(1, 6800))]
+    found = Focus().open().send(said)
+    assert found.refused is None
+    assert list(found.messages) == said
+    assert found.used.conversation > 6141
+
+
+def test_a_system_prompt_over_the_limit_is_refused() -> None:
+    """It cannot be cut, and nothing fits beside it; in a replay the strategy sends it and says so."""
+    found = Focus(limit=100, system=10, functions=0).open().send([Message("s", "system", sentence(1, 300))])
+    assert found.refused is not None
+    assert found.refused.why == "system messages and tool schemas alone are over the limit"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"limit": 0}, "limit must be at least 1, not 0"),
+        ({"limit": 2048}, "limit=2048 leaves no tokens for the conversation beside system=1024 and functions=1024"),
+        ({"system": -1}, "system must be at least 0"),
+        ({"semantic": -0.4}, "semantic must be at least 0"),
+        ({"keep": 1.0}, "keep must be above 0 and below 1, not 1.0"),
+        ({"warning": 0.97}, "warning must be above 0 and at most soft, 0.95, not 0.97"),
+        ({"limit": 2600, "truncation": "dynamic_summary"}, "max_summary_tokens=500 does not fit"),
+    ],
+)
+def test_bad_parameters(parameters: dict[str, object], says: str) -> None:
+    """Zero budget and others: the error names the parameter and its value."""
+    with pytest.raises(ValueError, match=says):
+        Focus(**parameters)  # type: ignore[arg-type]
+
+
+def test_the_same_id_twice() -> None:
+    """The error names it."""
+    tier = Focus().open()
+    with pytest.raises(ValueError, match="two messages have the id 'm0': give each one of its own"):
+        tier.send([Message("m0", "user", "a"), Message("m0", "user", "b")])
+
+
+def test_tail_cutoff_keeps_the_newest_and_the_message_that_opened_the_turn() -> None:
+    """An agent's run: the only user message stays, the oldest calls go with their results."""
+    said = [Message("m0", "user", "find the row")]
+    for at in range(8):
+        said += [calling(f"c{at}", f"k{at}"), answering(f"r{at}", f"k{at}", sentence(at, 12))]
+    sent = [message.id for message in small("tail_cutoff", 130).open().send(said).messages]
+    assert sent[0] == "m0"
+    assert sent[-2:] == ["c7", "r7"]
+    assert sent[1:] == [f"{kind}{at}" for at in range(8 - (len(sent) - 1) // 2, 8) for kind in "cr"]
+
+
+def test_dynamic_summary_records_what_it_replaced() -> None:
+    """The summary is a system message; its event is returned with what is sent."""
+    said = [Message(f"m{at}", "user", f"Order {at} costs {at * 13} dollars.") for at in range(20)]
+    found = small("dynamic_summary").open().send(said)
+    (event,) = (each for each in found.events if isinstance(each, Summarised))
+    assert event.replaced[0] == "m0"
+    assert found.messages[0].text.endswith(event.summary)
+    assert {message.id for message in found.overflow} == set(event.replaced)
+
+
+def test_conversation_merge_says_old_stretches_in_short() -> None:
+    """Each stretch becomes one message, made once: with more said, those there were stand unchanged."""
+    said = [Message(f"m{at}", "user", f"Order {at} costs {at * 13} dollars in Lyon.") for at in range(16)]
+    tier = small("conversation_merge").open()
+    before = [message for message in tier.send(said[:13]).messages if message.role == "system"]
+    after = [message for message in tier.send(said).messages if message.role == "system"]
+    assert before
+    assert all(message.text.startswith("[Merged conversation]\nuser: Order") for message in after)
+    assert [message for message in after if message.id in {each.id for each in before}] == before[-len(after) :]
+
+
+def test_without_a_model_or_embedder() -> None:
+    """The tier's own desk extracts summaries, and has no embedder and no clock."""
+    from ctxbench.strategies.base import ModelError, Prompt
+    from ctxbench.strategies.tiers.focus.alone import Alone
+
+    desk = Alone(COUNTER)
+    assert desk.complete(Prompt("", ("It costs 12 dollars.",), 20)) == "It costs 12 dollars."
+    assert (desk.now, desk.facts(Message("m", "user"))) == (None, None)
+    with pytest.raises(ModelError):
+        desk.complete(Prompt("", (" ",), 20))
+    with pytest.raises(ModelError):
+        desk.embed(["a"])

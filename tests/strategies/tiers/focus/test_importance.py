@@ -1,0 +1,122 @@
+"""`importance`: scores by hand, the greedy choice beside an obvious version."""
+
+from __future__ import annotations
+
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.parts.spoken import Spoken
+from ctxbench.strategies.parts.units import Units
+from ctxbench.strategies.tiers.focus import Focus
+from ctxbench.strategies.tiers.focus.alone import Alone
+from ctxbench.strategies.tiers.focus.importance import Importance, Weights
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.making import answering, calling, messages, talk
+
+COUNTER = TokenCounter()
+DOCUMENT = Weights(0.4, 0.3, 0.2, 0.1)
+
+
+def scored(said: tuple[Message, ...], weights: Weights) -> list[float]:
+    """The scores of messages of which none is the system's."""
+    made = Importance(Alone(COUNTER), weights, 1000)
+    made.look(Messages.of(said), 0)
+    return [round(float(each), 4) for each in made.scores(Messages.of(said))]
+
+
+def test_the_parts_of_a_score() -> None:
+    """Each part alone: place, who speaks and how, shape, words in common with the newest user message."""
+    said = talk(
+        ("user", "We decided on Lyon."),
+        ("assistant", "# Plan\nfine"),
+        ("user", "hello there"),
+        ("assistant", "- one\n- two"),
+        ("user", "hello Lyon"),
+    ).messages
+    assert scored(said, Weights(0, 1, 0, 0)) == [0.2, 0.4, 0.6, 0.8, 1.0]
+    assert scored(said, Weights(0, 0, 1, 0)) == [1.0, 0.0, 0.5, 0.0, 0.5]
+    assert scored(said, Weights(0, 0, 0, 1)) == [0.0, 1.0, 0.0, 1.0, 0.0]
+    assert scored(said, Weights(1, 0, 0, 0)) == [0.5, 0.0, 0.5, 0.0, 1.0]
+    assert scored(said, DOCUMENT)[4] == round(0.4 + 0.3 + 0.2 * 0.5, 4)
+
+
+def test_what_is_asked_about_stays() -> None:
+    """The old message that the question is about is sent; newer ones that share nothing with it are not."""
+    said = [Message("m0", "user", "The flight to Lisbon leaves gate B12.")]
+    said += [Message(f"m{at}", "user", f"Number {at}: the weather is quite nice here today.") for at in range(1, 30)]
+    said.append(Message("m30", "user", "Lisbon flight gate?"))
+    sent = Focus(limit=140, system=0, functions=0).open().send(said)
+    assert sent.messages[0].id == "m0"
+    assert sent.messages[-1].id == "m30"
+    tail = Focus(limit=140, system=0, functions=0, truncation="tail_cutoff").open().send(said)
+    assert "m0" not in {message.id for message in tail.messages}
+
+
+def test_what_is_taken_begins_with_a_user_message() -> None:
+    """A reply is not sent first: the message that it answers comes too, or it goes."""
+    said = [Message("m0", "user", "x " * 60), Message("m1", "assistant", "The gate of the Lisbon flight is B12.")]
+    said += [Message(f"m{at}", "user", f"Number {at}: the weather is nice.") for at in range(2, 30)]
+    said.append(Message("m30", "user", "Which gate does the Lisbon flight leave from?"))
+    narrow = Focus(limit=100, system=0, functions=0).open().send(said).messages
+    assert narrow[0].role == "user"
+    wide = [message.id for message in Focus(limit=400, system=0, functions=0).open().send(said).messages]
+    assert "m1" not in wide or wide[0] == "m0"
+
+
+def test_a_result_without_its_call_is_not_taken() -> None:
+    """A recording that begins in the middle: no provider takes its first result."""
+    said = [answering("r0", "gone", "the Lisbon gate"), Message("m1", "user", "y " * 100), calling("c1", "k1")]
+    said += [answering("r1", "k1"), Message("m2", "user", "Which Lisbon gate?")]
+    sent = [message.id for message in Focus(limit=60, system=0, functions=0).open().send(said).messages]
+    assert "r0" not in sent
+    assert sent[-1] == "m2"
+
+
+def obvious(said: tuple[Message, ...], room: int) -> list[str]:
+    """The same choice, said plainly and slowly: by units, best first, then put back in order."""
+    made, units = Importance(Alone(COUNTER), DOCUMENT, 1000), Units()
+    made.look(Messages.of(said), 0)
+    units.read(Messages.of(said))
+    scores = made.scores(Messages.of(said))
+    pieces = [list(range(start, stop)) for start, stop in units.bounds()]
+    cost = {piece[0]: sum(COUNTER.message(said[at]) for at in piece) for piece in pieces}
+    taken: list[list[int]] = []
+
+    def opener(piece: list[int]) -> list[int] | None:
+        users = [at for at in range(piece[0] + 1) if said[at].role == "user"]
+        found = next((each for each in pieces if users and users[-1] in each), None)
+        return None if found is piece else found
+
+    ranked = sorted(pieces, key=lambda piece: (-max(scores[at] for at in piece), -piece[0]))
+    first = opener(pieces[-1])
+    for piece in [pieces[-1], *([first] if first else []), *(p for p in ranked if said[p[0]].role != "tool")]:
+        if piece not in taken and cost[piece[0]] <= room:
+            taken.append(piece)
+            room -= cost[piece[0]]
+    taken.sort()
+    while (before := opener(taken[0])) is not None:
+        if cost[before[0]] <= room:
+            taken.insert(0, before)
+            break
+        if len(taken) == 1:
+            break
+        room += cost[taken.pop(0)[0]]
+    return [said[at].id for piece in taken for at in piece]
+
+
+@settings(max_examples=80)
+@given(said=messages(), room=st.integers(60, 300))
+def test_the_choice_is_the_obvious_one(said: tuple[Message, ...], room: int) -> None:
+    """Piece for piece, on any conversation whose newest piece fits."""
+    spoken = tuple(message for message in said if message.role != "system")
+    history = Messages.of(spoken)
+    desk = Alone(COUNTER)
+    reader = Spoken(desk)
+    reader.read(history)
+    if not spoken or desk.total(history[reader.units.starts[-1] :]) > room:
+        return
+    made = Importance(desk, DOCUMENT, 1000)
+    made.look(history, 0)
+    assert [message.id for message in made.cut(history, reader, room)] == obvious(spoken, room)

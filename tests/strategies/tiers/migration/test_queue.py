@@ -1,0 +1,86 @@
+"""The queue: the most urgent first, nobody waits for ever; beside an obvious version."""
+
+from __future__ import annotations
+
+from ctxbench.strategies.tiers.migration import Job, Trigger
+from ctxbench.strategies.tiers.migration.jobs import PROMOTIONS, URGENCY, Queue
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def job(id: str, trigger: Trigger, now: float = 0) -> Job:
+    return Job.of(id, "archive", "working", trigger, now)
+
+
+def drained(queue: Queue, now: float) -> list[str]:
+    found = []
+    while (next := queue.pop(now)) is not None:
+        found.append(next.id)
+    return found
+
+
+def test_the_most_urgent_is_first_and_of_equals_who_asked_first() -> None:
+    """A focus reference before a miss before a prediction."""
+    queue = Queue()
+    for id, trigger in [("p", Trigger.PREDICTED_USE), ("m", Trigger.CACHE_MISS), ("n", Trigger.CACHE_MISS)]:
+        queue.push(job(id, trigger))
+    queue.push(job("f", Trigger.FOCUS_REFERENCE))
+    assert drained(queue, 0) == ["f", "m", "n", "p"]
+
+
+def test_what_is_over_its_deadline_goes_first() -> None:
+    """Decay has a minute; after that it is not overtaken by what came later."""
+    queue = Queue()
+    queue.push(job("d", Trigger.HOTNESS_DECAY, 0))
+    queue.push(job("f", Trigger.FOCUS_REFERENCE, 61))
+    assert drained(queue, 61) == ["d", "f"]
+
+
+def test_an_item_waits_once() -> None:
+    """A more urgent reason takes the place of a lesser one, and not the other way round."""
+    queue = Queue()
+    assert queue.push(job("a", Trigger.PREDICTED_USE))
+    assert queue.push(job("a", Trigger.CACHE_MISS))
+    assert not queue.push(job("a", Trigger.PREDICTED_USE))
+    assert not queue.push(job("a", Trigger.CACHE_MISS))
+    assert len(queue) == 1
+    found = queue.pop(0)
+    assert found is not None
+    assert found.trigger is Trigger.CACHE_MISS
+    assert queue.pop(0) is None
+
+
+def test_every_trigger_has_an_urgency() -> None:
+    """All nine, four of them promotions; the budgets of promotions are the document's."""
+    assert set(URGENCY) == set(Trigger)
+    assert {trigger: URGENCY[trigger].within for trigger in PROMOTIONS - {Trigger.PREDICTED_USE}} == {
+        Trigger.EXPLICIT_ACCESS: 0.05,
+        Trigger.CACHE_MISS: 0.1,
+        Trigger.FOCUS_REFERENCE: 0.01,
+    }
+
+
+STEPS = st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from([*Trigger, None]), st.integers(0, 3)), max_size=60)
+
+
+@given(STEPS)
+def test_it_is_a_list_that_is_sorted_each_time(steps: list[tuple[str, Trigger | None, int]]) -> None:
+    """Pushes and pops in any order, the clock going on between."""
+    queue, slow, now = Queue(), list[Job](), 0.0
+    for id, trigger, seconds in steps:
+        now += seconds
+        if trigger is not None:
+            pushed = job(id, trigger, now)
+            waiting = next((each for each in slow if each.id == id), None)
+            better = waiting is None or waiting.priority < pushed.priority
+            assert queue.push(pushed) == better
+            if better:
+                slow = [each for each in slow if each.id != id] + [pushed]
+        else:
+            late = [each for each in slow if each.deadline < now]
+            order = sorted(late, key=lambda each: (each.deadline, -each.priority)) or sorted(
+                slow, key=lambda each: (-each.priority, each.deadline)
+            )
+            assert queue.pop(now) == (order[0] if order else None)
+            slow = [each for each in slow if not order or each != order[0]]
+        assert queue.jobs() == slow

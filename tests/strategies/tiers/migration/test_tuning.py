@@ -1,0 +1,123 @@
+"""The adaptive tuner, the alarms, and the heat that both are about."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from ctxbench.strategies.tiers.migration import Alarm, Heat, Readings, Tuning, Weights, judged, tuned
+from ctxbench.strategies.tiers.migration.alarms import GAUGES
+from hypothesis import given
+from hypothesis import strategies as st
+
+BAD = Readings(hit_rate=0.84, promotion=0.101, storage_pressure=0.81)
+FINE = Readings(hit_rate=0.85, promotion=0.1, storage_pressure=0.8)
+SHARES = st.floats(0, 1)
+
+
+@st.composite
+def weights(draw: st.DrawFn) -> Weights:
+    lru, lfu, semantic = (draw(st.integers(0, 100)) for _ in range(3))
+    total = lru + lfu + semantic
+    return Weights(lru / total, lfu / total, semantic / total) if total else Weights()
+
+
+def test_each_reading_moves_what_the_document_says() -> None:
+    """Beyond its limit, not on it; what was not measured moves nothing."""
+    start = Tuning()
+    assert tuned(start, FINE) == tuned(start, Readings()) == start
+    by_hits = tuned(start, Readings(hit_rate=0.84))
+    assert by_hits.weights == pytest.approx((0.6 / 1.05, 0.25 / 1.05, 0.2 / 1.05))
+    assert (by_hits.threshold, by_hits.level) == (0.7, 9)
+    assert tuned(start, Readings(promotion=0.101)) == Tuning(threshold=0.7 + 0.1)
+    assert tuned(start, Readings(storage_pressure=0.81)) == Tuning(level=12)
+
+
+def test_it_stops_at_its_limits() -> None:
+    """Fifty bad readings: LRU 0.8, threshold 0.9, level 22, and the weights are 1."""
+    tuning = Tuning()
+    for _ in range(50):
+        tuning = tuned(tuning, BAD)
+    assert tuning.weights.lru == 0.8
+    assert sum(tuning.weights) == pytest.approx(1)
+    assert (tuning.threshold, tuning.level) == (0.9, 22)
+
+
+@given(weights(), SHARES, st.integers(1, 22), SHARES, SHARES, SHARES)
+def test_one_step_stays_in_bounds(
+    start: Weights, threshold: float, level: int, hits: float, latency: float, pressure: float
+) -> None:
+    """From any setting: weights are shares of 1, nothing goes over its limit that was not, nothing goes back."""
+    before = Tuning(start, threshold, level)
+    after = tuned(before, Readings(hit_rate=hits, promotion=latency, storage_pressure=pressure))
+    assert sum(after.weights) == pytest.approx(1)
+    assert all(0 <= weight <= 1 for weight in after.weights)
+    assert before.weights.lru - 1e-12 <= after.weights.lru <= max(0.8, before.weights.lru)
+    assert before.threshold <= after.threshold <= max(0.9, before.threshold)
+    assert before.level <= after.level <= 22
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"weights": Weights(0.5, 0.3, 0.3)}, "1 together"),
+        ({"weights": Weights(1.5, -0.5, 0)}, "lru"),
+        ({"threshold": 1.1}, "threshold"),
+        ({"level": 23}, "level"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(wrong: dict[str, object], says: str) -> None:
+    """The error names it."""
+    with pytest.raises(ValueError, match=says):
+        Tuning(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_table_of_alarms() -> None:
+    """The six rows, as the document has them."""
+    assert [(gauge.name, gauge.target, gauge.limit, gauge.better) for gauge in GAUGES] == [
+        ("focus utilisation", 0.90, 0.95, "lower"),
+        ("working hit rate", 0.90, 0.85, "higher"),
+        ("archive compression", 0.90, 0.85, "higher"),
+        ("retrieval latency", 0.3, 0.5, "lower"),
+        ("promotion latency", 0.05, 0.1, "lower"),
+        ("demotion latency", 0.1, 0.2, "lower"),
+    ]
+
+
+def test_readings_are_judged() -> None:
+    """Good, off target, an alarm; on the target is not within it, on the limit is not beyond it."""
+    readings = Readings(focus_utilisation=0.96, hit_rate=0.87, compression=0.91, promotion=0.05, demotion=0.2)
+    assert judged(readings) == (
+        Alarm("focus utilisation", 0.96, "alarm", 0.9, 0.95, "share"),
+        Alarm("working hit rate", 0.87, "off target", 0.9, 0.85, "share"),
+        Alarm("promotion latency", 0.05, "off target", 0.05, 0.1),
+        Alarm("demotion latency", 0.2, "off target", 0.1, 0.2),
+    )
+    assert judged(Readings()) == ()
+    with pytest.raises(ValueError, match="a number is wanted"):
+        judged(Readings(hit_rate=math.nan))
+
+
+def test_heat_falls_by_half_each_half_life() -> None:
+    """Used once: 0.5 + 0.3 / 2; a half-life later 0.25 + 0.3 / 3. Never used: its relevance alone."""
+    heat = Heat(half_life=10, relevance=lambda id: 0.5)
+    heat.use("a", 0)
+    assert heat.score("a", 0) == pytest.approx(0.5 + 0.15 + 0.1)
+    assert heat.score("a", 10) == pytest.approx(0.25 + 0.1 + 0.1)
+    assert heat.score("b", 10) == pytest.approx(0.1)
+    heat.use("a", 10)
+    assert heat.score("a", 10) == pytest.approx(0.5 + 0.3 * 1.5 / 2.5 + 0.1)
+    heat.forget("a")
+    assert heat.score("a", 10) == pytest.approx(0.1)
+    with pytest.raises(ValueError, match="half_life"):
+        Heat(half_life=0)
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 5_000)), max_size=30))
+def test_a_score_is_a_share(uses: list[tuple[str, int]]) -> None:
+    """From 0 to 1, however often and whenever used."""
+    heat, now = Heat(), 0
+    for id, seconds in uses:
+        now += seconds
+        heat.use(id, now)
+        assert all(0 <= heat.score(each, now + later) <= 1 for each in "ab" for later in (0, 1, 10_000))

@@ -1,0 +1,90 @@
+"""BM25 that is added to and deleted from: at every moment what bm25s finds in an index made anew."""
+
+from __future__ import annotations
+
+import bm25s
+import numpy as np
+import pytest
+from ctxbench.strategies.tiers.rag import postings
+from ctxbench.strategies.tiers.rag.bm25 import Bm25
+from ctxbench.strategies.tiers.rag.terms import terms
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+WORDS = [f"word{letter}" for letter in "abcdefghij"]
+changes = st.lists(st.one_of(st.lists(st.sampled_from(WORDS), max_size=6), st.integers(0, 30)), min_size=1, max_size=40)
+"""A list of words is a text to add, a number deletes the text that stands there then."""
+
+
+def made(steps: list[list[str] | int]) -> tuple[Bm25, dict[int, str]]:
+    index, there, came = Bm25(), dict[int, str](), 0
+    for step in steps:
+        if isinstance(step, list):
+            there[came] = " ".join(step)
+            index.add(there[came])
+            came += 1
+        elif there:
+            number = list(there)[step % len(there)]
+            del there[number]
+            index.delete(number)
+    return index, there
+
+
+@pytest.mark.parametrize("tail", [1, 3, 1024])
+@given(steps=changes, query=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4))
+@settings(max_examples=40)
+def test_equals_bm25s_made_anew(tail: int, steps: list[list[str] | int], query: list[str]) -> None:
+    """Whatever was added and deleted, and however it lies in segments, scores are those of bm25s over what is there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postings, "TAIL", tail)
+        index, there = made(steps)
+        tokens = [terms(text) for text in there.values()]
+        if not any(tokens):
+            assert len(index.search(" ".join(query), 5).numbers) == 0
+            return
+        reference = bm25s.BM25(method="lucene", k1=0.9, b=0.4)
+        reference.index(tokens, show_progress=False)
+        known = [term for term in dict.fromkeys(terms(" ".join(query))) if term in reference.vocab_dict]
+        expected = reference.get_scores(known) if known else np.zeros(len(there))
+        found = index.score(" ".join(query), np.array(list(there)))
+        assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_by_hand() -> None:
+    """Three texts: the rarer word weighs more, the shorter text wins, equal ones come the later first."""
+    index = Bm25()
+    for text in ("apple pear", "apple", "apple", "quince pear plum"):
+        index.add(text)
+    assert index.search("apple", 5).numbers.tolist() == [2, 1, 0]
+    assert index.search("apple quince", 1).numbers.tolist() == [3]
+    assert index.search("apple", 5, among=np.array([0, 3])).numbers.tolist() == [0]
+
+
+@pytest.mark.parametrize("query", ["", " \n", "the of and", "предложение", "天气怎么样", "🙂"])
+def test_nothing_shared_nothing_found(query: str) -> None:
+    """An empty question, one of stop words, and one in another script find nothing, and raise nothing."""
+    index = Bm25()
+    index.add("The apple is red.")
+    assert index.search(query, 5).numbers.tolist() == []
+    assert Bm25().search(query, 5).numbers.tolist() == []
+
+
+def test_chinese_and_word_forms() -> None:
+    """Chinese is found by its words, English by the stems of its words."""
+    index = Bm25()
+    index.add("我们下周搬到北京的新办公室")
+    index.add("She was painting the bookshelves")
+    assert index.search("北京办公室在哪里", 5).numbers.tolist() == [0]
+    assert index.search("Who painted a bookshelf? paints", 5).numbers.tolist() == [1]
+
+
+def test_forgotten_words_leave() -> None:
+    """When most texts were deleted, nothing of them is stored any more."""
+    index = Bm25()
+    for at in range(4000):
+        index.add(f"number{at} common")
+    for at in range(3990):
+        index.delete(at)
+    assert index._postings.terms < 1500
+    assert index._postings.entries < 3000
+    assert index.search("number3995", 5).numbers.tolist() == [3995]

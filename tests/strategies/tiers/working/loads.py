@@ -1,0 +1,51 @@
+"""Accesses for tests: any that can be, and helpers to put them through a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ctxbench.strategies.tiers.working.policies import parse
+from ctxbench.strategies.tiers.working.policy import Policy
+from hypothesis import strategies as st
+
+
+class Accesses(NamedTuple):
+    """Items, what each takes, and when each is accessed."""
+
+    ids: list[int]
+    sizes: list[int]
+    times: list[float]
+    capacity: int
+
+
+@st.composite
+def accesses(draw: st.DrawFn, most: int = 80, unit: bool = False) -> Accesses:
+    """Up to `most` accesses to a few items, some larger than the cache, in steps of 0 to 3."""
+    items = draw(st.integers(1, 12))
+    ids = draw(st.lists(st.integers(0, items - 1), max_size=most))
+    size = st.just(1) if unit else st.integers(1, 9)
+    sizes = draw(st.lists(size, min_size=items, max_size=items))
+    steps = draw(st.lists(st.integers(0, 3), min_size=len(ids), max_size=len(ids)))
+    times = [float(sum(steps[: at + 1])) for at in range(len(ids))]
+    return Accesses(ids, sizes, times, draw(st.integers(1, 16)))
+
+
+def opened(text: str, capacity: int, ids: Iterable[Any] = ()) -> Policy:
+    """A policy by its text; one that knows the future is told it."""
+    policy = parse(text).sized(capacity)
+    if hasattr(policy, "foresee"):
+        policy.foresee([str(id) for id in ids])
+    return policy
+
+
+def hits(text: str, said: str, capacity: int) -> str:
+    """Of accesses to single letters, each 1 large: + for a hit, - for a miss."""
+    policy = opened(text, capacity, said)
+    return "".join("+" if policy.access(id, 1, at).hit else "-" for at, id in enumerate(said))
+
+
+def victims(text: str, said: str, capacity: int) -> str:
+    """Who had to leave, in order."""
+    policy = opened(text, capacity, said)
+    return "".join("".join(policy.access(id, 1, at).evicted) for at, id in enumerate(said))

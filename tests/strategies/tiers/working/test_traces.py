@@ -1,0 +1,126 @@
+"""The traces are what they say they are, and a replay does what the policy does."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from ctxbench.harness.working import Load, bounds
+from ctxbench.metrics.caching import most_hits_fluid, rates
+from ctxbench.scenarios.errors import MissingExtra
+from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
+from ctxbench.strategies.tiers.working import trace as module
+from ctxbench.strategies.tiers.working.fast import lru_k
+from ctxbench.strategies.tiers.working.policies import parse
+from ctxbench.strategies.tiers.working.preload import Successors
+from ctxbench.strategies.tiers.working.recorded import recorded
+from ctxbench.strategies.tiers.working.trace import Trace, replay
+from ctxbench.strategies.tiers.working.traces import TRACES, zipf
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_the_same_seed_makes_the_same_trace(name: str) -> None:
+    """And another seed another; items are numbered without gaps that matter, the clock does not go back."""
+    one, again, other = TRACES[name](3), TRACES[name](3), TRACES[name](4)
+    assert (one.ids == again.ids).all()
+    assert (one.sizes == again.sizes).all()
+    assert not np.array_equal(one.tokens, other.tokens)
+    assert one.name == name
+    assert 0 <= one.ids.min() <= one.ids.max() < len(one.sizes)
+    assert one.counted.any()
+    assert (np.diff(one.times) >= 0).all()
+    assert 180 < one.sizes.mean() < 220
+
+
+@pytest.mark.parametrize("name", ["mem_002", "mem_002_recent", "mem_002_pareto"])
+def test_eighty_of_a_hundred_look_ups_go_to_a_fifth(name: str) -> None:
+    """1000 look-ups after 10 000 messages; the fifth is by popularity."""
+    trace = TRACES[name](0)
+    assert trace.counted.sum() == 1_000
+    assert trace.popularity is not None
+    hot = np.argsort(-trace.popularity, kind="stable")[:2_000]
+    assert abs(np.isin(trace.ids[trace.counted], hot).mean() - 0.8) < 0.04
+    assert trace.popularity.sum() == pytest.approx(1)
+
+
+def plain(said: str, likeness: object = None) -> Trace:
+    ids = np.array([ord(each) - ord("a") for each in said])
+    every = np.ones(len(ids), bool)
+    times = np.arange(len(ids), dtype=float)
+    return Trace("by hand", ids, np.ones(26, np.int64), times, every, likeness)  # type: ignore[arg-type]
+
+
+def test_a_replay_reports_hits_evictions_and_what_was_loaded() -> None:
+    """a b a c a b in two places under LRU: two hits; b, then c leave; four tokens are loaded."""
+    found = replay(plain("abacab"), parse("lru"), 2)
+    assert found.hits.tolist() == [False, False, True, False, True, False]
+    assert (found.evictions, found.loaded) == (2, 4)
+
+
+def test_a_preload_hits_what_always_follows() -> None:
+    """A loop over three in two places: LRU never hits; who has seen it twice knows what comes next."""
+    loop = plain("abc" * 10)
+    assert not replay(loop, parse("lru"), 2).hits.any()
+    found = replay(loop, parse("lru"), 2, Successors())
+    assert found.hits[9:].all()
+    assert found.preloaded == found.hits.sum() + 1
+
+
+def test_the_hybrid_score_sees_what_is_like_the_context() -> None:
+    """b is like everything, a like nothing: with half of the weight on likeness, a leaves though it was used last."""
+    likeness = [0.0, 1.0, *[0.5] * 24]
+    assert replay(plain("bacb", lambda at: likeness), parse("hybrid(profile='context')"), 2).hits[-1]
+    assert not replay(plain("bacb"), parse("hybrid(profile='context')"), 2).hits[-1]
+
+
+def test_a_long_trace_is_compiled_and_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The policy and the machine code do the same on the whole trace."""
+    trace = zipf(0, length=3_000, items=500)
+    slow = replay(trace, parse("lru_k(correlated=5, retained=300)"), 20_000)
+    monkeypatch.setattr(module, "LONG", 0)
+    fast = replay(trace, parse("lru_k(correlated=5, retained=300)"), 20_000)
+    assert (slow.hits == fast.hits).all()
+    assert (slow.evictions, slow.loaded) == (fast.evictions, fast.loaded)
+
+
+def test_the_accesses_of_a_recording() -> None:
+    """Messages arrive; the call goes back to who said the order's number, the probe to its evidence."""
+    talk = Conversation(
+        "talk",
+        (
+            Message("s", "system", "You help."),
+            Message("u1", "user", "My order is A-7712.", time=10.0),
+            Message("a1", "assistant", "Noted.", time=11.0),
+            Message("u2", "user", "Where is it?", time=12.0),
+            Message("a2", "assistant", "", calls=(ToolCall("c", "find", '{"order": "A-7712"}'),), time=13.0),
+            Message("t", "tool", "It is in Leeds.", answers="c"),
+        ),
+        probes=(Probe("p", "Where?", ("Leeds",), evidence=("t",)),),
+    )
+    trace = recorded(talk, lambda message: len(message.text) + 1)
+    assert trace.ids.tolist() == [1, 2, 3, 1, 4, 5, 5]
+    assert trace.counted.tolist() == [False, False, False, True, False, False, True]
+    assert trace.tokens.tolist() == [20, 7, 13, 20, 1, 16, 16]
+    assert trace.times.tolist() == list(range(7))
+    assert recorded(talk, lambda message: 1, seconds=True).times.tolist() == [10, 11, 12, 13, 13, 13, 13]
+    assert trace.likeness is not None
+    like = trace.likeness(0)
+    assert like[1] == pytest.approx(1)
+    assert rates(replay(trace, parse("lru_k"), 100).hits, trace.tokens, trace.counted).hits == 1.0
+
+
+def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiled version needs numba, the tight bound scipy; a long replay then takes the slow way by itself."""
+    trace = zipf(0, length=200, items=50)
+    expected = replay(trace, parse("lru_k"), 2_000)
+    for name in ("numba", "scipy.optimize"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "ctxbench.strategies.tiers.working.compiled", raising=False)
+    monkeypatch.setattr(module, "LONG", 0)
+    with pytest.raises(MissingExtra, match=r"numba is not installed: pip install 'ctxbench\[tiers\]'"):
+        lru_k(trace.ids, 2_000)
+    with pytest.raises(MissingExtra, match="scipy is not installed"):
+        most_hits_fluid(trace.ids, trace.tokens, trace.counted, 2_000)
+    assert replay(trace, parse("lru_k"), 2_000).hits.tolist() == expected.hits.tolist()
+    assert not bounds(Load("zipf", [trace], "seed"), 2_000).is_fluid
