@@ -298,9 +298,10 @@ class Migration:
         below = COLD if trigger in (Trigger.SOFT_PRESSURE, Trigger.HOTNESS_DECAY) else math.inf
         queued = 0
         for id, to in self._choosing.victims(tier, now):
-            if queued >= tokens:
+            warm = below < math.inf and self.heat.score(id, now) >= below
+            if queued >= tokens or (warm and tier.victims is None):
                 break
-            if self.heat.score(id, now) < below and not self._choosing.cooling(id, to, now):
+            if not warm and not self._choosing.cooling(id, to, now):
                 self.queue.push(Job.of(id, tier.name, to, trigger, now))
                 queued += self._mover.locations.places[id].tokens
         return queued
