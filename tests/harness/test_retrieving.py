@@ -67,7 +67,7 @@ def test_locomo(recordings: Path) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     """Tables on a terminal, exact figures as JSON, the same figures each time."""
-    shown = ctxbench("bench-tier", "rag", "customer_service", "traps", cwd=tmp_path).stdout
+    shown = ctxbench("bench-tier", "rag", "smoke", cwd=tmp_path).stdout
     assert "Evidence recall of" in shown
     assert "vector + bm25 + graph, reranked" in shown
     assert "the best single retriever" in shown

@@ -54,7 +54,7 @@ def test_a_hundred_thousand(kind: Kind) -> None:
     queries = block(100_000, ASKED, 300)
     exact = nearest(100_000, queries)
     with threadpool_limits(1):
-        index, seconds = built(100_000, kind, Graph(search=128, threads=2))
+        index, seconds = built(100_000, kind, Graph(links=16, construction=200, search=128, threads=2))
         found = searched(index, queries, exact)
     print(f"\n{kind}: built in {seconds:.0f} s of CPU, recall {found.recall:.3f}; wall {found.wall}, CPU {found.cpu}")
     assert found.recall >= HIT
@@ -65,7 +65,7 @@ def test_a_hundred_thousand(kind: Kind) -> None:
 def test_a_million(tmp_path: Path) -> None:
     """1M × 384: built within 4 GiB, p95 under 3 ms at recall@10 of 0.95 and more, also after a save and a load."""
     queries = block(1_000_000, ASKED, 500)
-    graph = Graph(links=24, construction=160, search=448, threads=2)
+    graph = Graph(threads=2)
     index, seconds = built(1_000_000, "hnsw", graph)
     most = gibibytes()
     exact = nearest(1_000_000, queries)

@@ -31,11 +31,14 @@ from .vectors import DEAD, Matrix, checked, cosines_of, rounded
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What an HNSW graph is made and searched with: M, efConstruction and efSearch of the paper."""
+    """What an HNSW graph is made and searched with: M, efConstruction and efSearch of the paper.
 
-    links: int = 16
+    By default what a million vectors need for 95 % of the ten nearest (docs/decisions/0017-rag-tier.md).
+    """
+
+    links: int = 24
     """Neighbours of a vector on each level; twice as many on the lowest."""
-    construction: int = 200
+    construction: int = 160
     """Candidates that are looked at to place a vector."""
     search: int = 256
     """Candidates that a search keeps."""

@@ -1,4 +1,7 @@
-"""The keys of rows that come in ascending order and go in any: which row has a key, and which rows are there."""
+"""The keys of rows that come in ascending order and go in any: which row has a key, and which rows are there.
+
+Keys are numbers from 0.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,10 @@ class Keys:
         """For each of these keys a row, and whether that is its row and lives."""
         if not len(self):
             return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
-        at = np.minimum(np.searchsorted(self._keys.all, keys), len(self) - 1)
+        if self._keys.all[-1] == len(self) - 1:  # none is left out, so that each is its own row
+            at = np.clip(keys, 0, len(self) - 1)
+        else:
+            at = np.minimum(np.searchsorted(self._keys.all, keys), len(self) - 1)
         return at, (self._keys.all[at] == keys) & self.alive.all[at]
 
     def of(self, rows: NDArray[np.int64]) -> Numbers:

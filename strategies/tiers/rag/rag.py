@@ -15,7 +15,6 @@ The number of a document is never given again; what stays of a deleted one is ab
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
@@ -33,7 +32,6 @@ from .switching import Vectors
 
 Embed = Callable[[Sequence[str], bool], NDArray[np.float32]]
 """Texts to unit vectors, one row a text, as what is searched for (True) or what is found. `Desk.embed` is one."""
-_HALF = re.compile("[\ud800-\udfff]")
 _BATCH = 2048
 """Passages that are embedded at once."""
 
@@ -90,8 +88,8 @@ class Rag:
         for each in new:
             if each.id in self.numbers or each.id in seen:
                 raise ValueError(f"passage {each.id!r} is there already: delete it first")
-            if _HALF.search(each.text):
-                raise ValueError(f"passage {each.id!r} has half of a surrogate pair in its text, which is no character")
+            if not _writable(each):
+                raise ValueError(f"passage {each.id!r} has half of a surrogate pair in it, which is no character")
             if not math.isfinite(each.time or 0.0):
                 raise ValueError(f"passage {each.id!r} has the time {each.time}: give seconds, a finite number")
             seen.add(each.id)
@@ -151,6 +149,9 @@ class Rag:
         if not query.strip() or not self.numbers:
             return []
         how = fusing or self.rules.fusing
+        unknown = sorted(set(by or ()) - set(self.rules.retrievers))
+        if unknown:
+            raise ValueError(f"by={unknown}: this tier has the retrievers {', '.join(self.rules.retrievers)}")
         asked = [each for each in self.rules.retrievers if by is None or each in by]
         question = _Question(query, self._query(query) if "vector" in asked else None)
         among = self._among(user, since, until)
@@ -252,3 +253,12 @@ class Rag:
             Hit(self._at(number), score, {name: found[number] for name, found in where.items() if number in found})
             for number, score in best
         ]
+
+
+def _writable(each: Passage) -> bool:
+    """Whether a snapshot can hold it."""
+    try:
+        msgspec.json.encode(each)
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -98,7 +98,7 @@ class Vectors:
 
     def search(self, query: Matrix, k: int, among: Numbers | None = None) -> Ranked:
         """The `k` documents nearest by cosine, all or `among` these (sorted); of equally near ones the later first."""
-        slots = None if among is None else np.unique(self._slots.all[self._keys.rows(among)])
+        slots = None if among is None else self._slots_of(among)
         found = self._index.search(query, k, slots)
         parts = [self._members(slot) for slot in found.numbers.tolist()]
         if among is not None:
@@ -149,6 +149,12 @@ class Vectors:
         for slot in np.unique(slots).tolist():
             made._slot_of[made._digests.all[slot].tobytes()] = slot
         return made
+
+    def _slots_of(self, numbers: Numbers) -> Numbers:
+        """The slots of documents, sorted, each once."""
+        has = np.zeros(self._first.size, np.bool_)
+        has[self._slots.all[self._keys.rows(numbers)]] = True
+        return np.flatnonzero(has)
 
     def _members(self, slot: int) -> Numbers:
         first = self._first.all[slot]

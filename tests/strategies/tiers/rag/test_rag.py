@@ -147,6 +147,8 @@ def test_bad_rules() -> None:
         Fusing(weights=(1.0, -1.0, 1.0))
     with pytest.raises(ValueError, match="half_life above 0"):
         Fusing(half_life=0)
+    with pytest.raises(ValueError, match="this tier has the retrievers vector, bm25, graph"):
+        tier().search("x", now=0.0, by=["bm52"])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="k=0"):
         tier().search("x", 0, now=0.0)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.strategies.tiers.rag import switching
 from ctxbench.strategies.tiers.rag.hnsw import FaissHnsw, Graph
 from ctxbench.strategies.tiers.rag.hnswlib_index import Hnswlib
@@ -127,6 +129,14 @@ def test_deleting_builds_anew(made: type[FaissHnsw] | type[Hnswlib]) -> None:
     assert index.search(vectors[70], 1).numbers.tolist() == [70]
     index.delete(np.arange(100))
     assert index.search(vectors[70], 1).numbers.tolist() == []
+
+
+@pytest.mark.parametrize(("kind", "module", "extra"), [("hnsw", "faiss", "tiers"), ("hnswlib", "hnswlib", "hnswlib")])
+def test_without_its_library(kind: Kind, module: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index whose library is not installed names the extra that brings it."""
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra, match=rf"ctxbench\[{extra}\]"):
+        Vectors(DIMENSION, kind)
 
 
 @pytest.mark.parametrize(
