@@ -14,7 +14,9 @@ from typing import NamedTuple
 from ..metrics.grounding import retained
 from ..metrics.grounding import said as spelled
 from ..metrics.occurrences import places
-from ..metrics.retrieval import Interval, Latency, interval, latency
+from ..metrics.retrieval import Latency, latency
+from ..metrics.statistics.bootstrap import interval
+from ..metrics.statistics.interval import Interval
 from ..metrics.tokens import PRIMING, TokenCounter
 from ..metrics.value import Missing, Value
 from ..scenarios.errors import UserError
@@ -67,8 +69,8 @@ class Row(NamedTuple):
     """Of the tokens of the whole history."""
     over: int
     refused: int
-    recall: Interval
-    reachable: Interval
+    recall: Interval | Missing
+    reachable: Interval | Missing
     grounded: Value
     micros: Latency | Missing
     probes: int
@@ -250,6 +252,6 @@ def _row(way: str, cells: Sequence[Cell]) -> Row:
     )
 
 
-def _mean(cells: Sequence[Cell], values: Sequence[Sequence[float]]) -> Interval:
+def _mean(cells: Sequence[Cell], values: Sequence[Sequence[float]]) -> Interval | Missing:
     groups = [cell.conversation for cell, some in zip(cells, values, strict=True) for _ in some]
     return interval([each for some in values for each in some], groups)

@@ -16,7 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics.retrieval import Interval, Latency, interval, latency, recall
+from ..metrics.retrieval import Latency, latency, recall
+from ..metrics.statistics.bootstrap import interval
+from ..metrics.statistics.interval import Interval
 from ..metrics.tokens import TokenCounter
 from ..metrics.value import Missing, Value
 from ..scenarios.model import Conversation, Probe
@@ -65,7 +67,7 @@ class Row(NamedTuple):
     """One way over all probes."""
 
     way: Way
-    recalls: tuple[Interval, ...]
+    recalls: tuple[Interval | Missing, ...]
     """At each of K."""
     categories: dict[str, Value]
     """Recall at the first K by the probes' category."""
@@ -155,7 +157,7 @@ class Against(NamedTuple):
 
     fusion: str
     single: str
-    difference: Interval
+    difference: Interval | Missing
 
 
 def against(found: Sequence[Found], every: Sequence[Row]) -> Against | None:
@@ -165,11 +167,16 @@ def against(found: Sequence[Found], every: Sequence[Row]) -> Against | None:
     fused = [each for each in every if len(each.way.by) > 1]
     if not singles or not fused or not found:
         return None
-    best, single = (max(some, key=lambda row: float(row.recalls[0].mean)).way.name for some in (fused, singles))  # type: ignore[arg-type]
+    best, single = (max(some, key=_first_recall).way.name for some in (fused, singles))
     by = {name: [each for each in found if each.way == name] for name in (best, single)}
     pairs = list(zip(by[best], by[single], strict=True))
     differences = [one.recalls[0] - other.recalls[0] for one, other in pairs]
     return Against(best, single, interval(differences, [one.conversation for one, _ in pairs]))
+
+
+def _first_recall(row: Row) -> float:
+    found = row.recalls[0]
+    return 0.0 if isinstance(found, Missing) else found.mean
 
 
 def measured(

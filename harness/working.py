@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..metrics.caching import Interval, Rates, compulsory, interval, most_expected, most_hits, most_hits_fluid, rates
+from ..metrics.caching import compulsory, most_expected, most_hits, most_hits_fluid, rates
+from ..metrics.statistics.interval import Interval
+from ..metrics.statistics.student import of_seeds
 from ..metrics.value import Missing, Value
-from ..scenarios.errors import MissingExtra
 from ..strategies.tiers.working.policies import Recipe
 from ..strategies.tiers.working.preload import Successors
 from ..strategies.tiers.working.trace import Trace, replay
@@ -96,8 +97,8 @@ def _row(load: Load, size: int, recipe: Recipe, preload: bool) -> Row:
         size,
         str(recipe),
         preload,
-        interval(each.hits for each in both),
-        interval(each.tokens for each in both),
+        of_seeds(each.hits for each in both),
+        of_seeds(each.tokens for each in both),
         sum(each.evictions for each in found) / len(found),
         sum(each.loaded for each in found) / len(found),
         sum(each.preloaded for each in found) / len(found),
@@ -107,11 +108,8 @@ def _row(load: Load, size: int, recipe: Recipe, preload: bool) -> Row:
 def bounds(load: Load, size: int) -> Bounds:
     """What bounds every policy on this load."""
     is_fluid = all(len(trace.ids) <= FLUID for trace in load.samples)
-    try:
-        most = [_most(trace, size, is_fluid) for trace in load.samples]
-    except MissingExtra:
-        is_fluid = False
-        most = [_most(trace, size, is_fluid) for trace in load.samples]
+    reckoned = most_hits_fluid if is_fluid else most_hits
+    most = [reckoned(trace.ids, trace.tokens, trace.counted, size) for trace in load.samples]
     first = [compulsory(trace.ids, trace.tokens, trace.counted).hits for trace in load.samples]
     expected = [
         most_expected(trace.popularity, trace.sizes, size) for trace in load.samples if trace.popularity is not None
@@ -121,10 +119,6 @@ def bounds(load: Load, size: int) -> Bounds:
     return Bounds(load.name, size, hits, tokens, is_fluid, _mean(first), popular)
 
 
-def _most(trace: Trace, size: int, is_fluid: bool) -> Rates:
-    return (most_hits_fluid if is_fluid else most_hits)(trace.ids, trace.tokens, trace.counted, size)
-
-
 def _mean(values: Sequence[Value]) -> Value:
-    found = interval(values)
+    found = of_seeds(values)
     return found if isinstance(found, Missing) else found.mean

@@ -12,14 +12,11 @@ look-ups. A rate of nothing is missing.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scenarios.errors import MissingExtra
 from .value import Missing, Value
 
 Ints = NDArray[np.int64]
@@ -34,14 +31,6 @@ class Rates(NamedTuple):
 
     hits: Value
     tokens: Value
-
-
-class Interval(NamedTuple):
-    """A mean over seeds with its 95 % interval; both ends are missing for a single seed."""
-
-    mean: float
-    low: Value
-    high: Value
 
 
 def rates(hits: Flags, tokens: Ints, counted: Flags) -> Rates:
@@ -96,7 +85,7 @@ def most_hits_fluid(ids: Ints, tokens: Ints, counted: Flags, capacity: int) -> R
     """The same bounds, tighter: at every moment what lies in the cache must fit, though items may be held in part.
 
     This is the relaxation of the exact problem to fractions (FOO, in the same paper), as a linear program. Of items of
-    one size it is the optimum itself. Takes seconds for 20 000 accesses. Needs scipy (the extra `tiers`).
+    one size it is the optimum itself. Takes seconds for 20 000 accesses.
     """
     before = previous(ids)
     ends = np.flatnonzero(counted & (before >= 0) & (tokens <= capacity))
@@ -113,11 +102,9 @@ def _fluid(starts: Ints, ends: Ints, size: Floats, value: Floats, capacity: floa
 
     Variables: the part of each interval that is taken, then what lies in the cache after each start.
     """
-    try:
-        from scipy.optimize import linprog
-        from scipy.sparse import coo_array
-    except ModuleNotFoundError:
-        raise MissingExtra("scipy", "tiers") from None
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
     if not len(starts):
         return 0.0
     moments = np.unique(starts)
@@ -155,37 +142,3 @@ def previous(ids: Ints) -> Ints:
     same = ids[order[1:]] == ids[order[:-1]]
     found[order[1:][same]] = order[:-1][same]
     return found
-
-
-def interval(values: Iterable[Value]) -> Interval | Missing:
-    """Mean and 95 % t-interval of one figure over several seeds; what is missing in any of them is missing."""
-    found: list[float] = []
-    for value in values:
-        if isinstance(value, Missing):
-            return value
-        found.append(float(value))
-    if not found:
-        return NOTHING
-    mean = math.fsum(found) / len(found)
-    if len(found) < 2:
-        single = Missing("undefined", "one seed has no interval")
-        return Interval(mean, single, single)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in found) / (len(found) - 1))
-    reach = _t(len(found) - 1) * deviation / math.sqrt(len(found))
-    return Interval(mean, mean - reach, mean + reach)
-
-
-_T: Sequence[float] = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
-    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
-    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
-)
-"""Student's t, 97.5 %, by degrees of freedom from 1."""
-
-
-def _t(freedom: int) -> float:
-    """Beyond the table by Cornish and Fisher's expansion, exact to three places there."""
-    if freedom <= len(_T):
-        return _T[freedom - 1]
-    z = 1.959964
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)

@@ -1,23 +1,33 @@
 """The figures over a run's steps. Each declares its unit, which way is better, and the version of its formula.
 
-All take a frame of steps (the columns of `harness.columns`, with those of `reports.steps.steps_of` joined in) of any
-grouping: a strategy, a conversation under a strategy, a turn.
+All take rows of a table, mostly steps (the columns of `harness.columns`, with those of `reports.steps.steps_of` joined
+in), of any grouping: a strategy, a conversation under a strategy, a turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from .probing import State
 from .structure import ANTHROPIC, FAULTS, OPENAI
+from .sums import Ratio, Saving, Total
 from .tokens import PRIMING
 from .value import Missing, Value
 
-UNDEFINED = Missing("undefined", "no steps")
+NO_STEPS = "no steps"
+NO_EVIDENCE = "no probe rests on what was said"
+_STATES: Mapping[State, str] = {
+    "part": "is sent in part",
+    "summary": "is there only through a summary or a fact",
+    "loadable": "is not there, and is in an archive or a tier from which it can be loaded",
+    "absent": "is not there",
+}
+"""What may have become of evidence but that it is sent as it was said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,121 +36,135 @@ class Metric:
 
     about: str
     of: Callable[[pd.DataFrame], Value]
+    """Of some rows. What falls into parts by conversation says so by its kind (`sums.py`). Anything else has a value
+    for each conversation, and over several of them the mean of these."""
     unit: Literal["", "tokens", "share", "steps", "us", "usd"]
     better: Literal["lower", "higher", ""]
     version: int = 1
+    table: str = "steps"
+    """The table of a run whose rows it is of."""
+    restates: tuple[str, ...] = ()
+    """Figures that say the same of the same recordings: comparisons are by those, unless this one is named."""
 
 
-def saving(sent: float, full: float) -> Value:
-    """1 − sent / full: 0 = nothing saved, 0.6 = 60 % fewer tokens; negative = more were sent than the history has."""
-    return 1 - sent / full if full else UNDEFINED
-
-
-def _saving(steps: pd.DataFrame) -> Value:
-    return saving(float(steps.tokens_sent.sum()), float(steps.tokens_full.sum()))
-
-
-def _net_saving(steps: pd.DataFrame) -> Value:
-    return saving(float(steps.tokens_sent.sum() + steps.own_tokens.sum()), float(steps.tokens_full.sum()))
-
-
-def _own_cost(steps: pd.DataFrame) -> Value:
-    return (
-        Missing("unsupported", "a model's price is not known") if steps.own_cost.isna().any() else _sum(steps.own_cost)
-    )
-
-
-def _sum(values: pd.Series[float]) -> float:
-    return float(values.sum())
-
-
-def _grounding(steps: pd.DataFrame) -> Value:
-    wanted = int(steps.demands.sum())
-    if not wanted:
-        return Missing("undefined", "no recorded call or answer uses what was said before")
-    return float(steps.demands_kept.sum() / wanted)
-
-
-def _kept_share(steps: pd.DataFrame) -> Value:
-    later = steps[steps.step > 0]
-    sent = later.tokens_sent.sum()
-    return float(later.tokens_kept.sum() / sent) if sent else Missing("undefined", "no second step")
-
-
-def _saving_with_newest(steps: pd.DataFrame) -> Value:
-    asked = steps[steps.newest]
-    return _saving(asked) if len(asked) else Missing("undefined", "no call has the newest message")
-
-
-def _added_share(steps: pd.DataFrame) -> Value:
-    full = int(steps.tokens_full.sum())
-    return float(steps.tokens_added.sum() / full) if full else UNDEFINED
-
-
-def _refused(steps: pd.DataFrame, faults: frozenset[str]) -> int:
-    return int((steps[sorted(faults)].to_numpy() > 0).any(axis=1).sum())
+def _refused(faults: frozenset[str]) -> Total:
+    return Total(lambda steps: (steps[sorted(faults)].to_numpy() > 0).any(axis=1))
 
 
 def _percentile(steps: pd.DataFrame, at: float) -> Value:
-    return float(np.percentile(steps.decide_ns, at) / 1000) if len(steps) else UNDEFINED
+    return float(np.percentile(steps.decide_ns, at) / 1000) if len(steps) else Missing("undefined", NO_STEPS)
 
 
-def _with_fault(name: str) -> Callable[[pd.DataFrame], Value]:
-    return lambda steps: int((steps[name] > 0).sum())
+def _listed(states: Any) -> list[str]:
+    """A cell of a column of lists; that of a probe that failed is none."""
+    return [] if states is None else list(states)
+
+
+def _has_evidence(probes: pd.DataFrame) -> Any:
+    """Whether each probe rests on something that was said, and something was sent for it."""
+    return probes.evidence_state.map(lambda states: len(_listed(states)) > 0).astype(bool)
+
+
+def _evidence(*wanted: State) -> Ratio:
+    """Of each probe with evidence, the share of it in one of these states; the mean over probes."""
+
+    def share(states: Any) -> float:
+        found = _listed(states)
+        return sum(each in wanted for each in found) / len(found) if found else 0.0
+
+    return Ratio(lambda s: s.evidence_state.map(share).astype(float), _has_evidence, NO_EVIDENCE)
+
+
+def _with_fault(name: str) -> Total:
+    return Total(lambda steps: steps[name] > 0)
 
 
 METRICS: Mapping[str, Metric] = {
-    "steps": Metric("model calls replayed", len, "steps", ""),
-    "tokens_full": Metric("tokens of the whole history, all steps", lambda s: int(s.tokens_full.sum()), "tokens", ""),
-    "tokens_sent": Metric("tokens sent, all steps", lambda s: int(s.tokens_sent.sum()), "tokens", "lower"),
-    "saving": Metric("1 − tokens_sent / tokens_full", _saving, "share", "higher"),
+    "steps": Metric("model calls replayed", Total(lambda s: s.step >= 0), "steps", ""),
+    "tokens_full": Metric("tokens of the whole history, all steps", Total(lambda s: s.tokens_full), "tokens", ""),
+    "tokens_sent": Metric("tokens sent, all steps", Total(lambda s: s.tokens_sent), "tokens", "lower"),
+    "saving": Metric(
+        "1 − tokens_sent / tokens_full",
+        Saving(lambda s: s.tokens_sent, lambda s: s.tokens_full, NO_STEPS),
+        "share",
+        "higher",
+        restates=("tokens_sent",),
+    ),
     "without_newest": Metric(
         "steps that have neither the newest message nor one written in its place",
-        lambda s: int((~s.newest).sum()),
+        Total(lambda s: ~s.newest),
         "steps",
         "lower",
     ),
-    "saving_with_newest": Metric("saving over the steps that have it", _saving_with_newest, "share", "higher"),
+    "saving_with_newest": Metric(
+        "saving over the steps that have it",
+        Saving(
+            lambda s: s.tokens_sent * s.newest, lambda s: s.tokens_full * s.newest, "no call has the newest message"
+        ),
+        "share",
+        "higher",
+        restates=("tokens_sent", "without_newest"),
+    ),
     "tokens_added": Metric(
         "of tokens_sent, those that are not the recording's: messages that the strategy wrote, tools that it added",
-        lambda s: int(s.tokens_added.sum()),
+        Total(lambda s: s.tokens_added),
         "tokens",
         "lower",
     ),
-    "added_share": Metric("tokens_added / tokens_full", _added_share, "share", "lower"),
-    "own_tokens": Metric(
-        "tokens of the strategy's own model calls, in and out", lambda s: int(s.own_tokens.sum()), "tokens", "lower"
+    "added_share": Metric(
+        "tokens_added / tokens_full",
+        Ratio(lambda s: s.tokens_added, lambda s: s.tokens_full, NO_STEPS),
+        "share",
+        "lower",
+        restates=("tokens_added",),
     ),
-    "own_cost": Metric("what they cost in US dollars", _own_cost, "usd", "lower"),
-    "net_saving": Metric("1 − (tokens_sent + own_tokens) / tokens_full", _net_saving, "share", "higher"),
+    "own_tokens": Metric(
+        "tokens of the strategy's own model calls, in and out",
+        Total(lambda s: s.own_tokens.astype("int64")),
+        "tokens",
+        "lower",
+    ),
+    "own_cost": Metric(
+        "what they cost in US dollars",
+        Total(lambda s: s.own_cost.astype(float), "a model's price is not known"),
+        "usd",
+        "lower",
+    ),
+    "net_saving": Metric(
+        "1 − (tokens_sent + own_tokens) / tokens_full",
+        Saving(lambda s: s.tokens_sent + s.own_tokens, lambda s: s.tokens_full, NO_STEPS),
+        "share",
+        "higher",
+        restates=("tokens_sent", "own_tokens"),
+    ),
     "grounding": Metric(
         "of the values that the recorded model used next and a user or a tool had said, the share still in the context",
-        _grounding,
+        Ratio(lambda s: s.demands_kept, lambda s: s.demands, "no recorded call or answer uses what was said before"),
         "share",
         "higher",
     ),
     "kept_prefix": Metric(
         "of the tokens sent after each conversation's first step, the share in the same prefix (tools, then messages) "
         f"as a step before; the {PRIMING} tokens that start the reply are sent and never in it",
-        _kept_share,
+        Ratio(lambda s: s.tokens_kept * (s.step > 0), lambda s: s.tokens_sent * (s.step > 0), "no second step"),
         "share",
         "higher",
     ),
     "overflows": Metric(
         "steps with more tokens than the context window of the model named with --model",
-        lambda s: int((s.tokens_sent > s.window).sum()),
+        Total(lambda s: s.tokens_sent > s.window),
         "steps",
         "lower",
     ),
     "refused_openai": Metric(
         "steps that OpenAI would refuse: orphan result, unanswered call, nothing but system messages",
-        lambda s: _refused(s, OPENAI),
+        _refused(OPENAI),
         "steps",
         "lower",
     ),
     "refused_anthropic": Metric(
         "steps that Anthropic would refuse: those, a blank message, not the user first",
-        lambda s: _refused(s, ANTHROPIC),
+        _refused(ANTHROPIC),
         "steps",
         "lower",
     ),
@@ -148,15 +172,78 @@ METRICS: Mapping[str, Metric] = {
         name: Metric(f"steps with {about}", _with_fault(name), "steps", "lower")
         for name, about in {**FAULTS, "over_budget": "more tokens than the strategy promised"}.items()
     },
+    "survival": Metric(
+        "of the facts followed through the rounds of summarising, at every age, the share still in the summary",
+        Ratio(lambda s: s.kept, lambda s: s["values"], "no summary replaced a fact"),
+        "share",
+        "higher",
+        table="survival",
+    ),
+    "evidence_sent": Metric(
+        "evidence recall: of the messages that a probe's answer rests on, the share that is sent word for word",
+        _evidence("verbatim"),
+        "share",
+        "higher",
+        table="probes",
+    ),
+    "evidence_reached": Metric(
+        "the share of them that is sent word for word, in part, or only through a summary or a fact",
+        _evidence("verbatim", "part", "summary"),
+        "share",
+        "higher",
+        table="probes",
+        restates=("evidence_sent",),
+    ),
+    **{
+        f"evidence_{state}": Metric(
+            f"the share of them that {about}",
+            _evidence(state),
+            "share",
+            "",
+            table="probes",
+            restates=("evidence_sent",),
+        )
+        for state, about in _STATES.items()
+    },
+    "evidence_place": Metric(
+        "where what is sent of them stands among the tokens sent: 0 = the start, 1 = the end",
+        Ratio(lambda s: s.evidence_place.fillna(0), lambda s: s.evidence_place.notna(), "none of it is sent"),
+        "share",
+        "",
+        table="probes",
+    ),
+    "dilution": Metric(
+        "tokens of them / tokens sent, over the probes with evidence",
+        Ratio(
+            lambda s: s.evidence_tokens.fillna(0),
+            lambda s: s.tokens_sent.fillna(0) * _has_evidence(s),
+            NO_EVIDENCE,
+        ),
+        "share",
+        "higher",
+        table="probes",
+    ),
+    "answer_sent": Metric(
+        "of the probes with an accepted answer that had been said, the share with it in what is sent, word for word",
+        Ratio(lambda s: s.answer.eq(True), lambda s: s.answer.notna(), "no probe has an answer that had been said"),
+        "share",
+        "higher",
+        table="probes",
+    ),
     "decide_p50": Metric("time to decide, median", lambda s: _percentile(s, 50), "us", "lower"),
     "decide_p99": Metric("time to decide, 99th percentile", lambda s: _percentile(s, 99), "us", "lower"),
 }
 """Every figure, by the name it has in tables, JSON and on the command line."""
 
+OF_PROBES = tuple(name for name, metric in METRICS.items() if metric.table == "probes")
+"""Those of the probes."""
+OF_STEPS = tuple(name for name, metric in METRICS.items() if metric.table == "steps")
+"""Those of the steps."""
+
 
 def figures(steps: pd.DataFrame) -> dict[str, Value]:
     """Every figure of one group of steps."""
-    return {name: metric.of(steps) for name, metric in METRICS.items()}
+    return {name: METRICS[name].of(steps) for name in OF_STEPS}
 
 
 def growth(steps: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..harness.focusing import BOUND, WHOLE, Row
-from ..metrics.retrieval import Interval
+from ..metrics.statistics.interval import Interval
 from ..metrics.value import Missing, Value
 from .render import Table
 from .words import count, percent, tokens
@@ -50,7 +50,9 @@ def _cells(row: Row) -> tuple[str, ...]:
     return (row.way, *said, recall, reach, _interval(row.reachable)[0], percent(row.grounded), *times)
 
 
-def _interval(found: Interval) -> tuple[str, str]:
+def _interval(found: Interval | Missing) -> tuple[str, str]:
+    if isinstance(found, Missing):
+        return percent(found), "–"
     if isinstance(found.low, Missing) or isinstance(found.high, Missing):
         return percent(found.mean), "–"
     return percent(found.mean), f"{(found.high - found.low) * 50:.1f}"
@@ -69,13 +71,17 @@ def as_json(rows: Sequence[Row], limit: int, conversations: int, failed: Failed 
             {
                 **{name: getattr(row, name) for name in ("way", "calls", "tokens", "over", "refused", "probes")},
                 **{name: _plain(getattr(row, name)) for name in ("share", "grounded")},
-                **{name: [_plain(each) for each in getattr(row, name)] for name in ("recall", "reachable")},
+                **{name: _three(getattr(row, name)) for name in ("recall", "reachable")},
                 "micros": None if isinstance(row.micros, Missing) else row.micros._asdict(),
             }
             for row in rows
         ],
         "failed": [dict(zip(("conversation", "way", "why"), each, strict=True)) for each in failed],
     }
+
+
+def _three(found: Interval | Missing) -> list[float | dict[str, str]]:
+    return [_plain(each) for each in ((found,) * 3 if isinstance(found, Missing) else found)]
 
 
 def _plain(value: Value) -> float | dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..harness.retrieving import RERANKED, Against, Built, K, Row
-from ..metrics.retrieval import Interval
+from ..metrics.statistics.interval import Interval
 from ..metrics.value import Missing, Value
 from .render import Table
 from .words import count, percent
@@ -34,11 +34,15 @@ _HOW = (
 
 
 def _intervals(row: Row) -> tuple[str, ...]:
-    return tuple(text for each in row.recalls for text in (percent(each.mean), _between(each)))
+    return tuple(text for each in row.recalls for text in (_mean(each), _between(each)))
 
 
-def _between(found: Interval) -> str:
-    if isinstance(found.low, Missing) or isinstance(found.high, Missing):
+def _mean(found: Interval | Missing) -> str:
+    return percent(found if isinstance(found, Missing) else found.mean)
+
+
+def _between(found: Interval | Missing) -> str:
+    if isinstance(found, Missing) or isinstance(found.low, Missing) or isinstance(found.high, Missing):
         return "–"
     return f"{percent(found.low)[:-2]} to {percent(found.high)}"
 
@@ -51,9 +55,10 @@ def _verdict(best: Against | None) -> str:
     """Whether fusion beats the best single retriever, decided by the interval."""
     if best is None:
         return "One retriever alone: nothing is fused."
-    mean, low, high = best.difference
-    if isinstance(low, Missing) or isinstance(high, Missing) or isinstance(mean, Missing):
+    found = best.difference
+    if isinstance(found, Missing) or isinstance(found.low, Missing) or isinstance(found.high, Missing):
         return f"Whether fusion beats the best single retriever, {best.single}, cannot be told from one conversation."
+    mean, low, high = found.mean, found.low, found.high
     word = "beats" if low > 0 else "does worse than" if high < 0 else "is not told apart from"
     return (
         f"The best fusion ({best.fusion}) {word} the best single retriever ({best.single}): {_points(mean)} points at "
@@ -67,7 +72,8 @@ def _points(share: float) -> str:
 
 def _asked_for(rows: Sequence[Row]) -> list[str]:
     """Whether what the document asks for is reached."""
-    highs = [row.recalls[0].high for row in rows if not isinstance(row.recalls[0].high, Missing)]
+    found = [row.recalls[0] for row in rows]
+    highs = [each.high for each in found if not isinstance(each, Missing) and not isinstance(each.high, Missing)]
     if not highs or max(highs) >= WANTED:
         return []
     return [f"Design document 004 asks for more than {percent(WANTED)} at 5: no way reaches that here."]
@@ -117,8 +123,9 @@ def as_json(rows: Sequence[Row], built: Sequence[Built], probes: int, best: Agai
     }
 
 
-def _plain(found: Interval) -> dict[str, float | None]:
-    return {name: _value(value) for name, value in found._asdict().items()}
+def _plain(found: Interval | Missing) -> dict[str, float | None]:
+    three = (found,) * 3 if isinstance(found, Missing) else found
+    return {name: _value(value) for name, value in zip(Interval._fields, three, strict=True)}
 
 
 def _value(value: Value) -> float | None:

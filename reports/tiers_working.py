@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..harness.working import Bounds, Load, Row
-from ..metrics.caching import Interval
+from ..metrics.statistics.interval import Interval
 from ..metrics.value import Missing, Value
 from .render import Table
 from .words import count, percent, tokens

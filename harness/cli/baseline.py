@@ -1,0 +1,42 @@
+"""`ctxbench baseline`: the figures of a run by conversation, as a file to keep in git."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .bill import MODELS
+
+FILE = Path("baseline.json")
+
+
+def baseline(
+    run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write to this file; - is standard output.")] = FILE,
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=", ".join(MODELS)),
+    ] = None,
+    cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Keep what it would cost.")] = True,
+) -> None:
+    """Write the figures of a run as a baseline, which `ctxbench gate` compares other runs with.
+
+    A small JSON file: a line for each strategy and metric, with the figure of every conversation. Review it, commit it.
+    Times of the clock are not in it: another machine has others.
+    """
+    from ...reports.comparing_rows import rows_of
+    from ..gating.baseline import as_text, write
+    from ..gating.measured import measured
+    from ..load import load
+    from .runs import chosen
+    from .say import say
+
+    found = measured(load(chosen(run)), rows_of, tuple(model or MODELS) if cost else ())
+    if str(out) == "-":
+        typer.echo(as_text(found), nl=False)
+        return
+    write(found, out)
+    conversations, strategies = len(found.digests), len(found.sums)
+    say(f"written: {out} ({conversations} conversations × {strategies} strategies × {len(found.metrics)} metrics)")

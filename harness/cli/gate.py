@@ -1,0 +1,121 @@
+"""`ctxbench gate`: is a run worse than the baseline?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .baseline import FILE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...reports.gating import Step
+    from ..gating.measured import Measured
+    from ..gating.policy import Policy
+    from ..load import Run
+
+_COST = re.compile(r"cost\((.+)\)")
+
+
+def gate(
+    run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
+    baseline: Annotated[
+        Path, typer.Option("--baseline", "-b", help="The file that `ctxbench baseline` wrote.", metavar="FILE")
+    ] = FILE,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            help="What is guarded, with which margins (docs/ci.md).",
+            metavar="FILE",
+            show_default="everything in the baseline, with the usual margins",
+        ),
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Append Markdown to this file: $GITHUB_STEP_SUMMARY; - is standard output.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.", metavar="FILE")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")] = False,
+) -> None:
+    """Compare a run with a baseline: exit code 0 if it passes, 1 if it fails, 2 if something has to be mended first.
+
+    It fails where a metric is worse, or where what was measured is gone. Where it cannot tell it passes, unless the
+    policy says otherwise. Where the recordings, a metric's formula or a model's prices are others than in the baseline,
+    it says so with exit code 2.
+    """
+    from ...reports.gating import as_json as exact
+    from ...reports.gating import tables
+    from ...reports.gating_junit import as_junit
+    from ...scenarios.errors import UserError
+    from ..gating import baseline as files
+    from ..gating.gate import CODES
+    from ..gating.gate import gate as decide
+    from ..gating.measured import measured
+    from ..load import load
+    from .runs import chosen
+    from .summary import print_json, print_tables
+    from .written import write_markdown, write_text
+
+    if as_json and str(markdown) == "-":
+        raise UserError("give --json or --markdown -, not both: there is one standard output")
+    before = files.read(baseline)
+    opened = load(chosen(run))
+    asked = _policy(policy, before, opened)
+    rows = _Rows()
+    after = measured(opened, rows, _models(before, asked))
+    found = decide(before, after, asked)
+    step = rows.step(opened)
+    if junit is not None:
+        write_text(as_junit(found), junit)
+    made = list(tables(found, step))
+    if markdown is not None:
+        write_markdown(made, markdown, append=True)
+    if as_json:
+        print_json(exact(found, step))
+    elif str(markdown) != "-":
+        print_tables(made)
+    raise typer.Exit(CODES[found.result])
+
+
+def _models(baseline: Measured, policy: Policy) -> list[str]:
+    """Those under whose bill the run is guarded."""
+    costs = [(found[1], name) for name in baseline.metrics if (found := _COST.fullmatch(name))]
+    return [model for model, name in costs if policy.rule(name, baseline.metrics[name])]
+
+
+def _policy(file: Path | None, baseline: Measured, run: Run) -> Policy:
+    from ..gating.policy import Policy, read
+
+    if file is None:
+        return Policy()
+    return read(file, baseline.metrics, [*baseline.sums, *run.manifest["plan"]["strategies"]])
+
+
+class _Rows:
+    """The tables of a run, each read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, pd.DataFrame] = {}
+
+    def __call__(self, run: Run, table: str) -> pd.DataFrame:
+        from ...reports.comparing_rows import rows_of
+
+        if table not in self._known:
+            self._known[table] = rows_of(run, table)
+        return self._known[table]
+
+    def step(self, run: Run) -> Step:
+        """From metric, conversation and strategy to the step that weighs most against the figure."""
+        from ...metrics.figures import METRICS
+        from ..gating.measured import worst_step
+
+        def found(metric: str, conversation: str, strategy: str) -> int | None:
+            known = METRICS.get(metric)
+            return worst_step(self(run, known.table), known, conversation, strategy) if known else None
+
+        return found

@@ -1,0 +1,1 @@
+"""Statistics of comparison. The conversation is the unit: neither its steps nor its probes are independent."""

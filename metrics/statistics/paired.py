@@ -1,0 +1,127 @@
+"""One figure of the same conversations twice, and how far it moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..sums import Form
+from ..value import Missing, Value
+from .bootstrap import DRAWS, SEED, Ends, Floats, finite, resampled
+from .student import p_value
+
+TWO_SIDED, EQUIVALENCE = 0.95, 0.9
+"""Levels: of the interval that is shown, and of the one that two one-sided tests at 5 % come to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The sums that a figure is made of (`metrics/sums.py`), of each conversation, before and after."""
+
+    form: Form
+    before: Floats
+    """A row a conversation: what it adds to the upper sum, and to the lower one."""
+    after: Floats
+
+    def __post_init__(self) -> None:
+        """ValueError, naming the field, for what is not a finite number, and for pairs that are none."""
+        for name in ("before", "after"):
+            object.__setattr__(self, name, finite(getattr(self, name), name).reshape(-1, 2))
+        if len(self.before) != len(self.after):
+            raise ValueError(f"before has {len(self.before)} conversations, after has {len(self.after)}: no pairs")
+
+    def informative(self) -> Pairs:
+        """Without the conversations that have nothing in the lower sum: they say nothing of a ratio."""
+        if self.form == "total":
+            return self
+        some = (self.before[:, 1] != 0) | (self.after[:, 1] != 0)
+        return Pairs(self.form, self.before[some], self.after[some])
+
+    @property
+    def still(self) -> bool:
+        """Whether no conversation moved."""
+        sums = slice(1) if self.form == "total" else slice(2)
+        return bool((self.before[:, sums] == self.after[:, sums]).all())
+
+    def figures(self) -> tuple[Floats, Floats]:
+        """The figure of each conversation alone, before and after; NaN where it has none."""
+        return _figures(self.form, self.before), _figures(self.form, self.after)
+
+    def contributions(self) -> Floats:
+        """What each conversation adds to the difference. Their sum is the difference."""
+        if self.form == "total":
+            return self.after[:, 0] - self.before[:, 0]
+        whole = self.before[:, 1].sum(), self.after[:, 1].sum()
+        moved: Floats = self.after[:, 0] / (whole[1] or np.nan) - self.before[:, 0] / (whole[0] or np.nan)
+        return -moved if self.form == "saving" else moved
+
+
+class Difference(NamedTuple):
+    """After − before, or with `relative` after / before − 1."""
+
+    conversations: int
+    """That say anything of the figure."""
+    before: Value
+    after: Value
+    relative: bool
+    value: Value
+    shown: Ends | Missing
+    """The 95 % interval."""
+    tested: Ends | Missing
+    """The 90 % interval: within the margin, the two are equivalent at 5 %."""
+    error: Value
+    """Standard error."""
+    p: Value
+    """Two-sided, that there is no difference."""
+
+    @property
+    def nothing(self) -> bool:
+        """Whether not one conversation moved."""
+        return self.shown == Ends(0.0, 0.0)
+
+
+def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: int = DRAWS) -> Difference:
+    """How far a figure moved, with intervals over conversations. What was 0 has no relative difference: the plain one.
+
+    Missing stands for what cannot be said: of a single conversation all but the difference itself.
+    """
+    some = pairs.informative()
+    before, after = _figures(some.form, some.before.sum(axis=0)), _figures(some.form, some.after.sum(axis=0))
+    size = len(some.before)
+    if not np.isfinite(before) or not np.isfinite(after):
+        none = Missing("undefined", "nothing to measure on one of the two sides" if size else "nothing to measure")
+        known: list[Value] = [none if np.isnan(each) else float(each) for each in (before, after)]
+        return Difference(size, known[0], known[1], relative, none, none, none, none, none)
+    relative = relative and bool(before)
+    value = float(after / before - 1 if relative else after - before)
+    if size > 1 and some.still:
+        still = Ends(0.0, 0.0)
+        return Difference(size, float(before), float(after), relative, 0.0, still, still, 0.0, 1.0)
+    sums = np.hstack([some.before, some.after])
+    found = resampled(sums, lambda each: _moved(some.form, each, relative), seed, draws)
+    if isinstance(found, Missing) and relative:  # draws without what few conversations have: by what it was in all
+        found = resampled(sums, lambda each: _moved(some.form, each, False) / before, seed, draws)
+    if isinstance(found, Missing):
+        return Difference(size, float(before), float(after), relative, value, found, found, found, found)
+    p = p_value(value, found.error, size - 1)
+    ends = found.interval(TWO_SIDED), found.interval(EQUIVALENCE)
+    return Difference(size, float(before), float(after), relative, value, *ends, found.error, p)
+
+
+def _figures(form: Form, sums: Floats) -> Floats:
+    """The figures of some sums (`sums.value`, over arrays); NaN where there is none."""
+    if form == "total":
+        return sums[..., 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: Floats = np.where(sums[..., 1] != 0, sums[..., 0] / sums[..., 1], np.nan)
+    return 1 - ratio if form == "saving" else ratio
+
+
+def _moved(form: Form, sums: Floats, relative: bool) -> Floats:
+    before, after = _figures(form, sums[..., :2]), _figures(form, sums[..., 2:])
+    if not relative:
+        return after - before
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return after / before - 1
