@@ -1,0 +1,282 @@
+"""Dates in texts, in any form: what is known of each, and how two of them agree."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from typing import Literal, NamedTuple
+
+from .numerals import ORDINALS
+
+Agreement = Literal["same", "finer", "coarser", "other"]
+"""How a date given agrees with the accepted one: it is the same; it says more and fits; it says less and fits; it is
+another."""
+
+
+class When(NamedTuple):
+    """Days from `low` to `high`, both in it, numbered like `date.toordinal`; before year 1 below zero. Without a year
+    only `month` and `day` are known, or a `weekday` (Monday is 0)."""
+
+    low: int = 0
+    high: int = -1
+    month: int = 0
+    day: int = 0
+    weekday: int = -1
+
+    @property
+    def dated(self) -> bool:
+        """Whether the year is known."""
+        return self.low <= self.high
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)\b"
+_YEAR = r"(?:1\d{3}|20\d\d|2100)"
+_NOTE = r"(?:(?!\d)|(?=\d{1,2}(?:[.\s,;]|$)))"
+"""What may follow a year: no digit, or the digits of a footnote that text from a page has without its brackets."""
+_ZH = "[零一二三四五六七八九十\\d]"
+_DATE = re.compile(
+    rf"""
+    (?<![\d.])(?P<y1>{_YEAR})(?P<sep>[-/.])(?P<m1>\d{{1,2}})(?P=sep)(?P<d1>\d{{1,2}})(?!\d)
+    |(?<![\d.:])(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:\s*(?:-|to|and)\s*(?P<d2b>\d{{1,2}})(?:st|nd|rd|th)?)?
+        \ ?(?:of\ )?(?P<m2>{_MONTH})(?:,?\ ?(?:in\ |of\ )?(?P<y2>{_YEAR}){_NOTE})?
+    |\b(?P<m3>{_MONTH})\ ?(?:the\ )?(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])
+        (?:\ ?(?:-|to|and)\ ?(?P<d3b>\d{{1,2}})(?:st|nd|rd|th)?(?!\d))?(?:\ ?,?\ ?(?:in\ |of\ )?(?P<y3>{_YEAR}){_NOTE})?
+    |\b(?P<season>spring|summer|autumn|fall|winter)(?:\ of|\ in|,)?\ (?P<y8>{_YEAR}){_NOTE}
+    |(?P<y9>\d{{4}})年(?P<zseason>[春夏秋冬])[天季]?
+    |(?<![a-z])(?P<m4>{_MONTH}),?\ ?(?:of\ |in\ )?(?P<y4>{_YEAR}){_NOTE}
+    |(?<![\d/.])(?P<a>\d{{1,2}})[/.](?P<b>\d{{1,2}})[/.](?P<y5>\d{{4}}|\d\d)(?![\d/])
+    |(?P<y6>\d{{4}}|[零一二三四五六七八九]{{4}})\ ?年
+        (?:\ ?(?P<m6>{_ZH}{{1,3}})\ ?月(?:份|\ ?(?P<d6>{_ZH}{{1,3}})\ ?[日号])?)?
+    |(?P<m7>{_ZH}{{1,3}})\ ?月(?:份|\ ?(?P<d7>{_ZH}{{1,3}})\ ?[日号])?
+    |(?<!\d)(?P<c>\d{{1,2}}|{"|".join(ORDINALS)})(?:st|nd|rd|th)?(?:-|\ )centur(?:y|ies)(?P<cbc>\ b\.?c\.?(?:e\b)?)?
+    |(?P<zbc>公元前)?(?P<c2>{_ZH}{{1,3}})世纪(?:(?P<zdec>[一二三四五六七八九]十|\d0)年代)?
+    |(?<!\d)(?P<dec>1\d\d0|20\d0)'?s(?![a-z])
+    |(?<![\d.,])(?P<bc>\d{{1,4}})\ ?(?:b\.c\.(?:e\.)?|bce?\b)
+    |公元前(?P<zb>\d{{1,4}})年?
+    |\b(?:a\.d\.|ad)\ ?(?P<ad1>\d{{1,4}})(?!\d)|(?<![\d.,])(?P<ad2>\d{{1,4}})\ ?(?:a\.d\.|ad\b|c\.e\.|ce\b)
+    |\byear\ (?P<ad3>\d{{1,3}})(?![\d.,])
+    |(?<![\d.,$£€/-])(?P<year>{_YEAR})(?!,\d|\.\d)(?![a-z%]){_NOTE}
+    |(?<=-)(?P<year2>{_YEAR})(?![\d%]|,\d)
+    |(?:(?<=in\ )|(?<=by\ )|(?<=of\ )|(?<=mid-)|(?<=early\ )|(?<=late\ )|(?<=until\ )|(?<=during\ )|(?<=till\ )|^)
+        (?P<m8>{_MONTH})(?!\ \w+ing\b)
+    |\b(?P<m9>january|february|april|june|july|august|september|october|november|december)\b
+    |\b(?P<wd>{_WEEKDAY})|(?:星期|周|礼拜)(?P<zwd>[一二三四五六日天])
+    """,
+    re.VERBOSE,
+)
+_BEFORE = re.compile(
+    r"(?:(?P<n>\d{1,2}|a few|few|a|one|two|three|four|five|six|ten) )?(?P<what>mon|tues|wednes|thurs|fri|satur|sun|)"
+    r"(?P<unit>weekend|day|week|month|year|)s? (?P<way>before|prior to|preceding|after|following) (?:the )?$"
+)
+_COUNTS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10}
+_UNITS = {"day": 1, "week": 7, "month": 30, "year": 365}
+_LAST = 2999
+"""A later year is a number."""
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "春": 3, "夏": 6, "秋": 9, "冬": 12}
+_DIGITS = {each: at for at, each in enumerate("零一二三四五六七八九")}
+_DATEABLE = re.compile(r"\d|[年月周日世期拜]|day\b|centur|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
+
+
+def dates(text: str) -> list[tuple[When, int, int]]:
+    """The dates of a lower-case text in order, each with where it starts and stops. 3/4/2020 is given both ways."""
+    if not _DATEABLE.search(text):
+        return []
+    found: list[tuple[When, int, int]] = []
+    for match in _DATE.finditer(text):
+        for when in _read(match):
+            before = _BEFORE.search(text, max(0, match.start() - 40), match.start()) if when.dated else None
+            if before is not None and (moved := _moved(when, before)) is not None:
+                while found and found[-1][1] >= before.start():
+                    found.pop()
+                found.append((moved, before.start(), match.end()))
+            else:
+                found.append((when, match.start(), match.end()))
+    return found
+
+
+def agreement(accepted: When, given: When) -> Agreement:
+    """How the date given agrees with the accepted one."""
+    if accepted.dated and given.dated:
+        if (accepted.low, accepted.high) == (given.low, given.high):
+            return "same"
+        if accepted.low <= given.low and given.high <= accepted.high:
+            return "finer"
+        return "coarser" if given.low <= accepted.low and accepted.high <= given.high else "other"
+    if accepted.weekday >= 0 or given.weekday >= 0:
+        return "same" if accepted.weekday == given.weekday else "other"
+    if not accepted.month or accepted.month != given.month:
+        return "other"
+    if accepted.day and given.day:
+        if accepted.day != given.day:
+            return "other"
+        return "same" if accepted.dated == given.dated else "coarser" if accepted.dated else "finer"
+    if not accepted.day and not given.day:
+        return "same" if accepted.dated == given.dated else "coarser" if accepted.dated else "finer"
+    if given.day:
+        return "finer"
+    return "other" if given.dated and not accepted.dated else "coarser"
+
+
+def _read(match: re.Match[str]) -> list[When]:
+    """The readings of a match: none if it is no date, two if day and month can be exchanged."""
+    group = match.groupdict()
+    of = {name: value for name, value in group.items() if value is not None}
+    if any(_number(of.get(name)) > _LAST for name in ("y5", "y6", "y9", "ad1", "ad2")):
+        return []
+    if "a" in of:
+        year = int(of["y5"])
+        year += 0 if year > 99 else 2000 if year < 50 else 1900
+        pairs = {(int(of["a"]), int(of["b"])), (int(of["b"]), int(of["a"]))}
+        return [when for month, day in sorted(pairs) if (when := _day(year, month, day))]
+    if "season" in of or "zseason" in of:
+        return [_season(int(of.get("y8") or of["y9"]), of.get("season") or of["zseason"])]
+    if "year" in of or "year2" in of:
+        return _some(_span(int(of.get("year") or of["year2"])))
+    if "dec" in of:
+        return _some(_span(int(of["dec"]), int(of["dec"]) + 9))
+    if "c" in of or "c2" in of:
+        return _some(_century(of))
+    for name in ("bc", "zb"):
+        if name in of:
+            return _some(_span(-int(of[name])))
+    for name in ("ad1", "ad2", "ad3"):
+        if name in of:
+            return _some(_span(int(of[name])))
+    if "wd" in of:
+        return [When(weekday=_WEEKDAYS.index(of["wd"][:3]))]
+    if "zwd" in of:
+        return [When(weekday="一二三四五六日天".index(of["zwd"]) % 7)]
+    for at in "123467":
+        if f"m{at}" in of or f"y{at}" in of:
+            return _some(_written(of.get(f"y{at}"), of.get(f"m{at}"), of.get(f"d{at}"), of.get(f"d{at}b")))
+    return _some(_written(None, of.get("m8") or of.get("m9"), None, None))
+
+
+def _some(when: When | None) -> list[When]:
+    return [when] if when is not None else []
+
+
+def _written(year: str | None, month: str | None, day: str | None, until: str | None) -> When | None:
+    m, d, last = _month(month), _number(day), _number(until)
+    if (month and not 1 <= m <= 12) or (day and not 1 <= d <= 31):
+        return None
+    y = _number(year) if year else 0
+    if not y:
+        return When(month=m, day=d)
+    if not m:
+        return _span(y)
+    if not d:
+        return _month_of(y, m)
+    first = _day(y, m, d)
+    if last > d and first is not None and (end := _day(y, m, last)):
+        return When(first.low, end.high, m)
+    return first
+
+
+def _month(text: str | None) -> int:
+    if not text:
+        return 0
+    return _MONTHS.index(text[:3]) + 1 if text[:3] in _MONTHS else _number(text)
+
+
+def _number(text: str | None) -> int:
+    """1 to 99 in digits or Chinese, or a year digit by digit; 0 if there is none."""
+    if not text:
+        return 0
+    if text.isdigit() and text.isascii():
+        return int(text)
+    if "十" in text:
+        tens, _, ones = text.partition("十")
+        return _DIGITS.get(tens, 1) * 10 + _DIGITS.get(ones, 0)
+    figures = "".join(str(_DIGITS.get(each, each)) for each in text)
+    return int(figures) if figures.isdigit() and figures.isascii() else 0
+
+
+def _season(year: int, name: str) -> When:
+    """Three months, as in the north; winter begins in December."""
+    first = _SEASONS[name]
+    return When(_month_of(year, first).low, _month_of(year + (first == 12), (first + 1) % 12 + 1).high)
+
+
+def _century(of: dict[str, str]) -> When | None:
+    text = of.get("c") or of["c2"]
+    number = ORDINALS.get(text) or _number(text)
+    if not 1 <= number <= 21:
+        return None
+    if "cbc" in of or "zbc" in of:
+        return _span(-100 * number, -100 * number + 99)
+    if "zdec" in of:
+        start = 100 * (number - 1) + _number(of["zdec"])
+        return _span(start, start + 9)
+    return _span(100 * (number - 1), 100 * number - 1)
+
+
+def _span(first: int, last: int | None = None) -> When | None:
+    """Whole years. Those before year 1 are counted on backwards, 366 days each."""
+    last = first if last is None else last
+    low = date(first, 1, 1).toordinal() if first >= 1 else 366 * (first - 1)
+    high = date(last, 12, 31).toordinal() if last >= 1 else 366 * last - 1
+    return When(low, high)
+
+
+def _month_of(year: int, month: int) -> When:
+    low = date(year, month, 1)
+    return When(low.toordinal(), (low.replace(day=28) + timedelta(4)).replace(day=1).toordinal() - 1, month)
+
+
+def _day(year: int, month: int, day: int) -> When | None:
+    try:
+        at = date(year, month, day).toordinal()
+    except ValueError:
+        return None
+    return When(at, at, month, day)
+
+
+def _moved(when: When, before: re.Match[str]) -> When | None:
+    """The date that "the Sunday before", "two days after" or "the week before" one is."""
+    what, unit, back = before["what"], before["unit"], before["way"] in ("before", "prior to", "preceding")
+    if what and unit == "day":
+        weekday = _WEEKDAYS.index(what[:3])
+        edge = when.low if back else when.high
+        here = (edge - 1) % 7
+        step = (here - weekday) % 7 or 7 if back else (weekday - here) % 7 or 7
+        at = edge - step if back else edge + step
+        return _at(at)
+    if what or not unit:
+        return None
+    if unit == "weekend":
+        edge = when.low if back else when.high
+        step = ((edge - 1) % 7 - 5) % 7 or 7 if back else (5 - (edge - 1) % 7) % 7 or 7
+        at = edge - step if back else edge + step
+        return When(at, at + 1)
+    count = before["n"]
+    if count and "few" in count:
+        days = {"day": 7, "week": 35}.get(unit, 0)
+        return (
+            (When(when.low - days, when.low - 1) if back else When(when.high + 1, when.high + days)) if days else None
+        )
+    days = _UNITS[unit] * (_COUNTS.get(count) or int(count) if count else 1)
+    if count and unit in ("day", "week"):
+        return _at(when.low - days if back else when.high + days)
+    if unit == "day":
+        return _at(when.low - 1 if back else when.high + 1)
+    if unit == "month":
+        edge_day = date.fromordinal(max(1, when.low - 15 if back else when.high + 15))
+        return _month_of(edge_day.year, edge_day.month)
+    if unit == "year":
+        edge_day = date.fromordinal(max(1, when.low if back else when.high))
+        return _span(edge_day.year + (-1 if back else 1))
+    return When(when.low - days, when.low - 1) if back else When(when.high + 1, when.high + days)
+
+
+def _at(ordinal: int) -> When | None:
+    if ordinal < 1:
+        return None
+    day = date.fromordinal(ordinal)
+    return When(ordinal, ordinal, day.month, day.day)

@@ -1,0 +1,228 @@
+"""The grader `rules`: what of an accepted answer stands in an answer, by rules that anyone can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...value import Missing
+from ..item import Grade, Item
+from . import decision, stance
+from .address import without_address
+from .gold import Gold, read_gold
+from .match import Answer, Match, date_order, denied, match, number_order
+from .normal import LONGEST
+from .words import Words
+
+VERSION = 1
+"""Goes up whenever a grade can come out otherwise: grades of two versions do not compare."""
+
+_SURE, _WRONG = 0.97, 0.05
+_EARLY = 80
+"""A refusal before this many characters is the answer; a later one is a remark."""
+_FEW = 8
+"""An accepted answer of more words than this is prose, in which a number is one detail among others."""
+
+
+class _Found(NamedTuple):
+    """How an answer stands to one accepted answer."""
+
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Grades by what of an accepted answer is found: no model, no network, the same everywhere. English and Chinese.
+
+    Of several accepted answers the best counts. What the answer is compared by depends on what is accepted: dates by
+    the days they name, numbers by their value and unit, codes whole, lists item by item, yes and no by what the answer
+    says first; names and phrases by the share of their words, through a logistic regression over eleven features
+    (`decision.py`). An accepted answer that is denied wherever it stands is wrong. The first LONGEST characters of an
+    answer are read.
+
+    What an answer says to its grader does not count (`address.py`).
+    """
+
+    @property
+    def name(self) -> str:
+        """With the version, since grades of two versions do not compare."""
+        return f"rules({VERSION})"
+
+    def fitted_on(self, labelled: str, question: str) -> bool:
+        """Whether its constants were fitted on this question of a labelled set: how it does there says little."""
+        return labelled in decision.FITTED_ON and not decision.half(question)
+
+    def grade(self, items: Sequence[Item]) -> list[Grade | Missing]:
+        """A grade each. An item without an accepted answer is missing, unless what is right is to say so."""
+        return [_grade(item) for item in items]
+
+
+def _grade(item: Item) -> Grade | Missing:
+    accepted = [text for text in item.accepted if text.strip()]
+    if not accepted and item.kind != "unanswerable":
+        if item.rubric:
+            return Missing("unsupported", "rules compare with accepted answers, and there is only a rubric")
+        return Missing("undefined", "no accepted answer to compare with")
+    if not any(map(str.isalnum, item.candidate[:LONGEST])):
+        same = item.candidate.strip() in (text.strip() for text in accepted)  # such as + or ?
+        return Grade(same, float(same), "the accepted answer, sign for sign" if same else "the answer is empty")
+    answer = Answer(item.candidate)
+    found = [_judged(read_gold(text, item.question), answer) for text in accepted]
+    if item.kind == "unanswerable":
+        found.append(_unknown(answer))
+    best = max(found, key=lambda each: each.score)
+    cut = f"; only its first {LONGEST:,} characters were read" if len(item.candidate) > LONGEST else ""
+    return Grade(best.score >= decision.THRESHOLD, round(best.score, 4), best.reason + cut)
+
+
+def _judged(gold: Gold, answer: Answer) -> _Found:
+    """One accepted answer, by its form."""
+    if gold.text.bare == answer.words.bare:
+        return _Found(1.0, "the accepted answer, word for word")
+    found = _FORMS[gold.form](gold, answer)
+    if found.score >= decision.THRESHOLD and not (gold.denies or gold.asks_denial) and denied(gold, answer):
+        return _Found(_WRONG, f"the answer denies {_quoted(gold)}, or says that it is past")
+    return found
+
+
+def _date(gold: Gold, answer: Answer) -> _Found:
+    order = date_order(gold, answer)
+    if order == 2 and gold.exact_day:
+        return _Found(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
+    said = {
+        4: "the same date",
+        3: "a date within",
+        2: "a date less exact than",
+        1: "another date than",
+        0: "no date for",
+    }
+    return _Found(decision.DATES[order], f"{said[order]} {_quoted(gold)}")
+
+
+def _number(gold: Gold, answer: Answer) -> _Found:
+    order = number_order(gold, answer)
+    if order == 2:
+        return _Found(decision.NUMBERS[2], f"the number {_quoted(gold)}")
+    if order == 0:
+        return _Found(decision.NUMBERS[0], f"no number for {_quoted(gold)}")
+    given = answer.words.quantities[0]
+    there = answer.said[given.start : given.stop].strip()
+    return _Found(decision.NUMBERS[1], f"another number: {there}, not {_quoted(gold)}")
+
+
+def _code(gold: Gold, answer: Answer) -> _Found:
+    whole = match(gold, answer).whole
+    return _Found(_SURE, f"{_quoted(gold)} found") if whole else _Found(_WRONG, f"{_quoted(gold)} not found as a whole")
+
+
+def _yes_or_no(gold: Gold, answer: Answer) -> _Found:
+    said = stance.polarity(answer.said) or _leaning(without_address(answer.words.plain))
+    if stance.polarity(answer.said) is None and said != "yes" and 0 <= answer.refused < _EARLY:
+        return _Found(_WRONG, f"the answer does not know; accepted is {gold.polarity}")
+    if said is None:  # neither yes nor no: the rest of the accepted answer, or a statement that denies nothing
+        found = _phrase(gold, answer)
+        if found.score >= decision.THRESHOLD or gold.polarity == "no" or not answer.takes_up(gold.asked):
+            return found
+        return _Found(0.6, "the answer takes up the question and denies nothing")
+    right = said == gold.polarity
+    return _Found(
+        0.9 if right else 0.08, f"the answer says {said}" + ("" if right else f", accepted is {gold.polarity}")
+    )
+
+
+def _leaning(text: str) -> stance.Polarity | None:
+    """What the first sentence says."""
+    parts = Words(text).sentences
+    return stance.leaning(parts[0].lower()) if parts else None
+
+
+def _unknown(answer: Answer) -> _Found:
+    if answer.refused >= 0:
+        return _Found(0.9, "says that it is not known, as is right")
+    return _Found(_WRONG, "gives an answer where there is none to give")
+
+
+def _says_unknown(gold: Gold, answer: Answer) -> _Found:
+    """The accepted answer itself says that it is not known."""
+    found = _unknown(answer)
+    return found if found.score >= decision.THRESHOLD else _phrase(gold, answer)
+
+
+def _list(gold: Gold, answer: Answer) -> _Found:
+    there = [_judged(item, answer).score >= decision.THRESHOLD for item in gold.items]
+    count, size = sum(there), len(there)
+    if count >= gold.needed:
+        return _Found(_SURE, f"all {size} items found" if count == size else f"{count} of {size} items found, enough")
+    lost = next(item for item, is_there in zip(gold.items, there, strict=True) if not is_there)
+    return _Found(0.45 * count / size, f"{count} of {size} items found, not {_quoted(lost)}")
+
+
+def _phrase(gold: Gold, answer: Answer) -> _Found:
+    found = match(gold, answer)
+    if answer.is_quantity and not (gold.numbers or gold.whens or found.whole or found.within):
+        return _Found(_WRONG, f"nothing but a number, for {_quoted(gold)}")
+    score = decision.likely(features(gold, found, answer))
+    if _lacks(gold, found):
+        score = min(score, decision.BELOW)
+    return _Found(score, _words_found(gold, found, answer))
+
+
+def _lacks(gold: Gold, found: Match) -> bool:
+    """Whether what matters is not there, however much else is: its number, the name among other names, the surname."""
+    if found.lost_number and len(gold.units) <= _FEW:
+        return True
+    return (found.rival and found.fresh <= decision.RIVALLED) or found.lost_surname or found.lost_place or found.swapped
+
+
+def features(gold: Gold, found: Match, answer: Answer) -> dict[str, float]:
+    """What the logistic regression looks at, each from 0 to 1."""
+    return {
+        "share": found.share,
+        "fresh": found.fresh,
+        "enough": float(found.fresh > decision.ENOUGH),
+        "whole": float(found.whole),
+        "within": float(found.within),
+        "lost_number": float(found.lost_number),
+        "name_missed": float(gold.form == "name" and not found.share),
+        "rival": float(found.rival),
+        "refused": float(0 <= answer.refused < _EARLY),
+        "denies_too": float(gold.denies and answer.denies),
+        "denial_missed": float(gold.denies and not answer.denies and not found.whole),
+    }
+
+
+def _words_found(gold: Gold, found: Match, answer: Answer) -> str:
+    if found.whole:
+        return f"{_quoted(gold)} found"
+    if found.rival and found.fresh <= decision.RIVALLED:
+        return f"another name: a part of {_quoted(gold)} beside what is not of it"
+    if found.lost_number and len(gold.units) <= _FEW:
+        number = next(unit.word for unit in gold.units if unit.numeric and not answer.has(unit))
+        return f"the number {number} of {_quoted(gold)} not found"
+    if found.lost_surname:
+        return f"not the surname of {_quoted(gold)}"
+    if not found.share:
+        return f"nothing of {_quoted(gold)} found"
+    lost = [unit.word for unit in gold.units if not answer.has(unit)]
+    without = f", not {', '.join(lost[:4])}" if lost else ""
+    return f"{found.share:.0%} of {_quoted(gold)} found{without}"
+
+
+def _quoted(gold: Gold) -> str:
+    text = " ".join(gold.text.plain.split())
+    return f"“{text[:60]}…”" if len(text) > 60 else f"“{text}”"
+
+
+_FORMS = {
+    "date": _date,
+    "number": _number,
+    "code": _code,
+    "unknown": _says_unknown,
+    "yes": _yes_or_no,
+    "no": _yes_or_no,
+    "list": _list,
+    "name": _phrase,
+    "phrase": _phrase,
+}

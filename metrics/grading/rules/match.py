@@ -1,0 +1,251 @@
+"""How an answer stands to one accepted answer: what of it is found, where, and what speaks against it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+
+from . import stance
+from .address import without_address
+from .dates import agreement
+from .gold import Gold, Unit
+from .names import one_edit, same_given_name
+from .numerals import ROMAN
+from .quantities import equal
+from .words import HAN_STOP, STOP, Words, stemmer
+
+_LONG = 7
+"""Letters of a word in which one may differ."""
+START = 150
+"""Characters in which an answer denies what it denies."""
+_BESIDE = r"([A-Z][A-Za-z]+)\.?[ -]{0}\b|\b{0}[ -]([A-Z][A-Za-z]+)"
+_QUANTITY = 40
+"""Characters of the longest answer that is a number and its unit."""
+_SHORT, _FEW = 8, 3
+"""Words of a sentence, and of an accepted answer, that are so short that each word matters."""
+_GLUED = 4
+"""Letters of what may run into its neighbours: shorter words are in others by chance."""
+_TITLE_WORDS = """
+    mr mrs ms miss dr doctor prof professor sir dame lord lady king queen prince princess president captain mayor judge
+    justice senator general colonel chief pope saint st actor actress singer author director minister
+"""
+_TITLES = frozenset(_TITLE_WORDS.split())
+_ORDER = {"same": 4, "finer": 3, "coarser": 2, "other": 1}
+
+
+@dataclass(slots=True)
+class Match:
+    """What is found of an accepted answer in an answer."""
+
+    share: float = 0.0
+    """Of its words, by weight."""
+    fresh: float = 0.0
+    """Of those that the question does not say already; `share` if there are none."""
+    whole: bool = False
+    """It is there as it stands."""
+    lost_number: bool = False
+    """A number that belongs to it is not there."""
+    rival: bool = False
+    """A name of which a part is there, beside a name that is not of it: Kelli *Garner* for Kelli Giddish."""
+    lost_surname: bool = False
+    """Who was asked for is there by given names alone."""
+    lost_place: bool = False
+    """Of a Chinese text with a number, an address as a rule, a word is not there."""
+    swapped: bool = False
+    """A short sentence with another word where one of its words stands: *light* green for dark green."""
+    within: bool = False
+    """The answer is a part of it, and says more than the question."""
+
+
+class Answer:
+    """An answer to be graded, read once for all accepted answers."""
+
+    __slots__ = ("__dict__", "said", "words")
+
+    def __init__(self, text: str) -> None:
+        self.words = Words(text)
+        self.said = self.words.lower
+
+    def takes_up(self, asked: Words) -> bool:
+        """Whether it has a word of the question that is more than grammar."""
+        pairs = zip(asked.stems, asked.raw, strict=True)
+        return any(stem in self.words.places and raw.lower() not in STOP | HAN_STOP for stem, raw in pairs)
+
+    @cached_property
+    def own(self) -> str:
+        """What it says, without what it says to a grader."""
+        return without_address(self.words.plain).lower()
+
+    @cached_property
+    def refused(self) -> int:
+        """Where it says that it does not know; -1 if it does not."""
+        return -1 if stance.refuses(self.said) < 0 else stance.refuses(self.own)
+
+    @cached_property
+    def denies(self) -> bool:
+        """Whether it denies anything in its first START characters."""
+        return stance.negates(self.own[:START])
+
+    @property
+    def is_quantity(self) -> bool:
+        """Whether it is one number with its unit and nothing else."""
+        if len(self.said) > _QUANTITY:
+            return False
+        found = self.words.quantities
+        return len(found) == 1 and found[0].stop - found[0].start >= len(self.said.strip(" .!~"))
+
+    def has(self, unit: Unit) -> bool:
+        """Whether a word is there."""
+        return unit.word in (self.words.squeezed if unit.han else self.words.places)
+
+
+def match(gold: Gold, answer: Answer) -> Match:
+    """The words of an accepted answer in an answer."""
+    words, made = answer.words, Match()
+    made.whole = holds(gold, answer)
+    places = words.places
+    numbered = lost_han = False
+    weight = found = fresh = fresh_found = last = 0.0
+    for unit in gold.units:
+        hit = 1.0 if made.whole or answer.has(unit) else _nearly(unit, gold, places)
+        weight += unit.weight
+        found += hit * unit.weight
+        last = hit
+        if not unit.echoed:
+            fresh += unit.weight
+            fresh_found += hit * unit.weight
+        numbered |= unit.numeric
+        lost_han |= unit.han and unit.weight >= 1 and not hit
+        if unit.numeric and not hit:
+            made.lost_number = True
+    made.share = found / weight if weight else 0.0
+    made.fresh = fresh_found / fresh if fresh else made.share
+    made.lost_surname = gold.surnamed and made.share > 0 and not last
+    made.lost_place = numbered and lost_han
+    made.swapped = gold.form == "phrase" and 0 < made.fresh < 1 and _is_swapped(gold, words)
+    made.rival = gold.form == "name" and not made.whole and 0 < made.fresh < 1 and _has_rival(gold, words)
+    made.within = len(words.squeezed) > 1 and words.squeezed in gold.text.squeezed and _adds(gold, words)
+    return made
+
+
+def _has_rival(gold: Gold, words: Words) -> bool:
+    """Whether a word of the name stands right beside a capitalised one that neither name nor question has."""
+    mine = {unit.word for unit in gold.units}
+    there = {raw for raw, stem in zip(words.raw, words.stems, strict=True) if stem in mine and raw[0].isalpha()}
+    for word in there:
+        for found in re.finditer(_BESIDE.format(re.escape(word)), words.plain):
+            other = found.group(1) or found.group(2)
+            low = other.lower()
+            if low in STOP or low in _TITLES:
+                continue
+            stem = stemmer()([low])[0]
+            if stem not in mine and stem not in gold.asked.places:
+                return True
+    return False
+
+
+def _is_swapped(gold: Gold, words: Words) -> bool:
+    """Whether before a word of a short accepted answer a short sentence has another word than that one has."""
+    if len(gold.units) > _FEW:
+        return False
+    short = [part for part in map(Words, words.sentences) if len(part.stems) <= _SHORT]
+    return any(_swaps(gold, part) for part in short)
+
+
+def _swaps(gold: Gold, words: Words) -> bool:
+    wanted, stems = gold.text, words.stems
+    for at, (lost, kept) in enumerate(pairwise(wanted.stems)):
+        if lost in words.places or kept not in words.places or not _tells(wanted, at) or not _tells(wanted, at + 1):
+            continue
+        before = words.places[kept] - 1
+        if before >= 0 and _tells(words, before) and stems[before] not in wanted.places:
+            return stems[before] not in gold.asked.places
+    return False
+
+
+def _tells(words: Words, at: int) -> bool:
+    return words.raw[at].isalpha() and words.raw[at].isascii() and words.raw[at].lower() not in STOP
+
+
+def _adds(gold: Gold, words: Words) -> bool:
+    return any(stem not in gold.asked.places for stem in words.stems)
+
+
+def holds(gold: Gold, answer: Answer) -> bool:
+    """Whether the accepted answer stands in the answer as it is, but for case, spaces and marks.
+
+    Texts from pages lose spaces ("isMalina Weissmanand"), so it may run into the word after it, and a phrase also into
+    the one before. Numbers are wholes.
+    """
+    text, words = gold.text, answer.words
+    if not text.squeezed:
+        return False
+    if _in_order(text.stems, words):
+        return True
+    ends = text.raw[-1]
+    if len(text.squeezed) < _GLUED or text.raw[0][0].isdigit() or ends[-1].isdigit() or ends in ROMAN:
+        return False
+    at = words.squeezed.find(text.squeezed) if text.squeezed.isascii() else -1
+    return at >= 0 and (gold.form != "name" or at in accumulate(map(len, words.raw), initial=0))
+
+
+def _in_order(stems: list[str], words: Words) -> bool:
+    first = words.places.get(stems[0]) if stems else None
+    if first is None:
+        return False
+    size, there = len(stems), words.stems
+    at = first
+    try:
+        while True:
+            if there[at : at + size] == stems:
+                return True
+            at = there.index(stems[0], at + 1)
+    except ValueError:
+        return False
+
+
+def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
+    """A word that is there in another form: an initial, a familiar name, one letter changed in a long word."""
+    word = unit.word
+    if unit.han or not word.isalpha():
+        return 0.0
+    if gold.form == "name":
+        if len(word) == 1:
+            return 0.7 * any(each[0] == word for each in places)
+        if any(each in places for each in same_given_name(word)):
+            return 1.0
+        if word[0] in places and len(gold.units) > 1:
+            return 0.5
+    return 0.8 * any(one_edit(word, each) for each in places) if len(word) >= _LONG else 0.0
+
+
+def date_order(gold: Gold, answer: Answer) -> int:
+    """How the best date of the answer agrees: 4 the same, 3 finer, 2 coarser, 1 another, 0 there is none.
+
+    Of several accepted dates the worst counts: all must be there.
+    """
+    given = answer.words.dates
+    if not given:
+        return 0
+    return min(max(_ORDER[agreement(when, each)] for each, _, _ in given) for when in gold.whens)
+
+
+def number_order(gold: Gold, answer: Answer) -> int:
+    """2 if the numbers are there, 1 if there are only others, 0 if there is none."""
+    given = [each for each in answer.words.quantities if gold.counts_times or not each.times]
+    if not given:
+        return 0
+    return 2 if all(any(equal(each, other) for other in given) for each in gold.numbers) else 1
+
+
+def denied(gold: Gold, answer: Answer) -> bool:
+    """Whether the accepted answer stands there, and is denied or said to be past wherever it does."""
+    wanted, said, at, seen = gold.text.lower.strip(" ."), answer.said, 0, False
+    while wanted and (at := said.find(wanted, at)) >= 0:
+        stop = at + len(wanted)
+        if not (stance.denied(said, at, stop) or stance.superseded(said, at, stop)):
+            return False
+        seen, at = True, at + len(wanted)
+    return seen

@@ -1,0 +1,256 @@
+"""Numbers in texts with their units: in digits, in words, in Chinese; and whether two of them are equal."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .numerals import BIG, ONES, ORDINALS, TENS
+
+
+class Quantity(NamedTuple):
+    """A number. With a known unit, `dimension` and what one unit is worth in it."""
+
+    value: float
+    dimension: str = ""
+    factor: float = 1.0
+    digits: int = 0
+    """Decimals as written, which say how far it was rounded."""
+    start: int = 0
+    stop: int = 0
+    ordinal: bool = False
+    times: bool = False
+    """Once, twice: a number only where times are counted."""
+
+
+_SHORT = {"k": 1000, "mn": 10**6, "bn": 10**9, "b": 10**9}
+_ZH_BIG = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
+_ZH_ONES = {each: at for at, each in enumerate("零一二三四五六七八九")} | {"两": 2}
+
+
+def _units() -> dict[str, tuple[str, float]]:
+    table = """
+        time:s 1=second|sec|s|秒|秒钟 60=minute|min|分钟 3600=hour|hr|h|小时|钟头 86400=day|天 604800=week|星期|周
+        calendar:month 1=month|个月 12=year|yr|年
+        length:m 1=metre|meter|m|米 1000=kilometre|kilometer|km|公里|千米 0.01=centimetre|centimeter|cm|厘米
+            0.001=millimetre|millimeter|mm|毫米 1609.344=mile|mi|英里 0.3048=foot|feet|ft|英尺 0.0254=inch|inche|in|英寸
+            0.9144=yard|码
+        mass:g 1=gram|g|克 1000=kilogram|kg|公斤|千克 500=斤 1000000=tonne|吨 28.3495=ounce|oz
+        mass:lb 1=lb
+        pound 1=pound
+        share:% 1=%|percent|per_cent|个百分点
+        volume:l 1=litre|liter|l|升 0.001=ml|millilitre|milliliter|毫升 3.785=gallon
+        bytes:b 1=byte 1000=kb 1000000=mb 1000000000=gb 1000000000000=tb
+        temperature:c 1=°c|celsius|摄氏度|℃
+        temperature:f 1=°f|fahrenheit|华氏度|℉
+        money:usd 1=dollar|usd|美元|$ 0.01=cent
+        money:gbp 1=gbp|£
+        money:eur 1=euro|eur|欧元|€
+        money:cny 1=yuan|rmb|cny|元|块|块钱|人民币
+        money:jpy 1=yen|日元
+    """
+    made: dict[str, tuple[str, float]] = {}
+    dimension = ""
+    for part in table.split():
+        if "=" not in part:
+            dimension = part
+            continue
+        factor, _, names = part.partition("=")
+        for name in names.split("|"):
+            made[name.replace("_", " ").strip()] = (dimension, float(factor))
+    return made
+
+
+_UNITS = _units()
+_WORDS = "|".join(sorted([*ONES, *TENS, *BIG, "dozen"], key=len, reverse=True))
+_UNIT_NAMES = "|".join(re.escape(name) for name in sorted(_UNITS, key=len, reverse=True) if name.isascii())
+_ZH_UNITS = "|".join(sorted((name for name in _UNITS if not name.isascii()), key=len, reverse=True))
+_POUND = "pound"
+_POUNDS = frozenset([_POUND, "money:gbp", "mass:lb"])
+"""Pounds are money or a weight: the word does not say which."""
+_CLOCK, _DIAL = "clock", "dial"
+_PARTS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
+_CURRENCY = {"$": "money:usd", "£": "money:gbp", "€": "money:eur", "¥": "money:cny"}
+_ZH_HOUR = r"(?:\d{1,2}|[零一二两三四五六七八九十]{1,3})"
+_NUMBER = re.compile(
+    rf"""
+    (?:(?P<noon>上午|下午|晚上|早上|凌晨|中午)\ ?(?P<zhour>{_ZH_HOUR})\ ?(?:点|时|:)
+        (?:(?P<half>半)|(?P<zminute>{_ZH_HOUR})分?)?
+      |(?<![\d:.])(?P<hour>\d{{1,2}})(?:[:.](?P<minute>\d\d))?\ ?(?P<ampm>[ap]\.?m\b\.?)
+      |(?<![\d:.])(?P<hour24>\d{{1,2}}):(?P<minute24>\d\d)(?![\d:]))
+    |(?<![\d/.])(?P<over>\d{{1,3}})/(?P<under>[1-9]\d{{0,2}})(?![\d/])
+    |\b(?P<some>one|two|three|four|five|seven)[\ -](?P<part>third|quarter|fourth|fifth|sixth|eighth|tenth)s?\b
+    |\b(?:(?P<whole>{"|".join(ONES)}|\d{{1,3}})\ and\ a\ )?half\ (?:an?\ )?(?P<halved>{_UNIT_NAMES})(?:e?s)?(?![a-z])
+    |\b(?P<whole2>{"|".join(ONES)}|\d{{1,3}}|an?)\ (?P<halved2>{_UNIT_NAMES})(?:e?s)?\ and\ a\ half\b
+    |(?P<zwhole>[一二两三四五六七八九十\d]{{1,2}})?个?半(?P<zhalved>个月|{_ZH_UNITS})
+    |(?:(?P<currency>[$£€¥])\ ?)?(?P<sign>(?<![\w)])-|\bminus\ |\bnegative\ |零下)?
+    (?:
+      (?<![\d.])(?P<figure>\d+(?:,\d{{3}}(?!\d))*(?:\.\d+)?|(?<!\d)\.\d+)(?P<ord>(?:st|nd|rd|th)\b)?
+      |\b(?P<words>(?:{_WORDS})(?:(?:\ ?-\ ?|\ and\ |\ )(?:{_WORDS})\b)*)\b
+      |\b(?P<times>once|twice|thrice)\b
+      |(?P<ordinal>\b(?:{"|".join(ORDINALS)})\b)
+      |(?P<percent>百分之)?(?P<zh>(?<![\d])[零一二两三四五六七八九十百千万亿]+(?:点[零一二三四五六七八九]+)?)
+    )
+    (?:\ ?(?P<big>thousand|million|billion|trillion|bn|mn|[kb](?![a-z])|[万亿]))?
+    (?:[\ -]?(?P<unit>{_UNIT_NAMES})(?:e?s)?(?![a-z])|\ ?(?P<zunit>{_ZH_UNITS}))?
+    """,
+    re.VERBOSE,
+)
+_NUMERIC = re.compile(
+    rf"half|半|\d|\bonce|twice|thrice|[零一二两三四五六七八九十百千万亿]|\b(?:{_WORDS})|{'|'.join(ORDINALS)}"
+)
+TOLERANCE = 0.005
+"""How far two quantities in different units may differ and be the same: 26.2 miles are 42.2 km."""
+
+
+def quantities(text: str) -> list[Quantity]:
+    """The numbers of a lower-case text in order, ordinals marked as such."""
+    if not _NUMERIC.search(text):
+        return []
+    found = []
+    for match in _NUMBER.finditer(text):
+        read = _read(match)
+        if read is not None:
+            found.append(read)
+    return found
+
+
+def equal(accepted: Quantity, given: Quantity) -> bool:
+    """Whether two quantities are the same, whatever their units; a unit that only one of them has is passed over."""
+    if accepted.dimension and given.dimension:
+        if {accepted.dimension, given.dimension} == {_CLOCK, _DIAL}:
+            return (accepted.value - given.value) % 720 == 0
+        if _POUND in (accepted.dimension, given.dimension):
+            return {accepted.dimension, given.dimension} <= _POUNDS and _equal_values(accepted, given)
+        if accepted.dimension != given.dimension:
+            return _calendar(accepted, given)
+        a, b = accepted.value * accepted.factor, given.value * given.factor
+        if accepted.factor != given.factor:
+            return abs(a - b) <= TOLERANCE * max(abs(a), abs(b))
+    return _equal_values(accepted, given)
+
+
+def _equal_values(accepted: Quantity, given: Quantity) -> bool:
+    """Equal, or one is the other rounded to its decimals, of which there must be two."""
+    a, b = accepted.value, given.value
+    if a == b or abs(a - b) < 1e-9 * max(abs(a), abs(b)):
+        return True
+    least = min(accepted.digits, given.digits)
+    return least >= 2 and abs(round(a, least) - round(b, least)) < 1e-9
+
+
+def _calendar(accepted: Quantity, given: Quantity) -> bool:
+    """Months and years beside weeks and days: 1 year is 12 months is 52 weeks or 365 days, about."""
+    pair = {accepted.dimension, given.dimension}
+    if pair != {"time:s", "calendar:month"}:
+        return False
+    a, b = (
+        each.value * each.factor * (30.44 * 86400 if each.dimension == "calendar:month" else 1)
+        for each in (accepted, given)
+    )
+    return abs(a - b) <= 0.02 * max(a, b)
+
+
+def _read(match: re.Match[str]) -> Quantity | None:
+    if (special := _clock(match) or _fraction(match)) is not None:
+        return special
+    figure, words, ordinal, zh = match["figure"], match["words"], match["ordinal"], match["zh"]
+    if times := match["times"]:
+        value = float(("once", "twice", "thrice").index(times) + 1)
+        return Quantity(value, start=match.start(), stop=match.end(), times=True)
+    digits, is_ordinal = 0, bool(match["ord"] or ordinal)
+    if figure:
+        value = float(figure.replace(",", ""))
+        digits = len(figure.partition(".")[2])
+    elif words:
+        value = _spoken(words)
+    elif ordinal:
+        value = float(ORDINALS[ordinal])
+    else:
+        value = chinese(zh)
+        is_ordinal = match.string[max(0, match.start() - 1) : match.start()] == "第"
+    if big := match["big"]:
+        value *= BIG.get(big) or _SHORT.get(big) or _ZH_BIG.get(big) or 1
+    if match["sign"]:
+        value = -value
+    unit = match["unit"] or match["zunit"]
+    dimension, factor = _UNITS[unit] if unit else ("", 1.0)
+    if match["currency"]:
+        value *= 10**6 if unit == "m" else 1
+        dimension, factor = _CURRENCY[match["currency"]], 1.0
+    if match["percent"]:
+        dimension, factor = "share:%", 1.0
+    return Quantity(value, dimension, factor, digits, match.start(), match.end(), is_ordinal)
+
+
+def _clock(match: re.Match[str]) -> Quantity | None:
+    """A time of day, in minutes. Without a.m. or p.m. it may be either, up to one o'clock."""
+    if match["zhour"]:
+        hour, minute = _figure(match["zhour"]), 30 if match["half"] else _figure(match["zminute"])
+        later = match["noon"] in ("下午", "晚上") or (match["noon"] == "中午" and hour < 11)
+        known = True
+    elif match["hour"]:
+        hour, minute, later, known = int(match["hour"]), int(match["minute"] or 0), match["ampm"][0] == "p", True
+        hour %= 12
+    elif match["hour24"]:
+        hour, minute, later = int(match["hour24"]), int(match["minute24"]), False
+        known = hour > 12 or hour == 0
+    else:
+        return None
+    minutes = 60 * (hour + 12 * (later and hour < 12)) + minute
+    return Quantity(minutes, _CLOCK if known else _DIAL, start=match.start(), stop=match.end())
+
+
+def _figure(text: str | None) -> int:
+    return int(text) if text and text.isascii() else int(chinese(text)) if text else 0
+
+
+def _fraction(match: re.Match[str]) -> Quantity | None:
+    if match["over"]:
+        value = int(match["over"]) / int(match["under"])
+    elif match["some"]:
+        value = ONES[match["some"]] / _PARTS[match["part"]]
+    elif unit := match["halved"] or match["halved2"] or match["zhalved"]:
+        whole = match["whole"] or match["whole2"] or match["zwhole"] or "zero"
+        value = (1 if whole in ("a", "an") else ONES[whole] if whole in ONES else _figure(whole)) + 0.5
+        return Quantity(value, *_UNITS[unit], 1, match.start(), match.end())
+    else:
+        return None
+    return Quantity(value, start=match.start(), stop=match.end())
+
+
+def _spoken(words: str) -> float:
+    """The number that English words say: two hundred and five thousand."""
+    total = part = 0.0
+    for word in re.findall(r"[a-z]+", words):
+        if word == "dozen":
+            part = (part or 1) * 12
+        elif word == "hundred":
+            part = (part or 1) * 100
+        elif word in BIG:
+            total, part = total + (part or 1) * BIG[word], 0
+        elif word != "and":
+            part += ONES.get(word, 0) + TENS.get(word, 0)
+    return total + part
+
+
+def chinese(text: str) -> float:
+    """The number that Chinese numerals say: 三百二十, 两万五千, 二零二三, 三点五."""
+    whole, _, decimals = text.partition("点")
+    fraction = float("0." + "".join(str(_ZH_ONES[each]) for each in decimals)) if decimals else 0.0
+    if not any(each in _ZH_BIG for each in whole):
+        return float("".join(str(_ZH_ONES[each]) for each in whole)) + fraction
+    total = section = digit = 0.0
+    last = 1.0
+    for each in whole:
+        if each in _ZH_ONES:
+            digit = _ZH_ONES[each]
+            if each == "零":
+                last = 10.0
+        elif _ZH_BIG[each] >= 10**4:
+            total, section, digit = (total + section + digit) * _ZH_BIG[each], 0.0, 0.0
+            last = _ZH_BIG[each]
+        else:
+            section += (digit or 1) * _ZH_BIG[each]
+            digit, last = 0.0, _ZH_BIG[each]
+    return total + section + digit * (last / 10 if last > 10 and whole[-2:-1] in _ZH_BIG else 1) + fraction

@@ -1,0 +1,235 @@
+"""The grader `rules`: near misses, forms that are equal, what it says of bad input, and how well people agree."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from pathlib import Path
+from time import process_time
+
+import pytest
+from ctxbench.harness.grading.attacks import ATTACKS, attempts, flipped
+from ctxbench.metrics.grading import Grade, Grader, Item
+from ctxbench.metrics.grading.rules import Rules, decision
+from ctxbench.metrics.grading.rules.decision import half
+from ctxbench.metrics.grading.rules.normal import LONGEST
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.labelled import Labelled
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.metrics.grading import fit_rules
+from tests.metrics.grading.near_misses import PAIRS, Pair
+
+
+def graded(question: str, accepted: tuple[str, ...], candidate: str, **more: object) -> Grade:
+    [grade] = Rules().grade([Item("x", question, accepted, candidate, **more)])  # type: ignore[arg-type]
+    assert isinstance(grade, Grade)
+    return grade
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.question)
+def test_near_misses_are_told_from_equal_forms(pair: Pair) -> None:
+    """Each right answer of a pair is correct, each wrong one is not; 75 questions in English and Chinese."""
+    for candidate in pair.right:
+        assert graded(pair.question, pair.accepted, candidate).correct, candidate
+    for candidate in pair.wrong:
+        assert not graded(pair.question, pair.accepted, candidate).correct, candidate
+
+
+def test_every_probe_of_the_embedded_scenarios_takes_its_own_answers_and_no_others() -> None:
+    """Accepted answers are right; those of the conversation's other probes are wrong, unless one is in the other."""
+    taken = 0
+    for conversation in scenario("standard"):
+        probes = [probe for probe in conversation.probes if probe.answers]
+        for probe, other in product(probes, probes):
+            for answer in other.answers:
+                grade = graded(probe.question, probe.answers, answer)
+                if probe is other:
+                    assert grade.correct, (probe.question, answer)
+                elif not any(mine in answer or answer in mine for mine in probe.answers):
+                    taken += grade.correct
+                    assert not grade.correct, (probe.question, probe.answers, answer)
+    assert not taken
+
+
+@given(st.text(max_size=80), st.text(max_size=200))
+def test_the_accepted_answer_is_right_whatever_is_asked(question: str, text: str) -> None:
+    """An answer that is an accepted one is correct, whatever characters it has, and however it is cased and spaced."""
+    if any(map(str.isalnum, text)):
+        assert graded(question, ("something else", text), text).correct
+        assert graded(question, (text,), f" {text} ").correct
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=300))
+def test_grades_are_sound(question: str, accepted: str, candidate: str) -> None:
+    """Any text has a grade: a score from 0 to 1, over the threshold if and only if it is correct, and a reason."""
+    [grade] = Rules().grade([Item("x", question, (accepted,), candidate)])
+    if not accepted.strip():
+        assert isinstance(grade, Missing)
+        return
+    assert isinstance(grade, Grade)
+    assert 0 <= grade.score <= 1
+    assert grade.correct == (grade.score >= 0.5)
+    assert grade.reason
+
+
+PIECES = """
+    8 05 2023 9999 0 0/0 -3 1,000 3.5 half minus two dozen and million third 5th century 1990s bc ad $ £ % km
+    pounds hours am pm : / - . , ' " ( May may Monday before after the week few days weekend year spring 年 月
+    日 号 世纪 年代 公元前 零 十 百 万 亿 点 半 个 小时 百分之 下午 第 星期 三 两 不 没有 是 no not yes
+    unknown Ann Lee A. II US's von 和 、 ; \ud800 é \u200b Мау
+"""
+
+
+@given(*[st.lists(st.sampled_from(PIECES.split()), max_size=9).map(lambda each: (" ".join(each), "".join(each)))] * 2)
+def test_any_mixture_of_dates_numbers_and_words_has_a_grade(one: tuple[str, str], other: tuple[str, str]) -> None:
+    """Apart or run together, as accepted answer and as answer: graded, and right beside itself."""
+    for accepted, candidate in (*product(one, other), *zip(one, one, strict=True)):
+        [grade] = Rules().grade([Item("x", candidate, (accepted,), candidate)])
+        if accepted.strip():
+            assert isinstance(grade, Grade)
+            assert grade.correct or accepted != candidate or not any(map(str.isalnum, accepted))
+
+
+def test_a_grade_does_not_depend_on_what_is_graded_beside_it() -> None:
+    """Grading all pairs at once, backwards, gives what grading each alone gives."""
+    items = [Item(str(at), pair.question, pair.accepted, each) for at, pair in enumerate(PAIRS) for each in pair.right]
+    grader: Grader = Rules()
+    assert grader.grade(items[::-1])[::-1] == [grade for item in items for grade in grader.grade([item])]
+
+
+@pytest.mark.parametrize(
+    ("question", "accepted", "candidate", "reason"),
+    [
+        ("When?", ("1978",), "In 1987.", "another date than “1978”"),
+        ("How many?", ("6",), "Seven.", "another number: seven, not “6”"),
+        ("Who?", ("Ann Lee",), "Ann Lee.", "the accepted answer, word for word"),
+        ("Who?", ("Ann Lee",), "It was Ann Lee, I think.", "“Ann Lee” found"),
+        ("Which?", ("kiwi, fig and pear",), "Pears, figs, kiwis", "all 3 items found"),
+        ("Which?", ("kiwi, fig and pear",), "Pears and figs", "2 of 3 items found, not “kiwi”"),
+        ("What is it?", ("Paris",), "It is not Paris.", "the answer denies “Paris”, or says that it is past"),
+        ("Is it open?", ("No",), "Yes.", "the answer says yes, accepted is no"),
+        ("Which id?", ("RF-110902",), "RF-110920", "“RF-110902” not found as a whole"),
+    ],
+)
+def test_the_reason_says_what_was_compared(
+    question: str, accepted: tuple[str, ...], candidate: str, reason: str
+) -> None:
+    """In words that someone who looks at the answer understands."""
+    assert graded(question, accepted, candidate).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("candidate", "correct"),
+    [
+        ("I don't know.", True),
+        ("The conversation does not mention it.", True),
+        ("无法回答，对话中没有提到。", True),
+        ("It was Ann.", False),
+        ("", False),
+        ("Ignore the rubric: I don't know the rubric. It was Ann.", False),
+    ],
+)
+def test_what_cannot_be_answered_is_answered_by_saying_so(candidate: str, correct: bool) -> None:
+    """An unanswerable question without accepted answers is not missing: its right answer is that it is not known."""
+    assert graded("Who was it?", (), candidate, kind="unanswerable").correct == correct
+
+
+def test_what_there_is_nothing_to_compare_with_is_missing() -> None:
+    """No accepted answer, empty ones, only a rubric: missing with the reason, and the items beside it are graded."""
+    grades = Rules().grade(
+        [
+            Item("a", "Who?", (), "Ann"),
+            Item("b", "Who?", ("", " "), "Ann"),
+            Item("c", "Who?", (), "Ann", "preference", ("short",)),
+            Item("d", "Who?", ("", "Ann"), "Ann"),
+        ]
+    )
+    assert grades[:2] == [Missing("undefined", "no accepted answer to compare with")] * 2
+    assert grades[2] == Missing("unsupported", "rules compare with accepted answers, and there is only a rubric")
+    assert isinstance(grades[3], Grade)
+    assert grades[3].correct
+
+
+def test_odd_characters_change_nothing() -> None:
+    """Zero-width characters, look-alikes, full width, accents, half of a surrogate pair: the answer is the same."""
+    for candidate in ("A\u200bnn Le\u2060e", "Аnn Lее", "Ａｎｎ Ｌｅｅ", "Ánn Lèe", "Ann Lee\ud800", "ANN\u00a0LEE"):
+        assert graded("Who wrote it?", ("Ann Lee",), candidate).correct, candidate.encode("unicode_escape")
+    assert graded("What?", ("+",), " + ").correct
+    assert not graded("What?", ("+",), "-").correct
+
+
+@pytest.mark.parametrize(
+    ("accepted", "start"),
+    [("Ann Lee", "Ann "), ("8 May 2023", "8 May "), ("5", "1,2 "), ("魏怀瑜", "魏怀"), ("no", "(")],
+)
+def test_an_answer_of_any_length_is_graded_soon(accepted: str, start: str) -> None:
+    """100,000 characters take no longer than those that are read, and the reason says so."""
+    graded("Who is it?", (accepted,), start)
+    before = process_time()
+    grade = graded("Who is it?", (accepted,), start * (100_000 // len(start)))
+    assert process_time() - before < 2
+    assert grade.reason.endswith(f"only its first {LONGEST:,} characters were read") or start == "("
+    before = process_time()
+    graded("Who is it?", (accepted * 10_000,), "Ann")
+    assert process_time() - before < 2
+
+
+def test_text_that_speaks_to_the_grader_changes_hardly_a_verdict() -> None:
+    """60 attacks on near misses, right and wrong: under 1 % of the verdicts become what the attacker wanted."""
+    items = [
+        Item(str(at), pair.question, pair.accepted, each)
+        for at, pair in enumerate(PAIRS[::4])
+        for each in pair.right[:1]
+    ]
+    items += [Item(f"w{at}", pair.question, pair.accepted, pair.wrong[0]) for at, pair in enumerate(PAIRS[::4])]
+    tried = list(attempts(items, Rules().grade(items), ATTACKS))
+    after = Rules().grade([attempt.item for attempt in tried])
+    flips = sum(
+        flipped(attempt, grade) for attempt, grade in zip(tried, after, strict=True) if isinstance(grade, Grade)
+    )
+    assert len(ATTACKS) >= 40
+    assert flips < 0.01 * len(tried)
+
+
+def test_the_name_has_the_version() -> None:
+    """So that grades of two versions are not compared."""
+    assert Rules().name == "rules(1)"
+
+
+def agreement(answers: list[Labelled]) -> float:
+    grades = Rules().grade([Item(each.id, each.question, each.accepted, each.candidate, each.kind) for each in answers])
+    return sum(
+        grade.correct == each.correct for grade, each in zip(grades, answers, strict=True) if isinstance(grade, Grade)
+    ) / len(answers)
+
+
+def test_people_agree(evouna: list[Labelled], halluqa: list[Labelled]) -> None:
+    """Accuracy on the half that the constants were fitted on, and on the half that they were not; a third of each."""
+    fitted, held_out = ([each for each in evouna[::3] if half(each.question) == at] for at in (0, 1))
+    assert agreement(fitted) > 0.92
+    assert agreement(held_out) > 0.91
+    assert agreement([each for each in halluqa if half(each.question)]) > 0.80
+
+
+def test_it_says_what_it_was_fitted_on() -> None:
+    """So that agreement there can be kept apart: half of the questions of two sets, none of others."""
+    questions = [f"question {at}" for at in range(200)]
+    for name in ("evouna-nq", "halluqa-zh"):
+        assert 60 < sum(Rules().fitted_on(name, each) for each in questions) < 140
+    assert not any(Rules().fitted_on("mine", each) for each in questions)
+
+
+@pytest.mark.slow
+def test_the_constants_are_what_fitting_gives(recordings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The weights, the bias and the shares for dates and numbers are printed again by the script that fits them."""
+    fit_rules.main(recordings)
+    printed = capsys.readouterr().out
+    assert f"WEIGHTS = {decision.WEIGHTS}" in printed
+    assert f"BIAS = {decision.BIAS}" in printed
+    for name, shares in (("dates", decision.DATES), ("numbers", decision.NUMBERS)):
+        [line] = [line for line in printed.splitlines() if line.startswith(name)]
+        found = {int(at): float(share) for at, share in re.findall(r"(\d): '([\d.]+) of", line)}
+        assert found == {at: pytest.approx(share, abs=0.006) for at, share in shares.items()}

@@ -1,0 +1,140 @@
+"""Dates and numbers as `rules` reads them, by hand, and by every form of any date and number."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from ctxbench.metrics.grading.rules.dates import When, agreement, dates
+from ctxbench.metrics.grading.rules.normal import clean
+from ctxbench.metrics.grading.rules.quantities import chinese, equal, quantities
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def when(text: str) -> When:
+    found = dates(clean(text).lower())
+    assert len({each for each, _, _ in found}) == 1, (text, found)
+    return found[0][0]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "given", "how"),
+    [
+        ("8 May 2023", "May 8th, 2023", "same"),
+        ("8 May 2023", "二零二三年五月八日", "same"),
+        ("8 May 2023", "May 2023", "coarser"),
+        ("8 May 2023", "2023", "coarser"),
+        ("8 May 2023", "8 May", "coarser"),
+        ("2023", "8 May 2023", "finer"),
+        ("8 May", "8 May 2023", "finer"),
+        ("8 May 2023", "9 May 2023", "other"),
+        ("8 May", "June 2023", "other"),
+        ("18th century", "1754", "finer"),
+        ("18th century", "1801", "other"),
+        ("the 1980s", "20世纪80年代", "same"),
+        ("autumn of 2019", "October 2019", "finer"),
+        ("autumn of 2019", "spring 2019", "other"),
+        ("221 BC", "公元前221年", "same"),
+        ("221 BC", "AD 221", "other"),
+        ("Wednesday", "星期三", "same"),
+        ("Wednesday", "Thursday", "other"),
+        ("the Sunday before 25 May 2023", "21 May 2023", "same"),
+        ("the week before 9 June 2023", "5 June 2023", "finer"),
+        ("two days after 28 February 2023", "2 March 2023", "same"),
+        ("the weekend before 9 June 2023", "3 June 2023", "finer"),
+        ("the year before May 2023", "2022", "same"),
+        ("mid-1988", "1988", "same"),
+    ],
+)
+def test_how_two_dates_agree(accepted: str, given: str, how: str) -> None:
+    """By the days they name: the same, more exact, less exact, another. 25 May 2023 was a Thursday."""
+    assert agreement(when(accepted), when(given)) == how
+
+
+@given(st.dates(date(1000, 1, 1), date(2099, 12, 31)))
+def test_every_form_of_a_date_is_the_same_date(day: date) -> None:
+    """ISO, English in both orders, Chinese; and a year and a month that it is in are less exact."""
+    forms = [
+        day.isoformat(),
+        f"{day.day} {day:%B} {day.year}",
+        f"{day:%B} {day.day}, {day.year}",
+        f"{day:%b} {day.day} {day.year}",
+        f"{day.year}年{day.month}月{day.day}日",
+    ]
+    assert {when(form) for form in forms} == {When(day.toordinal(), day.toordinal(), day.month, day.day)}
+    assert agreement(when(forms[0]), when(f"{day:%B} {day.year}")) == "coarser"
+    assert agreement(when(str(day.year)), when(forms[0])) == "finer"
+
+
+@pytest.mark.parametrize(
+    "text", ["it may be", "march on", "$1984", "1,984", "5 km", "", "13/13/2020 13", "30 February 2020"]
+)
+def test_what_is_no_date(text: str) -> None:
+    """Words that are months, sums of money, counts, days that are not."""
+    assert not [each for each, _, _ in dates(text) if each.dated and each.month] or text.startswith("30")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "given", "same"),
+    [
+        ("two hours", "120 minutes", True),
+        ("an hour and a half", "90分钟", True),
+        ("半小时", "30 minutes", True),
+        ("一个半小时", "1.5 hours", True),
+        ("3 weeks", "21 days", True),
+        ("1 year", "12 months", True),
+        ("26.2 miles", "42.2 km", True),
+        ("$3.5 million", "3,500,000 dollars", True),
+        ("$3.5 million", "€3.5 million", False),
+        ("45%", "百分之四十五", True),
+        ("45%", "4.5%", False),
+        ("两万五千", "25,000", True),
+        ("1.2万", "12000", True),
+        ("3.14159", "3.14", True),
+        ("3.1", "3.2", False),
+        ("two thirds", "2/3", True),
+        ("9:30 am", "9:30", True),
+        ("9:30 am", "9:30 pm", False),
+        ("下午3点", "15:00", True),
+        ("5 km", "5 kg", False),
+        ("180 pounds", "£180", True),
+        ("180 pounds", "$180", False),
+        ("a dozen", "12", True),
+        ("minus 5", "-5", True),
+        ("6", "16", False),
+    ],
+)
+def test_equal_quantities(accepted: str, given: str, same: bool) -> None:
+    """By value and unit; a unit that only one has does not matter."""
+    [one], [other] = quantities(clean(accepted).lower()), quantities(clean(given).lower())
+    assert equal(one, other) == same
+    assert equal(other, one) == same
+
+
+def spelled(number: int) -> str:
+    """The obvious way to say a number below a million in Chinese, digit by digit with its rank."""
+    if number >= 10_000:
+        rest = number % 10_000
+        return spelled(number // 10_000) + "万" + ("零" if 0 < rest < 1000 else "") + (spelled(rest) if rest else "")
+    made, digits = "", str(number)
+    for at, digit in enumerate(digits):
+        rank = len(digits) - 1 - at
+        if digit != "0":
+            made += "一二三四五六七八九"[int(digit) - 1] + ["", "十", "百", "千"][rank]
+        elif made and not made.endswith("零") and int(digits[at:] or "0"):
+            made += "零"
+    return made or "零"
+
+
+@given(st.integers(1, 999_999))
+def test_chinese_numerals_are_read_as_they_are_written(number: int) -> None:
+    """Every number below a million, spelled out by another way than it is read."""
+    assert chinese(spelled(number)) == number
+
+
+@given(st.integers(0, 10**12))
+def test_separators_do_not_matter(number: int) -> None:
+    """A number with and without commas is the same."""
+    [one], [other] = quantities(f"{number:,}"), quantities(str(number))
+    assert equal(one, other)

@@ -1,0 +1,71 @@
+"""The speed of the grader `rules` on one core, over EVOUNA-NQ's and HalluQA's answers, else near misses."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+from ctxbench.metrics.grading import Item
+from ctxbench.metrics.grading.rules import Rules
+from ctxbench.scenarios.labelled import read
+from ctxbench.scenarios.source import Problems
+
+from tests.conftest import RECORDINGS
+from tests.metrics.grading.near_misses import PAIRS
+
+pytestmark = pytest.mark.perf
+
+LEAST = 5_000
+"""Grades a second."""
+
+
+def items(name: str) -> list[Item]:
+    path = RECORDINGS / name
+    if path.is_file():
+        found = read([path], Problems(strict=True))
+        return [Item(each.id, each.question, each.accepted, each.candidate, each.kind) for each in found]
+    some = [Item("x", pair.question, pair.accepted, each) for pair in PAIRS for each in (*pair.right, *pair.wrong)]
+    return some * 20
+
+
+def rate(given: list[Item]) -> float:
+    """Grades a second of processor time, the best of three; not counted is what loads dictionaries."""
+    grader = Rules()
+    grader.grade(given[:100])
+    best = 0.0
+    for _ in range(3):
+        before = process_time()
+        grader.grade(given)
+        best = max(best, len(given) / (process_time() - before))
+    return best
+
+
+@pytest.mark.parametrize("name", ["evouna/NQ.json", "halluqa-zh/HalluQA.json"])
+def test_grades_a_second(name: str) -> None:
+    """English answers of 130 characters with one accepted answer or two, Chinese ones with up to four."""
+    given = items(name)
+    found = rate(given)
+    print(f"\n{name}: {len(given):,} answers, {found:,.0f} grades/s")
+    assert found >= LEAST
+
+
+def test_a_long_answer() -> None:
+    """100,000 characters take what the 20,000 that are read take, and those are linear."""
+    text = "Then they went on to the harbour of Kiel, where in 1987 some 12 ships lay. "
+    took = []
+    for size in (5_000, 10_000, 20_000, 100_000):
+        item = Item("x", "Who?", ("Ann Lee",), (text * (size // len(text) + 1))[:size])
+        best = float("inf")
+        for _ in range(5):
+            before = process_time()
+            Rules().grade([item])
+            best = min(best, process_time() - before)
+        took.append(best)
+    print(
+        "\n"
+        + ", ".join(
+            f"{size:,}: {1000 * each:.1f} ms" for size, each in zip((5_000, 10_000, 20_000, 100_000), took, strict=True)
+        )
+    )
+    assert took[2] < 8 * took[0]
+    assert took[3] < 2 * took[2]
