@@ -1,0 +1,180 @@
+"""What answers and their grades come to, by strategy.
+
+*Correct* is over the probes that can be answered, and *refused* over those that cannot: who knows nothing has all of
+the second right, and should not be praised for it. Strategies are compared over the same probes: those that are graded
+under all of them. One of which less than HALF of
+the probes that can be graded are graded (its contexts do not fit the model, say) is left out of that, and shown by its
+own. *Effective retention* is (strategy − floor) / (ceiling − floor): 0 % is no memory at all (`last_turn`), 100 % what
+the answerer makes of the evidence alone (`evidence_only`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ...metrics.reasons import grouped
+from ...metrics.statistics.bootstrap import Ends, Floats, Statistic, resampled
+from ...metrics.value import Missing, Value
+from ..probing import CEILING, FLOOR
+from .answerer import UNKNOWN
+
+BOUNDS = FLOOR, CEILING
+HALF = 0.5
+_KEYS = ["conversation", "number"]
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """One strategy's answers."""
+
+    strategy: str
+    probes: int
+    answered: int
+    """UNKNOWN among them."""
+    unknown: int
+    """Of the probes that can be answered, those with the answer UNKNOWN."""
+    refused: Value
+    """Share of the probes that cannot be answered of which that was seen, by the grader."""
+    missing: int
+    why: tuple[tuple[str, int], ...]
+    """Why there is no answer, or no grade, and how often."""
+    ungraded: int
+    """Answered, but without a grade: no gold, or the grader failed."""
+    paired: int
+    """Probes with an answer that all strategies are compared on; its own, if it is left out of that."""
+    in_pairs: bool
+    correct: Value
+    correct_interval: Ends | Missing
+    retention: Value
+    retention_interval: Ends | Missing
+    input_tokens: int
+    output_tokens: int
+    cost: Value
+    rounds: int
+    loaded: int
+    """Tools that the model called."""
+    by_category: dict[str, Value]
+    """Share correct, of all probes in pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one answerer's answers, graded by one grader, come to."""
+
+    answerer: str
+    grader: str
+    conversations: int
+    probes: int
+    paired: int
+    """Probes that are graded under all strategies."""
+    without_gold: int
+    strategies: tuple[Strategy, ...]
+    """In the order of the run, bounds last."""
+
+
+def figures(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: str) -> Figures:
+    """The figures of a run. `answers`, `grades`: the tables, rows in the same order."""
+    rows = answers.assign(
+        correct=grades.correct.to_numpy(), not_graded=grades.missing.to_numpy(), strategy=answers.strategy.astype(str)
+    )
+    rows["graded"] = rows.correct.notna()
+    per = rows[rows.gold].groupby("strategy", sort=False).graded.mean()
+    compared = [name for name, share in per.items() if share >= HALF]
+    graded = rows[rows.graded & rows.strategy.isin(compared)]
+    times = graded.groupby(_KEYS, observed=True).size()
+    paired = times.index[times == len(compared)] if len(compared) else times.index[:0]
+    rows["in_pairs"] = pd.MultiIndex.from_frame(rows[_KEYS]).isin(paired)
+    sums = _Sums(rows[rows.in_pairs & rows.answerable & rows.strategy.isin(compared)])
+    probes = rows.drop_duplicates(_KEYS)
+    return Figures(
+        answerer,
+        grader,
+        int(probes.conversation.nunique()),
+        len(probes),
+        len(paired),
+        int((~probes.gold).sum()),
+        tuple(
+            _strategy(str(name), each, name in compared, sums) for name, each in rows.groupby("strategy", sort=False)
+        ),
+    )
+
+
+class _Sums:
+    """How many probes each strategy has right in each conversation, of those in pairs."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        right = rows.assign(right=rows.correct.astype(float))
+        self._right = right.pivot_table("right", "conversation", "strategy", "sum", observed=True)
+        first = rows.strategy.iloc[0] if len(rows) else ""
+        self._size = rows[rows.strategy == first].groupby("conversation", observed=True).size()
+
+    def of(self, *names: str) -> Floats | None:
+        """By conversation: how many probes, and how many each of these has right; None if one is not there."""
+        if not len(self._size) or any(name not in self._right.columns for name in names):
+            return None
+        size = self._size.reindex(self._right.index).to_numpy(float)
+        return np.column_stack([size, *(self._right[name].to_numpy(float) for name in names)])
+
+
+def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Strategy:
+    answered = rows[rows.answer.notna()]
+    known = answered[answered.answerable]
+    missing = rows[rows.answer.isna()]
+    counted = rows[rows.in_pairs] if compared else rows[rows.graded]
+    can, cannot = counted[counted.answerable], counted[~counted.answerable]
+    alone = sums if compared else _Sums(can.assign(strategy=name))
+    correct, about = _figure(alone.of(name), _rate, "no probe with an answer is graded under all strategies")
+    kept, kept_about = _figure(
+        alone.of(FLOOR, CEILING, name) if compared else None,
+        _retention,
+        "the ceiling is not above the floor" if compared else "too little of it is graded to be compared",
+    )
+    ungraded = answered[answered.correct.isna()]
+    whys = [*missing.missing, *ungraded.not_graded[ungraded.gold]]
+    cost = rows.cost.to_numpy(float)
+    return Strategy(
+        name,
+        len(rows),
+        len(answered),
+        int((known.answer == UNKNOWN).sum()),
+        float(cannot.correct.mean()) if len(cannot) else Missing("undefined", "no probe without an answer is graded"),
+        len(missing),
+        tuple((text, times) for _, (text, times) in grouped((None, str(why)) for why in whys)),
+        len(ungraded),
+        len(can),
+        compared,
+        correct,
+        about,
+        kept,
+        kept_about,
+        int(rows.input_tokens.sum()),
+        int(rows.output_tokens.sum()),
+        Missing("undefined", "a price is not known") if np.isnan(cost).any() else math.fsum(cost),
+        int(rows.rounds.sum()),
+        int(rows.called.map(len).sum()),
+        {str(kind): float(each.correct.mean()) for kind, each in counted.groupby("category", observed=True)},
+    )
+
+
+def _figure(sums: Floats | None, figure: Statistic, why: str) -> tuple[Value, Ends | Missing]:
+    """A figure, and its interval over conversations."""
+    value = float(figure(sums.sum(axis=0))) if sums is not None and len(sums) else math.nan
+    if sums is None or math.isnan(value):
+        return (none := Missing("undefined", why)), none
+    found = resampled(sums, figure)
+    return value, found if isinstance(found, Missing) else found.interval()
+
+
+def _rate(sums: Floats) -> Floats:
+    size, right = sums[..., 0], sums[..., 1]
+    return np.where(size > 0, right / np.where(size > 0, size, 1), np.nan)
+
+
+def _retention(sums: Floats) -> Floats:
+    floor, ceiling, own = sums[..., 1], sums[..., 2], sums[..., 3]
+    room = ceiling - floor
+    return np.where(room > 0, (own - floor) / np.where(room > 0, room, 1), np.nan)

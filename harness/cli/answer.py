@@ -1,0 +1,181 @@
+"""`ctxbench answer`: have the probes of a run answered from what each strategy would send, and the answers graded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from uuid import uuid4
+
+import typer
+
+from .models import MODELS, CassetteMode, say_what_was_spent
+from .paste import same_command
+from .say import say
+
+if TYPE_CHECKING:
+    from ...metrics.grading import Grader
+    from ..models import Settings
+
+QUOTED = 2
+"""Calibrations of a grader that are quoted."""
+
+
+def answer(
+    run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
+    answerer: Annotated[
+        str,
+        typer.Option(
+            "--answerer",
+            "-a",
+            metavar="MODEL",
+            help="Who answers: `offline` (finds spans, no model), `local` (a GGUF file), or a litellm model.",
+        ),
+    ] = "offline",
+    grader: Annotated[
+        str, typer.Option("--grader", "-g", metavar="GRADER", help="Who grades: `rules`, `llm`, `logit` or `ragas`.")
+    ] = "rules",
+    rounds: Annotated[
+        int,
+        typer.Option(min=0, help="How often a model may call tools before it has to answer.", rich_help_panel=MODELS),
+    ] = 4,
+    answer_tokens: Annotated[
+        int,
+        typer.Option(
+            min=1, help="The most that an answer may take; a model that thinks needs more.", rich_help_panel=MODELS
+        ),
+    ] = 256,
+    cassette: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where replies are recorded.", show_default="~/.cache/ctxbench/cassette.sqlite", rich_help_panel=MODELS
+        ),
+    ] = None,
+    cassette_mode: Annotated[
+        CassetteMode,
+        typer.Option(
+            help="auto: replay what is recorded, record the rest. replay: never call. record: always call.",
+            rich_help_panel=MODELS,
+        ),
+    ] = CassetteMode.auto,
+    gguf: Annotated[
+        Path | None,
+        typer.Option(
+            help="The weights of `local`.", show_default="those of `make local-model`", rich_help_panel=MODELS
+        ),
+    ] = None,
+    spend_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="DOLLARS", help="The most that this command may spend at providers.", rich_help_panel=MODELS
+        ),
+    ] = None,
+    api_base: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            envvar="CTXBENCH_API_BASE",
+            help="An OpenAI-compatible server, for model names openai/NAME.",
+            show_default=False,
+            rich_help_panel=MODELS,
+        ),
+    ] = "",
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long one call of a model may take.", rich_help_panel=MODELS)
+    ] = 60.0,
+    retries: Annotated[
+        int, typer.Option(min=0, help="How often a call that may pass is tried again.", rich_help_panel=MODELS)
+    ] = 4,
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="Calls of a provider's model at once.", rich_help_panel=MODELS)
+    ] = 4,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Answer and grade again; what a cassette has is replayed.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+) -> None:
+    """Have a run's probes answered from what each strategy would send, and the answers graded.
+
+    The run has what would be sent for every probe, so nothing is replayed, unless a model calls a tool that a strategy
+    offers. Answers and grades are kept in the run folder: what is there is not made again. The bounds last_turn and
+    evidence_only are answered as well.
+    """
+    from ...metrics.tokens import TokenCounter
+    from ...reports.answers import as_json as exact
+    from ...reports.answers import tables as shown
+    from ...scenarios.errors import Stopped
+    from ..answering.answers import answer as answered
+    from ..answering.chat import ByModel
+    from ..answering.figures import figures as of
+    from ..answering.offline import Offline
+    from ..answering.questions import Probes
+    from ..grading import grader as named
+    from ..load import load
+    from ..models import Models, Settings
+    from .progress import counting
+    from .runs import chosen
+    from .summary import print_json, print_tables
+
+    found = load(chosen(run))
+    plan = found.manifest["plan"]
+    settings = Settings(
+        plan["summariser"],
+        plan["embedder"],
+        str(cassette or ""),
+        cassette_mode.value,
+        str(gguf or ""),
+        api_base,
+        spend_limit,
+        timeout,
+        retries,
+        concurrency=concurrency,
+        command=uuid4().hex,
+        answerer=answerer,
+    )
+    models = Models(_checked(settings))
+    made = ByModel(models, TokenCounter(plan["encoding"]), rounds, answer_tokens)
+    answering = made if answerer != "offline" else Offline(TokenCounter(plan["encoding"]))
+    try:
+        with redirect_stdout(sys.stderr), counting(found.manifest["conversations"], "conversations") as done:
+            by = named(grader, models=models)
+            tables = answered(found, answering, by, Probes(found, models), again=overwrite, done=done)
+    except (Stopped, KeyboardInterrupt):
+        say(f"stopped; what is finished is kept. To go on: {same_command()}")
+        raise
+    say_what_was_spent(models.settings)
+    figures = of(*tables, answering.name, by.name)
+    notes = list(_notes(answering.name, by))
+    if as_json:
+        print_json(exact(figures, notes))
+    else:
+        print_tables(shown(figures, notes))
+    if not tables[0].answer.notna().any():
+        say(f"error: {answering.name} answered nothing: the reasons are in the table Why answers or grades are missing")
+        raise typer.Exit(2)
+
+
+def _checked(settings: Settings) -> Settings:
+    """With the full name of the answerer. What strategies asked is known from the run: it was looked at there."""
+    from msgspec.structs import replace
+
+    found = replace(settings, summariser="offline", embedder="offline").checked()
+    return replace(found, summariser=settings.summariser, embedder=settings.embedder)
+
+
+def _notes(answerer: str, grader: Grader) -> Iterator[str]:
+    """Who answered and graded, and how far that can be believed."""
+    from ...reports.calibration import quoted
+    from ..calibrating.profiles import Profiles
+    from ..grading import model_of
+
+    yield f"Answered by {answerer}, graded by {grader.name}."
+    if answerer == "offline":
+        yield (
+            "The offline answerer is an extractive reader: it finds words, not meaning, and cannot add, compare or "
+            "conclude. Its share correct says how much of what was asked is easy to find, not how a model would do."
+        )
+    if model_of(grader) == answerer:
+        yield "Warning: the model graded its own answers, and models are kind to themselves: name another --grader."
+    yield from quoted(grader.name, Profiles().of(grader.name)[:QUOTED])

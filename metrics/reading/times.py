@@ -1,0 +1,174 @@
+"""What a relative time in a message means, by the time of the message: "yesterday" on 8 May 2023 is 7 May 2023."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
+
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SHORT = {"mon": 0, "tue": 1, "tues": 1, "wed": 2, "thu": 3, "thurs": 3, "fri": 4, "sat": 5, "sun": 6}
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+_NUMBERS = {
+    "a": 1, "an": 1, "one": 1, "two": 2, "a couple of": 2, "a few": 3, "few": 3, "three": 3, "four": 4, "five": 5,
+    "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5,
+    "六": 6, "七": 7, "八": 8, "九": 9, "十": 10,
+}  # fmt: skip
+_WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+_COUNT = r"(?:\d{1,3}|a couple of|a few|few|an?|one|two|three|four|five|six|seven|eight|nine|ten)"
+_ENGLISH = re.compile(
+    rf"\b(?:(?P<day>the day before yesterday|yesterday|last night|today|tonight|this (?:morning|afternoon|evening)"
+    rf"|tomorrow|just now)"
+    rf"|(?P<which>last|this past|past|next|this|on)\ (?P<weekday>{_WEEKDAY})"
+    rf"|(?P<near>last|this past|past|next|this)\ (?P<unit>weekend|week|month|year|summer|winter|spring|fall|autumn)"
+    rf"|(?P<ago>{_COUNT})\ (?P<ago_unit>day|week|weekend|month|year)s?\ (?:ago|back)"
+    rf"|in\ (?P<ahead>{_COUNT})\ (?P<ahead_unit>day|week|month|year)s?)\b",
+    re.IGNORECASE,
+)
+_CHINESE = re.compile(
+    r"(?P<day>前天|昨天|昨晚|昨日|今天|今早|今晚|今日|明天|明日|后天)"
+    r"|(?P<near>上个?|这个?|本|下个?)(?P<unit>周末|星期(?![一二三四五六日天])|周(?![一二三四五六日天末])|礼拜(?![一二三四五六日天])|月)"
+    r"|(?P<year>去年|今年|明年|前年)"
+    r"|(?P<which>上个?|这个?|本|下个?)(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])"
+    r"|(?P<ago>\d{1,3}|[一两二三四五六七八九十])个?(?P<ago_unit>天|周|星期|月|年)(?P<side>前|后)"
+)
+_DAY = {
+    "the day before yesterday": -2, "yesterday": -1, "last night": -1, "tomorrow": 1, "前天": -2, "昨天": -1,
+    "昨晚": -1, "昨日": -1, "明天": 1, "明日": 1, "后天": 2,
+}  # fmt: skip
+_UNITS = {"天": "day", "周": "week", "星期": "week", "月": "month", "年": "year"}
+
+
+class Relative(NamedTuple):
+    """A relative time: how it is said, where, and what it means."""
+
+    said: str
+    start: int
+    means: str
+
+
+def relative_times(text: str, time: float) -> Iterator[Relative]:
+    """The relative times in a message of that time (seconds since 1970, UTC)."""
+    today = day_of(time)
+    if today is None:
+        return
+    for pattern, mean in ((_ENGLISH, _english), (_CHINESE, _chinese)):
+        for found in pattern.finditer(text):
+            try:
+                means = mean(found, today)
+            except (OverflowError, ValueError):  # a year that no calendar has
+                continue
+            if means:
+                yield Relative(found.group(), found.start(), means)
+
+
+def day_of(time: float) -> date | None:
+    """The day of a moment; None if no calendar has it."""
+    try:
+        return datetime.fromtimestamp(time, UTC).date()
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def written(day: date, chinese: bool = False) -> str:
+    """8 May 2023, 2023年5月8日."""
+    return f"{day.year}年{day.month}月{day.day}日" if chinese else f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+
+
+def _english(found: re.Match[str], today: date) -> str:
+    if found["day"]:
+        return written(today + timedelta(_DAY.get(found["day"].lower(), 0)))
+    if found["weekday"]:
+        return written(_weekday(found["which"].lower(), _SHORT[_short(found["weekday"])], today))
+    if found["unit"]:
+        return _near(found["near"].lower(), found["unit"].lower(), today)
+    sign, count, unit = (
+        (-1, found["ago"], found["ago_unit"]) if found["ago"] else (1, found["ahead"], found["ahead_unit"])
+    )
+    return _away(sign * _number(count), unit.lower(), today)
+
+
+def _short(weekday: str) -> str:
+    return weekday.lower()[:3]
+
+
+def _weekday(which: str, wanted: int, today: date) -> date:
+    """The last such day before today, or the next one after it."""
+    if which in ("next",):
+        return today + timedelta((wanted - today.weekday() - 1) % 7 + 1)
+    if which in ("this",):
+        return today + timedelta(wanted - today.weekday())
+    return today - timedelta((today.weekday() - wanted - 1) % 7 + 1)
+
+
+def _near(which: str, unit: str, today: date) -> str:
+    sign = {"next": 1, "this": 0}.get(which, -1)
+    if unit in ("week", "weekend"):
+        return _beside(("the week before", "the week of", "the week after")[sign + 1].replace("week", unit), today)
+    if unit == "month":
+        return _month(today, sign)
+    if unit == "year":
+        return str(today.year + sign)
+    return f"{unit} {today.year + sign}"
+
+
+def _beside(where: str, today: date) -> str:
+    return f"{where} {written(today)}"
+
+
+def _month(today: date, by: int) -> str:
+    months = today.year * 12 + today.month - 1 + by
+    return f"{_MONTHS[months % 12]} {months // 12}"
+
+
+def _away(count: int, unit: str, today: date) -> str:
+    if unit == "day":
+        return written(today + timedelta(count))
+    if unit in ("week", "weekend"):
+        return written(today + timedelta(7 * count))
+    if unit == "month":
+        return _month(today, count)
+    return str(today.year + count)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else _NUMBERS[text.lower()]
+
+
+def _chinese(found: re.Match[str], today: date) -> str:
+    if found["day"]:
+        return written(today + timedelta(_DAY.get(found["day"], 0)), chinese=True)
+    if found["year"]:
+        return f"{today.year + {'去年': -1, '今年': 0, '明年': 1, '前年': -2}[found['year']]}年"
+    if found["weekday"]:
+        monday = today - timedelta(today.weekday())
+        wanted = "一二三四五六日".find(found["weekday"].replace("天", "日"))
+        return written(monday + timedelta(7 * _side(found["which"]) + wanted), chinese=True)
+    if found["unit"]:
+        return _chinese_near(_side(found["near"]), found["unit"], today)
+    count = _number(found["ago"]) * (1 if found["side"] == "后" else -1)
+    unit = _UNITS[found["ago_unit"]]
+    if unit == "month":
+        months = today.year * 12 + today.month - 1 + count
+        return f"{months // 12}年{months % 12 + 1}月"
+    return (
+        f"{today.year + count}年"
+        if unit == "year"
+        else written(today + timedelta(count * (7 if unit == "week" else 1)), chinese=True)
+    )
+
+
+def _side(which: str) -> int:
+    return {"上": -1, "下": 1}.get(which[0], 0)
+
+
+def _chinese_near(by: int, unit: str, today: date) -> str:
+    if unit == "月":
+        months = today.year * 12 + today.month - 1 + by
+        return f"{months // 12}年{months % 12 + 1}月"
+    said = {"周末": "周末"}.get(unit, "一周")
+    return f"{written(today, chinese=True)}{('的前', '所在的那', '的后')[by + 1]}{said}"

@@ -1,0 +1,154 @@
+"""Answers and their grades, as tables and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..harness.answering.figures import BOUNDS, Figures, Strategy
+from ..metrics.statistics.bootstrap import Ends
+from ..metrics.value import Missing, Value
+from .main_table import reasons
+from .render import Table
+from .words import count, percent, tokens
+
+HEADS = (
+    "strategy",
+    "correct",
+    "95 %",
+    "retention",
+    "95 %",
+    "unknown",
+    "refused",
+    "missing",
+    "tokens in",
+    "out",
+    "cost",
+)
+SPARE = ("out", "refused", "tokens in", "cost")
+APART = "†"
+"""After a strategy too little of which is graded to be compared."""
+
+HOW = (
+    "Correct: of the probes that have an answer, the share whose answer the grader takes for right. Retention: of what "
+    "the evidence alone makes right (evidence_only) and the last turn alone does not (last_turn), the share that is "
+    "still right. Both over the same probes for all; intervals over conversations. Unknown: no answer was found, of "
+    "probes that have one. Refused: of those that have none, the share where that was seen. Missing: no answer, or no "
+    "grade."
+)
+
+
+def tables(found: Figures, notes: Sequence[str]) -> list[Table]:
+    """The main table, correct by category, why answers are missing, and who answered and graded."""
+    strategies = [each for each in found.strategies if each.strategy not in BOUNDS]
+    bounds = [each for each in found.strategies if each.strategy in BOUNDS]
+    made = [
+        Table(_title(found), HEADS, tuple(map(_row, strategies)), tuple(filter(None, _notes(found))), spare=SPARE),
+        Table("Bounds", _bound(HEADS), tuple(_bound(_row(each)) for each in bounds), spare=SPARE),
+    ]
+    if kinds := _kinds(found):
+        made.append(kinds)
+    if why := _why(found):
+        made.append(why)
+    return [*made, Table("Who answered, who graded", (), (), tuple(notes))]
+
+
+def as_json(found: Figures, notes: Sequence[str]) -> dict[str, Any]:
+    """The same with exact figures."""
+    return {
+        "answerer": found.answerer,
+        "grader": found.grader,
+        "conversations": found.conversations,
+        "probes": found.probes,
+        "paired": found.paired,
+        "without_gold": found.without_gold,
+        "strategies": {each.strategy: _plain(each) for each in found.strategies},
+        "notes": list(notes),
+    }
+
+
+def _plain(each: Strategy) -> dict[str, Any]:
+    made = {name: getattr(each, name) for name in each.__slots__ if name not in ("strategy", "why")}
+    return made | {"why": [{"why": why, "times": times} for why, times in each.why]}
+
+
+def _title(found: Figures) -> str:
+    return (
+        f"Answers by {found.answerer}, graded by {found.grader}: {count(found.probes, 'probe')} in "
+        f"{count(found.conversations, 'conversation')}, {found.paired:,} graded under every strategy"
+    )
+
+
+def _row(each: Strategy) -> tuple[str, ...]:
+    return (
+        each.strategy + f" {APART}" * (not each.in_pairs),
+        percent(each.correct),
+        _between(each.correct_interval),
+        percent(each.retention),
+        _between(each.retention_interval),
+        f"{each.unknown:,}",
+        percent(each.refused),
+        f"{each.missing + each.ungraded:,}",
+        tokens(each.input_tokens),
+        tokens(each.output_tokens),
+        _dollars(each.cost),
+    )
+
+
+def _bound(cells: tuple[str, ...]) -> tuple[str, ...]:
+    """Without what is measured against the bounds themselves."""
+    return cells[:3] + cells[5:]
+
+
+def _between(value: Ends | Missing) -> str:
+    if isinstance(value, Missing):
+        return f"({value.why})"
+    low, high = value
+    return f"{100 * low:.1f} to {percent(high)}".replace("-", "−")
+
+
+def _dollars(value: Value) -> str:
+    match value:
+        case Missing(why=why):
+            return f"({why})"
+        case _:
+            return f"${value:,.4f}" if value else "$0"
+
+
+def _notes(found: Figures) -> Iterable[str]:
+    yield HOW
+    apart = [each.strategy for each in found.strategies if not each.in_pairs]
+    if apart:
+        yield f"{APART} Less than half of its probes are graded: its share correct is of those, and in no comparison."
+    if found.without_gold:
+        yield f"{count(found.without_gold, 'probe has', 'probes have')} no accepted answer: answered, not graded."
+    yield reasons(
+        value
+        for each in found.strategies
+        for value in (
+            each.correct,
+            each.retention,
+            each.correct_interval,
+            each.retention_interval,
+            each.cost,
+            each.refused,
+        )
+        if isinstance(value, Missing)
+    )
+
+
+def _kinds(found: Figures) -> Table | None:
+    """Share correct by the category of the probes."""
+    kinds = list(dict.fromkeys(kind for each in found.strategies for kind in each.by_category))
+    if len(kinds) < 2:
+        return None
+    none = Missing("undefined", "no such probe is graded")
+    rows = tuple(
+        (each.strategy, *(percent(each.by_category.get(kind, none)) for kind in kinds)) for each in found.strategies
+    )
+    return Table("Correct, by category", ("strategy", *(kind or "(none)" for kind in kinds)), rows)
+
+
+def _why(found: Figures) -> Table | None:
+    rows = tuple((each.strategy, f"{times:,}", why) for each in found.strategies for why, times in each.why)
+    return Table("Why answers or grades are missing", ("strategy", "times", "why"), rows, prose=True) if rows else None
