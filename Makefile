@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 WHEEL   = $(firstword $(wildcard build/wheel/*.whl))
 PARTS  := 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22
 UV     := $(shell command -v uv 2>/dev/null)
-SOURCES := $(shell find scenarios metrics strategies harness reports -name '*.py') pyproject.toml README.md LICENSE
+SOURCES := $(shell find scenarios metrics strategies harness reports -name '*.py' -o -path '*/templates/*') pyproject.toml README.md LICENSE
 
 ifeq ($(UV),)
 MAKE_VENV = $(PYTHON) -m venv
@@ -20,7 +20,7 @@ INSTALL   = $(UV) pip install --quiet --python $(BIN)/python -c constraints.txt
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-slow lint check perf local-model schema lock clean
+.PHONY: help bench test test-slow lint check gate baseline perf local-model schema lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,7 +40,17 @@ lint: $(VENV)/.test  ## ruff, mypy --strict, the order of the rooms
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-check: lint test  ## everything that CI runs
+check: lint test gate  ## everything that CI runs
+
+SMOKE = $(BIN)/ctxbench run smoke --jobs $(JOBS) --out runs/smoke --overwrite
+
+gate: $(VENV)/.run  ## compare the smoke scenarios with tests/baseline.smoke.json, as CI does
+	@$(SMOKE) > /dev/null
+	@$(BIN)/ctxbench gate runs/smoke --baseline tests/baseline.smoke.json --policy tests/gate.smoke.toml
+
+baseline: $(VENV)/.run  ## make tests/baseline.smoke.json anew, to be reviewed and committed
+	@$(SMOKE) > /dev/null
+	@$(BIN)/ctxbench baseline runs/smoke --out tests/baseline.smoke.json
 
 perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
 	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc

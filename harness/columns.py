@@ -15,6 +15,7 @@ from ..metrics.structure import FAULTS
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
 _PLACES = pa.list_(pa.int32())
+_TEXTS = pa.list_(pa.string())
 
 COLUMNS: Mapping[str, Mapping[str, tuple[pa.DataType, str]]] = {
     "conversations": {
@@ -98,6 +99,36 @@ COLUMNS: Mapping[str, Mapping[str, tuple[pa.DataType, str]]] = {
         "age": (pa.int32(), "rounds of summarising since the fact was replaced; 0 = the first summary of it"),
         "values": (pa.int32(), "facts that were followed to that age"),
         "kept": (pa.int32(), "how many of those the summary still had"),
+    },
+    "probes": {
+        "conversation": (_NAME, "id of the conversation"),
+        "strategy": (_NAME, "the strategy as text; last_turn and evidence_only stand here as bounds, run or not"),
+        "number": (pa.int32(), "of the probe in the conversation's list, from 0"),
+        "probe": (pa.string(), "its id"),
+        "category": (_NAME, "what kind of question, in the recording's own word"),
+        "answerable": (pa.bool_(), "whether what it asks for was said"),
+        "at": (pa.int32(), "recorded messages before the question"),
+        "step": (pa.int32(), "the newest step at or before it; null if there is none"),
+        "failed": (pa.string(), "why nothing was sent; what follows the evidence is then null"),
+        "evidence": (_TEXTS, "ids of the messages that the answer rests on, those alone that had been said"),
+        "kept": (pa.int32(), "first messages that are those of that step"),
+        "added_from": (_PLACES, "as in steps; -1 = the question, -2, -3 … what is in `written`"),
+        "added_to": (_PLACES, "where each stretch ends; this message is not in it"),
+        "written": (_TEXTS, "messages that the strategy wrote for this probe alone, as JSON"),
+        "written_tokens": (_PLACES, "tokens of each"),
+        "marks": (_PLACES, "as in steps"),
+        "tools": (_TEXTS, "the tools offered, as JSON; null if they are the recording's"),
+        "events": (_TEXTS, "what the strategy did for the question, as JSON: in no bill, and not in `events`"),
+        "loadable": (_TEXTS, "ids of the messages that are not sent as they were said, and an archive or a tier has"),
+        "loadable_by": (_TEXTS, "what the model would ask a tool for, each; empty if it is offered none"),
+        "recalled": (_TEXTS, "ids of the messages recalled, best first; null if the strategy recalled nothing"),
+        "tokens_full": (pa.int64(), "of the request with the whole history and the question"),
+        "tokens_sent": (pa.int64(), "of the request that the strategy made"),
+        "evidence_state": (_TEXTS, "of each message of the evidence: verbatim, part, summary, loadable, absent"),
+        "evidence_share": (pa.list_(pa.float64()), "of each its text, what is sent word for word"),
+        "evidence_tokens": (pa.int64(), "of all that is sent of the evidence word for word"),
+        "evidence_place": (pa.float64(), "where that is in what is sent, 0 = start, 1 = end; null if there is none"),
+        "answer": (pa.bool_(), "whether an accepted answer is there word for word; null if none had been said so"),
     },
     "timings": {
         "conversation": (_NAME, "id of the conversation"),

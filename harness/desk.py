@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from time import perf_counter_ns
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..metrics.grounding import Demands, demands, said
 from ..metrics.ledger import Ledger
+from ..metrics.probing import Asked, asked
 from ..metrics.structure import Structure
 from ..metrics.survival import FollowedFact, facts_in, shown
 from ..metrics.tokens import TokenCounter
@@ -18,7 +20,7 @@ from ..scenarios.model import Conversation, Fact, Message, Tool
 from ..scenarios.view import Messages
 from ..strategies.base import Misfit, Prompt, described
 from ..strategies.events import Called, Event
-from .models import OFFLINE, Models, Reply, Unusable
+from .models import OFFLINE, Embedded, Reply, Unusable
 
 
 class Books:
@@ -52,6 +54,11 @@ class Books:
         return frozenset(self._said)
 
     @cached_property
+    def asked(self) -> list[Asked]:
+        """The conversation's probes, in the order in which they are asked."""
+        return asked(self.conversation)
+
+    @cached_property
     def demands(self) -> Demands:
         """What the recorded model used of what had been said, at each of its calls."""
         return demands(self.conversation)
@@ -67,12 +74,24 @@ class Books:
         return {message.id: said(message) for message in self.conversation.messages}
 
 
+class Answering(Protocol):
+    """Models as a desk asks them: those of a run, or what they answered before."""
+
+    def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
+        """A reply. Raises ModelError."""
+        ...
+
+    def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
+        """A unit vector a text. Raises ModelError."""
+        ...
+
+
 class RecordedDesk:
     """What one cell's strategy is given while a conversation is replayed (`strategies.base.Desk`)."""
 
     __slots__ = ("_events", "_models", "_waited", "books", "conversation", "ledger", "now", "structure", "tools")
 
-    def __init__(self, books: Books, models: Models = OFFLINE) -> None:
+    def __init__(self, books: Books, models: Answering = OFFLINE) -> None:
         self.books, self.ledger, self.structure = books, books.ledger, books.structure
         self.conversation = books.conversation.id
         self.now: float | None = None

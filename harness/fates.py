@@ -9,17 +9,19 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from ..metrics.tokens import TokenCounter
 from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation, Message
 from ..strategies.events import Event, Summarised
 from .load import Run
+from .probing.stored import Stored
 
 Status = Literal["same", "again", "new", "summarised", "dropped"]
 """Sent: at the step before too, with the same before it (same) or something else (again); not at the step before (new).
 Not sent: in a summary made up to this step (summarised), or in none (dropped)."""
 
-Origin = Literal["recorded", "replaced", "written"]
-"""As it was said; with another text in the place of what was said; the strategy's own."""
+Origin = Literal["recorded", "replaced", "written", "question"]
+"""As it was said; with another text in the place of what was said; the strategy's own; a probe's question."""
 
 
 class Fate(NamedTuple):
@@ -54,6 +56,8 @@ class Sending:
     tokens_kept: int
     events: tuple[Event, ...]
     """What the strategy did at this step."""
+    probe: Stored | None = None
+    """The probe that this is sent for, asked after the step; then all but `step` and `steps` is of its context."""
 
     def count(self, word: Status | Origin) -> int:
         """How many messages had this fate."""
@@ -69,6 +73,7 @@ class Sending:
         return {
             **{name: getattr(self, name) for name in ("conversation", "strategy", "step", "steps", "said", "sent")},
             **{name: getattr(self, name) for name in ("tokens_full", "tokens_sent", "tokens_kept")},
+            **({} if self.probe is None else _asked_for(self.probe)),
             "messages": [self._row(fate) for fate in self.fates],
             "tools_added": self.tools_added,
             "events": [{"event": kind_of(each), **msgspec.structs.asdict(each)} for each in self.events],
@@ -120,6 +125,47 @@ def sending(run: Run, name: str, strategy: str, step: int) -> Sending:
         row["tokens_kept"],
         tuple(event for at, event in events if at == number),
     )
+
+
+def sending_for(run: Run, name: str, strategy: str, probe: int) -> Sending:
+    """What was to be sent for a probe of a conversation, by its number in the list. Raises RunError if nothing was."""
+    conversation = run.conversation(name)
+    found = next((each for each in run.asked(conversation, strategy) if each.number == probe), None)
+    if found is None:
+        why = run.failure(name, strategy)
+        raise RunError(f"{name!r}: " + (f"{strategy} failed: {why}" if why else f"{strategy} was asked no probes"))
+    if found.context is None:
+        raise RunError(f"{name!r}: nothing was sent for probe {found.probe.id}: {found.failed}")
+    ran = strategy in run.manifest["plan"]["strategies"]
+    steps = list(run.contexts(conversation, strategy)) if ran else []
+    step = found.step if found.step is not None else -1
+    events = [*run.events(name, strategy), *((step, event) for event in found.events)]
+    said, sent = conversation.messages[: found.said], found.context
+    before = frozenset(steps[step]) if ran and step >= 0 else frozenset[Message]()
+    fates = _fates(said, sent.messages, found.kept, before, _summarised(events, step))
+    question = TokenCounter(run.manifest["plan"]["encoding"]).message(found.question)
+    return Sending(
+        name,
+        strategy,
+        step,
+        len(steps),
+        found.said,
+        tuple(fate._replace(origin="question") if fate.message == found.question else fate for fate in fates),
+        {**_tokens(run, conversation, strategy), **found.written, found.question: question},
+        sent.marks,
+        tuple(tool.name for tool in sent.tools if tool not in conversation.tools),
+        found.tokens_full,
+        found.tokens_sent,
+        0,
+        found.events,
+        found,
+    )
+
+
+def _asked_for(probe: Stored) -> dict[str, Any]:
+    """What is said of the probe itself."""
+    names = ("evidence", "loadable", "place", "answer", "tokens_evidence")
+    return {"probe": probe.probe, **{name: getattr(probe, name) for name in names}}
 
 
 def _tokens(run: Run, conversation: Conversation, strategy: str) -> dict[Message, int]:

@@ -45,7 +45,8 @@ class Inputs:
         return Opened(self, batches, problems)
 
     def _is_scenario(self, name: str) -> bool:
-        return name in SCENARIOS and not os.path.exists(name)
+        """A run folder of that name, made by this very command maybe, is no recording: the scenario is meant."""
+        return name in SCENARIOS and (not os.path.exists(name) or os.path.isfile(f"{name}/manifest.json"))
 
     def scenarios(self) -> list[str]:
         """The names that are scenarios, each once."""

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
+from ..metrics.probing import placed
 from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation, Message
 from ..scenarios.spec import nearest
@@ -27,7 +28,9 @@ from ..scenarios.view import Messages
 from ..strategies.events import Event
 from .columns import SCHEMAS
 from .log import rebuild
-from .store import missing_parts, read_conversations, read_manifest
+from .probing.asking import questions
+from .probing.stored import Stored, stored
+from .store import Part, missing_parts, read_conversations, read_manifest
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Run:
     """A run folder. Tables and their columns are those of `columns.COLUMNS`."""
 
     folder: Path
+    chosen: frozenset[str] | None = None
+    """The conversations that `table`, `arrow` and `conversations` are confined to; None = all of them."""
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -53,14 +58,21 @@ class Run:
         parts = sorted((self.folder / name).glob("*.parquet"))
         with self._readable():
             tables = [pq.read_table(part, schema=SCHEMAS[name]) for part in parts]
-        whole = pa.concat_tables(tables) if tables else SCHEMAS[name].empty_table()
+        whole = pa.concat_tables(map(self._confined, tables)) if tables else SCHEMAS[name].empty_table()
         return whole.unify_dictionaries().combine_chunks()
+
+    def _confined(self, table: pa.Table) -> pa.Table:
+        """The rows of the chosen conversations."""
+        if self.chosen is None:
+            return table
+        return table.filter(pc.is_in(table.column("conversation").cast(pa.string()), pa.array(sorted(self.chosen))))
 
     def conversations(self) -> Iterator[Conversation]:
         """All recorded conversations, one after the other."""
         with self._readable():
             for part in sorted((self.folder / "recordings").glob("*.jsonl.zst")):
-                yield from read_conversations(part)
+                found = read_conversations(part)
+                yield from (each for each in found if self.chosen is None or each.id in self.chosen)
 
     def conversation(self, name: str) -> Conversation:
         """One recorded conversation by its id. Raises RunError if it is not in the run."""
@@ -80,6 +92,23 @@ class Run:
         rows = [(row["kept"], row["added_from"], row["added_to"]) for row in self.steps(conversation.id, strategy)]
         written = tuple(message for message, _ in self.written(conversation.id, strategy))
         return rebuild(rows, conversation.messages, written)
+
+    def probes(self, strategy: str) -> pd.DataFrame:
+        """The rows of a strategy, or of a bound, in the table `probes`."""
+        rows = self.table("probes")
+        return rows[rows.strategy.astype(str) == strategy].reset_index(drop=True)
+
+    def asked(self, conversation: Conversation, strategy: str) -> Iterator[Stored]:
+        """What a strategy, or a bound, was to send for each probe of a conversation, in the order they were asked."""
+        ran = strategy in self.manifest["plan"]["strategies"]
+        steps = list(self.contexts(conversation, strategy)) if ran else []
+        written = tuple(message for message, _ in self.written(conversation.id, strategy)) if ran else ()
+        order = placed(conversation)
+        asked = questions(order, {message.id for message in conversation.messages})
+        by_number = {each.number: question for each, question in zip(order, asked, strict=True)}
+        with self._readable():
+            for row in self._rows("probes", conversation.id, strategy):
+                yield stored(row, conversation, by_number[row["number"]], steps, written)
 
     def events(self, conversation: str, strategy: str) -> list[tuple[int, Event]]:
         """What a strategy did in a conversation, each with the number of its step, in order."""
@@ -117,15 +146,29 @@ class Run:
         return next((row["detail"] for row in rows if row["status"] == "failed"), None)
 
     def _rows(self, table: str, conversation: str, strategy: str | None = None) -> list[dict[str, Any]]:
-        """The rows of a table that are about a conversation, or a cell."""
-        if not (self.folder / table).is_dir():
+        """The rows of a table that are about a conversation, or a cell: from the one file that has them."""
+        shard, strategies = self._shards.get(conversation), self.manifest["plan"]["strategies"]
+        if shard is None:
+            return []
+        path = Part(self.folder, shard, strategies.index(strategy) if strategy in strategies else None).path(table)
+        if not path.is_file():
             return []
         where = pc.field("conversation") == conversation
         if strategy is not None:
             where &= pc.field("strategy") == strategy
         with self._readable():
-            found: list[dict[str, Any]] = pq.read_table(self.folder / table, filters=where).to_pylist()
+            found: list[dict[str, Any]] = pq.read_table(path, filters=where).to_pylist()
         return found
+
+    @cached_property
+    def _shards(self) -> dict[str, int]:
+        """In which shard each conversation is."""
+        with self._readable():
+            parts = [
+                (part, pq.read_table(part, columns=["conversation"]))
+                for part in (self.folder / "conversations").glob("*.parquet")
+            ]
+        return {name: int(part.stem) for part, table in parts for name in table.column("conversation").to_pylist()}
 
     @contextmanager
     def _readable(self) -> Iterator[None]:

@@ -22,7 +22,6 @@ class Log:
     """The log of one cell, as it is written: one conversation under one strategy."""
 
     __slots__ = (
-        "_before",
         "_numbers",
         "_places",
         "_recording",
@@ -30,6 +29,7 @@ class Log:
         "events",
         "marks",
         "runs",
+        "sent",
         "tools",
         "wait_ns",
         "written",
@@ -48,7 +48,8 @@ class Log:
         self._recording = recording
         self._numbers: dict[Message, int] = {}
         self._places: dict[int, int] | None = None
-        self._before = NOTHING
+        self.sent = NOTHING
+        """What was sent at the newest step."""
 
     def add(self, step: Step) -> None:
         """Enter the next step. Raises Misfit for a message that cannot be written, and marks where no message is."""
@@ -58,7 +59,7 @@ class Log:
             raise Misfit(f"the marks of the Context are {marks}, and it has {len(sent)} messages, from 0")
         for span in sent.spans:
             if span.store is not recording:
-                sent = self._settled(sent, step.at)
+                sent = self.settled(sent, step.at)
                 break
         entries = 0
         for store, start, stop in sent.spans:
@@ -79,15 +80,19 @@ class Log:
         runs.size.append(entries)
         same_tools = bool(self.tools) and step.context.tools == self.tools[-1]
         runs.same_tools.append(same_tools)
-        runs.kept.append(shared(self._before, sent) if same_tools else 0)
+        runs.kept.append(shared(self.sent, sent) if same_tools else 0)
         self.marks.append(marks)
         self.tools.append(step.context.tools)
         self.events += [(len(self.decide_ns), event) for event in step.events]
         self.decide_ns.append(step.decide_ns)
         self.wait_ns.append(step.wait_ns)
-        self._before = sent
+        self.sent = sent
 
-    def _settled(self, messages: Messages, said: int) -> Messages:
+    def number(self, message: Message) -> int | None:
+        """The number of a message among those that the strategy wrote; None if it has not sent it at a step."""
+        return self._numbers.get(message)
+
+    def settled(self, messages: Messages, said: int) -> Messages:
         """The same messages as stretches of the recording wherever they are its own, however they were passed on.
 
         Only the first `said` messages of the recording count: a strategy cannot send the future.

@@ -10,7 +10,7 @@ import msgspec
 
 from ..scenarios.model import Conversation, Message, Tool
 from ..scenarios.view import Messages
-from ..strategies.base import Context, Misfit, Strategy, described, returned
+from ..strategies.base import Context, Misfit, Strategy, View, described, returned
 from ..strategies.events import Event
 from .desk import RecordedDesk
 
@@ -34,18 +34,30 @@ def replay(conversation: Conversation, strategy: Strategy, desk: RecordedDesk) -
     of a step but its time is arithmetic over what was sent (`metrics.measure`): nothing is taken on the strategy's
     own word but the budget that it promises. Raises Misfit for what cannot be measured, and what the strategy raises.
     """
-    desk.books.advance(len(conversation.messages))
+    return proceed(conversation, started(strategy, desk), desk)
+
+
+def started(strategy: Strategy, desk: RecordedDesk) -> View:
+    """What the strategy opens a conversation with. Raises Misfit if that is no function, and what it raises."""
+    desk.books.advance(len(desk.books.conversation.messages))
     view = strategy.start(desk)
     if not callable(view):
         raise Misfit(f"start returned {described(view)}, a function from Context to Context is wanted")
+    return view
+
+
+def proceed(conversation: Conversation, view: View, desk: RecordedDesk, until: int | None = None) -> Iterator[Step]:
+    """The steps of `replay`, for a view that is started already; those after `until` said messages left out."""
     for at in conversation.calls():
+        if until is not None and at > until:
+            return
         desk.turn_to(at)
         history = Context(Messages.prefix(conversation.messages, at), (), conversation.tools)
         context, spent = _timed(view, history)
         events, waited = desk.taken()
         for event in events:
             well_formed(event, Event)
-        yield Step(at, _checked(context, conversation), spent - waited, waited, events)
+        yield Step(at, checked(context, conversation), spent - waited, waited, events)
 
 
 def well_formed(value: object, kind: Any) -> None:
@@ -62,7 +74,7 @@ def _timed(view: Callable[[Context], Context], history: Context) -> tuple[Contex
     return context, perf_counter_ns() - began
 
 
-def _checked(found: object, conversation: Conversation) -> Context:
+def checked(found: object, conversation: Conversation) -> Context:
     """What a view returned, if it can be measured. What it sends of the recording is not looked at."""
     context = returned(found)
     if not isinstance(context.messages, Messages):

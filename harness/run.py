@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -14,10 +14,12 @@ from msgspec.structs import replace
 
 from ..metrics.models import map_version, window_of
 from ..metrics.tokens import text_counter
-from ..scenarios.errors import RunError
+from ..scenarios.errors import RunError, SpecError
 from ..scenarios.model import Conversation
 from ..scenarios.source import Problems
-from ..strategies.chain import packages, parse, spec
+from ..strategies.base import Strategy
+from ..strategies.chain import Chain, packages, parse, spec
+from ..strategies.evidence_only import EvidenceOnly
 from .engine import run_shards
 from .inputs import Inputs
 from .models import Settings
@@ -52,11 +54,14 @@ class Plan:
     model: str = "gpt-4o"
     """Whose context window overflows are counted against."""
     models: Settings = field(default_factory=Settings)
+    probes: bool = True
+    """Whether probes are asked."""
 
     def __post_init__(self) -> None:
         """Raise a UserError for what cannot be run, before anything is."""
         text_counter(self.encoding)
         parsed = [parse(text) for text in self.strategies]
+        _check_bounds(parsed)
         object.__setattr__(self, "models", self.models.checked(named(parsed)))
         check_extractors(parsed, self.models.summariser)
         window_of(self.model)
@@ -120,7 +125,7 @@ def _execute(
     def shards() -> Iterator[Shard]:
         for number, group in enumerate(groups(_watched(opened.conversations(), problems, watcher))):
             messages[number] = sum(len(conversation.messages) for conversation in group)
-            yield Shard(number, group, list(plan.strategies), str(out), plan.encoding, models)
+            yield Shard(number, group, list(plan.strategies), str(out), plan.encoding, models, plan.probes)
 
     def done(shard: Done) -> None:
         finished[shard.number] = shard
@@ -143,6 +148,18 @@ def _execute(
     }
     write_manifest(out, manifest)
     return manifest
+
+
+def _check_bounds(strategies: Iterable[Strategy]) -> None:
+    """Raise SpecError if the ceiling is among the strategies."""
+    stages = (
+        each for strategy in strategies for each in (strategy.stages if isinstance(strategy, Chain) else (strategy,))
+    )
+    if any(isinstance(stage, EvidenceOnly) for stage in stages):
+        raise SpecError(
+            "evidence_only is told what each probe rests on: it is a bound, and no strategy to compare. "
+            "Every run asks it its probes: leave it out"
+        )
 
 
 def _asked(plan: Plan) -> dict[str, Any]:

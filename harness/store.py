@@ -9,6 +9,8 @@
     events/SHARD-STRATEGY.parquet     what the strategy did at each step, where it reported anything
     grounding/SHARD-STRATEGY.parquet  what the recorded model used next: was it still there
     survival/SHARD-STRATEGY.parquet   facts that outlived rounds of summarising, where there were any
+    probes/SHARD-STRATEGY.parquet     what was sent for each question with a known answer
+    probes/SHARD.parquet              the same for the bounds: last_turn, evidence_only
     timings/SHARD-STRATEGY.parquet    wall-clock times
     cells/SHARD-STRATEGY.parquet      one row per conversation × strategy, written last: the part is finished
 
@@ -38,7 +40,7 @@ from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation
 from .columns import SCHEMAS
 
-FORMAT = 3
+FORMAT = 4
 """Of the run folder. Another number is another layout, which this version does not read."""
 
 Rows = Mapping[str, Any]
@@ -72,7 +74,7 @@ class Part:
         """Write a table of this part, whole or not at all. `digest`, of the shard, goes into the file's metadata."""
         schema = SCHEMAS[table].with_metadata({"shard": digest} if digest else None)
         columns = [_column(rows[field.name], field.type) for field in schema]
-        with _placed(self.path(table)) as path:
+        with placed(self.path(table)) as path:
             table = pa.Table.from_arrays(columns, schema=schema)
             pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
 
@@ -87,7 +89,7 @@ class Part:
     def write_recordings(self, conversations: Iterable[Conversation]) -> None:
         """Write the conversations themselves."""
         lines = b"".join(conversation.to_json() + b"\n" for conversation in conversations)
-        with _placed(self.path("recordings")) as path:
+        with placed(self.path("recordings")) as path:
             path.write_bytes(zstandard.ZstdCompressor(level=1).compress(lines))
 
 
@@ -103,7 +105,7 @@ def _column(values: Any, kind: Any) -> Any:
 
 
 @contextmanager
-def _placed(path: Path) -> Iterator[Path]:
+def placed(path: Path) -> Iterator[Path]:
     """A draft to write to, which is moved to its place at the end, or removed if anything goes wrong."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.parent.mkdir(parents=True, exist_ok=True)
@@ -115,8 +117,8 @@ def _placed(path: Path) -> Iterator[Path]:
         raise
 
 
-PER_SHARD = ("recordings", "conversations", "messages")
-PER_CELL = ("steps", "grounding", "timings", "cells")
+PER_SHARD = ("recordings", "conversations", "messages", "probes")
+PER_CELL = ("steps", "grounding", "probes", "timings", "cells")
 """Tables of which a finished run has one part per shard, and per shard and strategy. (`contexts` only where needed.)"""
 
 TABLES = (*SCHEMAS, "recordings")
@@ -170,7 +172,7 @@ def unwritable(folder: Path, error: OSError) -> RunError:
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Write manifest.json."""
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
-    with _placed(folder / "manifest.json") as path:
+    with placed(folder / "manifest.json") as path:
         path.write_bytes(text + b"\n")
 
 

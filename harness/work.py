@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import gc
-import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -12,20 +11,26 @@ from pathlib import Path
 import msgspec
 
 from ..metrics.tokens import TokenCounter
-from ..scenarios.errors import RunError, Stopped, UserError
+from ..scenarios.errors import RunError, Stopped
 from ..scenarios.model import Conversation
-from ..strategies import base
-from ..strategies.base import Misfit, Strategy, budget_of
+from ..strategies.base import Strategy, budget_of
 from ..strategies.chain import parse
+from ..strategies.evidence_only import EvidenceOnly
+from ..strategies.last_turn import LastTurn
 from .desk import Books, RecordedDesk
 from .log import Log
 from .models import Models, Settings
+from .probing import CEILING, FLOOR
+from .probing.interview import Probed, bounded, interviewed
+from .probing.rows import write_probes
 from .replay import replay
 from .store import PER_CELL, PER_SHARD, Part
+from .why import why
 from .write import digest_of, write_cells, write_recordings
 
-OURS = {Path(__file__).parent, Path(base.__file__).parent}
-"""Where a sentence on what a strategy did is raised: a place there is not where it is to be mended."""
+Cell = tuple[Log, list[Probed]]
+Asked = dict[str, list[tuple[str, list[Probed]]]]
+"""By strategy the conversations with their probes."""
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -37,6 +42,8 @@ class Shard(msgspec.Struct, frozen=True):
     folder: str
     encoding: str
     models: Settings = Settings()
+    probes: bool = True
+    """Whether probes are asked."""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -67,11 +74,14 @@ def work(shard: Shard) -> Done:
         recordings = Part(folder, shard.number)
         with no_cycles():
             if recordings.digest("conversations") != digest or not recordings.whole(PER_SHARD):
+                write_probes(recordings, _bounds(books, shard.strategies, models, shard.probes))
                 write_recordings(recordings, digests, conversations, books)
             for spec, part in todo:
                 strategy = parse(spec)
-                budget, why = _budget(strategy)
-                logs = [why or _replayed(each, strategy, RecordedDesk(each, models)) for each in books]
+                budget, wrong = _budget(strategy)
+                cells = [wrong or _replayed(each, strategy, models, shard.probes) for each in books]
+                write_probes(part, {spec: _probed(conversations, cells)})
+                logs = [cell if isinstance(cell, str) else cell[0] for cell in cells]
                 steps += write_cells(part, digest, spec, budget, books, logs)
     except OSError as error:
         raise RunError(f"{folder}: cannot be written: {error.strerror or error}") from None
@@ -110,17 +120,37 @@ def _models(settings: Settings) -> Models:
     return Models(settings)
 
 
-def _replayed(books: Books, strategy: Strategy, desk: RecordedDesk) -> Log | str:
-    """The log of one cell; if the strategy raises, why. It loses its cell and nothing else."""
+def _replayed(books: Books, strategy: Strategy, models: Models, probes: bool) -> Cell | str:
+    """One cell; if the strategy raises, why. It loses its cell and nothing else."""
     log = Log(books.conversation.messages)
     try:
-        for step in replay(books.conversation, strategy, desk):
+        if probes and books.conversation.probes:
+            return log, interviewed(books, strategy, models, log)
+        for step in replay(books.conversation, strategy, RecordedDesk(books, models)):
             log.add(step)
     except Stopped:
         raise
     except (Exception, SystemExit) as error:
-        return _reason(error)
-    return log
+        return why(error)
+    return log, []
+
+
+def _probed(conversations: Sequence[Conversation], cells: Sequence[Cell | str]) -> list[tuple[str, list[Probed]]]:
+    """The probes of the conversations that did not fail."""
+    pairs = zip(conversations, cells, strict=True)
+    return [(conversation.id, cell[1]) for conversation, cell in pairs if not isinstance(cell, str)]
+
+
+def _bounds(books: Sequence[Books], strategies: Sequence[str], models: Models, probes: bool) -> Asked:
+    """The probes of each conversation, asked of the bounds that are no strategies of the run."""
+    if not probes:
+        return {}
+    bounds: dict[str, Strategy] = {FLOOR: LastTurn(), CEILING: EvidenceOnly()}
+    return {
+        name: [(each.conversation.id, bounded(each, bound, models)) for each in books]
+        for name, bound in bounds.items()
+        if name not in strategies
+    }
 
 
 def _budget(strategy: Strategy) -> tuple[int | None, str]:
@@ -130,18 +160,4 @@ def _budget(strategy: Strategy) -> tuple[int | None, str]:
     except Stopped:
         raise
     except (Exception, SystemExit) as error:
-        return None, _reason(error)
-
-
-def _reason(error: Exception | SystemExit) -> str:
-    """Why a cell failed, in one line that can be printed and written; for what is wrong in code, with the place."""
-    is_sentence = isinstance(error, UserError | Misfit)
-    try:
-        said = str(error)
-    except Exception:  # a strategy's own exception may fail even there
-        said = "(its text cannot be had)"
-    text = said if is_sentence else f"{type(error).__name__}: {said}"
-    frames = [] if isinstance(error, UserError) else traceback.extract_tb(error.__traceback__)
-    frames = [each for each in frames if not is_sentence or Path(each.filename).parent not in OURS]
-    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return " ".join((text + place).split()).encode(errors="replace").decode()
+        return None, why(error)

@@ -149,6 +149,14 @@ def said(message: Message) -> str:
     return "\n".join([message.text, *(leaf for call in message.calls for leaf in _leaves(call.arguments))])
 
 
+def named(message: Message) -> list[Spellings]:
+    """The values that a message of the user or the assistant names: the arguments of its calls, as a whole where they
+    are short, and their parts; or the identifiers, numbers, dates and paths of its text."""
+    leaves = _asked(message)
+    wanted = [each for leaf in leaves for each in ((leaf.whole, *leaf.parts) if leaf.whole else leaf.parts)]
+    return list(dict.fromkeys(each.spellings for each in wanted))
+
+
 def _first_said(messages: Sequence[Message], count: int, which: Ints, where: Ints) -> Ints:
     """Where a user or a tool first says each value; past the end if none does, or if the system said it before."""
     never = len(messages)

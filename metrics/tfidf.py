@@ -11,6 +11,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable
+from copy import deepcopy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ class TfIdf:
     depend on what else there is, are made again (one pass, vectorised) at the first search after documents were added.
     """
 
-    __slots__ = ("_documents", "_having", "_lengths", "_postings", "_size", "_tally", "_terms", "_times")
+    __slots__ = ("_documents", "_having", "_lengths", "_own", "_postings", "_size", "_tally", "_terms", "_times")
 
     def __init__(self) -> None:
         self._size = 0
@@ -37,6 +38,18 @@ class TfIdf:
         self._documents, self._tally, self._times = Rows(np.int64), Rows(np.int64), Rows(np.float64)
         """The same by document, flat: document, term, how often."""
         self._lengths: Scores | None = None
+        self._own: set[int] | None = None
+        """The terms whose postings no copy shares; None = all."""
+
+    def __deepcopy__(self, memo: object) -> TfIdf:
+        """A copy that goes on for itself. Postings are shared until one of the two adds to them."""
+        made = TfIdf()
+        made._size, made._terms, made._postings = self._size, dict(self._terms), list(self._postings)
+        made._having, made._lengths = self._having[:], self._lengths
+        made._documents, made._tally = deepcopy(self._documents), deepcopy(self._tally)
+        made._times = deepcopy(self._times)
+        self._own, made._own = set(), set()
+        return made
 
     def __len__(self) -> int:
         return self._size
@@ -52,6 +65,9 @@ class TfIdf:
                 if term == len(self._postings):
                     self._postings.append((array("q"), array("d")))
                     self._having.append(0)
+                if self._own is not None and term not in self._own:
+                    self._postings[term] = self._postings[term][0][:], self._postings[term][1][:]
+                    self._own.add(term)
                 numbers, counts = self._postings[term]
                 numbers.append(self._size)
                 counts.append(times)

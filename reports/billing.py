@@ -12,7 +12,7 @@ from ..harness.billing.bill import SUMS
 from ..harness.billing.hindsight import BOUND
 from ..metrics.value import Missing, Value
 from .render import Table
-from .words import percent, tokens
+from .words import dollars, percent, tokens
 
 KEYS = ["model", "placement", "strategy"]
 HEADS = (
@@ -75,29 +75,37 @@ def tables(found: pd.DataFrame, breaks: pd.DataFrame, calls: int, notes: Sequenc
     made = [against(found)] if found.model.nunique() > 1 or placements > 1 else []
     for (model, _), rows in found.groupby(["model", "placement"], observed=True, sort=False):
         if placements == 1:
-            made.append(_bill(f"The bill under {model}", rows))
+            made.append(bill_of(f"The bill under {model}", rows))
     if placements > 1:
         made += [_placements(str(model), rows) for model, rows in found.groupby("model", observed=True, sort=False)]
-    made.append(_breaks(breaks, list(found.strategy.unique()), calls))
+    made.append(broken(breaks, list(found.strategy.unique()), calls))
     return [*made, Table("How it was billed", (), (), (HOW, *notes))]
 
 
 def as_json(found: pd.DataFrame, breaks: pd.DataFrame, notes: Sequence[str]) -> dict[str, Any]:
     """The same with exact figures."""
-    keys = ["strategy", "cause", "deeds"]
-    causes = breaks.groupby(keys, observed=True, sort=False).lost.agg(["size", "sum"]).reset_index()
     return {
         "bills": [{str(name): _plain(value) for name, value in row.items()} for row in found.to_dict(orient="records")],
         "breaks": [
-            {"strategy": strategy, "cause": cause, "reported": deeds, "breaks": int(size), "tokens_lost": int(lost)}
-            for strategy, cause, deeds, size, lost in causes.itertuples(index=False)
+            {str(name): _plain(value) for name, value in row.items()} for row in causes(breaks).to_dict("records")
         ],
         "assumed": list(notes),
     }
 
 
-def against(found: pd.DataFrame) -> Table:
-    """What is saved against none, a column for each model and placement."""
+def _exact(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict(orient="records")]
+
+
+def causes(breaks: pd.DataFrame) -> pd.DataFrame:
+    """What broke prefixes: strategy, cause, reported, breaks, tokens_lost."""
+    groups = breaks.groupby(["strategy", "cause", "deeds"], observed=True, sort=False).lost
+    found = groups.agg(["size", "sum"]).reset_index()
+    return found.set_axis(["strategy", "cause", "reported", "breaks", "tokens_lost"], axis=1)
+
+
+def against(found: pd.DataFrame, *more: str) -> Table:
+    """What is saved against none, a column for each model and placement. `more`: what is to be said besides."""
     columns = list(dict.fromkeys(zip(found.model, found.placement, strict=True)))
     saved = found.set_index(["strategy", "model", "placement"]).saved_against_none
     heads = tuple(
@@ -112,6 +120,7 @@ def against(found: pd.DataFrame) -> Table:
         "Against the whole history under the same rules, cached as well, with the marks that are usual there; with the "
         "strategy's own model calls."
     ]
+    notes += more
     if BOUND in set(found.placement):
         notes.append("Hindsight: a bound, which no placement of marks can pass, for five minutes or an hour.")
     return Table("Saved of the bill of none", ("strategy", *heads), rows, tuple(notes))
@@ -122,26 +131,27 @@ def _placements(model: str, rows: pd.DataFrame) -> Table:
     cost = rows.set_index(["strategy", "placement"]).cost
     placements = tuple(rows.placement.unique())
     cells = tuple(
-        (strategy, *(_dollars(cost[strategy, placement]) for placement in placements))
+        (strategy, *(dollars(cost[strategy, placement]) for placement in placements))
         for strategy in rows.strategy.unique()
     )
     return Table(f"The bill under {model}, by where the cache marks are", ("strategy", *placements), cells)
 
 
-def _bill(title: str, rows: pd.DataFrame) -> Table:
+def bill_of(title: str, rows: pd.DataFrame) -> Table:
+    """One model's bill, a row a strategy."""
     stored = bool((rows.token_hours > 0).any())
     heads = (*HEADS, *(("storage",) if stored else ()), *MORE)
     cells = tuple(
         (
             row.strategy,
-            _dollars(row.cost),
-            _dollars(row.cost_own),
+            dollars(row.cost),
+            dollars(row.cost_own),
             _share(row.saved_against_none),
             _even(row),
             _share(row.saved_against_uncached),
             percent(row.hit_rate),
             "–" if row.placement == BOUND else percent(row.hit_share),
-            *((_dollars(row.cost_storage),) if stored else ()),
+            *((dollars(row.cost_storage),) if stored else ()),
             tokens(row.read),
             tokens(row.written + row.written_1h + row.created),
             tokens(row.fresh),
@@ -151,7 +161,7 @@ def _bill(title: str, rows: pd.DataFrame) -> Table:
     return Table(title, heads, cells, (), spare=SPARE)
 
 
-def _breaks(breaks: pd.DataFrame, strategies: Sequence[str], calls: int) -> Table:
+def broken(breaks: pd.DataFrame, strategies: Sequence[str], calls: int) -> Table:
     """What broke the prefixes under each strategy, what lost the most first."""
     rows = []
     for strategy in strategies:
@@ -190,12 +200,6 @@ def _even(row: Any) -> str:
 def _share(value: float) -> str:
     missing: Value = Missing("undefined", "there is nothing to compare with, or a price is not known")
     return percent(missing if math.isnan(value) else value)
-
-
-def _dollars(value: float) -> str:
-    if math.isnan(value):
-        return "(unknown)"
-    return f"${value:,.2f}" if value >= 1 or not value else f"${value:.4f}"
 
 
 def _sum(column: pd.Series) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ..metrics.figures import METRICS
+from .probing import as_json as probes_as_json
 from .summary import Summary, growth_table
+from .tier_deeds import as_json as tiers_as_json
 
 
 def as_json(summary: Summary) -> dict[str, object]:
@@ -28,11 +30,13 @@ def as_json(summary: Summary) -> dict[str, object]:
         "why": summary.why,
         "unanswered": summary.unanswered,
         "shown": summary.shown,
+        "tiers": tiers_as_json(summary.tiers),
         "grounding": {
             name: {kind: {"values": values, "kept": kept} for kind, (values, kept) in found.items()}
             for name, found in summary.grounding.items()
         },
         "survival": {name: [row._asdict() for row in found] for name, found in summary.survival.items()},
+        "probes": probes_as_json(summary.probes),
         "growth": growth_table(summary.growth),
         "counter_error": summary.counter,
         "failed": summary.failed,

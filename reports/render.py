@@ -84,22 +84,22 @@ def _grid() -> RichTable:
     return RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, GAP, 0, 0))
 
 
-def markdown(found: Sequence[Table]) -> str:
-    """Tables as one Markdown text."""
+def markdown(found: Sequence[Table], level: int = 2) -> str:
+    """Tables as one Markdown text, under headings of a level."""
     parts = []
     for table in found:
-        parts.append(f"## {_cell(table.title)}\n")
+        parts.append(f"{'#' * level} {line(table.title)}\n")
         if table.heads:
             names = len(table.heads) if table.prose else table.names
-            parts.append("| " + " | ".join(map(_cell, table.heads)) + " |")
+            parts.append("| " + " | ".join(map(line, table.heads)) + " |")
             parts.append("|" + "---|" * names + "---:|" * (len(table.heads) - names))
-            parts += ["| " + " | ".join(map(_cell, row)) + " |" for row in table.rows]
+            parts += ["| " + " | ".join(map(line, row)) + " |" for row in table.rows]
             parts.append("")
-        parts += [f"{_cell(note)}\n" for note in table.notes]
+        parts += [f"{line(note)}\n" for note in table.notes]
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _cell(text: str) -> str:
+def line(text: str) -> str:
     """Text that cannot break a Markdown table or carry HTML into it."""
     safe = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return safe.replace("|", "\\|").replace("*", "\\*").replace("\r", " ").replace("\n", " ")

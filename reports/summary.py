@@ -15,12 +15,14 @@ import pandas as pd
 
 from ..harness.answers import unanswered
 from ..harness.load import Run
-from ..metrics.figures import METRICS, figures, growth
+from ..metrics.figures import OF_STEPS, figures, growth
 from ..metrics.reasons import grouped
 from ..metrics.survival import Survival, shown_share
 from ..metrics.value import Missing, Value
 from .counter import counter_error
+from .probing import Probes, probes_of
 from .steps import steps_of
+from .tier_deeds import TierDeeds, tier_deeds
 
 _BETWEEN = "\0"
 """Between a reason and what was done instead, while they are grouped as one text."""
@@ -41,6 +43,8 @@ class Summary:
     """Of all recorded messages, each once."""
     compared: int
     """Conversations that every strategy finished, those aside that finished none. All figures below are over these."""
+    uneven: frozenset[str]
+    """The other conversations: some strategies finished them, and some did not."""
     strategies: dict[str, dict[str, Value]]
     lost: dict[str, int]
     """By strategy: the conversations in which it failed."""
@@ -55,17 +59,21 @@ class Summary:
     """The strategies that asked models and had no answer of use."""
     shown: dict[str, Value]
     """By strategy: of the tokens that its summaries stand for, the share that the summariser was shown."""
+    tiers: dict[str, TierDeeds]
+    """By strategy, those that have memory tiers: what these did."""
     survival: dict[str, list[Survival]]
     """By strategy: how many of the facts followed to an age were still in the summary."""
+    probes: Probes | None
+    """What is sent for the probes; None if none were asked."""
     growth: pd.DataFrame
     counter: list[dict[str, Value | str]]
     failed: list[dict[str, str]]
     """Cells that failed: conversation, strategy, detail."""
 
 
-def summarise(run: Run) -> Summary:
-    """All figures of a run."""
-    steps = steps_of(run)
+def summarise(run: Run, steps: pd.DataFrame | None = None) -> Summary:
+    """All figures of a run. `steps`: as `steps_of` gives them, where they are at hand."""
+    steps = steps_of(run) if steps is None else steps
     conversations = run.table("conversations")
     cells = run.table("cells")
     failed = cells[cells.status == "failed"]
@@ -95,6 +103,7 @@ def summarise(run: Run) -> Summary:
         calls=int(conversations.calls.sum()),
         tokens=int(conversations.tokens.sum()),
         compared=compared,
+        uneven=frozenset(uneven),
         strategies={name: figures_of(name) for name in names},
         lost=lost,
         grounding=_grounding(compared_rows("grounding"), names),
@@ -102,7 +111,9 @@ def summarise(run: Run) -> Summary:
         unanswered=unanswered(events),
         did={name: _counted(events[events.strategy == name]) for name in names},
         shown={name: _shown(events[events.strategy == name]) for name in names},
+        tiers=tier_deeds(events),
         survival=_survival(compared_rows("survival"), names),
+        probes=probes_of(run, frozenset(uneven), [name for name in names if name not in taking_part]),
         growth=growth(common),
         counter=counter_error(run.table("messages"), steps, run.manifest["plan"]["encoding"]),
         failed=[
@@ -169,7 +180,7 @@ def by_conversation(run: Run) -> list[tuple[str, str, dict[str, Value]]]:
 
 
 def _no_figures(why: Literal["failed", "undefined"], detail: str) -> dict[str, Value]:
-    return dict.fromkeys(METRICS, Missing(why, detail))
+    return dict.fromkeys(OF_STEPS, Missing(why, detail))
 
 
 def growth_table(curve: pd.DataFrame) -> list[dict[str, Any]]:

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..metrics.value import Missing
-from . import context_tables, deed_tables
+from . import context_tables, deed_tables, probe_tables, tier_deeds
 from .main_table import lacking, main_table, reasons
 from .render import Table
 from .summary import Summary
 from .words import count, percent
 
 
-def tables(summary: Summary) -> Iterator[Table]:
-    """Every table that has something to show, the main one first."""
+def tables(summary: Summary, by_kind: bool = False) -> Iterator[Table]:
+    """Every table that has something to show, the main one first; those of the probes by kind as well if wanted."""
     yield main_table(summary)
     yield from filter(None, (lacking(summary),))
     yield context_tables.faults(summary)
     if any(summary.grounding.values()):
         yield context_tables.grounding(summary)
+    if summary.probes is not None:
+        yield from probe_tables.tables(summary.probes, by_kind)
     yield from filter(None, (deed_tables.added(summary), deed_tables.did(summary)))
+    yield from tier_deeds.tables(summary.tiers)
     if summary.why:
         yield deed_tables.why(summary)
     if any(summary.survival.values()):
@@ -28,14 +31,15 @@ def tables(summary: Summary) -> Iterator[Table]:
     if not summary.growth.empty:
         yield context_tables.growth(summary)
     if summary.counter:
-        yield _counter(summary)
+        yield counter_table(summary)
     if summary.failed:
-        yield _failed(summary)
+        yield failed_table(summary)
     if summary.manifest["problems"]:
-        yield _problems(summary)
+        yield problems_table(summary)
 
 
-def _counter(summary: Summary) -> Table:
+def counter_table(summary: Summary) -> Table:
+    """The error of our token counts, a row for each recorded model."""
     rows = tuple(
         (
             str(row["model"]),
@@ -56,7 +60,7 @@ def _counter(summary: Summary) -> Table:
     return Table(title, heads, rows, (note, *filter(None, [why])), names=2)
 
 
-def _failed(summary: Summary) -> Table:
+def failed_table(summary: Summary) -> Table:
     """A row for each strategy and reason: in how many conversations, and the first of them."""
     found: dict[tuple[str, str], list[str]] = {}
     for row in summary.failed:
@@ -65,7 +69,8 @@ def _failed(summary: Summary) -> Table:
     return Table("Failed", ("strategy", "conversations", "for example", "why"), rows, prose=True)
 
 
-def _problems(summary: Summary) -> Table:
+def problems_table(summary: Summary) -> Table:
+    """Recordings that were left out, and why."""
     rows = tuple(
         (
             f"{row['file']}:{row['line']}" if row["line"] else row["file"],

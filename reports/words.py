@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 from ..metrics.figures import METRICS
 from ..metrics.value import Missing, Value
 
 
 def figure(name: str, value: Value) -> str:
     """A figure under its metric's unit: 12,345 · 61.2 % · 14 µs. A missing one is its reason in brackets."""
-    match value:
-        case Missing(why=why):
-            return f"({why})"
-        case _:
-            unit = METRICS[name].unit
+    return amount(METRICS[name].unit, value)
+
+
+def amount(unit: str, value: Value) -> str:
+    """A figure in some unit."""
+    if isinstance(value, Missing):
+        return f"({value.why})"
     if unit == "share":
         return percent(value)
     if unit == "usd":
@@ -41,6 +45,13 @@ def tokens(value: float) -> str:
     return f"{value / 1000:.1f}k" if value < 999_950 else f"{value / 1e6:.2f}M"
 
 
+def dollars(value: float) -> str:
+    """What something costs: $12.30, $0.0042, $0. What is not known is no zero."""
+    if math.isnan(value):
+        return "(unknown)"
+    return f"${value:,.2f}" if value >= 1 or not value else f"${value:.4f}"
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """1 conversation, 2 conversations."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
@@ -48,4 +59,6 @@ def count(number: int, one: str, many: str = "") -> str:
 
 def printable(text: str) -> str:
     """Text that a terminal prints and does not obey: control, bidirectional and other invisible characters as `·`."""
+    if text.replace("\n", "").isprintable():
+        return text
     return "".join(char if char.isprintable() or char == "\n" else "·" for char in text)

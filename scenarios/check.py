@@ -77,6 +77,36 @@ def without_bad_usage(conversation: Conversation, place: Place, problems: Proble
     return replace(conversation, messages=messages)
 
 
+def without_bad_probes(conversation: Conversation, place: Place, problems: Problems) -> Conversation:
+    """The conversation without evidence that names no message, and without probes whose place does.
+
+    Each of the two is one problem, with the first of them and how many there are. Nothing else is lost by it.
+    """
+    ids = {message.id for message in conversation.messages}
+    lost = [(at, name) for at, probe in enumerate(conversation.probes) for name in probe.evidence if name not in ids]
+    nowhere = [at for at, probe in enumerate(conversation.probes) if probe.after and probe.after not in ids]
+    if not lost and not nowhere:
+        return conversation
+    if lost:
+        what = f"evidence {lost[0][1]!r} names no message" + _and_more(len(lost))
+        remedy = "correct it; the probes keep the evidence that is there"
+        problems.add(RecordingError(place.at(f"probes[{lost[0][0]}].evidence"), what, remedy))
+    if nowhere:
+        what = f"{conversation.probes[nowhere[0]].after!r} names no message" + _and_more(len(nowhere))
+        remedy = "correct it; probes with no place are left out"
+        problems.add(RecordingError(place.at(f"probes[{nowhere[0]}].after"), what, remedy))
+    kept = (
+        replace(probe, evidence=tuple(name for name in probe.evidence if name in ids))
+        for at, probe in enumerate(conversation.probes)
+        if at not in nowhere
+    )
+    return replace(conversation, probes=tuple(kept))
+
+
+def _and_more(number: int) -> str:
+    return f", nor {'does' if number == 2 else 'do'} {number - 1} more" if number > 1 else ""
+
+
 def usage_faults(usage: Usage) -> Iterator[tuple[str, str]]:
     """What cannot be in what a provider reported, each as (field, what). The field is empty for what several say."""
     for name in _COUNTS:

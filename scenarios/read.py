@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from . import spec
-from .check import check, without_bad_usage
+from .check import check, without_bad_probes, without_bad_usage
 from .errors import Place, RecordingError
 from .folder import COMPRESSED, files_of, is_compressed
 from .model import Conversation
@@ -56,6 +56,7 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
             for place, conversation in batch.reader.read(batch.files, problems):
                 empty = False
                 conversation = without_bad_usage(conversation, place, problems)
+                conversation = without_bad_probes(conversation, place, problems)
                 try:
                     check(conversation, place)
                 except RecordingError as error:

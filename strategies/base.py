@@ -8,8 +8,9 @@
             return lambda context: context.sending(context.messages[-10:])
 
 Its parameters are its identity (`scenarios.spec` prints and parses them). Two class variables, `source` and `fails`,
-are shown by `ctxbench list strategies`: where it comes from, and the words after "Fails when". State, if any, lives in
-what `start` returns. A strategy never reads the wall clock and never measures itself: the harness does.
+are shown by `ctxbench list strategies`: where it comes from, and the words after "Fails when". A third, `copyable`,
+says that what `start` returns may be copied (`is_copyable`). State, if any, lives in what `start` returns. A strategy
+never reads the wall clock and never measures itself: the harness does.
 """
 
 from __future__ import annotations
@@ -163,6 +164,14 @@ class Strategy(Protocol):
     def start(self, desk: Desk) -> View:
         """Open one conversation. The function returned gets everything said so far, each time."""
         ...
+
+
+def is_copyable(strategy: Strategy) -> bool:
+    """Whether the strategy says that a copy of what `start` returned goes on as that would have.
+
+    A question that is asked of a copy leaves no trace. Without it the conversation is replayed for each question.
+    """
+    return bool(getattr(strategy, "copyable", False))
 
 
 def budget_of(strategy: Strategy) -> int | None:

@@ -44,6 +44,7 @@ class CacheMarks:
     count: Literal["exact", "chars4"] = "exact"
     rolling: int = 0
 
+    copyable: ClassVar[bool] = True
     only_marks: ClassVar[bool] = True
     source: ClassVar[str] = "000 §2.5, §3.1"
     fails: ClassVar[str] = "a stage before it rewrites the start of the context: every write is paid and never read"

@@ -16,7 +16,7 @@ from ..scenarios import spec as text_of
 from ..scenarios.errors import SpecError, Stopped
 from ..scenarios.view import Messages
 from . import plugins
-from .base import Context, Desk, Strategy, View, budget_of, returned
+from .base import Context, Desk, Strategy, View, budget_of, is_copyable, returned
 from .plain import strategy_of
 from .recipes import NAMED
 
@@ -46,6 +46,11 @@ class Chain:
         while len(stages) > 1 and getattr(stages[-1], "only_marks", False):
             stages.pop()
         return budget_of(stages[-1])
+
+    @property
+    def copyable(self) -> bool:
+        """Whether a copy of it goes on as it would: each stage must."""
+        return all(is_copyable(stage) for stage in self.stages)
 
     def start(self, desk: Desk) -> View:
         views = [stage.start(desk) for stage in self.stages]

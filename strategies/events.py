@@ -95,12 +95,12 @@ class Deleted(_Event, frozen=True, tag="deleted"):
 
 
 class Recalled(_Event, frozen=True, tag="recalled"):
-    """Memories or facts were injected. `sources` are the messages that they come from."""
+    """Memories or facts were injected, or messages sent again. `sources` are the messages that they come from."""
 
     sources: tuple[str, ...]
     scores: tuple[float, ...] = ()
     kind: str = ""
-    """Which memory: "working", "short", "long" …, where there are several."""
+    """Which memory: "working", "short", "long" …, where there are several. "focus" = it was sent anyway."""
 
 
 class Moved(_Event, frozen=True, tag="moved"):
@@ -109,6 +109,10 @@ class Moved(_Event, frozen=True, tag="moved"):
     sources: tuple[str, ...]
     source: str
     to: str = ""
+    tokens: int = 0
+    """Of all of them, where they have sizes."""
+    waited: float = 0.0
+    """Recorded seconds from when it was asked for until it was done, of all of them together."""
 
 
 class Crossed(_Event, frozen=True, tag="crossed"):
@@ -124,4 +128,27 @@ class Crossed(_Event, frozen=True, tag="crossed"):
     """False = it is back below."""
 
 
-Event = Called | Summarised | Failed | Refused | Dropped | Archived | Loaded | Deleted | Recalled | Moved | Crossed
+class Alarmed(_Event, frozen=True, tag="alarmed"):
+    """A reading of the tiers became an alarm (`strategies/tiers/migration/alarms.py`)."""
+
+    reading: str
+    value: float
+    limit: float
+    up: bool = True
+    """False = it is none any more."""
+
+
+Event = (
+    Called
+    | Summarised
+    | Failed
+    | Refused
+    | Dropped
+    | Archived
+    | Loaded
+    | Deleted
+    | Recalled
+    | Moved
+    | Crossed
+    | Alarmed
+)

@@ -65,6 +65,7 @@ class Facts:
     max_reply_tokens: int = 500
     language: Language = "zh"
 
+    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "002"
     fails: ClassVar[str] = "what matters was not said as a fact, or came from a tool; alone it only adds tokens"
 
@@ -168,7 +169,7 @@ class Extractor:
     def __init__(self, desk: Desk, rules: Facts) -> None:
         self._desk, self._with = desk, rules
         self._longest = max(1, min(rules.max_fact_tokens, rules.max_tokens // 4))
-        self._found: dict[str, tuple[Message, list[Fact]]] = {}
+        self._found: dict[str, tuple[Message, tuple[Fact, ...]]] = {}
 
     def facts(self, said: list[Message]) -> list[Fact]:
         """The facts of these messages in order. A model is asked once for all that are new."""
@@ -183,7 +184,7 @@ class Extractor:
                     recorded = self._recorded(new)
                     found = self._by_rule(new) if recorded is None else recorded
             for message in new:
-                self._found[message.id] = message, [fact for fact in found if fact.source == message.id]
+                self._found[message.id] = message, tuple(fact for fact in found if fact.source == message.id)
         return [fact for message in said if message.id in self._found for fact in self._found[message.id][1]]
 
     def _recorded(self, said: list[Message]) -> list[Fact] | None:

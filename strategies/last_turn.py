@@ -15,6 +15,7 @@ class LastTurn:
     A history without a user message is sent whole.
     """
 
+    copyable: ClassVar[bool] = True
     fails: ClassVar[str] = "anything said before the last user message matters"
 
     def start(self, desk: Desk) -> View:

@@ -61,6 +61,7 @@ class Layered(Recalling):
     promote_after: int = 3
     search: Literal["full", "document"] = "full"
 
+    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "000 §2.4, §3.3"
     fails: ClassVar[str] = "the question does not say what it is about: the memories that it needs are not called up"
 

@@ -12,6 +12,7 @@ from .base import Desk, View
 class Everything:
     """The whole history. A context over the model's window is not cut: it is counted as an overflow."""
 
+    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "003 §3.1"
     fails: ClassVar[str] = "the conversation outgrows the model's window, or its bill"
 

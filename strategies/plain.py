@@ -56,6 +56,7 @@ def strategy_of(function: Callable[..., Any], name: str) -> type[Any]:
         hints = get_type_hints(function)
     except Exception:  # names that only a type checker knows
         hints = {}
+    alone = inspect.isfunction(function) and function.__closure__ is None  # nothing of it is another for a question
     named = [each for each in takes[1:] if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
 
     def start(self: Any, desk: Desk) -> View:  # noqa: ARG001
@@ -71,7 +72,7 @@ def strategy_of(function: Callable[..., Any], name: str) -> type[Any]:
     made = make_dataclass(
         getattr(function, "__name__", "Plain"),
         [(each.name, _hint(hints.get(each.name, Any)), _default(each.default)) for each in named],
-        namespace={"start": start, "__doc__": inspect.getdoc(function) or "A plain function."},
+        namespace={"start": start, "copyable": alone, "__doc__": inspect.getdoc(function) or "A plain function."},
         frozen=True,
         slots=True,
         kw_only=True,

@@ -93,6 +93,33 @@ PRESETS: dict[str, Recipe] = {
         "001 §3.4",
         "the answer is in the result that has just come: the model sees 200 characters of it and must ask again",
     ),
+    "tiered_small": Recipe(
+        "tiered(limit=4096, working=16384, archive=65536, recall=1024)",
+        "The tiers at a fraction of their sizes: conversations of ordinary recordings reach all four.",
+        "004",
+        "a tool's result is longer than the limit",
+    ),
+    **{
+        f"tiered_{name}": Recipe(
+            f"tiered(policy='{policy}')",
+            f"The Working tier by the hybrid score, {about}.",
+            "004 §5.1",
+            "the conversation fits in the Working tier: no policy differs from another",
+        )
+        for name, policy, about in (
+            ("default", "hybrid", "balanced"),
+            ("conversation", 'hybrid(profile="conversation")', "recency above all"),
+            ("knowledge", 'hybrid(profile="knowledge")', "frequency above all"),
+            ("context", 'hybrid(profile="context")', "likeness to the question above all"),
+        )
+    },
+    "tiered_document": Recipe(
+        "tiered(policy='lru_k_document', truncation='importance', retrievers=('vector', 'bm25', 'graph'), "
+        "preload=True, tune=True)",
+        "The document's own: its LRU-K as written, importance, all three retrievers, preload and tuner.",
+        "004",
+        "always beside `tiered`: each of the five costs more than it brings (decision 21)",
+    ),
 }
 
 NAMED: dict[str, Recipe] = {**RECIPES, **PRESETS}

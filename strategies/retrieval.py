@@ -49,6 +49,7 @@ class Retrieval(Recalling):
     search: int = 2
     importance: float = 0.1
 
+    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "000 §2.1"
     fails: ClassVar[str] = "the question shares nothing with what it needs, as in 'and the other one?'"
 

@@ -86,6 +86,7 @@ class Smart:
     language: Language = "zh"
     summariser: str = ""
 
+    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "000 §2.2"
     fails: ClassVar[str] = "what matters is said in plain words: no keyword, code or list, and not at either end"
 

@@ -107,6 +107,7 @@ class Summary(_Rolled):
     trigger: float = 0.8
     keep: float = 0.5
 
+    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "003 §3.3, §5 and §10"
     fails: ClassVar[str] = "a detail matters that the summary left out: each round of summarising loses some more"
 
@@ -171,6 +172,7 @@ class SessionSummary(_Rolled):
     preserve_recent: int = 4
     overhead: int = 4
 
+    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "000 §2.3, §3.2"
     fails: ClassVar[str] = "what was said more than four messages ago is asked for word by word"
 

@@ -36,6 +36,7 @@ class Window:
     reserve: float = 0.1
     user_first: bool = True
 
+    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "003 §3.2 and §6, 000 §1.1"
     fails: ClassVar[str] = "what matters was said before the window; each dropped message also moves the cached prefix"
 

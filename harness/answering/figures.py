@@ -148,7 +148,7 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
         len(can),
         compared,
         correct,
-        about,
+        _as_share(about),
         kept,
         kept_about,
         int(rows.input_tokens.sum()),
@@ -167,6 +167,11 @@ def _figure(sums: Floats | None, figure: Statistic, why: str) -> tuple[Value, En
         return (none := Missing("undefined", why)), none
     found = resampled(sums, figure)
     return value, found if isinstance(found, Missing) else found.interval()
+
+
+def _as_share(found: Ends | Missing) -> Ends | Missing:
+    """The interval of a share, without what no share can be: Student's reaches below 0 and above 1."""
+    return found if isinstance(found, Missing) else Ends(max(found.low, 0.0), min(found.high, 1.0))
 
 
 def _rate(sums: Floats) -> Floats:

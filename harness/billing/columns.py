@@ -56,6 +56,17 @@ class Lists:
         values, cuts = self._values[offsets[0] : offsets[-1]].tolist(), (offsets - offsets[0]).tolist()
         return [values[start:stop] for start, stop in pairwise(cuts)]
 
+    def at(self, row: int) -> list[int]:
+        """One row."""
+        found: list[int] = self._values[self._offsets[row] : self._offsets[row + 1]].tolist()
+        return found
+
+    def sums(self) -> Ints:
+        """Of each row."""
+        so_far = np.concatenate(([0], np.cumsum(self._values)))
+        made: Ints = np.diff(so_far[self._offsets])
+        return made
+
     def most(self, rows: slice) -> int:
         """The highest number in some rows; 0 if there is none."""
         offsets = self._offsets[rows.start : rows.stop + 1]

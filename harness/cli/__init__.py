@@ -1,7 +1,7 @@
 """The command line, one small file per command. Heavy imports happen inside commands, so that --help is quick.
 
-Exit codes: 0 fine, 2 the user must mend something, 3 a bug of ours, 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by
-SIGHUP. 1 is kept for a gate on the figures, which is not there yet. A reader that goes away (`| head`) is fine.
+Exit codes: 0 fine, 1 the gate fails, 2 the user must mend something, 3 a bug of ours, 130 stopped by Ctrl-C, 143 by
+SIGTERM, 129 by SIGHUP. A reader that goes away (`| head`) is fine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,24 @@ import traceback
 import typer
 
 from ...scenarios.errors import UserError
-from . import bill, cassette, convert, kv_cache, list_, report, run, show, stop, streams, validate
+from . import (
+    answer,
+    baseline,
+    bill,
+    calibrate,
+    cassette,
+    compare,
+    convert,
+    gate,
+    kv_cache,
+    list_,
+    report,
+    run,
+    show,
+    stop,
+    streams,
+    validate,
+)
 from .say import say
 from .tiers import bench_tier
 
@@ -28,9 +45,14 @@ app = typer.Typer(
 app.command(name="run")(run.run)
 app.command(name="report")(report.report)
 app.command(name="show", cls=show.Show)(show.show)
+app.command(name="answer")(answer.answer)
 app.command(name="bill")(bill.bill)
+app.command(name="compare")(compare.compare)
+app.command(name="baseline")(baseline.baseline)
+app.command(name="gate")(gate.gate)
 app.command(name="kv-cache")(kv_cache.kv_cache)
 app.command(name="validate")(validate.validate)
+app.command(name="calibrate")(calibrate.calibrate)
 app.command(name="convert")(convert.convert)
 app.command(name="list")(list_.list_)
 app.add_typer(cassette.cassette, name="cassette")

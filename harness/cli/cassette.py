@@ -1,4 +1,4 @@
-"""`ctxbench cassette`: recorded model replies as JSON Lines, out of a cassette and into one."""
+"""`ctxbench cassette`: recorded model replies as JSON Lines, out of a cassette and into one, and which are stale."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from .say import say
 
-cassette = typer.Typer(help="Recorded model replies as JSON Lines: export, import.", no_args_is_help=True)
+cassette = typer.Typer(help="Recorded model replies: export, import, check.", no_args_is_help=True)
 
 File = Annotated[Path | None, typer.Option(help="The cassette.", show_default="~/.cache/ctxbench/cassette.sqlite")]
 
@@ -49,6 +49,31 @@ def import_(
     with _named(file), file.open("rb") as lines, Cassette(_path(cassette)) as into:
         new = read_lines(into, lines, str(file))
     say(f"{new:,} new replies in {_path(cassette)}")
+
+
+@cassette.command()
+def check(cassette: File = None) -> None:
+    """Say which replies are to prompts that have changed since: those that come with ctxbench, or those of a cassette.
+
+    Exit code 1 if there are any.
+    """
+    from ..answering.wording import PROMPT
+    from ..grading import prompts
+    from ..models.cassette import Cassette
+    from ..models.shipped import shipped, stale
+
+    if cassette is None:
+        where, found = "the replies that come with ctxbench", list(shipped().entries())
+    else:
+        with Cassette(cassette, read_only=True) as opened:
+            opened.check()
+            where, found = str(cassette), list(opened.entries())
+    answer, _, digest = PROMPT.partition("@")
+    old = stale(found, {answer: digest, **prompts()})
+    for prompt, times in old.items():
+        print(f"stale: {times:,} replies to {prompt}, which has changed since: record them anew")
+    say(f"{len(found):,} replies, {sum(old.values()):,} stale: {where}")
+    raise typer.Exit(1 if old else 0)
 
 
 def _path(given: Path | None) -> Path:

@@ -17,6 +17,24 @@ def conversation(run: Run, text: str) -> str:
     return names[int(text) - 1]
 
 
+def probe(run: Run, conversation: str, text: str) -> int:
+    """The number of the probe, from 0, that is meant by an id, or by a number in the list, from 1. An id comes first.
+
+    Raises RunError with those that there are.
+    """
+    from ...scenarios.errors import RunError
+
+    names = [each.id for each in run.conversation(conversation).probes]
+    if text in names:
+        return names.index(text)
+    if text.isdecimal() and len(text) < 10 and 0 < int(text) <= len(names):
+        return int(text) - 1
+    if not names:
+        raise RunError(f"{conversation!r} has no probes")
+    some = ", ".join(names[:10]) + " …" * (len(names) > 10)
+    raise RunError(f"{conversation!r} has no probe {text!r}; it has {some}, or their numbers, 1 to {len(names)}")
+
+
 def strategy(run: Run, text: str | None) -> str:
     """The strategy of the run that is meant by its text, or by as much of it as tells it from the others.
 

@@ -29,7 +29,7 @@ class CassetteMode(StrEnum):
 def say_what_models_did(folder: Path, settings: Settings) -> None:
     """Say what was paid, what was not for want of money, and what failed: strategies go on without, and should not hide
     it."""
-    _say_what_was_spent(settings)
+    say_what_was_spent(settings)
     from ...metrics.reasons import grouped
     from ...reports.words import count
     from ..models.failures import GIVEN_UP
@@ -56,7 +56,8 @@ def answered_by_none(folder: Path) -> list[str]:
     return unanswered(load(folder).table("events"))
 
 
-def _say_what_was_spent(settings: Settings) -> None:
+def say_what_was_spent(settings: Settings) -> None:
+    """Calls that were paid, and those that the limit did not allow."""
     from ...scenarios.errors import SetupError
     from ..models.cassette import Cassette
     from ..models.spending import Purse, in_dollars

@@ -118,17 +118,18 @@ def watching() -> Iterator[Counts]:
 
 
 @contextmanager
-def counting(size: int, what: str) -> Iterator[Callable[[], None]]:
-    """A function to call after each of `size` pieces of work; how far it is is shown while the block lasts."""
+def counting(size: int, what: str) -> Iterator[Callable[..., None]]:
+    """A function to call after each of `size` pieces of work, or with how many were done; how far it is is shown while
+    the block lasts."""
     console = Console(stderr=True)
     done, said = 0, monotonic()
     columns = (BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(f"0 of {size} {what}", total=size)
 
-        def count() -> None:
+        def count(some: int = 1) -> None:
             nonlocal done, said
-            done += 1
+            done += some
             words = f"{done:,} of {size:,} {what}"
             progress.update(task, completed=done, description=words)
             if not console.is_terminal and monotonic() - said >= EVERY:

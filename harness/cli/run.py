@@ -122,6 +122,14 @@ def run(
     retries: Annotated[
         int, typer.Option(min=0, help="How often a call that may pass is tried again.", rich_help_panel=MODELS)
     ] = 4,
+    probes: Annotated[
+        bool,
+        typer.Option(
+            "--probes/--no-probes",
+            help="Ask the questions that the recordings have answers to. Slow where a strategy of your own has to be "
+            "replayed for each.",
+        ),
+    ] = True,
     strict: Annotated[
         bool, typer.Option("--strict/--keep-going", help="Stop at the first recording that cannot be read.")
     ] = False,
@@ -155,7 +163,7 @@ def run(
         command=uuid4().hex,
     )
     with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
-        plan = Plan(Inputs(names, form, turns, seed), tuple(strategy or DEFAULT), encoding, model, settings)
+        plan = Plan(Inputs(names, form, turns, seed), tuple(strategy or DEFAULT), encoding, model, settings, probes)
     folder = out or Path("runs") / _name(names)
     workers = jobs or os.cpu_count() or 1
     complete = is_complete(folder) and not overwrite

@@ -10,17 +10,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
+from ..probing import CEILING, FLOOR
 from .paste import command
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
     from ...strategies.events import Event
     from ..fates import Sending
     from ..load import Run
+    from ..probing.stored import Stored
+
+BOUNDS = (FLOOR, CEILING)
+"""Were asked in every run."""
 
 STYLES = {"same": "dim", "again": "cyan", "new": "green", "summarised": "yellow", "dropped": "red"}
 """What may become of a message, and its colour."""
+
+EVIDENCE = "◆"
+"""Before a message that the answer to a probe rests on."""
 
 MARK = "▮"
 """Before a message that has a cache breakpoint after it."""
@@ -56,6 +65,10 @@ def show(
             show_default="the first but none",
         ),
     ] = None,
+    probe: Annotated[
+        str | None,
+        typer.Option("--probe", "-p", metavar="ID", help="Show what is sent for this question: its id, or its number."),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole texts, not one line of each.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: all that the text shows, and more.")] = False,
 ) -> None:
@@ -72,8 +85,11 @@ def show(
     ▮           has a cache breakpoint after it
 
     Then follow the tools that the strategy added, and what it did.
+
+    With --probe it is what is sent for a question of the recording, asked where it belongs. A ◆ is before each message
+    that the answer rests on, and what has become of it follows the messages.
     """
-    from ..fates import sending
+    from ..fates import sending, sending_for
     from ..load import load
     from . import meant
     from .runs import chosen
@@ -83,7 +99,12 @@ def show(
     if conversation is None:
         _list(found, as_json)
         return
-    at = sending(found, meant.conversation(found, conversation), meant.strategy(found, strategy), step)
+    name = meant.conversation(found, conversation)
+    if probe is None:
+        at = sending(found, name, meant.strategy(found, strategy), step)
+    else:
+        which = strategy if strategy in BOUNDS else meant.strategy(found, strategy)
+        at = sending_for(found, name, which, meant.probe(found, name, probe))
     if as_json:
         print_json(at.as_json())
     else:
@@ -130,13 +151,44 @@ def _show(at: Sending, full: bool) -> None:
 
     console = standard_output()
     cut = console.width < WIDE and not full
+    if at.probe is not None:
+        _say_what_is_asked(at.probe, console)
     where = f"step {at.step} of 0 to {at.steps - 1}" if at.steps > 1 else "step 0, the only one"
+    where = where if at.probe is None else "after " + where if at.step >= 0 else "before any step"
     console.print(f"[bold]{escape(at.strategy)}[/bold]  {where}, {at.tokens_sent:,} of {at.tokens_full:,} tokens")
     console.print(f"{count(at.said, 'message')} said · {at.sent} sent: {_counts(at)}\n")
     for line in _lines(at, full, LINE if cut else None):
         console.print(line, no_wrap=True, overflow="ellipsis") if cut else console.print(line, soft_wrap=True)
+    if at.probe is not None:
+        _say_what_is_there(at.probe, console)
     for line in _did(at, cut):
         console.print(line, soft_wrap=not cut)
+
+
+def _say_what_is_asked(found: Stored, console: Console) -> None:
+    from ...reports.words import printable
+
+    kind = f" ({printable(found.probe.category)})" if found.probe.category else ""
+    accepted = " · ".join(found.probe.answers) or (
+        "none is known" if found.probe.answerable else "it cannot be answered"
+    )
+    console.print(f"probe {found.probe.id}{kind}: {printable(found.probe.question)}", markup=False, soft_wrap=True)
+    console.print(f"accepted: {printable(accepted)}\n", markup=False, soft_wrap=True)
+
+
+def _say_what_is_there(found: Stored, console: Console) -> None:
+    from ...reports.words import percent, printable
+
+    states = " · ".join(f"{name} {state}" for name, state in found.evidence.items())
+    console.print(f"\nevidence     {printable(states) or 'none had been said'}", markup=False, soft_wrap=True)
+    if found.place is not None:
+        share = percent(found.tokens_evidence / found.tokens_sent)
+        where = (
+            f"{found.tokens_evidence:,} of {found.tokens_sent:,} tokens ({share}), at {percent(found.place)} of them"
+        )
+        console.print(f"             {where}", markup=False, soft_wrap=True)
+    said = {True: "an accepted one is there", False: "no accepted one is there", None: "no accepted one had been said"}
+    console.print(f"answer       {said[found.answer]}", markup=False, soft_wrap=True)
 
 
 def _counts(at: Sending) -> str:
@@ -161,6 +213,7 @@ def _lines(at: Sending, full: bool, most: int | None) -> Iterator[Text]:
         if not full:
             said = " ".join(said[:most].split())
         origin = f"{'' if fate.origin == 'recorded' else fate.origin:<9}" * beside
+        mark = EVIDENCE if at.probe is not None and message.id in at.probe.evidence else mark
         who = printable(f" {mark} {message.id:<{longest}} {message.role:<10}")
         yield Text.assemble((f"{fate.status:<10}", STYLES[fate.status]), who, (origin, "magenta"), printable(said))
 

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import typer
 from rich.console import Console
 
-from ...reports.billing import against, totals
+from ...reports.billing import against
 from ...reports.exact import as_json
 from ...reports.main_table import conversation_table
 from ...reports.render import WIDE, Table, show
+from ...reports.results import Results
 from ...reports.summary import by_conversation, summarise
 from ...reports.tables import tables
-from ..billing.bill import bill
-from ..billing.simulate import Scheme
 from ..load import load
 from .bill import MODELS
 
 
-def run_tables(folder: Path) -> list[Table]:
+def results_of(folder: Path, models: Sequence[str] = MODELS) -> Results:
+    """A run to be shown, and billed under these models."""
+    return Results(load(folder), tuple(dict.fromkeys(models)))
+
+
+def run_tables(results: Results, by_kind: bool = False) -> list[Table]:
     """The tables of a run; with `none` in it, also what each strategy saves of the bill."""
-    run = load(folder)
-    found = list(tables(summarise(run)))
-    if "none" in run.manifest["plan"]["strategies"]:
-        total = totals(bill(run, [Scheme(model) for model in MODELS]).conversations())
-        if len(total):
-            found.append(against(total))
+    found = list(tables(results.summary, by_kind))
+    if "none" in results.strategies and len(results.totals):
+        found.append(against(results.totals, *results.sampled))
     return found
 
 
@@ -38,12 +40,12 @@ def conversation_tables(folder: Path) -> list[Table]:
     return [conversation_table(by_conversation(load(folder)))]
 
 
-def print_run(folder: Path, json: bool) -> None:
+def print_run(folder: Path, json: bool, by_kind: bool = False) -> None:
     """Print the figures of a run on standard output."""
     if json:
         print_json(as_json(summarise(load(folder))))
     else:
-        print_tables(run_tables(folder))
+        print_tables(run_tables(results_of(folder), by_kind))
 
 
 def print_cells(folder: Path, json: bool) -> None:

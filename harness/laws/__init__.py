@@ -19,17 +19,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from ...metrics.probing import Asked
 from ...metrics.structure import calls_and_results
 from ...metrics.tokens import TokenCounter
-from ...scenarios.model import Conversation, Message
-from ...strategies.base import Context, Desk, Strategy, View, budget_of
+from ...scenarios.model import Conversation, Message, Probe
+from ...strategies.base import Context, Desk, Strategy, View, budget_of, is_copyable
 from ...strategies.events import Refused
 from ..desk import Books, RecordedDesk
-from ..replay import Step, replay
+from ..models import OFFLINE
+from ..probing.asking import OfCopies, OfReplays
+from ..probing.tape import Tape
+from ..replay import Step, proceed, replay, started
 
 Law = Callable[[Strategy, Conversation], None]
 
 COUNTER = TokenCounter()
+
+QUESTIONS = ("What did row 42 say earlier?", "之前第42行说了什么？")
+"""What is asked in between."""
 
 
 def order_is_kept(strategy: Strategy, conversation: Conversation) -> None:
@@ -125,6 +132,34 @@ def the_future_is_not_known(strategy: Strategy, conversation: Conversation) -> N
         assert one.context == other.context, f"{_at(one)}: another context is sent when the conversation ends here"
 
 
+def a_question_leaves_no_trace(strategy: Strategy, conversation: Conversation) -> None:
+    """Of those that say `copyable`: asked questions between its calls, it goes on as if it had not been asked.
+
+    Copies of it are asked, before its first call and after each. At three of these places they are compared: they send
+    and report what the strategy would, started anew, after the same calls.
+    """
+    if not is_copyable(strategy):
+        return
+    plain = steps(strategy, conversation)
+    books = Books(conversation, COUNTER)
+    desk = RecordedDesk(books)
+    view = started(strategy, desk)
+    copies, anew = OfCopies(view, desk, OFFLINE), OfReplays(strategy, books, Tape(OFFLINE))
+    going = proceed(conversation, view, desk)
+    for number in range(len(plain) + 1):
+        if number:
+            step, expected = next(going), plain[number - 1]
+            assert step.context == expected.context, f"{_at(step)}: a question before it changed what is sent"
+            assert step.events == expected.events, f"{_at(step)}: a question before it changed what is reported"
+        stop = (plain[number].at if number < len(plain) else len(conversation.messages) + 1) - 1
+        for question in QUESTIONS if stop else ():
+            asked, message = Asked(0, Probe("p", question), stop, (), frozenset()), Message("p", "user", question)
+            answer = copies.ask(asked, message)
+            assert number not in {0, len(plain) // 2, len(plain)} or answer == anew.ask(asked, message), (
+                f"at message {stop}: for a question a copy does otherwise than a strategy started anew"
+            )
+
+
 LAWS: tuple[Law, ...] = (
     order_is_kept,
     nothing_is_invented,
@@ -135,6 +170,7 @@ LAWS: tuple[Law, ...] = (
     the_budget_is_kept,
     the_same_history_gives_the_same_context,
     the_future_is_not_known,
+    a_question_leaves_no_trace,
 )
 """Every law."""
 

@@ -15,17 +15,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...metrics.tokens import TokenCounter
 from ...scenarios.errors import UserError
+from ...scenarios.model import ToolCall
 from ...strategies.base import ModelError, Prompt
 from ...strategies.events import Called
 from .settings import Settings
 
 if TYPE_CHECKING:
     from .cassette import Cassette
+    from .choices import Choice, Likely, RecordedChoices
+    from .local import Local
     from .provider import Provider
+    from .recorded import Recorded, Request
     from .spending import Purse
 
 
@@ -38,6 +43,8 @@ class Reply(NamedTuple):
     output_tokens: int
     cost: float | None
     """US dollars; None = the price is not known."""
+    calls: tuple[ToolCall, ...] = ()
+    """The tools that it calls instead of an answer, or beside one."""
 
 
 class Embedded(NamedTuple):
@@ -77,6 +84,9 @@ class Models:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._completers: dict[str, Completer] = {}
+        self._chats: dict[str, Recorded] = {}
+        self._choosers: dict[str, RecordedChoices] = {}
+        self._locals: dict[str, Local] = {}
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
         """The reply of the prompt's model, or of the run's summariser. Raises ModelError."""
@@ -86,6 +96,24 @@ class Models:
                 self._completers[name] = self._completer(name)
             return self._completers[name].complete(prompt, counter)
         except UserError as error:  # a cassette that is full or locked, weights that are gone, since the run began
+            raise ModelError(str(error)) from None
+
+    def chat(self, request: Request, counter: TokenCounter) -> Reply:
+        """The reply to a request, by the model that it names. `offline` is no chat model. Raises ModelError."""
+        try:
+            model = self._recorded(request.model)
+            return model.chat(replace(request, model=model.name), counter)
+        except UserError as error:
+            raise ModelError(str(error)) from None
+
+    def choose(self, choice: Choice) -> Likely:
+        """How likely each of some tokens is next. Only a local model says so. Raises ModelError."""
+        try:
+            if choice.model not in self._choosers:
+                self._choosers[choice.model] = self._chooser(choice.model)
+            model = self._choosers[choice.model]
+            return model.choose(replace(choice, model=model.name))
+        except UserError as error:
             raise ModelError(str(error)) from None
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
@@ -100,7 +128,7 @@ class Models:
         """The run's cassette, open."""
         from .cassette import opened
 
-        return opened(self.settings.path(), self.settings.mode)
+        return opened(self.settings.path(), self.settings.mode, named=bool(self.settings.cassette))
 
     @cached_property
     def purse(self) -> Purse:
@@ -129,19 +157,51 @@ class Models:
             from .offline import Extractor
 
             return Extractor()
+        return self._recorded(name)
+
+    def _recorded(self, name: str) -> Recorded:
+        if name not in self._chats:
+            self._chats[name] = self._opened(name)
+        return self._chats[name]
+
+    def _opened(self, name: str) -> Recorded:
         from .recorded import Recorded
 
         mode = self.settings.mode
-        if name == "local" or (name.startswith("local:") and mode != "replay"):
-            from .local import Local, local_name
-
-            name, path = local_name(self.settings.gguf)
-            if mode == "replay":  # what was recorded is under its full name
-                return Recorded(name, None, self.cassette, None, mode)
-            return Recorded(name, Local(path), self.cassette, self.purse, mode)
         if mode == "replay":
-            return Recorded(name, None, self.cassette, None, mode)
+            return Recorded(self._replayed(name), None, self.cassette, None, mode)
+        if _is_local(name):
+            name, model = self._local()
+            return Recorded(name, model, self.cassette, self.purse, mode)
         return Recorded(name, self.provider, self.cassette, self.purse, mode)
+
+    def _chooser(self, name: str) -> RecordedChoices:
+        from .choices import RecordedChoices
+
+        mode = self.settings.mode
+        if mode == "replay":
+            return RecordedChoices(self._replayed(name), None, self.cassette, mode)
+        if not _is_local(name):
+            raise ModelError(f"{name}: only a local model says how likely a token is")
+        name, model = self._local()
+        return RecordedChoices(name, model, self.cassette, mode)
+
+    def _replayed(self, name: str) -> str:
+        """What was recorded is under a model's full name."""
+        if name != "local":
+            return name
+        from .local import recorded_name
+
+        return recorded_name(self.settings.gguf)
+
+    def _local(self) -> tuple[str, Local]:
+        """The model of the GGUF file, loaded once whatever it is asked, and its full name."""
+        from .local import Local, local_name
+
+        name, path = local_name(self.settings.gguf)
+        if name not in self._locals:
+            self._locals[name] = Local(path)
+        return name, self._locals[name]
 
     @cached_property
     def _embedder(self) -> Embedder:
@@ -157,6 +217,10 @@ class Models:
             return Kept(name, maker, self.cassette, mode, free=True)
         remote = Remote(name, self.provider, self.purse) if mode != "replay" else None
         return Kept(name, remote, self.cassette, mode)
+
+
+def _is_local(name: str) -> bool:
+    return name == "local" or name.startswith("local:")
 
 
 OFFLINE = Models(Settings())

@@ -4,6 +4,9 @@ A key is the SHA-256 of the request in canonical JSON: model, messages, paramete
 provider is ever part of it, and none is written. Beside chat replies it holds vectors (float32 bytes). Several
 processes may use one cassette at once: a reply is written in a transaction of its own, and the first one written stays.
 
+Replies that come with ctxbench (`shipped/`) stand before those of the file. What is used of them is copied into it, so
+that a cassette holds all that a run was answered.
+
 While it is open SQLite keeps `-wal` and `-shm` files beside it; the last one to close it folds them in. (Write-ahead
 logging takes 7 000 writes a second from four processes, a rollback journal 60.)
 """
@@ -17,12 +20,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from urllib.parse import quote
 
 import msgspec
 
 from ...scenarios.errors import SetupError
+
+if TYPE_CHECKING:
+    from .shipped import Shipped
 
 SCHEMA = 1
 """Version of the tables. Another number is another layout, which this version does not read."""
@@ -43,12 +49,12 @@ class Entry(NamedTuple):
     """One recorded reply."""
 
     key: str
-    kind: Literal["chat", "embedding"]
+    kind: Literal["chat", "choice", "embedding"]
     model: str
     reply: bytes
-    """A chat answer as JSON, or the float32 bytes of a vector."""
+    """The answer of a chat or a choice as JSON, or the float32 bytes of a vector."""
     request: str = ""
-    """The canonical request, for chat."""
+    """The canonical request; empty for an embedding."""
 
 
 def canonical(request: Mapping[str, Any]) -> str:
@@ -65,16 +71,21 @@ class Unwritable(SetupError):
     """The file, or the folder that it is in, may not be written."""
 
 
-def opened(path: Path, mode: Literal["auto", "replay", "record"]) -> Cassette:
-    """The cassette of a run. One that may not be written will do for `auto`, as long as every reply is in it."""
+def opened(path: Path, mode: Literal["auto", "replay", "record"], *, named: bool = True) -> Cassette:
+    """The cassette of a run. One that may not be written will do for `auto`, as long as every reply is in it.
+
+    One that nobody `named` need not be there for `replay`: what comes with ctxbench is.
+    """
+    from .shipped import shipped
+
     if mode == "replay":
-        return Cassette(path, read_only=True)
+        return Cassette(path, read_only=True, shipped=shipped(), optional=not named)
     try:
-        return Cassette(path)
+        return Cassette(path, shipped=shipped() if mode == "auto" else None)
     except Unwritable:
         if mode == "record" or not path.is_file():
             raise
-        return Cassette(path, read_only=True)
+        return Cassette(path, read_only=True, shipped=shipped())
 
 
 class Cassette:
@@ -84,9 +95,17 @@ class Cassette:
     damaged, locked for a minute, of another version, no cassette, or cannot be written.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False, busy: float = 60.0) -> None:
-        self.path, self.read_only = path, read_only
-        self._lock, self._busy = RLock(), busy
+    def __init__(
+        self,
+        path: Path,
+        *,
+        read_only: bool = False,
+        shipped: Shipped | None = None,
+        optional: bool = False,
+        busy: float = 60.0,
+    ) -> None:
+        self.path, self.read_only, self.shipped = path, read_only, shipped
+        self._lock, self._busy, self._optional = RLock(), busy, optional
         with self._explained():
             self._open = self._read() if read_only else self._write()
         self._end = weakref.finalize(self, self._open.close)  # at the end of the process too, if nobody else does
@@ -118,7 +137,19 @@ class Cassette:
         for at in range(0, len(keys), _AT_ONCE):
             some = keys[at : at + _AT_ONCE]
             found.update(self.ask(f"SELECT key, reply FROM replies WHERE key IN ({','.join('?' * len(some))})", some))
-        return found
+        if self.shipped is None:
+            return found
+        came = self.shipped.get_many(keys)
+        if not self.read_only and (new := [entry for key, entry in came.items() if key not in found]):
+            self.put_many(new)
+        return found | {key: entry.reply for key, entry in came.items()}
+
+    def lacks(self, model: str, prompt: str = "") -> str:
+        """What to say of a request that has no reply here, and that may not be made."""
+        older = self.shipped.older(prompt) if self.shipped is not None else ""
+        if older:
+            return f"{model}: the replies that come with ctxbench are stale, to {older}: `make record` renews them"
+        return f"{model}: {self.path.name} has no reply to this request: record it once with --cassette-mode auto"
 
     def put(self, entry: Entry, *, replace: bool = False) -> bytes:
         """Keep a reply, and return the one that is kept: another process may have been first."""
@@ -175,12 +206,7 @@ class Cassette:
         try:
             database.execute("BEGIN IMMEDIATE")  # one process makes the tables, the others wait
             if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
-                for statement in (
-                    *_TABLES.split(";"),
-                    f"PRAGMA user_version={SCHEMA}",
-                    f"PRAGMA application_id={APPLICATION}",
-                ):
-                    database.execute(statement)
+                _make_tables(database)
             database.execute("COMMIT")
             self._same_layout(database)
             database.execute("PRAGMA journal_mode=WAL")
@@ -191,6 +217,8 @@ class Cassette:
         return database
 
     def _read(self) -> sqlite3.Connection:
+        if not self.path.is_file() and self._optional:
+            return self._empty()
         if not self.path.is_file():
             raise SetupError(f"{self.path}: there is no such cassette: record one with --cassette-mode auto")
         for how in ("mode=rw", "immutable=1"):  # the second where not even its `-shm` can be written
@@ -204,6 +232,13 @@ class Cassette:
                 if not isinstance(error, sqlite3.OperationalError) or how == "immutable=1":
                     raise
         raise AssertionError
+
+    def _empty(self) -> sqlite3.Connection:
+        """A cassette that holds nothing, in memory."""
+        database = self._connect("file::memory:")
+        _make_tables(database)
+        database.execute("PRAGMA query_only=1")
+        return database
 
     def _connect(self, uri: str) -> sqlite3.Connection:
         return sqlite3.connect(uri, uri=True, timeout=self._busy, isolation_level=None, check_same_thread=False)
@@ -233,3 +268,12 @@ class Cassette:
                     remedy = "the cassette cannot be used: name another with --cassette"
             kind = Unwritable if code in _SHUT else SetupError
             raise kind(f"{self.path}: {what}: {remedy}") from None
+
+
+def _make_tables(database: sqlite3.Connection) -> None:
+    for statement in (
+        *_TABLES.split(";"),
+        f"PRAGMA user_version={SCHEMA}",
+        f"PRAGMA application_id={APPLICATION}",
+    ):
+        database.execute(statement)

@@ -17,11 +17,11 @@ _NOTHING = msgspec.Raw()
 
 class _Line(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
     key: str
-    kind: Literal["chat", "embedding"]
+    kind: Literal["chat", "choice", "embedding"]
     model: str
     request: msgspec.Raw = _NOTHING
     reply: msgspec.Raw = _NOTHING
-    """Of chat, as the cassette has it."""
+    """Of a chat or a choice, as the cassette has it."""
     vector: str = ""
     """Of an embedding: its float32 bytes in base64."""
 
@@ -29,10 +29,10 @@ class _Line(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
 def write_lines(cassette: Cassette) -> Iterator[bytes]:
     """Every reply as a line, in the order of the keys: equal cassettes have equal lines."""
     for key, kind, model, reply, request in cassette.entries():
-        if kind == "chat":
-            line = _Line(key, kind, model, msgspec.Raw(request.encode()), msgspec.Raw(reply))
-        else:
+        if kind == "embedding":
             line = _Line(key, kind, model, vector=base64.b64encode(reply).decode())
+        else:
+            line = _Line(key, kind, model, msgspec.Raw(request.encode()), msgspec.Raw(reply))
         yield msgspec.json.encode(line) + b"\n"
 
 
@@ -42,13 +42,19 @@ def read_lines(cassette: Cassette, lines: Iterable[bytes], name: str) -> int:
     Raises SetupError with the number of a line that is none, or whose key is not that of its request.
     """
     new, batch = 0, list[Entry]()
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            batch.append(_entry(line, f"{name}:{number}"))
+    for entry in entries(lines, name):
+        batch.append(entry)
         if len(batch) == _BATCH:
             new += cassette.put_many(batch)
             batch = []
     return new + cassette.put_many(batch)
+
+
+def entries(lines: Iterable[bytes], name: str) -> Iterator[Entry]:
+    """The replies of lines. Raises SetupError as `read_lines` does."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield _entry(line, f"{name}:{number}")
 
 
 def _entry(text: bytes, place: str) -> Entry:

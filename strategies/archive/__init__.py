@@ -119,6 +119,11 @@ class Archive:
         return in_memory(self.store)
 
     @property
+    def copyable(self) -> bool:
+        """Whether a copy of it goes on as it would: not where what the store holds depends on when it is asked."""
+        return self.scope == "conversation" and self.keep_days is None
+
+    @property
     def offers(self) -> bool:
         """Whether the model is offered the tool."""
         return self.trigger in ("model", "hybrid")

@@ -18,7 +18,7 @@ class Store:
 
     def __init__(self, outdated: float) -> None:
         self._outdated = outdated
-        self._prepared: dict[Fact, tuple[list[str], str]] = {}
+        self._prepared: dict[Fact, tuple[tuple[str, ...], str]] = {}
         """For each fact its words, and what it is about."""
         self.forget()
 
@@ -44,7 +44,7 @@ class Store:
         documents: list[Sequence[str]] = []
         for fact in facts:
             if fact not in self._prepared:
-                self._prepared[fact] = fact.words, fact.about
+                self._prepared[fact] = tuple(fact.words), fact.about
             words, about = self._prepared[fact]
             if not words:
                 continue

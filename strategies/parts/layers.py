@@ -45,13 +45,19 @@ class Item:
 
     __slots__ = ("expires", "made", "memory", "references", "row", "tier")
 
-    def __init__(self, memory: Memory, tier: Tier, made: float | None) -> None:
+    def __init__(self, memory: Memory, tier: Tier | None, made: float | None) -> None:
         self.memory, self.made = memory, made
-        self.tier: Tier | None = tier
+        self.tier = tier
         self.expires: float | None = None
         self.references = 0
         self.row = -1
         """Of its vector; -1 = it has none yet."""
+
+    def __deepcopy__(self, memo: object) -> Item:
+        """Another item of the same memory: there are many, and a copy of a conversation has them all."""
+        other = Item(self.memory, self.tier, self.made)
+        other.expires, other.references, other.row = self.expires, self.references, self.row
+        return other
 
 
 class Layers:
@@ -64,7 +70,7 @@ class Layers:
         self.items: list[Item] = []
         self._due: list[tuple[float, int, Item]] = []
         self._number = 0
-        self._referenced: dict[int, Item] = {}
+        self._referenced: dict[Item, None] = {}
         self._clock: float | None = None
         self._heard: float | None = None
         self._session: float | None = None
@@ -90,14 +96,14 @@ class Layers:
     def refer(self, items: Iterable[Item], now: float | None) -> None:
         """Note that these were recalled in this turn: they live on from now."""
         for item in items:
-            self._referenced[id(item)] = item
+            self._referenced[item] = None
             if item.tier == "short":
                 self._live_on(item, now)
 
     def settle(self) -> None:
         """A turn is over: what was recalled in it, and in enough turns before it, goes to long-term memory."""
         promoted: dict[Tier, list[Item]] = {"working": [], "short": []}
-        for item in self._referenced.values():
+        for item in self._referenced:
             item.references += 1
             if item.tier in promoted and item.references >= self._rules.promote_after:
                 promoted[item.tier].append(item)

@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from ctxbench.harness.desk import Books, RecordedDesk
+from ctxbench.harness.desk import Books
 from ctxbench.harness.load import load
+from ctxbench.harness.models import OFFLINE
 from ctxbench.harness.run import execute
 from ctxbench.harness.work import _replayed
 from ctxbench.metrics.tokens import TokenCounter
@@ -133,10 +134,9 @@ class Ends:
 def test_a_user_who_stops_the_run_is_heard(error: BaseException) -> None:
     """Only sys.exit itself is a strategy's failure: Ctrl-C and Stopped go through."""
     books = Books(talk(("user", "a"), ("assistant", "b")), TokenCounter())
-    desk = RecordedDesk(books)
     with pytest.raises(type(error)):
-        _replayed(books, Ends(error), desk)
-    assert "SystemExit: 4" in str(_replayed(books, Ends(SystemExit(4)), desk))
+        _replayed(books, Ends(error), OFFLINE, True)
+    assert "SystemExit: 4" in str(_replayed(books, Ends(SystemExit(4)), OFFLINE, True))
 
 
 def test_ctrl_c_stops_a_plug_in_that_is_being_loaded(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from tests.harness.command import CTXBENCH, ctxbench
-from tests.harness.runs import recording
+from tests.harness.runs import bytes_of, recording
 
 
 def test_one_form_at_a_time(tmp_path: Path) -> None:
@@ -21,9 +21,9 @@ def test_which_run_is_printed(tmp_path: Path) -> None:
     """A run that was not named is named on standard error; one that was named is not named again."""
     path = recording(tmp_path, conversations=1)
     ctxbench("run", path, "-s", "none", "-o", "runs/one", cwd=tmp_path)
-    for words in (("report",), ("report", "runs"), ("report", "--json"), ("show",)):
+    for words in (("report", "--print-only"), ("report", "runs", "--print-only"), ("report", "--json"), ("show",)):
         assert ctxbench(*words, cwd=tmp_path).stderr == "runs/one: the newest run in runs\n"
-    assert ctxbench("report", "runs/one", cwd=tmp_path).stderr == ""
+    assert ctxbench("report", "runs/one", "--print-only", cwd=tmp_path).stderr == ""
 
 
 def test_the_width_that_is_asked_for(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_the_width_that_is_asked_for(tmp_path: Path) -> None:
 
     def report(**environment: str) -> str:
         return subprocess.run(
-            [CTXBENCH, "report", "r"], cwd=tmp_path, env=environment, capture_output=True, text=True
+            [CTXBENCH, "report", "r", "--print-only"], cwd=tmp_path, env=environment, capture_output=True, text=True
         ).stdout
 
     assert max(map(len, report(COLUMNS="100").splitlines())) <= 100
@@ -41,3 +41,40 @@ def test_the_width_that_is_asked_for(tmp_path: Path) -> None:
     for environment in ({}, {"COLUMNS": ""}, {"COLUMNS": "0"}, {"COLUMNS": "wide"}):
         assert "No room for" not in report(**environment)
         assert strategy in report(**environment)
+
+
+def test_what_is_written(tmp_path: Path) -> None:
+    """The tables are printed and the report is written, into the run or elsewhere; the run is as it was."""
+    ctxbench("run", recording(tmp_path, conversations=2, turns=3), "-s", "none", "-o", "r", cwd=tmp_path)
+    before = bytes_of(tmp_path / "r")
+    done = ctxbench("report", "r", "--inspect", "2", "--model", "gpt-5.6", cwd=tmp_path)
+    assert done.stdout.startswith("\n2 conversations, ")
+    assert done.stdout.endswith("\nreport: r/report/report.html\n")
+    page = (tmp_path / "r" / "report" / "report.html").read_text()
+    assert page.index('value="c1"') < page.index('value="c0"')
+    assert "claude" not in page
+    after = bytes_of(tmp_path / "r")
+    assert {name: digest for name, digest in after.items() if not name.startswith("report/")} == before
+    assert {path.name for path in (tmp_path / "r" / "report").iterdir()} == {
+        "report.html",
+        "report.md",
+        "figures",
+        "tables",
+    }
+    assert (ctxbench("run", tmp_path / "some.jsonl", "-s", "none", "-o", "r", cwd=tmp_path)).returncode == 0
+
+
+def test_what_is_wrong_with_it(tmp_path: Path) -> None:
+    """A conversation that is not there, a model without a price, a file for a folder, a damaged part: a line each."""
+    ctxbench("run", recording(tmp_path, conversations=1), "-s", "none", "-o", "r", cwd=tmp_path)
+    said = ctxbench("report", "r", "--inspect", "c7", cwd=tmp_path, code=2)
+    assert said.stderr == "error: r: no conversation 'c7' is in this run\n"
+    assert not said.stdout
+    assert "nobody/knows" in ctxbench("report", "r", "--model", "nobody/knows", cwd=tmp_path, code=2).stderr
+    (tmp_path / "file").write_text("")
+    said = ctxbench("report", "r", "--out", "file", cwd=tmp_path, code=2)
+    assert said.stdout.startswith("\n1 conversation, ")
+    assert said.stderr == "error: file: cannot be written: File exists: name another folder with --out\n"
+    (part,) = (tmp_path / "r" / "recordings").glob("*")
+    part.write_bytes(part.read_bytes()[:40])
+    assert "a part is damaged" in ctxbench("report", "r", cwd=tmp_path, code=2).stderr

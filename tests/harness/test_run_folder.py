@@ -73,6 +73,28 @@ def test_no_room_on_the_disk(tmp_path: Path) -> None:
     assert bytes_of(out) == bytes_of(tmp_path / "whole")
 
 
+def test_a_run_folder_does_not_hide_the_scenario_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ctxbench run smoke --out smoke` makes a folder `smoke` and still reads the scenario, the second time too."""
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        manifest = execute(plan("traps", strategies=("none",)), Path("traps"))
+        assert manifest["conversations"] > 1
+
+
+def test_a_cell_is_read_from_its_own_file(tmp_path: Path) -> None:
+    """All other files of the table may be damaged. A conversation that is not there has no rows."""
+    out = tmp_path / "run"
+    execute(plan(recording(tmp_path, conversations=300)), out)
+    run = load(out)
+    steps = run.table("steps")
+    whole = [rows.strategy.tolist() for _, rows in steps[steps.strategy == "last_turn"].groupby("conversation")]
+    for other in (out / "steps").glob("*.parquet"):
+        if other.name != "00000-002.parquet":
+            other.write_bytes(b"PAR1")
+    assert [row["strategy"] for row in run.steps("c0", "last_turn")] == whole[0]
+    assert run.steps("c300", "last_turn") == []
+
+
 def test_an_unfinished_run_is_not_read(tmp_path: Path) -> None:
     """A folder without a manifest, an unfinished and a damaged run are each one clear error."""
     with pytest.raises(RunError, match="no run is here"):

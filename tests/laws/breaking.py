@@ -69,6 +69,34 @@ class Marking:
         return lambda context: Context(context.messages, self.marks, context.tools)
 
 
+class Tally:
+    """Says of itself that a copy of it need not be another."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __deepcopy__(self, memo: object) -> Tally:
+        return self
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """Says that it may be copied, though the copies share how often they were asked."""
+
+    copyable = True
+
+    def start(self, desk: Desk) -> View:
+        tally, seen = Tally(), [0]
+
+        def view(context: Context) -> Context:
+            if len(context.messages) != seen[0]:
+                seen[0] = len(context.messages)
+                tally.calls += 1
+            return context.sending([*context.messages, Message("tally:0", "system", f"call {tally.calls}")])
+
+        return view
+
+
 @dataclass(frozen=True)
 class Breaking:
     """A law, a strategy that breaks it on a conversation, and what the law says of it."""
@@ -110,4 +138,5 @@ BREAKING = (
     Breaking(laws.the_same_history_gives_the_same_context, Counting(), "differently"),
     Breaking(laws.the_future_is_not_known, Peeping(), "another context", talk(*TALK.messages, *ON)),
     Breaking(laws.order_is_kept, By(lambda said: [*said, said[-1]]), "or twice"),
+    Breaking(laws.a_question_leaves_no_trace, Remembering(), "does otherwise than a strategy started anew"),
 )

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ctxbench.metrics.caching import (
-    Interval,
     compulsory,
-    interval,
     most_expected,
     most_hits,
     most_hits_fluid,
@@ -17,7 +15,6 @@ from ctxbench.metrics.caching import (
 from ctxbench.metrics.value import Missing
 from ctxbench.strategies.tiers.working.policies import POLICIES
 from hypothesis import given, settings
-from scipy import stats
 
 from tests.strategies.tiers.working.loads import Accesses, accesses, opened
 
@@ -74,23 +71,3 @@ def test_what_to_expect_of_knowing_popularity() -> None:
     """.5, .3 and .2 for items of 10, 10 and 5 tokens in 15: all of the first, all of the third by its small size."""
     assert most_expected(np.array([0.5, 0.3, 0.2]), np.array([10, 10, 5]), 15) == pytest.approx(0.7)
     assert most_expected(np.array([0.5, 0.5]), np.array([10, 10]), 15) == pytest.approx(0.75)
-
-
-@pytest.mark.parametrize("size", [2, 3, 5, 12, 31, 40, 100])
-def test_intervals_are_those_of_student(size: int) -> None:
-    """Against scipy's, within the table and beyond it."""
-    values = np.random.default_rng(size).random(size)
-    found = interval(values.tolist())
-    assert isinstance(found, Interval)
-    low, high = stats.t.interval(0.95, size - 1, loc=values.mean(), scale=stats.sem(values))
-    assert (found.low, found.high) == (pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
-
-
-def test_what_is_missing_stays_missing() -> None:
-    """In one of the samples, or if there is one only: never a number."""
-    gone = Missing("undefined", "no access counts")
-    assert interval([0.5, gone]) == gone
-    single = interval([0.5])
-    assert isinstance(single, Interval)
-    assert isinstance(single.low, Missing)
-    assert isinstance(interval([]), Missing)

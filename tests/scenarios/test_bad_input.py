@@ -98,7 +98,6 @@ def test_a_damaged_line(tmp_path: Path, line: bytes, field: str, what: str, at: 
         (b',"time":NaN', b"", "", "NaN and Infinity are not JSON"),
         (b',"colour":1', b"", "messages[1]", "object contains unknown field colour"),
         (b',"answers":"c"', b"", "messages[1].answers", "role 'assistant' answers a tool call"),
-        (b"", b',"probes":[{"id":"p","question":"?","after":"z"}]', "probes[0].after", "'z' names no message"),
         (b"", b',"compactions":[{"after":"z","summary":"s"}]', "compactions[0]", "'z' names no message"),
         (b"", b',"meta":{"a":[]}', "meta[...]", "expected"),
     ],
@@ -134,6 +133,37 @@ def test_a_usage_that_cannot_be(tmp_path: Path, usage: bytes, field: str, what: 
     assert what in problem.what
     assert problem.remedy
     assert chat.messages[1].call == Call("m")
+
+
+@pytest.mark.parametrize(
+    ("probes", "field", "what", "left"),
+    [
+        (b'{"id":"p","question":"?","after":"z"}', "probes[0].after", "'z' names no message", []),
+        (
+            b'{"id":"a","question":"?","after":"z"},{"id":"p","question":"?"},{"id":"b","question":"?","after":"y"}',
+            "probes[0].after",
+            "'z' names no message, nor does 1 more",
+            [("p", ())],
+        ),
+        (
+            b'{"id":"p","question":"?"},{"id":"q","question":"?","evidence":["x","%s","y","x"]}' % b"b",
+            "probes[1].evidence",
+            "evidence 'x' names no message, nor do 2 more",
+            [("p", ()), ("q", ("b",))],
+        ),
+    ],
+)
+def test_probes_that_point_nowhere(
+    tmp_path: Path, probes: bytes, field: str, what: str, left: list[tuple[str, tuple[str, ...]]]
+) -> None:
+    """Evidence and places that name no message are named once with their number; the rest of it all goes on."""
+    path = written(tmp_path / "ours.jsonl", OURS % (b"x", b"", b',"probes":[%s]' % probes))
+    problems = Problems()
+    [chat] = read(find([path], problems), problems)
+    [problem] = problems.found
+    assert (problem.place.line, problem.place.field, problem.what) == (1, field, what)
+    assert problem.remedy
+    assert [(each.id, each.evidence) for each in chat.probes] == left
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])

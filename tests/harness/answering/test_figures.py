@@ -50,6 +50,15 @@ def test_retention_is_between_the_floor_and_the_ceiling() -> None:
     assert (of(found, "last_turn").retention, of(found, "evidence_only").retention) == (0, 1)
 
 
+def test_the_interval_of_a_share_is_of_shares() -> None:
+    """One right of six, in one of two conversations: no interval of that begins below 0 or ends above 1."""
+    found = made([*cell("window", "++++ +-"), *BOUNDS])
+    for name in ("last_turn", "window"):
+        about = of(found, name).correct_interval
+        assert not isinstance(about, Missing)
+        assert 0 <= about.low <= about.high <= 1
+
+
 def test_strategies_are_compared_over_the_same_probes() -> None:
     """One answer of one strategy is missing: that probe counts for none, and it is no wrong answer."""
     rows = [*cell("window", "++-- +-"), *BOUNDS]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from ctxbench.harness.models import Models, Settings
+from ctxbench.harness.models.choices import Choice
 from ctxbench.harness.models.local import Local, local_name
 from ctxbench.harness.models.recorded import Request
 from ctxbench.harness.models.weights import PARTS, assemble, main, pieces, weights
@@ -131,3 +132,22 @@ def test_a_local_summary(gguf: str, tmp_path: Path) -> None:
     assert again.text == reply.text
     with pytest.raises(ModelError, match="exceeds the available context size"):
         model.chat(Request("local", "word " * 2000, 0.0, 60))
+
+
+@pytest.mark.slow
+def test_how_likely_a_token_is(gguf: str) -> None:
+    """The next token of a plain text, to the bit: whatever was asked before, in another order, of a model loaded anew.
+    A prefix is read once, and a text that is longer than the window is a ModelError."""
+    prefix = "Two and two are four: Yes\nTwo and two are five: No\n"
+    texts = [f"{one} and one are {many}:" for one, many in [("One", "two"), ("One", "nine"), ("Three", "four")]]
+    asked = [Choice("local:m", prefix, text, (" Yes", " No")) for text in texts]
+    model = Local(gguf, window=512)
+    found = [model.choose(choice) for choice in asked]
+    assert found[0].of(" Yes") > found[0].of(" No")
+    model.chat(Request("local:m", "Say hello.", 0.0, 5))
+    assert [model.choose(choice) for choice in asked[::-1]] == found[::-1]
+    model.choose(Choice("local:m", "another prefix\n", "text", (" Yes",)))
+    assert [Local(gguf, window=512).choose(choice) for choice in asked[1:]] == found[1:]
+    with pytest.raises(ModelError, match="exceeds the available context size"):
+        model.choose(Choice("local:m", prefix, "word " * 2000, (" Yes",)))
+    assert model.choose(asked[0]) == found[0]

@@ -1,0 +1,110 @@
+"""Replies that come with ctxbench: looked at first, copied, told when they are stale."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ctxbench.harness.grading import prompts
+from ctxbench.harness.models import Models, Settings
+from ctxbench.harness.models.cassette import Cassette, Entry, key_of, opened
+from ctxbench.harness.models.choices import Choice, Likely, RecordedChoices
+from ctxbench.harness.models.lines import read_lines, write_lines
+from ctxbench.harness.models.shipped import Shipped, shipped, stale
+from ctxbench.scenarios.errors import SetupError
+from ctxbench.strategies.base import ModelError
+
+from tests.harness.command import ctxbench, said
+
+CHOICE = Choice("local:m@1", "examples\n", "text:", (" Yes", " No"), "logit@aaaaaaaaaaaa")
+ANSWER = b'{"logprobs":{" Yes":-0.25},"floor":-9.0,"input_tokens":7}'
+
+
+def entry(choice: Choice = CHOICE, reply: bytes = ANSWER) -> Entry:
+    return Entry(key_of(choice.canonical()), "choice", choice.model, reply, choice.canonical())
+
+
+@pytest.fixture
+def coming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shipped:
+    """What comes with this ctxbench is one choice."""
+    with Cassette(tmp_path / "made") as cassette:
+        cassette.put(entry())
+        (tmp_path / "one.jsonl").write_bytes(b"".join(write_lines(cassette)))
+    found = Shipped([tmp_path / "one.jsonl"])
+    monkeypatch.setattr("ctxbench.harness.models.shipped.shipped", lambda: found)
+    return found
+
+
+def test_they_are_looked_at_first_and_copied(tmp_path: Path, coming: Shipped) -> None:
+    """In auto a reply that comes along is used, even beside another in the file; what is used is in the file then."""
+    with opened(tmp_path / "c", "auto") as cassette:
+        assert cassette.get(entry().key) == ANSWER
+        assert cassette.get("nothing") is None
+    with Cassette(tmp_path / "c", read_only=True) as cassette:
+        assert list(cassette.entries()) == [entry()]
+    with Cassette(tmp_path / "d") as cassette:
+        cassette.put(entry(reply=b"another"))
+    with opened(tmp_path / "d", "auto") as cassette:
+        assert cassette.get(entry().key) == ANSWER
+
+
+def test_replay_needs_no_file_of_the_user(tmp_path: Path, coming: Shipped) -> None:
+    """With no key, no weights and no cassette what comes along is replayed; a file that was named has to be there."""
+    models = Models(Settings(mode="replay"))
+    assert models.choose(CHOICE) == Likely({" Yes": -0.25}, -9.0, 7)
+    assert not models.settings.path().exists()
+    with pytest.raises(SetupError, match="there is no such cassette"):
+        Settings(summariser="local:m@1", mode="replay", cassette=str(tmp_path / "nowhere")).checked()
+    with pytest.raises(ModelError, match=r"local:m@1: nowhere has no reply|there is no such cassette"):
+        Models(Settings(mode="replay", cassette=str(tmp_path / "nowhere"))).choose(CHOICE)
+
+
+def test_recording_does_not_look_at_them(tmp_path: Path, coming: Shipped) -> None:
+    """In record the model is asked, and its new answer is what is kept."""
+
+    class Model:
+        def choose(self, choice: Choice) -> Likely:
+            return Likely({" No": -1.0}, -5.0, 7)
+
+    with opened(tmp_path / "c", "record") as cassette:
+        assert RecordedChoices("local:m@1", Model(), cassette, "record").choose(CHOICE) == Model().choose(CHOICE)
+
+
+def test_a_stale_one_is_named(tmp_path: Path, coming: Shipped) -> None:
+    """A request of a prompt that has changed is told that there were replies to the older one."""
+    newer = Choice(CHOICE.model, CHOICE.prefix, "other text:", CHOICE.tokens, "logit@bbbbbbbbbbbb")
+    with pytest.raises(ModelError, match=r"come with ctxbench are stale, to logit@aaaaaaaaaaaa: `make record` renews"):
+        Models(Settings(mode="replay")).choose(newer)
+    with pytest.raises(ModelError, match="has no reply to this request: record it once"):
+        Models(Settings(mode="replay")).choose(Choice(CHOICE.model, "", "x", CHOICE.tokens, CHOICE.prompt))
+    other = entry(Choice("local:m@1", "", "unnamed", (" Yes",)))
+    assert stale([entry(), other], {"logit": "aaaaaaaaaaaa"}) == {}
+    assert stale([entry(), other], {"logit": "bbbbbbbbbbbb"}) == {"logit@aaaaaaaaaaaa": 1}
+    assert stale([entry(), entry(), other], {}) == {"logit@aaaaaaaaaaaa": 2}
+
+
+def test_the_command_says_what_is_stale(tmp_path: Path) -> None:
+    """`ctxbench cassette check` names the prompt and exits with 1; a cassette without stale replies is fine."""
+    with Cassette(tmp_path / "c") as cassette:
+        cassette.put(entry(Choice("m", "", "x", (" Yes",), f"logit@{prompts()['logit']}")))
+    good = ctxbench("cassette", "check", "--cassette", "c", cwd=tmp_path)
+    assert said(good.stderr) == ["1 replies, 0 stale: c"]
+    with Cassette(tmp_path / "c") as cassette:
+        cassette.put(entry())
+    bad = ctxbench("cassette", "check", "--cassette", "c", cwd=tmp_path, code=1)
+    assert bad.stdout == "stale: 1 replies to logit@aaaaaaaaaaaa, which has changed since: record them anew\n"
+    assert said(bad.stderr) == ["2 replies, 1 stale: c"]
+
+
+def test_none_that_comes_with_ctxbench_is_stale() -> None:
+    """Whoever changes a prompt records its replies anew: `make record`."""
+    assert stale(shipped().entries(), prompts()) == {}
+
+
+def test_choices_go_through_lines(tmp_path: Path) -> None:
+    """A choice that was exported and imported is replayed; a token that is not among the likeliest is at the floor."""
+    with Cassette(tmp_path / "a") as one, Cassette(tmp_path / "b") as two:
+        one.put(entry())
+        assert read_lines(two, list(write_lines(one)), "a.jsonl") == 1
+        found = RecordedChoices("local:m@1", None, two, "replay").choose(CHOICE)
+    assert (found.of(" Yes"), found.of(" No")) == (-0.25, -9.0)

@@ -1,0 +1,159 @@
+"""`ctxbench compare`, `baseline` and `gate`, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.harness.command import CTXBENCH, ctxbench
+from tests.harness.runs import recording
+
+STRATEGIES = ("-s", "none", "-s", "window(max_tokens=400)")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of the same recordings, the second with a smaller window under another name, and a baseline of the
+    first."""
+    made = tmp_path_factory.mktemp("gate")
+    path = recording(made, conversations=6, turns=6)
+    ctxbench("run", path, *STRATEGIES, "-o", "one", cwd=made)
+    ctxbench("run", path, *STRATEGIES, "-o", "two", cwd=made)
+    ctxbench("run", path, "-s", "none", "-s", "window(max_tokens=300)", "-o", "other", cwd=made)
+    ctxbench("baseline", "one", "--out", "one.json", cwd=made)
+    return made
+
+
+def test_the_same_twice(folder: Path) -> None:
+    """Two runs of the same plan are the same in everything, and the gate passes; its files say so too."""
+    done = ctxbench("compare", "one", "two", cwd=folder)
+    assert "two against one, in 6 pairs of conversations" in done.stdout
+    assert "same. In " in done.stdout
+    assert "worse" not in done.stdout
+    done = ctxbench("gate", "two", "--baseline", "one.json", "--junit", "same.xml", "--markdown", "same.md", cwd=folder)
+    assert done.stdout.startswith("\nThe gate passes\n")
+    assert "Power: nothing moved" in done.stdout
+    assert (folder / "same.md").read_text().startswith("## The gate passes")
+    suites = ElementTree.parse(folder / "same.xml").getroot()
+    assert {each.get("name") for each in suites} == {"none", "window(max_tokens=400)"}
+    assert all(each.get("failures") == each.get("errors") == "0" for each in suites)
+
+
+def test_a_baseline_is_the_same_bytes(folder: Path) -> None:
+    """Of the same run, and of another run of the same plan."""
+    ctxbench("baseline", "two", "--out", "two.json", cwd=folder)
+    assert (folder / "two.json").read_bytes() == (folder / "one.json").read_bytes()
+    assert ctxbench("baseline", "one", "--out", "-", cwd=folder).stdout == (folder / "one.json").read_text()
+
+
+def worse(folder: Path) -> Path:
+    """The baseline, as if the window had sent a twentieth less in every conversation: now it sends more."""
+    found = json.loads((folder / "one.json").read_text())
+    column = found["figures"]["window(max_tokens=400)"]
+    column["tokens_sent"] = [each / 1.05 for each in column["tokens_sent"]]
+    file = folder / "less.json"
+    file.write_text(json.dumps(found))
+    return file
+
+
+def test_a_regression(folder: Path) -> None:
+    """Five per cent more tokens fail the gate: what, by how much, where it moved most, and where to look."""
+    words = ("gate", "one", "--baseline", worse(folder), "--markdown", "fail.md", "--junit", "fail.xml")
+    (folder / "fail.md").write_text("before\n")
+    done = ctxbench(*words, cwd=folder, code=1)
+    assert "The gate FAILS" in done.stdout
+    assert "window(max_tokens=400)  tokens_sent" in done.stdout
+    assert "+5.0 %" in done.stdout
+    assert "Power: this sample can find, four times in five, changes of tokens_sent ±" in done.stdout
+    assert "report.html#conversation=c" in done.stdout
+    text = (folder / "fail.md").read_text()
+    assert text.startswith("before\n## The gate FAILS")
+    assert "| window(max\\_tokens=400)" in text or "| window(max_tokens=400) |" in text
+    (failure,) = ElementTree.parse(folder / "fail.xml").getroot().findall(".//failure")
+    assert "worse: +5.0 %" in str(failure.get("message"))
+    found = json.loads(ctxbench(*words[:4], "--json", cwd=folder, code=1).stdout)
+    assert found["result"] == "fails"
+    assert found["failing"] == [{"strategy": "window(max_tokens=400)", "metric": "tokens_sent"}]
+    (row,) = [each for each in found["comparisons"] if each["verdict"] == "worse"]
+    assert row["difference"] == pytest.approx(0.05)
+    assert row["moved"][0]["look"].startswith("report.html#conversation=")
+
+
+def test_a_policy(folder: Path) -> None:
+    """A margin that allows it passes; a metric that there is not is an error with its line and the nearest name."""
+    (folder / "gate.toml").write_text("[metrics.tokens_sent]\nrelative = 0.2\n")
+    words = ("gate", "one", "--baseline", worse(folder), "--policy", "gate.toml")
+    done = ctxbench(*words, cwd=folder)
+    assert "The gate passes" in done.stdout
+    assert "Not guarded, since the policy does not name them: " in done.stdout
+    (folder / "gate.toml").write_text("\n[metrics.token_sent]\n")
+    done = ctxbench(*words, cwd=folder, code=2)
+    assert done.stderr.startswith("error: gate.toml:2: metrics.token_sent: unknown metric; did you mean 'tokens_sent'")
+
+
+def test_other_strategies(folder: Path) -> None:
+    """A strategy that is not run any more fails the gate; a new one is named. Within a run, strategies are compared."""
+    done = ctxbench("gate", "other", "--baseline", "one.json", cwd=folder, code=1)
+    assert "Lost: 1 strategy (window(max_tokens=400)): not in other." in done.stdout
+    assert "New: 1 strategy (window(max_tokens=300)): not in one.json." in done.stdout
+    done = ctxbench("compare", "other", cwd=folder)
+    assert "Strategies of other, in 6 conversations" in done.stdout
+    assert "tokens_sent (lower is better, margin 1.0 %)" in done.stdout
+    found = json.loads(ctxbench("compare", "other", "--metric", "saving", "--json", cwd=folder).stdout)
+    (row,) = found["comparisons"]
+    assert (row["metric"], row["strategy"], row["against"], row["verdict"]) == (
+        "saving",
+        "window(max_tokens=300)",
+        "none",
+        "better",
+    )
+
+
+def test_figures_agree_with_the_report(folder: Path) -> None:
+    """To the digit: of the strategy that is compared and of the one that it is compared with."""
+    report = json.loads(ctxbench("report", "other", "--json", cwd=folder).stdout)["strategies"]
+    words = [word for metric in ("saving", "grounding", "tokens_sent", "kept_prefix") for word in ("--metric", metric)]
+    found = json.loads(ctxbench("compare", "other", *words, "--json", cwd=folder).stdout)["comparisons"]
+    for row in found:
+        assert row["before"] == report["none"][row["metric"]]
+        assert row["after"] == report["window(max_tokens=300)"][row["metric"]]
+
+
+def test_bad_input(folder: Path, tmp_path: Path) -> None:
+    """No run, an unfinished one, a damaged part, other recordings, no such metric: one line, and what to do."""
+    words = ("--baseline", folder / "one.json")
+
+    def said(run: object) -> str:
+        done = ctxbench("gate", run, *words, cwd=tmp_path, code=2)
+        assert done.stdout == ""
+        return done.stderr
+
+    assert "no run is here" in said("nothing")
+    shutil.copytree(folder / "one", tmp_path / "unfinished")
+    manifest = tmp_path / "unfinished" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"complete": False}))
+    assert "this run is not finished" in said("unfinished")
+    shutil.copytree(folder / "one", tmp_path / "damaged")
+    next((tmp_path / "damaged" / "steps").glob("*.parquet")).write_bytes(b"nothing")
+    assert "a part is damaged" in said("damaged")
+    ctxbench("run", "traps", "-s", "none", "-o", "t", cwd=tmp_path)
+    assert "is of other recordings: of its 6 conversations none is in t:" in said("t")
+    done = ctxbench("compare", folder / "one", "--metric", "groundng", cwd=tmp_path, code=2)
+    assert "unknown metric 'groundng'; did you mean 'grounding'" in done.stderr
+
+
+def test_narrow_and_without_colour(folder: Path) -> None:
+    """On 50 columns no figure is cut: columns are left out and named, and no line has a colour."""
+    words = [CTXBENCH, "gate", "one", "--baseline", str(worse(folder))]
+    environment = {**os.environ, "COLUMNS": "50", "TERM": "dumb"}
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "No room for: " in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "+5.0 %" in done.stdout
