@@ -22,6 +22,7 @@ from threading import Thread
 import msgspec
 
 from ..scenarios.errors import RunError
+from .threads import one_thread
 from .work import Done, Shard, work, work_packed
 
 LEFT_TO_THE_PARENT = {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}
@@ -74,13 +75,8 @@ def _why_broken(codes: Iterable[int | None]) -> str:
     return f"a worker crashed ({name}), in a strategy or in a library that it uses: mend that; {again}"
 
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""What NumPy's libraries go by: workers that each use every core get in each other's way."""
-
-
 def _pool(jobs: int) -> ProcessPoolExecutor:
-    for name in THREADS:
-        os.environ.setdefault(name, "1")
+    one_thread()
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
     if method == "forkserver":

@@ -12,6 +12,7 @@ import traceback
 import typer
 
 from ...scenarios.errors import UserError
+from ..threads import one_thread
 from . import (
     answer,
     baseline,
@@ -78,6 +79,7 @@ def main() -> None:
     """Entry point of `ctxbench`."""
     streams.guard()
     stop.listen()
+    one_thread()
     try:
         try:
             app()

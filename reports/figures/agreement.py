@@ -7,8 +7,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from ...metrics.validation.recorded import Compared
-from ..words import count, printable
-from .style import COLOURS, FAINT, INK, MARKERS, figure, style
+from ..words import count
+from .panels import short
+from .style import COLOURS, FAINT, INK, MARKERS, figure, legible, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,13 +70,13 @@ def _panel(axes: Axes, model: str, since: str, rows: Sequence[Compared]) -> None
     axes.set(xlim=(0, top), ylim=(0, top), aspect="equal", xlabel="tokens reported", ylabel="tokens predicted")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(_ticks())
-        axis.set_major_formatter(lambda value, _: _short(value))
+        axis.set_major_formatter(lambda value, _: short(value))
     axes.set_title("\n".join(_title(model, since, rows)), color=INK)
 
 
 def _title(model: str, since: str, rows: Sequence[Compared]) -> list[str]:
     exact = sum(row.exact for row in rows)
-    name = (line.replace("/ ", "/") for line in wrap(printable(model).replace("/", "/ "), LINE))
+    name = (line.replace("/ ", "/") for line in wrap(legible(model).replace("/", "/ "), LINE))
     return [
         *name,
         *([f"rule since {since}"] if since else []),
@@ -94,11 +95,3 @@ def _ticks() -> MaxNLocator:
     from matplotlib.ticker import MaxNLocator
 
     return MaxNLocator(5, integer=True, steps=[1, 2, 2.5, 5, 10])
-
-
-def _short(value: float) -> str:
-    """Tokens at a tick: 0 · 500 · 25k · 1.5M."""
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if value >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"

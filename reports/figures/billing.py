@@ -6,22 +6,22 @@ Each is drawn from the calls of `Billed.calls`, a table a model, or from the sum
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..words import count, printable
-from .style import COLOURS, INK, MARKERS, figure, style
+from ..words import count
+from .panels import Line, Maker, linear, logarithmic, look, panels, share, short, times
+from .style import COLOURS, figure, legible, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Calls = Mapping[str, pd.DataFrame]
 """The calls of each model."""
-Line = tuple[NDArray[np.float64], NDArray[np.float64]]
+Points = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 PARTS = {
     "cost_read": "read from the cache",
@@ -40,10 +40,6 @@ FEW_CALLS = 5
 """Calls below which a bin has no point."""
 FEWEST = 2
 """Conversations that make a median."""
-DASHES = ("-", "--", ":", "-.")
-ACROSS = 4
-LINE = 30
-"""Characters of a line above a small panel."""
 
 
 def parts(found: pd.DataFrame) -> Figure:
@@ -60,10 +56,10 @@ def parts(found: pd.DataFrame) -> Figure:
                 if wide.any():
                     axes.barh(range(len(rows)), wide, left=left, color=COLOURS[at], label=words, height=0.75)
                 left += wide
-            axes.set_title(printable(model))
+            axes.set_title(legible(model))
             axes.set_xlabel("US dollars")
             axes.grid(visible=False, axis="y")
-        grid[0].set_yticks(range(len(strategies)), [printable(each) for each in strategies])
+        grid[0].set_yticks(range(len(strategies)), [legible(each) for each in strategies])
         grid[0].invert_yaxis()
         handles = {
             words: handle for axes in grid for handle, words in zip(*axes.get_legend_handles_labels(), strict=True)
@@ -77,12 +73,13 @@ def cached_share(calls: Calls) -> Figure:
     longest = max(int(frame.step.max()) for frame in calls.values()) + 1
     edges = np.unique(np.linspace(0, longest, min(BINS, longest) + 1).astype(int))
 
-    def line(rows: pd.DataFrame) -> Line:
+    def line(rows: pd.DataFrame) -> Points:
         sums = rows.groupby(np.searchsorted(edges, rows.step, side="right") - 1)[["read", "tokens"]].sum()
         first = sums.index.to_numpy(int)
         return (edges[first] + edges[first + 1] - 1) / 2, (sums.read / sums.tokens).to_numpy()
 
-    return _panels(calls, line, "share of the prompt read from the cache", "model call of the conversation", (0, 1))
+    up = "share of the prompt read from the cache"
+    return _panels(calls, line, "model call of the conversation", up, linear(short, low=0), linear(share, 0, 1))
 
 
 def against_none(calls: Calls) -> Figure:
@@ -91,20 +88,14 @@ def against_none(calls: Calls) -> Figure:
     The median of the conversations that are as long, where there are at least two: a line jumps where some end.
     """
 
-    def line(rows: pd.DataFrame) -> Line:
+    def line(rows: pd.DataFrame) -> Points:
         turns = rows.groupby("turn").ratio.agg(["median", "size"])
         turns = turns[turns["size"] >= FEWEST]
         return turns.index.to_numpy(float), turns["median"].to_numpy()
 
     made = {model: _against(frame) for model, frame in calls.items()}
-    drawn = _panels(made, line, "cost so far, by that of none (median)", "turn of the conversation", None)
-    for axes in drawn.axes:
-        if axes.axison:
-            axes.axhline(1, color=INK, linewidth=0.8, zorder=1)
-            axes.set_yscale("log")
-            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}×")
-            axes.yaxis.set_minor_formatter(lambda *_: "")
-    return drawn
+    up = "cost so far, by that of none (median)"
+    return _panels(made, line, "turn of the conversation", up, linear(short), logarithmic(times), rule=1)
 
 
 def by_gap(calls: Calls) -> Figure:
@@ -120,7 +111,12 @@ def by_gap(calls: Calls) -> Figure:
             counts = np.bincount(bins, minlength=len(counts))
             sums = sums[counts[sums.index] >= FEW_CALLS]
             beside = (at - (len(calls) - 1) / 2) * 0.08  # equal figures stay visible
-            axes.plot(sums.index.to_numpy() + beside, sums.read / sums.tokens, **_look(at), label=printable(model))
+            axes.plot(
+                sums.index.to_numpy() + beside,
+                sums.read / sums.tokens,
+                **{**look(at), "markersize": 6, "markevery": 1},
+                label=legible(model),
+            )
         if not counts.any():
             axes.text(0.5, 0.5, "no recorded times, or none was not run", ha="center", transform=axes.transAxes)
         axes.set_xticks(
@@ -156,33 +152,24 @@ def _against(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _panels(
-    calls: Calls, line: Callable[[pd.DataFrame], Line], up: str, along: str, limits: tuple[float, float] | None
+    calls: Calls,
+    points: Callable[[pd.DataFrame], Points],
+    along: str,
+    up: str,
+    x: Maker,
+    y: Maker,
+    rule: float | None = None,
 ) -> Figure:
     """A panel a strategy, a line a model."""
     strategies = list(dict.fromkeys(name for frame in calls.values() for name in frame.strategy.unique()))
-    across = min(ACROSS, max(1, len(strategies)))
-    down = max(1, -(-len(strategies) // across))
-    with style():
-        drawn = figure(across * 2.1 + 0.6, down * 1.6 + 0.9)
-        grid = drawn.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-        for axes, strategy in zip(grid.flat, strategies, strict=False):
-            for at, (model, frame) in enumerate(calls.items()):
-                x, y = line(frame[frame.strategy == strategy])
-                axes.plot(x, y, **{**_look(at), "markersize": 2.5, "markevery": 0.1}, label=printable(model))
-            axes.set_title("\n".join(wrap(printable(strategy), LINE)), fontsize=7)
-            if limits:
-                axes.set_ylim(*limits)
-        for axes in grid.flat[len(strategies) :]:
-            axes.set_axis_off()
-        if not strategies:
-            drawn.text(0.5, 0.5, "nothing to compare with: none was not run", ha="center")
-        drawn.supylabel(up, fontsize=9)
-        drawn.supxlabel(along, fontsize=9)
-        drawn.legend(*grid.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(calls))
+    lines = {
+        str(strategy): [
+            Line(*points(frame[frame.strategy == strategy]), model, look(at))
+            for at, (model, frame) in enumerate(calls.items())
+        ]
+        for strategy in strategies
+    }
+    drawn = panels(lines, along, up, x, y, rule)
+    if not lines:
+        drawn.text(0.5, 0.5, "nothing to compare with: none was not run", ha="center")
     return drawn
-
-
-def _look(at: int) -> dict[str, Any]:
-    """Of the line of a model: told apart by colour, shape and dashes."""
-    at %= len(COLOURS)
-    return {"color": COLOURS[at], "marker": MARKERS[at], "linestyle": DASHES[at % len(DASHES)]}

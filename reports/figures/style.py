@@ -1,18 +1,22 @@
 """How figures look, and how they are written: the same bytes for the same figure.
 
 matplotlib is used through its objects, without pyplot: no window, no figure that stays behind, no setting that leaks.
-It is imported when a figure is drawn. Letters are written as shapes, so that a figure looks the same without our font;
-no date and no version is written.
+It is imported when a figure is drawn. Letters of an SVG are text: they can be found, read aloud and copied. No date
+and no version is written. What our fonts have no letter for is written as its code (`legible`), never as a box.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ...scenarios.errors import RunError
+from ..words import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,14 +30,29 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 """Okabe and Ito's palette, told apart by people who are colour-blind; its yellow, too pale on white, is left out."""
 MARKERS = ("o", "X", "s", "^", "D", "v", "P")
 """Shapes beside the colours: nothing is told by colour alone."""
-INK, FAINT = "#222222", "#BBBBBB"
+INK, FAINT, GRID = "#222222", "#BBBBBB", "#E6E6E6"
 WIDTH, HEIGHT = 6.4, 4.4
 """Inches of a figure, unless it needs more."""
+FONT = "DejaVu Sans"
+"""It comes with matplotlib."""
+CHINESE = (
+    "Noto Sans CJK SC",
+    "Noto Sans SC",
+    "Source Han Sans SC",
+    "WenQuanYi Zen Hei",
+    "WenQuanYi Micro Hei",
+    "Microsoft YaHei",
+    "SimHei",
+    "PingFang SC",
+    "Hiragino Sans GB",
+    "Arial Unicode MS",
+    "Droid Sans Fallback",
+)
+"""Fonts with Chinese letters; the first that the machine has is used."""
 _STYLE: dict[str, Any] = {
     "figure.dpi": 100,
     "savefig.dpi": 160,
     "figure.facecolor": "white",
-    "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
@@ -43,7 +62,7 @@ _STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
-    "grid.color": "#E6E6E6",
+    "grid.color": GRID,
     "grid.linewidth": 0.6,
     "axes.axisbelow": True,
     "text.color": INK,
@@ -54,7 +73,7 @@ _STYLE: dict[str, Any] = {
     "lines.linewidth": 1.4,
     "legend.frameon": False,
     "legend.fontsize": 8,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "svg.hashsalt": "ctxbench",
 }
 
@@ -64,10 +83,46 @@ def style() -> Iterator[None]:
     """Our look, whatever the user's matplotlibrc says, and as it was afterwards. For drawing and for saving."""
     import matplotlib as mpl
 
-    with mpl.rc_context():
+    with mpl.rc_context(), _quiet("matplotlib.font_manager"):
         mpl.rcdefaults()
-        cast(Any, mpl.rcParams).update(_STYLE)
+        cast(Any, mpl.rcParams).update(_STYLE, **{"font.family": list(_fonts())})
         yield
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """Without the warnings of a logger: that a font has no such weight is nothing to the user."""
+    logger = logging.getLogger(name)
+    usual = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(usual)
+
+
+@cache
+def _fonts() -> tuple[str, ...]:
+    """Our font, and one for Chinese if the machine has any."""
+    from matplotlib.font_manager import fontManager
+
+    known = {font.name for font in fontManager.ttflist if Path(font.fname).is_file()}
+    return (FONT, *[name for name in CHINESE if name in known][:1])
+
+
+@cache
+def _letters() -> frozenset[int]:
+    """The code points that our fonts have."""
+    from matplotlib.font_manager import findfont, get_font
+
+    with _quiet("matplotlib.font_manager"):
+        return frozenset(code for name in _fonts() for code in get_font(findfont(name)).get_charmap())
+
+
+def legible(text: str) -> str:
+    r"""Text as a figure can show it: what no font here has a letter for as its code, `\u4e2d`; `$` is no formula."""
+    shown = (char if ord(char) in _letters() else ascii(char)[1:-1] for char in printable(text).replace("\n", " "))
+    return "".join(shown).replace("$", r"\$")
 
 
 def figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
@@ -75,6 +130,18 @@ def figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def written(drawn: Figure) -> dict[str, bytes]:
+    """A figure in every format, by the ending. Its parts are laid out once, which is most of the work."""
+    made = {}
+    with style():
+        for ending, without in FORMATS.items():
+            file = BytesIO()
+            drawn.savefig(file, format=ending[1:], metadata=without)
+            drawn.set_layout_engine("none")
+            made[ending] = file.getvalue()
+    return made
 
 
 def check(path: Path) -> None:

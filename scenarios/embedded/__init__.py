@@ -51,6 +51,9 @@ SCENARIOS: dict[str, str] = {
     "assistant": "a personal assistant over months: preferences, dates and prices that change",
     "fleet": "customers of one support desk within an hour: they share tools, handbook and prompt cache",
     "research": "a literature review: sources found, compared, written up",
+    "mem_001": "the acceptance scenarios of the memory tiers: messages of 200 tokens come in one by one",
+    "mem_002": "10 000 messages, 2 million tokens, then 1000 questions, 80 % of them about a fifth of the messages",
+    "mem_003": "100 000 tokens of dialogue, to be archived",
 }
 """What `scenario` makes, and a line on each."""
 
@@ -83,6 +86,10 @@ def _made(name: str, turns: int | None, seed: int) -> Iterator[Conversation]:
 
             for language in LANGUAGES:
                 yield from fleet(seed, FLEET_TURNS if turns is None else turns, language)
+        case "mem_001" | "mem_002" | "mem_003":
+            from .memory import memory
+
+            yield from memory(name, seed, turns, LANGUAGES)
         case _:
             yield from _kinds({name: KIND_TURNS}, turns, seed)
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 from ctxbench.metrics.retrieval import Latency, latency
+from ctxbench.strategies.tiers.files import reading, writing
 from ctxbench.strategies.tiers.rag.bm25 import Bm25
-from ctxbench.strategies.tiers.rag.files import reading, writing
 from ctxbench.strategies.tiers.rag.graph import EntityGraph
 from ctxbench.strategies.tiers.rag.hnsw import Graph
 from ctxbench.strategies.tiers.rag.switching import Kind, Vectors

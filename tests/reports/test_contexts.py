@@ -53,7 +53,7 @@ def test_as_in_plain_words(tmp_path: Path) -> None:
     run = ran(tmp_path, *STRATEGIES)
     assert {"archived", "summarised"} <= set(run.table("events").kind)
     steps = run.table("steps")
-    steps = steps.join(sent(run, steps))
+    steps = steps.join(sent(run, run.arrow("steps")))
     lacking = 0
     for name in ("c0", "c1"):
         for strategy in STRATEGIES:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from .archive import Archive
 from .coding import Coding
 from .errors import ArchiveError, Damaged
+from .files import Memory
 from .item import Item
 
-__all__ = ["Archive", "ArchiveError", "Coding", "Damaged", "Item"]
+__all__ = ["Archive", "ArchiveError", "Coding", "Damaged", "Item", "Memory"]

@@ -1,6 +1,6 @@
-"""An archive of messages in a folder: put, get, contains, delete, clean, verify.
+"""An archive of messages, in a folder or in memory: put, get, contains, delete, clean, verify.
 
-**Writing.** What is put is on disk when `put` returns. It is a part of its own until there are enough tokens for a
+**Writing.** What is put is in its files when `put` returns. It is a part of its own until there are enough tokens for a
 block; then they are written together, at the archive's level, in the layout that takes fewest bytes. When there are
 many small parts they are written into one.
 
@@ -28,8 +28,11 @@ from .catalogue import Catalogue
 from .coding import Coding, Dictionary
 from .draft import Draft, live
 from .errors import ArchiveError, Damaged
+from .files import Files, Folder
+from .index import NAME as INDEX
 from .index import Part
 from .item import Item
+from .layout import Laid
 from .part import Count, Summary
 from .store import Store
 
@@ -40,19 +43,26 @@ DELAY = 5.0
 
 
 class Archive:
-    """The archive in a folder, made if it is not there. Raises ArchiveError, one line, for what can be wrong with
-    it."""
+    """The archive in a folder, made if it is not there, or in `Memory()`. Raises ArchiveError, one line, for what can
+    be wrong with it."""
 
     def __init__(
-        self, folder: Path, coding: Coding | None = None, *, write: bool = True, count: Count | None = None
+        self,
+        where: Path | Files,
+        coding: Coding | None = None,
+        *,
+        write: bool = True,
+        count: Count | None = None,
+        keep: int = 0,
     ) -> None:
+        """`keep`: how many blocks that were read stay in memory, decompressed."""
         self.coding = Coding() if coding is None else coding
         """How the next block is written. It may be replaced at any time."""
         if self.coding.summary and count is None:
             raise ValueError("summaries are measured in tokens: give `count`, the tokens of a text")
         self._count = count
         self._catalogue = Catalogue()
-        self._store = Store(Path(folder), write)
+        self._store = Store(Folder(where) if isinstance(where, Path) else where, write, keep)
         try:
             self._store.fresh(self._look)
         except BaseException:
@@ -98,6 +108,10 @@ class Archive:
         """The names of its files, beside the index."""
         return self._store.index.names()
 
+    def raw(self) -> dict[str, bytes]:
+        """Its files as they are, the index with them: what `Memory` takes."""
+        return {name: self._store.files.read(name) for name in sorted({*self.files(), INDEX} if self.parts else ())}
+
     @property
     def dictionary(self) -> Dictionary:
         """What its blocks are compressed with; an empty one if there is none."""
@@ -141,7 +155,7 @@ class Archive:
         for part in self.parts:
             try:
                 table = self._store.table(part)
-                laid = self._store.laid(part, table)
+                laid = Laid(self._store.content(part), table.ids)
                 for at in range(part.messages):
                     _ = laid[at]
                 self._store.summary(part)
@@ -197,11 +211,12 @@ class Archive:
                 draft.mark(marked)
         return sum(map(len, gone.values()))
 
-    def clean(self, now: float, delay: float = DELAY) -> int:
-        """Write the parts anew in which a message was deleted `delay` seconds ago or earlier. Returns the bytes
-        freed."""
+    def clean(self, now: float, delay: float = DELAY, least: float = 0.0) -> int:
+        """Write the parts anew in which a message was deleted `delay` seconds ago or earlier, and of whose messages at
+        least this share is deleted. Returns the bytes freed."""
         self._may_write()
         due = [part for part in self.parts if any(when + delay <= now for _, when in part.deleted)]
+        due = [part for part in due if len(part.deleted) >= least * part.messages]
         if not due:
             return 0
         size = self.size
@@ -262,14 +277,14 @@ class Archive:
                 new[item.id] = item
             elif there != item:
                 what = f"message {item.id!r} is there already, and is another"
-                raise ArchiveError(self._store.folder, what, "give every message an id of its own")
+                raise ArchiveError(self._store.files.where, what, "give every message an id of its own")
         return list(new.values())
 
     def _check(self, item: Item) -> None:
         """Refuse what would not come back as it is."""
         if not item.id or item.tokens < 0:
             what = f"message {item.id!r} has {item.tokens} tokens" if item.id else "a message has an empty id"
-            raise ArchiveError(self._store.folder, what, "give an id, and 0 tokens or more")
+            raise ArchiveError(self._store.files.where, what, "give an id, and 0 tokens or more")
         try:
             item.id.encode()
             same = msgspec.json.decode(msgspec.json.encode(item.message), type=Message) == item.message
@@ -277,4 +292,4 @@ class Archive:
             same = False
         if not same:
             what = f"message {item.id!r} does not come back from JSON as it is (half a character, a time that is none)"
-            raise ArchiveError(self._store.folder, what, "correct it; nothing of this call was stored")
+            raise ArchiveError(self._store.files.where, what, "correct it; nothing of this call was stored")

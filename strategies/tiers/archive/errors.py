@@ -35,11 +35,16 @@ class Damaged(ArchiveError):
         super().__init__(path, what, "restore this file from a backup; what other files hold can still be read")
 
 
+def told(path: Path, error: OSError) -> ArchiveError:
+    """What the system says of a path, as one line."""
+    what, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), "see what the system says"))
+    return ArchiveError(path, what, remedy)
+
+
 @contextmanager
 def telling(path: Path) -> Iterator[None]:
     """Turn what the system says of a path into one line."""
     try:
         yield
     except OSError as error:
-        what, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), "see what the system says"))
-        raise ArchiveError(path, what, remedy) from None
+        raise told(path, error) from None

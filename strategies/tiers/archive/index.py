@@ -11,13 +11,12 @@ the old one, then to remove what it does not name.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from .errors import ArchiveError, Damaged, telling
-from .files import checksum, write_whole
+from .errors import ArchiveError, Damaged
+from .files import Files, checksum
 
 VERSION = 1
 NAME = "index"
@@ -93,21 +92,18 @@ def written(index: Index) -> bytes:
     return body + f"{checksum(body):08x}\n".encode()
 
 
-def save(folder: Path, index: Index) -> None:
+def save(files: Files, index: Index) -> None:
     """Put an index in the place of the one before. With this an archive has changed."""
-    write_whole(folder / NAME, written(index))
+    files.write(NAME, written(index))
 
 
-def load(folder: Path) -> Index | None:
-    """The index of a folder; None if there is none. Raises ArchiveError."""
-    path = folder / NAME
+def load(files: Files) -> Index | None:
+    """The index; None if there is none. Raises ArchiveError."""
+    path = files.where / NAME
     try:
-        with telling(path):
-            data = path.read_bytes()
-    except ArchiveError:
-        if not path.exists() and (folder.is_dir() or not folder.exists()):
-            return None
-        raise
+        data = files.read(NAME)
+    except FileNotFoundError:
+        return None
     version = _VERSION.match(data)
     if version is None:
         raise ArchiveError(

@@ -6,63 +6,65 @@ on.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from filelock import FileLock, Timeout
-
 from . import index as indexing
 from .coding import Dictionary
 from .errors import ArchiveError, Damaged, telling
-from .files import checksum, read_checked, remove, write_whole
+from .files import Files, checksum, read_checked
 from .index import DictionaryFile, Index, Part, Section, dictionary_name, part_name
 from .layout import Laid
 from .part import Made, Table, summary_of, table_of
 
-LOCK = ".lock"
 _PATIENCE = 8
 """How often a reader looks again while a writer replaces what it reads."""
 Found = TypeVar("Found")
 
 
 class Store:
-    """A folder of parts. `index` is what is on disk; `stage` and `commit` replace it."""
+    """Files of parts. `index` is what they are; `put_part` and `commit` replace it."""
 
-    def __init__(self, folder: Path, write: bool) -> None:
-        self.folder = folder
-        self._lock = self._locked() if write else None
+    def __init__(self, files: Files, write: bool, keep: int = 0) -> None:
+        self.files, self._writes = files, write
+        self._keep, self._kept = keep, dict[int, Laid]()
         self._dictionaries = {0: Dictionary()}
+        if write:
+            files.lock()
         try:
-            found = indexing.load(folder)
+            found = indexing.load(files)
         except ArchiveError:
             self.close()
             raise
         if found is None and not write:
-            raise ArchiveError(folder, "no archive is there", "name the folder of an archive")
+            raise ArchiveError(files.where, "no archive is there", "name the folder of an archive")
         self.index = found or Index()
         if write:
             self._sweep(self.index)
 
     def close(self) -> None:
         """Let others write."""
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        if self._writes:
+            self.files.unlock()
+            self._writes = False
 
     def may_write(self) -> None:
         """Raise ArchiveError if this is open for reading, or closed."""
-        if self._lock is None:
-            raise ArchiveError(self.folder, "it is open for reading only, or closed", "open it with write=True")
+        if not self._writes:
+            raise ArchiveError(self.files.where, "it is open for reading only, or closed", "open it with write=True")
 
     def table(self, part: Part) -> Table:
         """The ids of a part."""
         return table_of(self._section(part_name(part.number), part.table))
 
     def laid(self, part: Part, table: Table) -> Laid:
-        """The messages of a part."""
-        return Laid(self.content(part), table.ids)
+        """The messages of a part. Those of the last few parts are kept."""
+        found = self._kept.pop(part.number, None) or Laid(self.content(part), table.ids)
+        self._kept[part.number] = found
+        while len(self._kept) > self._keep:
+            del self._kept[next(iter(self._kept))]
+        return found
 
     def content(self, part: Part) -> bytes:
         """The bytes of a part, decompressed."""
@@ -88,7 +90,7 @@ class Store:
                 return read()
             except FileNotFoundError as error:
                 missing = Damaged(Path(str(error.filename)), "it is missing")
-            newer = indexing.load(self.folder)
+            newer = indexing.load(self.files)
             if newer is None or newer == self.index:
                 raise missing
             self.index = newer
@@ -99,19 +101,19 @@ class Store:
 
     def put_part(self, made: Made) -> None:
         """Write the file of a part. It is no part of the archive before `commit`."""
-        write_whole(self.folder / part_name(made.part.number), made.data)
+        self.files.write(part_name(made.part.number), made.data)
 
     def put_dictionary(self, number: int, dictionary: Dictionary, level: int) -> DictionaryFile:
         """Write the file of a dictionary. It is no part of the archive before `commit`."""
         assert dictionary.kind != "none"
         frame = Dictionary().compress(dictionary.data, level)
-        write_whole(self.folder / dictionary_name(number), frame)
+        self.files.write(dictionary_name(number), frame)
         self._dictionaries[number] = dictionary
         return DictionaryFile(number, dictionary.kind, Section(0, len(frame), checksum(frame)))
 
     def commit(self, index: Index) -> None:
         """Make this the archive. What it does not name is removed."""
-        indexing.save(self.folder, index)
+        indexing.save(self.files, index)
         self.index = index
         self._sweep(index)
         kept = {0, index.dictionary.number if index.dictionary else 0}
@@ -119,21 +121,21 @@ class Store:
 
     def abandon(self) -> None:
         """Remove what was written since the last commit. What counts is the index on disk: it may be the new one."""
-        self.index = indexing.load(self.folder) or Index()
+        self.index = indexing.load(self.files) or Index()
         self._sweep(self.index)
 
     def size(self) -> int:
         """Bytes of all its files."""
-        with telling(self.folder):
-            return sum((self.folder / name).stat().st_size for name in (indexing.NAME, *self.index.names()))
+        with telling(self.files.where):
+            return sum(self.files.size(name) for name in (indexing.NAME, *self.index.names()))
 
     def check_end(self, part: Part) -> None:
         """Raise Damaged if more is in a part's file than was written."""
-        path = self.folder / part_name(part.number)
+        name = part_name(part.number)
         end = max(each.start + each.size for each in (part.table, part.content, part.summary) if each is not None)
-        size = path.stat().st_size
+        size = self.files.size(name)
         if size > end:
-            raise Damaged(path, f"it has {size} bytes, {end} were written")
+            raise Damaged(self.files.where / name, f"it has {size} bytes, {end} were written")
 
     def _dictionary(self, number: int) -> Dictionary:
         """A dictionary, read once: in memory nothing changes it."""
@@ -146,31 +148,11 @@ class Store:
         return self._dictionaries[number]
 
     def _section(self, name: str, section: Section) -> bytes:
-        path = self.folder / name
-        try:
-            return read_checked(path, section.start, section.size, section.crc)
-        except FileNotFoundError:
-            raise
-        except OSError:
-            with telling(path):
-                raise
-
-    def _locked(self) -> FileLock:
-        with telling(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.folder / LOCK, timeout=0)
-            try:
-                lock.acquire()
-            except Timeout:
-                what, remedy = "another process writes here", "wait until it is done, or open it with write=False"
-                raise ArchiveError(self.folder, what, remedy) from None
-        return lock
+        return read_checked(self.files, name, section.start, section.size, section.crc)
 
     def _sweep(self, index: Index) -> None:
         """Remove files of ours that the index does not name: what a writer left that was killed."""
         named = {*index.names(), indexing.NAME}
-        with telling(self.folder):
-            names = sorted(os.listdir(self.folder))
-        for name in names:
+        for name in self.files.names():
             if name not in named and name.startswith(("part-", "dictionary-", indexing.NAME + ".")):
-                remove(self.folder / name)
+                self.files.remove(name)

@@ -63,7 +63,7 @@ class Opened:
         self._space, self._cut, self._desk = space, cut, desk
         self._spoken = Spoken(desk)
         self._quotas = Quotas({TIER: quota}, desk.record)
-        self._answered: tuple[Messages, tuple[Tool, ...], Focused] | None = None
+        self._answered: tuple[Messages, tuple[Tool, ...], int, Focused] | None = None
         self._alone = desk if isinstance(desk, Alone) else None
 
     @property
@@ -71,17 +71,18 @@ class Opened:
         """Tokens of what was sent last."""
         return self._quotas.held(TIER)
 
-    def send(self, messages: Sequence[Message], tools: tuple[Tool, ...] = ()) -> Focused:
-        """What is sent. Asked again with nothing said since, it answers the same.
+    def send(self, messages: Sequence[Message], tools: tuple[Tool, ...] = (), spare: int = 0) -> Focused:
+        """What is sent. Asked again with nothing said since, it answers the same. Where it has to be cut, `spare`
+        tokens are left for others to fill, as far as the newest message leaves them.
 
         Raises ValueError if two messages have one id.
         """
         history = Messages.of(messages) if self._alone is None else self._alone.said(messages)
-        if self._answered is None or self._answered[:2] != (history, tools):
-            self._answered = history, tools, self._sent(history, tools)
-        return self._answered[2]
+        if self._answered is None or self._answered[:3] != (history, tools, spare):
+            self._answered = history, tools, spare, self._sent(history, tools, spare)
+        return self._answered[3]
 
-    def _sent(self, history: Messages, tools: tuple[Tool, ...]) -> Focused:
+    def _sent(self, history: Messages, tools: tuple[Tool, ...], spare: int) -> Focused:
         desk, space, spoken = self._desk, self._space, self._spoken
         same = spoken.read(history)
         said = spoken.messages
@@ -95,7 +96,7 @@ class Opened:
         room = max(space.room(system, functions), newest)
         if conversation <= room:
             return self._held(Focused(history, said, Used(system, functions, conversation)))
-        sent = self._cut.cut(history, spoken, room)
+        sent = self._cut.cut(history, spoken, max(room - spare, newest))
         return self._held(Focused(sent, said, Used(system, functions, desk.total(sent) - system)))
 
     def _held(self, found: Focused) -> Focused:

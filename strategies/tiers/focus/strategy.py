@@ -72,6 +72,7 @@ class Focus:
     ratio: float = 0.25
     language: Language = "zh"
 
+    copyable: ClassVar[bool] = True
     source: ClassVar[str] = "004 §2.1, §3, §5.4"
     fails: ClassVar[str] = "a tool's result alone is longer than the limit: every request with it is refused"
 

@@ -4,9 +4,9 @@
     migration = Migration(tiers, journal, record, now)
 
 It needs nothing of the harness, and knows tiers as stores of bytes (`store.py`). `migration.py` says who goes where and
-when, `choosing.py` who leaves, `jobs.py` in which order, `heat.py` how hot an item is; `mover.py` moves, `records.py`
-and `journal.py` have where everything is; `tuning.py` and `alarms.py` read figures, `accounts.py` keeps them. Decision
-20 says why it is like that.
+when, `pressure.py` and `replacing.py` who must leave, `jobs.py` in which order, `heat.py` how hot an item is;
+`moving.py` and `mover.py` move, `records.py` and `journal.py` have where everything is; `tuning.py` and `alarms.py`
+read figures, `accounts.py` keeps them. Decision 20 says why it is like that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from .alarms import Alarm, Readings, judged
 from .heat import Heat, Weights
 from .jobs import Job, Trigger
 from .journal import FileJournal, Journal, JournalError, MemoryJournal
-from .migration import Migration, Outcome
+from .migration import Migration
+from .moving import Outcome
+from .replacing import Replacement
 from .store import Store, Tier, TierError
 from .tuning import Tuning, tuned
 
@@ -33,6 +35,7 @@ __all__ = [
     "Migration",
     "Outcome",
     "Readings",
+    "Replacement",
     "Store",
     "Tier",
     "TierError",

@@ -20,6 +20,7 @@ class Why(StrEnum):
     TOO_LARGE = "larger than the tier"
     NO_ROOM = "nothing there can leave"
     STALE = "it is not there any more"
+    USED = "it was used since it was to leave"
     EXPIRED = "the prediction is too old"
     DAMAGED = "no copy of it is as it was written"
     CORRUPT = "the copy is not what was copied"

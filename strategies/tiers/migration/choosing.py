@@ -1,23 +1,40 @@
-"""Who should leave a tier, where to, and who may not move yet."""
+"""The order of the tiers: what is above and below, who should leave where to, and who may not move yet."""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from .heat import Heat
 from .records import Locations
+from .replacing import Coldest, Replacement
 from .store import Tier
 
 
 class Choosing:
-    """The order of the tiers, from the top, and what follows from it and from the heat of the items."""
+    """The tiers from the top, and what follows from that, from where the items are and from who leaves first."""
 
-    __slots__ = ("_heat", "_ranks", "_tiers", "cooldown", "locations")
+    __slots__ = ("_coldest", "_ranks", "_tiers", "cooldown", "locations")
 
     def __init__(self, tiers: Sequence[Tier], locations: Locations, heat: Heat, cooldown: float) -> None:
-        self._tiers, self._heat, self.cooldown, self.locations = tiers, heat, cooldown, locations
+        self._tiers, self.cooldown, self.locations = tiers, cooldown, locations
         self._ranks = {tier.name: at for at, tier in enumerate(tiers)}
+        self._coldest = {tier.name: self._coldest_of(tier.name, heat) for tier in tiers if tier.replacement is None}
+
+    def replacement(self, tier: str) -> Replacement:
+        """Who leaves a tier."""
+        return self._tiers[self._ranks[tier]].replacement or self._coldest[tier]
+
+    def state(self) -> dict[str, object]:
+        """What the replacements remember."""
+        return {tier.name: tier.replacement.state() for tier in self._tiers if tier.replacement is not None}
+
+    def restore(self, state: Mapping[str, object]) -> None:
+        """Have them remember that instead. Raises ValueError, and those before may have changed."""
+        own = {tier.name: tier.replacement for tier in self._tiers if tier.replacement is not None}
+        if own.keys() != state.keys():
+            raise ValueError(f"it has policies of {sorted(state)}, these tiers have some of {sorted(own)}")
+        for name, replacement in own.items():
+            replacement.restore(state[name])
 
     def rises(self, source: str, to: str) -> bool:
         """Whether `to` is above `source`."""
@@ -27,12 +44,14 @@ class Choosing:
         """The names of a tier and those below it."""
         return [each.name for each in self._tiers[self._ranks[tier] :]]
 
-    def victims(self, tier: Tier, now: float, keep: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
-        """Ids and where they would go, the first to leave first. They are looked up as they are asked for."""
-        for id in self._coldest(tier.name, now) if tier.victims is None else tuple(tier.victims()):
+    def victims(
+        self, tier: str, now: float, keep: frozenset[str] = frozenset(), cold: bool = False
+    ) -> Iterator[tuple[str, str]]:
+        """Ids and where they would go, the first to leave first. They are chosen as they are asked for."""
+        for id in self.replacement(tier).leaving(now, cold):
             place = self.locations.places.get(id)
-            if place is not None and place.tier == tier.name and id not in keep:
-                to = self._below(tier.name, place.tokens)
+            if place is not None and place.tier == tier and id not in keep:
+                to = self._below(tier, place.tokens)
                 if to is not None:
                     yield id, to
 
@@ -43,12 +62,8 @@ class Choosing:
             return False
         return self.rises(place.tier, to) != self.rises(place.came, place.tier)
 
-    def _coldest(self, tier: str, now: float) -> Iterator[str]:
-        """The items of a tier, the coldest first; of equals, who came first."""
-        scores = [(self._heat.score(id, now), at, id) for at, id in enumerate(self.locations.ids(tier))]
-        heapq.heapify(scores)
-        while scores:
-            yield heapq.heappop(scores)[2]
+    def _coldest_of(self, tier: str, heat: Heat) -> Coldest:
+        return Coldest(heat, lambda: self.locations.ids(tier))
 
     def _below(self, tier: str, tokens: int) -> str | None:
         """The next tier that so many tokens fit in at all."""

@@ -49,6 +49,10 @@ class Heat:
         last, uses = self._uses.get(id, (now, 0.0))
         self._uses[id] = now, uses * self._left(now - last) + 1
 
+    def last(self, id: str) -> float:
+        """When an item was used last."""
+        return self._uses[id][0] if id in self._uses else float("-inf")
+
     def forget(self, id: str) -> None:
         """An item is gone."""
         self._uses.pop(id, None)

@@ -50,6 +50,8 @@ URGENCY = {
     Trigger.HOTNESS_DECAY: Urgency(10, 60.0),
 }
 PROMOTIONS = frozenset({Trigger.FOCUS_REFERENCE, Trigger.EXPLICIT_ACCESS, Trigger.CACHE_MISS, Trigger.PREDICTED_USE})
+IDLE = frozenset({Trigger.MEDIUM_PRESSURE, Trigger.SOFT_PRESSURE, Trigger.GC_PRESSURE, Trigger.HOTNESS_DECAY})
+"""What sends an item down only as long as nobody uses it."""
 UNCOOLED = frozenset({Trigger.FOCUS_REFERENCE, Trigger.HARD_PRESSURE})
 """What no cool-down holds up: what must be sent, and what there is no room for."""
 

@@ -36,8 +36,11 @@ class Mover:
     """The tiers, the journal, and the steps between them. It decides nothing."""
 
     def __init__(
-        self, tiers: Sequence[Tier], journal: Journal, accounts: Accounts, moved: Callable[[str, str, str], None]
+        self, tiers: Sequence[Tier], journal: Journal, accounts: Accounts, moved: Callable[[str, str, str, int], None]
     ) -> None:
+        """`moved` is told of every item that has another place: id, from where (empty: it arrived), where to (empty: it
+        is gone), tokens.
+        """
         self.tiers = {tier.name: tier for tier in tiers}
         self.journal, self.accounts, self._moved = journal, accounts, moved
         self.locations = Locations()
@@ -49,7 +52,7 @@ class Mover:
 
     def reset(self, locations: Locations) -> None:
         """Go on with these instead. The journal is written first."""
-        self._check(locations)
+        self.check(locations)
         self.journal.rewrite(locations.records())
         self.locations = locations
         self._opened()
@@ -60,6 +63,7 @@ class Mover:
         why = self._copy(id, to, content, tokens, now)
         if why is None:
             self._write(Committed(id, to, now))
+            self._moved(id, "", to, tokens)
         return why
 
     def move(self, id: str, to: str, now: float) -> Why | bool:
@@ -96,9 +100,9 @@ class Mover:
 
     def forget(self, id: str, now: float) -> None:
         """Nobody sees it any more; its copies are deleted."""
-        source = self.locations.places[id].tier
+        place = self.locations.places[id]
         self._write(Gone(id, now))
-        self._moved(id, source, "")
+        self._moved(id, place.tier, "", place.tokens)
         self.clean(now)
 
     def clean(self, now: float) -> None:
@@ -123,6 +127,7 @@ class Mover:
         for id, begun in sorted(self.locations.arriving.items()):
             if sound(self._store(begun.to), id, (begun.bytes, begun.crc)) is not None:
                 self._write(Committed(id, begun.to, now))
+                self._moved(id, "", begun.to, begun.tokens)
                 finished.append(id)
             else:
                 self._drop(id, begun.to, now)
@@ -137,6 +142,7 @@ class Mover:
             else:
                 lost.append(id)
                 self._write(Gone(id, now))
+                self._moved(id, place.tier, "", place.tokens)
         self.clean(now)
         return Recovered(*(tuple(ids) for ids in (finished, undone, salvaged, lost, missing)))
 
@@ -163,9 +169,9 @@ class Mover:
         return None if source.durable and not self.tiers[to].durable else now + source.delay
 
     def _commit(self, id: str, to: str, now: float, due: float | None) -> None:
-        source = self.locations.places[id].tier
+        place = self.locations.places[id]
         self._write(Committed(id, to, now, due))
-        self._moved(id, source, to)
+        self._moved(id, place.tier, to, place.tokens)
         self._release(id, now)
 
     def _release(self, id: str, now: float) -> None:
@@ -200,12 +206,13 @@ class Mover:
                 heapq.heappush(self._due, (due, id, tier, due))
 
     def _opened(self) -> None:
-        self._check(self.locations)
+        self.check(self.locations)
         self._due = []
         for id in self.locations.copies:
             self._watch(id)
 
-    def _check(self, locations: Locations) -> None:
+    def check(self, locations: Locations) -> None:
+        """Raise TierError if they name a tier that is not there."""
         unknown = locations.tiers() - self.tiers.keys()
         if unknown:
             raise TierError(f"items are in {', '.join(sorted(unknown))}; the tiers are {', '.join(self.tiers)}")

@@ -11,7 +11,7 @@ from .records import Locations, Record
 from .store import TierError
 from .tuning import Tuning
 
-VERSION = 1
+VERSION = 2
 
 
 class State(msgspec.Struct, forbid_unknown_fields=True):
@@ -23,6 +23,7 @@ class State(msgspec.Struct, forbid_unknown_fields=True):
     tuning: Tuning
     jobs: list[Job]
     looked: dict[str, tuple[float, int]]
+    replacements: dict[str, Any]
     version: int = VERSION
 
     def plain(self) -> dict[str, Any]:

@@ -14,7 +14,6 @@ else that it raises is a bug and ends the call; what is journalled by then is en
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 from zlib import crc32
@@ -22,6 +21,7 @@ from zlib import crc32
 from ....scenarios.errors import UserError
 from ...parts.bounds import at_least
 from ..quota import Quota
+from .replacing import Replacement
 
 FAULTS = (OSError, UserError)
 """What a store raises when it cannot do what it is asked."""
@@ -57,8 +57,8 @@ class Tier:
     """Seconds that a copy stays here after its content went elsewhere."""
     durable: bool = True
     """False = what it holds is gone when the process ends. Then the copy that content came from stays where it is."""
-    victims: Callable[[], Iterable[str]] | None = None
-    """The ids that should leave, the first first: a cache policy's order. None = the coldest first."""
+    replacement: Replacement | None = None
+    """Who leaves. None = the coldest first."""
 
     def __post_init__(self) -> None:
         at_least(0, delay=self.delay)

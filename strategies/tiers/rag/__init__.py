@@ -1,6 +1,6 @@
 """The RAG tier: passages without limit, found by vectors, words and entities together. `rag.py` says how."""
 
-from .files import SnapshotError
+from ..files import SnapshotError
 from .rag import Embed, Hit, Rag
 from .rules import RETRIEVERS, Fusing, Passage, Retriever, Rules, passage
 from .snapshot import load, save

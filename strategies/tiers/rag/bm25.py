@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....metrics.rows import Rows
-from .files import Reader, Writer
+from ..files import Reader, Writer
 from .postings import Postings
 from .ranked import NOTHING, Numbers, Ranked, Scores, ranked, within
 from .terms import terms
@@ -20,10 +20,13 @@ from .terms import terms
 class Bm25:
     """Texts searched by their words."""
 
-    __slots__ = ("_b", "_k1", "_last", "_lengths", "_live", "_postings", "_total")
+    __slots__ = ("_b", "_k1", "_last", "_lengths", "_live", "_most", "_postings", "_total")
 
-    def __init__(self, k1: float = 0.9, b: float = 0.4) -> None:
-        self._k1, self._b = k1, b
+    def __init__(self, k1: float = 0.9, b: float = 0.4, most: int | None = None) -> None:
+        """`most`: of a question's terms only the rarest count, as many as stand in so many texts together, and one at
+        least. It bounds the time of a search; what it leaves out weighs least. None = all count, as in Lucene.
+        """
+        self._k1, self._b, self._most = k1, b, most
         self._postings = Postings()
         self._lengths = Rows(np.int64)
         self._live = self._total = 0
@@ -63,6 +66,22 @@ class Bm25:
         dense[found.numbers] = found.scores
         return dense[numbers]
 
+    def having(self, text: str, most: int) -> Numbers:
+        """The texts that have all terms of this one, sorted. None if it has no terms, or if each of them stands in more
+        than `most` texts.
+        """
+        postings, wanted = self._postings, dict.fromkeys(terms(text))
+        asked = postings.numbers(wanted)
+        if not wanted or len(asked) < len(wanted):
+            return NOTHING.numbers
+        rarest = asked[[int(np.argmin(postings.having[asked]))]]
+        if postings.having[rarest[0]] > most:
+            return NOTHING.numbers
+        documents = postings.of(rarest).documents
+        has, which = postings.terms_of(documents)
+        found = np.bincount(which[np.isin(has, asked)], minlength=len(documents)) == len(asked)
+        return np.sort(documents[found])
+
     def forget(self) -> None:
         """Forget the scores of the last question."""
         self._last = None
@@ -73,9 +92,9 @@ class Bm25:
         writer.array("bm25.lengths", self._lengths.all)
 
     @classmethod
-    def load(cls, reader: Reader, k1: float = 0.9, b: float = 0.4) -> Bm25:
+    def load(cls, reader: Reader, k1: float = 0.9, b: float = 0.4, most: int | None = None) -> Bm25:
         """Read all of it."""
-        made = cls(k1, b)
+        made = cls(k1, b, most)
         made._postings = Postings.load(reader, "bm25")
         made._lengths.add(reader.array("bm25.lengths"))
         alive = made._postings.alive.all
@@ -93,6 +112,12 @@ class Bm25:
         if not len(asked):
             return NOTHING
         having = self._postings.having[asked]
+        if self._most is not None:
+            rarest = np.argsort(having, kind="stable")
+            within = np.cumsum(having[rarest]) <= self._most
+            within[0] = True
+            asked = asked[np.sort(rarest[within])]
+            having = self._postings.having[asked]
         idf = np.log(1 + (self._live - having + 0.5) / (having + 0.5))
         numbers, times, which = self._postings.of(asked)
         norm = 1 - self._b + self._b * self._lengths.all[numbers] * (self._live / self._total)

@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from ....metrics.language import STOP_WORDS, words
+from ..files import Reader, Writer
 from .entities import entities
-from .files import Reader, Writer
 from .postings import Postings
 from .ranked import NOTHING, Numbers, Ranked, Scores, ranked, within
 

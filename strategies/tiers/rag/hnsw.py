@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....scenarios.errors import MissingExtra
-from .files import Reader, Writer
+from ..files import Reader, Writer
 from .keys import Keys
 from .ranked import NOTHING, Numbers, Ranked, ranked
 from .vectors import DEAD, Matrix, checked, cosines_of, rounded

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....scenarios.errors import MissingExtra
-from .files import Reader, Writer
+from ..files import Reader, Writer
 from .hnsw import GRAPH, Graph, filter_is_few
 from .keys import Keys
 from .ranked import NOTHING, Numbers, Ranked, ranked

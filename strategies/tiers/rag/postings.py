@@ -1,7 +1,7 @@
 """Which documents have which terms, and how often, both ways, while documents come and go.
 
 By document the terms stand in flat arrays, in the order the documents came. By term they stand in segments, as in
-Lucene: new documents go into lists by term (the tail), a full tail is sealed into a segment of flat arrays, and a
+Lucene: the newest documents (the tail) are in none and are looked through; a full tail is sealed into a segment, and a
 segment that is not much larger than the next is merged with it. So an addition costs what the document holds, times the
 logarithm of how many there are, and a look-up touches few segments. What is found does not depend on them.
 
@@ -11,7 +11,6 @@ that is stored is dead, everything is made anew without it, terms that no docume
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -20,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....metrics.rows import Rows
-from .files import Reader, Writer
+from ..files import Reader, Writer
 from .ranked import Numbers
 
 Terms = NDArray[np.int32]
 Times = NDArray[np.int32]
 
-TAIL = 1024
+TAIL = 256
 """Documents in the tail before it is sealed."""
 FACTOR = 3
 """A segment with fewer than this many times the documents of the next is merged with it."""
@@ -58,7 +57,7 @@ class Entries(NamedTuple):
 class Postings:
     """Documents as bags of terms, numbered in the order they come."""
 
-    __slots__ = ("_dead", "_having", "_names", "_numbers", "_segments", "_starts", "_tail", "_terms", "_times", "alive")
+    __slots__ = ("_dead", "_having", "_names", "_numbers", "_segments", "_starts", "_terms", "_times", "alive")
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -69,7 +68,6 @@ class Postings:
         self._terms, self._times = Rows(np.int32), Rows(np.int32)
         self._having = Rows(np.int64)
         self._segments: list[_Segment] = []
-        self._tail: dict[int, tuple[array[int], array[int]]] = {}
         self._dead = 0
         """Entries of deleted documents that are still stored."""
         self.alive = Rows(np.bool_)
@@ -97,18 +95,14 @@ class Postings:
     def add(self, terms: Iterable[str]) -> int:
         """Add a document; how many terms it has, repeated ones counted each time."""
         counts = Counter(terms)
-        document = len(self)
-        numbers = np.fromiter((self._number(term) for term in counts), np.int32, len(counts))
+        known = self._numbers
+        numbers = np.array([known[term] if term in known else self._named(term) for term in counts], np.int32)
         times = np.fromiter(counts.values(), np.int32, len(counts))
         self._terms.add(numbers)
         self._times.add(times)
         self._starts.add(np.array([self._terms.size], np.int64))
         self.alive.add(np.ones(1, np.bool_))
         self._having.all[numbers] += 1
-        for number, often in zip(numbers.tolist(), times.tolist(), strict=True):
-            where, how = self._tail.setdefault(number, (array("q"), array("i")))
-            where.append(document)
-            how.append(often)
         if len(self) - self._sealed >= TAIL:
             self._seal()
         return counts.total()
@@ -171,20 +165,22 @@ class Postings:
         made._rebuild()
         return made
 
-    def _number(self, term: str) -> int:
-        number = self._numbers.setdefault(term, len(self._names))
-        if number == len(self._names):
-            self._names.append(term)
-            self._having.add(np.zeros(1, np.int64))
+    def _named(self, term: str) -> int:
+        """The number of a new term."""
+        number = self._numbers[term] = len(self._names)
+        self._names.append(term)
+        self._having.add(np.zeros(1, np.int64))
         return number
 
     def _of_tail(self, terms: Numbers) -> Entries:
-        found = [(at, *self._tail[term]) for at, term in enumerate(terms.tolist()) if term in self._tail]
-        return Entries(
-            np.array([each for _, documents, _ in found for each in documents], np.int64),
-            np.array([each for _, _, times in found for each in times], np.int32),
-            np.repeat([at for at, _, _ in found], [len(documents) for _, documents, _ in found]).astype(np.int64),
-        )
+        starts = self._starts.all[self._sealed :]
+        asked = np.full(self.terms, -1, np.int64)
+        asked[terms] = np.arange(len(terms))
+        which = asked[self._terms.all[starts[0] :]]
+        there = np.flatnonzero(which >= 0)
+        there = there[np.argsort(which[there], kind="stable")]
+        documents = self._sealed + np.searchsorted(starts, starts[0] + there, side="right") - 1
+        return Entries(documents, self._times.all[starts[0] + there], which[there])
 
     @property
     def _sealed(self) -> int:
@@ -196,7 +192,6 @@ class Postings:
         while self._segments and self._size(-1) < FACTOR * (len(self) - start):
             start = self._segments.pop().start
         self._segments.append(self._segment(start, len(self)))
-        self._tail.clear()
 
     def _size(self, at: int) -> int:
         return self._segments[at].stop - self._segments[at].start
@@ -228,7 +223,6 @@ class Postings:
         self._times.add(times)
         self._having.add(having[used].astype(np.int64))
         self._dead = 0
-        self._tail.clear()
         self._segments = [self._segment(0, len(self))] if len(self) else []
 
 

@@ -67,7 +67,7 @@ class Rag:
         self.waiting: list[int] = []
         """Those that are not embedded yet."""
         self.vectors: Vectors | None = None
-        self.bm25 = Bm25()
+        self.bm25 = Bm25(most=rules.entries)
         self.graph = EntityGraph(with_words=rules.words)
 
     def __len__(self) -> int:

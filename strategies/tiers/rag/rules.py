@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import msgspec
 
 from ....scenarios.model import Message
+from ...parts.bounds import at_least
 from .hnsw import GRAPH, Graph
 from .switching import Kind
 
@@ -80,8 +81,11 @@ class Rules:
     index: Kind = "auto"
     graph: Graph = GRAPH
     fusing: Fusing = FUSING
+    entries: int | None = None
+    """How many texts the words that BM25 looks for stand in together, at most: the rarest first. None = no limit."""
 
     def __post_init__(self) -> None:
+        at_least(1, entries=self.entries)
         unknown = [each for each in self.retrievers if each not in RETRIEVERS]
         if unknown or not self.retrievers or len(set(self.retrievers)) < len(self.retrievers):
             raise ValueError(f"retrievers={self.retrievers!r}: give some of {', '.join(RETRIEVERS)}, each once")

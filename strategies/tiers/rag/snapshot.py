@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from ....metrics.rows import Rows
+from ..files import Reader, Writer, reading, writing
 from .bm25 import Bm25
-from .files import Reader, reading, writing
 from .graph import EntityGraph
 from .rag import Embed, Rag
 from .rules import RULES, Passage, Retriever, Rules
@@ -29,15 +29,20 @@ class _About(msgspec.Struct, frozen=True):
 def save(rag: Rag, path: Path, model: str = "") -> None:
     """Write the tier. `model` names the embedder; another one's vectors are of no use. Raises SnapshotError."""
     with writing(path, KIND) as writer:
-        writer.json("about", _About(rag.rules.retrievers, rag.rules.words, model))
-        writer.json("passages", rag.passages)
-        writer.json("waiting", rag.waiting)
-        if "bm25" in rag.rules.retrievers:
-            rag.bm25.save(writer)
-        if "graph" in rag.rules.retrievers:
-            rag.graph.save(writer)
-        if rag.vectors is not None:
-            rag.vectors.save(writer)
+        write(rag, writer, model)
+
+
+def write(rag: Rag, writer: Writer, model: str = "") -> None:
+    """The same as sections of a file."""
+    writer.json("about", _About(rag.rules.retrievers, rag.rules.words, model))
+    writer.json("passages", rag.passages)
+    writer.json("waiting", rag.waiting)
+    if "bm25" in rag.rules.retrievers:
+        rag.bm25.save(writer)
+    if "graph" in rag.rules.retrievers:
+        rag.graph.save(writer)
+    if rag.vectors is not None:
+        rag.vectors.save(writer)
 
 
 def load(
@@ -52,18 +57,23 @@ def load(
     `dimension`: coordinates of the embedder's vectors, where the caller knows; None = whatever the file has.
     """
     with reading(path, KIND) as reader:
-        _check(reader, rules, model)
-        made = Rag(rules, embed)
-        made.passages = reader.json("passages", list[Passage | None])
-        _enter(made)
-        made.waiting = reader.json("waiting", list[int]) if "vector" in rules.retrievers else []
-        if "bm25" in rules.retrievers:
-            made.bm25 = Bm25.load(reader)
-        if "graph" in rules.retrievers:
-            made.graph = EntityGraph.load(reader, with_words=rules.words)
-        if "vector" in rules.retrievers and reader.has("vectors.kind"):
-            made.vectors = Vectors.load(reader, dimension, rules.index, rules.graph)
-        return made
+        return read(reader, rules, embed, model, dimension)
+
+
+def read(reader: Reader, rules: Rules, embed: Embed | None, model: str = "", dimension: int | None = None) -> Rag:
+    """The same from sections of a file."""
+    _check(reader, rules, model)
+    made = Rag(rules, embed)
+    made.passages = reader.json("passages", list[Passage | None])
+    _enter(made)
+    made.waiting = reader.json("waiting", list[int]) if "vector" in rules.retrievers else []
+    if "bm25" in rules.retrievers:
+        made.bm25 = Bm25.load(reader, most=rules.entries)
+    if "graph" in rules.retrievers:
+        made.graph = EntityGraph.load(reader, with_words=rules.words)
+    if "vector" in rules.retrievers and reader.has("vectors.kind"):
+        made.vectors = Vectors.load(reader, dimension, rules.index, rules.graph)
+    return made
 
 
 def _check(reader: Reader, rules: Rules, model: str) -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from ....metrics.rows import Rows
-from .files import Reader, Writer
+from ..files import Reader, Writer
 from .hnsw import GRAPH, FaissHnsw, Graph
 from .hnswlib_index import Hnswlib
 from .keys import Keys

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....metrics.rows import Rows
-from .files import Reader, Writer
+from ..files import Reader, Writer
 from .keys import Keys
 from .ranked import NOTHING, Numbers, Ranked, ranked
 

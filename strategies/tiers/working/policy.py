@@ -73,6 +73,14 @@ class Policy(ABC):
         self._take(id)
         self.used -= self.tokens.pop(id)
 
+    def expel(self, now: float) -> tuple[str, ...]:
+        """Have the next to go leave, as if room were needed now. Who had to: mostly one, nobody if nothing is held."""
+        self._passes(now)
+        self.evicted = []
+        if self.tokens:
+            self._evict()
+        return tuple(self.evicted)
+
     def shrink(self, tokens: int) -> tuple[str, ...]:
         """Evict until at most so many tokens are held. Who had to leave."""
         at_least(0, tokens=tokens)
@@ -106,13 +114,16 @@ class Policy(ABC):
 
     def _checked(self, id: str, tokens: int, now: float) -> bool:
         at_least(1, tokens=tokens)
-        if self.now is not None and now < self.now:
-            raise ValueError(f"the clock went back from {self.now} to {now}: accesses come in order of time")
         held = self.tokens.get(id)
         if held is not None and held != tokens:
             raise ValueError(f"{id!r} is held with {held} tokens, not {tokens}: what changed needs an id of its own")
-        self.now = now
+        self._passes(now)
         return held is not None
+
+    def _passes(self, now: float) -> None:
+        if self.now is not None and now < self.now:
+            raise ValueError(f"the clock went back from {self.now} to {now}: accesses come in order of time")
+        self.now = now
 
     def _bring(self, id: str, tokens: int, used: bool = True) -> Access:
         if tokens > self.capacity:

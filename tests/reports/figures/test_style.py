@@ -6,7 +6,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
-from ctxbench.reports.figures.style import COLOURS, MARKERS, check, figure, save, style
+from ctxbench.reports.figures.style import COLOURS, MARKERS, _fonts, check, figure, legible, save, style, written
 from ctxbench.scenarios.errors import RunError
 
 
@@ -57,3 +57,16 @@ def test_where_no_figure_can_be_written(tmp_path: Path) -> None:
         drawn = figure()
     with pytest.raises(RunError, match=r"b\.svg: cannot be written: Is a directory"):
         save(drawn, tmp_path / "b.svg")
+
+
+def test_letters_that_no_font_has() -> None:
+    r"""Never a box: what our fonts cannot show is its code; what is invisible is a dot; a dollar begins no formula."""
+    assert legible("window(max_tokens=8000) µ → é") == "window(max_tokens=8000) µ → é"
+    assert legible("\u202ea$b$\n") == r"·a\$b\$ "
+    assert legible("\ue000") == "·"
+    shown = legible("中")
+    assert shown == ("\\u4e2d" if len(_fonts()) == 1 else "中")
+    with style():
+        drawn = figure()
+        drawn.text(0.5, 0.5, legible("中文 $a$ \U0001f9ff"))
+    assert set(written(drawn)) == {".svg", ".png"}  # a missing letter would be a warning, which is an error here

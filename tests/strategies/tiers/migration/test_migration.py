@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from ctxbench.strategies.tiers.migration import (
     MemoryJournal,
     Migration,
     Readings,
+    Replacement,
     Tier,
     TierError,
     Trigger,
@@ -250,13 +252,37 @@ def test_decay_sends_down_what_nobody_uses() -> None:
 
 
 def test_the_policy_of_a_tier_says_who_leaves() -> None:
-    """A tier that brings its own order is asked for it; what it names that is not there is passed over."""
-    memories = [Memory(), Memory()]
-    upper = Tier("upper", memories[0], Quota(20), victims=lambda: ["z", "b", "a"])
-    migration = Migration([upper, Tier("lower", memories[1], Quota(100))], MemoryJournal(), lambda event: None, 0)
+    """A tier that brings its own order is asked for it, and told of all that comes, is used and goes."""
+
+    class Named(Replacement):
+        """Names whom it was given, one by one; what is not there is passed over."""
+
+        def __init__(self) -> None:
+            self.told: list[object] = []
+
+        def come(self, id: str, tokens: int, now: float, used: bool) -> None:
+            self.told.append((id, tokens, now, used))
+
+        def use(self, id: str, now: float) -> None:
+            self.told.append((id, now))
+
+        def gone(self, id: str) -> None:
+            self.told.append(id)
+
+        def leaving(self, now: float, cold: bool) -> Iterator[str]:
+            for id in "zba":
+                self.told.append(f"ask {id}")
+                yield id
+
+    memories, named = [Memory(), Memory()], Named()
+    upper = Tier("upper", memories[0], Quota(20), replacement=named)
+    lower = Tier("lower", memories[1], Quota(100))
+    migration = Migration([upper, lower], MemoryJournal(), lambda event: None, 0)
     for id in "abc":
         migration.put(id, WORDS, 9, "upper", 0)
+    migration.get("a", 1)
     assert migration.ids("lower") == ["b"]
+    assert named.told == [("a", 9, 0, True), ("b", 9, 0, True), "ask z", "ask b", "b", ("c", 9, 0, True), ("a", 1)]
 
 
 def test_what_goes_up_into_memory_keeps_its_copy_on_disk() -> None:

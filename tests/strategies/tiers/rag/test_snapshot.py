@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from ctxbench.scenarios.embedded import scenario
+from ctxbench.strategies.tiers.files import VERSION
 from ctxbench.strategies.tiers.rag import Fusing, Passage, Rag, Rules, SnapshotError, load, passage, save
-from ctxbench.strategies.tiers.rag.files import VERSION
 
 from tests.strategies.tiers.rag.making import embed, tier
 
@@ -128,7 +128,7 @@ def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="cannot be read"):
         read(tmp_path)
     (tmp_path / "text").write_text("hello, this is something else altogether")
-    with pytest.raises(SnapshotError, match="is no file of the RAG tier"):
+    with pytest.raises(SnapshotError, match="is no snapshot of a memory tier"):
         read(tmp_path / "text")
 
 

@@ -6,8 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from ctxbench.harness.working import Load, bounds
-from ctxbench.metrics.caching import most_hits_fluid, rates
+from ctxbench.metrics.caching import rates
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
 from ctxbench.strategies.tiers.working import trace as module
@@ -111,16 +110,12 @@ def test_the_accesses_of_a_recording() -> None:
 
 
 def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiled version needs numba, the tight bound scipy; a long replay then takes the slow way by itself."""
+    """The compiled version needs numba; without it a long replay takes the slow way by itself."""
     trace = zipf(0, length=200, items=50)
     expected = replay(trace, parse("lru_k"), 2_000)
-    for name in ("numba", "scipy.optimize"):
-        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.delitem(sys.modules, "ctxbench.strategies.tiers.working.compiled", raising=False)
     monkeypatch.setattr(module, "LONG", 0)
     with pytest.raises(MissingExtra, match=r"numba is not installed: pip install 'ctxbench\[tiers\]'"):
         lru_k(trace.ids, 2_000)
-    with pytest.raises(MissingExtra, match="scipy is not installed"):
-        most_hits_fluid(trace.ids, trace.tokens, trace.counted, 2_000)
     assert replay(trace, parse("lru_k"), 2_000).hits.tolist() == expected.hits.tolist()
-    assert not bounds(Load("zipf", [trace], "seed"), 2_000).is_fluid
