@@ -187,5 +187,7 @@ def load(folder: str | Path) -> Run:
         raise RunError(f"{folder}: this run is not finished: give the same `ctxbench run` command again to go on")
     missing = missing_parts(run.folder, manifest["shards"], len(manifest["plan"]["strategies"]))
     if missing:
-        raise RunError(f"{folder}: {len(missing)} parts are missing ({missing[0]} …): give the same command again")
+        raise RunError(
+            f"{folder}: {len(missing)} parts are missing ({missing[0]} …): give the same `ctxbench run` again"
+        )
     return run

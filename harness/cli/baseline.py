@@ -27,6 +27,7 @@ def baseline(
     Times of the clock are not in it: another machine has others.
     """
     from ...reports.comparing_rows import rows_of
+    from ...reports.words import count
     from ..gating.baseline import as_text, write
     from ..gating.measured import measured
     from ..load import load
@@ -38,5 +39,6 @@ def baseline(
         typer.echo(as_text(found), nl=False)
         return
     write(found, out)
-    conversations, strategies = len(found.digests), len(found.sums)
-    say(f"written: {out} ({conversations} conversations × {strategies} strategies × {len(found.metrics)} metrics)")
+    strategies = count(len(found.sums), "strategy", "strategies")
+    sizes = count(len(found.digests), "conversation"), strategies, count(len(found.metrics), "metric")
+    say(f"written: {out} ({' × '.join(sizes)})")

@@ -1,0 +1,233 @@
+"""A small panel for each strategy, all with the same axes: lines that would hide each other in one figure.
+
+All panels are drawn on one sheet in inches, with grid, frames and ticks of our own. As matplotlib's axes, one a panel,
+they take many times as long to lay out and to draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .style import COLOURS, FAINT, GRID, INK, MARKERS, figure, legible, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+DASHES = ("-", "--", ":", "-.")
+ACROSS = 4
+WIDE, HIGH, BETWEEN = 2.0, 1.15, 0.16
+"""Inches of a panel, and between two beside each other."""
+TITLE, LINE = 0.14, 0.12
+"""Inches of the first line above a panel, and of each more."""
+LEFT, BOTTOM, TOP, RIGHT = 0.75, 0.55, 0.38, 0.1
+LETTERS = 34
+"""Of a line above a panel."""
+MARKED = 8
+"""Points of a line that have its shape, about."""
+REFERENCE = {"color": INK, "linewidth": 0.9, "linestyle": "--"}
+"""How a line looks that is in every panel, to compare with."""
+
+
+class Line(NamedTuple):
+    """Points in order, with the words of the legend and how they look."""
+
+    x: Floats
+    y: Floats
+    label: str
+    look: Mapping[str, Any]
+
+
+def look(at: int) -> dict[str, Any]:
+    """Of the line of a number: told apart by colour, shape and dashes."""
+    at %= len(COLOURS)
+    return {"color": COLOURS[at], "marker": MARKERS[at], "linestyle": DASHES[at % len(DASHES)], "markersize": 2.5}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis: where values are between its ends, 0 to 1, and at which values it has ticks."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    text: Callable[[float], str]
+    log: bool = False
+    shift: float = 0.0
+    """What is added to values before their logarithm is taken: 1 where there is a 0."""
+
+    def place(self, values: Floats) -> Floats:
+        """Where they are; NaN for what cannot be shown."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends, found = np.array([self.low, self.high]), np.asarray(values, float)
+            if self.log:
+                ends, found = np.log10(ends + self.shift), np.log10(found + self.shift)
+            found = np.asarray((found - ends[0]) / (ends[1] - ends[0]), float)
+        made: Floats = np.where(np.isfinite(found), found, np.nan)
+        return made
+
+
+def linear(text: Callable[[float], str], low: float | None = None, high: float | None = None) -> Maker:
+    """A scale that begins and ends where it is said, else at the values."""
+    from matplotlib.ticker import MaxNLocator
+
+    def made(values: Floats) -> Scale:
+        first = float(np.nanmin(values, initial=np.inf)) if low is None else low
+        last = float(np.nanmax(values, initial=-np.inf)) if high is None else high
+        if not first < last:
+            first, last = (first - 0.5, first + 0.5) if np.isfinite(first) else (0.0, 1.0)
+        ticks = MaxNLocator(4).tick_values(first, last)
+        return Scale(first, last, tuple(float(each) for each in ticks if first <= each <= last), text)
+
+    return made
+
+
+def from_nothing(text: Callable[[float], str]) -> Maker:
+    """A logarithmic scale of counts that begins at 0: its values are taken one higher."""
+
+    def made(values: Floats) -> Scale:
+        most = max(float(np.nanmax(values, initial=0)), 1.0)
+        tens = (10.0**each for each in range(int(np.log10(most)) + 1))
+        return Scale(0.0, most, (0.0, *tens), text, log=True, shift=1.0)
+
+    return made
+
+
+def logarithmic(text: Callable[[float], str]) -> Maker:
+    """A scale whose ticks are powers of ten, or where there are too few also twice and five times that."""
+
+    def made(values: Floats) -> Scale:
+        some = values[np.isfinite(values) & (values > 0)]
+        low, high = (float(some.min()), float(some.max())) if len(some) else (1.0, 10.0)
+        if low == high:
+            low, high = low / 2, high * 2
+        powers = [10.0**each for each in range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)]
+        tens = [each for each in powers if low <= each <= high]
+        if len(tens) < 3:
+            tens = [each * by for each in powers for by in (1, 2, 5) if low <= each * by <= high]
+        return Scale(low, high, tuple(tens), text, log=True)
+
+    return made
+
+
+Maker = Callable[[Floats], Scale]
+"""From all values of an axis."""
+
+
+def panels(
+    lines: Mapping[str, Sequence[Line]],
+    along: str,
+    up: str,
+    x: Maker,
+    y: Maker,
+    rule: float | None = None,
+) -> Figure:
+    """A panel for each name, with its lines. `rule`: a value of `y` where a line goes across."""
+    names = {name: wrap(legible(name), LETTERS) or [""] for name in lines}
+    over = TITLE + LINE * max((len(each) for each in names.values()), default=1)
+    across = min(ACROSS, max(1, len(lines)))
+    down = max(1, -(-len(lines) // across))
+    wide, high = LEFT + across * (WIDE + BETWEEN) + RIGHT, TOP + down * (HIGH + over) + BOTTOM
+    scales = tuple(make(_all(lines, at)) for at, make in enumerate((x, y)))
+    corners = [
+        (LEFT + at % across * (WIDE + BETWEEN), high - TOP - (at // across + 1) * (HIGH + over))
+        for at in range(len(lines))
+    ]
+    with style():
+        drawn = figure(wide, high)
+        drawn.set_layout_engine("none")
+        sheet = drawn.add_axes((0, 0, 1, 1))
+        sheet.set(xlim=(0, wide), ylim=(0, high))
+        sheet.set_axis_off()
+        _frames(sheet, corners, scales, rule)
+        _ticks(sheet, corners, scales, across)
+        handles: dict[str, Any] = {}
+        for corner, (name, those) in zip(corners, lines.items(), strict=True):
+            sheet.text(corner[0], corner[1] + HIGH + 0.05, "\n".join(names[name]), fontsize=7, va="bottom")
+            for line in those:
+                handles.setdefault(line.label, _line(sheet, corner, scales, line))
+        middle = LEFT + (across * (WIDE + BETWEEN) - BETWEEN) / 2
+        sheet.text(middle, 0.1, along, ha="center", va="bottom", fontsize=9)
+        sheet.text(0.12, (high - TOP + BOTTOM) / 2, up, rotation=90, ha="left", va="center", fontsize=9)
+        if handles:
+            shown = {legible(label): handle for label, handle in handles.items()}
+            place = (middle, high - 0.05)
+            sheet.legend(
+                shown.values(),
+                shown,
+                loc="upper center",
+                bbox_to_anchor=place,
+                bbox_transform=sheet.transData,
+                ncols=len(shown),
+                borderaxespad=0,
+            )
+    return drawn
+
+
+def _all(lines: Mapping[str, Sequence[Line]], at: int) -> Floats:
+    """All values along an axis, 0 or 1."""
+    found = [np.asarray(line[at], float) for those in lines.values() for line in those]
+    return np.concatenate(found) if found else np.empty(0)
+
+
+def _line(sheet: Axes, corner: tuple[float, float], scales: Sequence[Scale], line: Line) -> Any:
+    x = corner[0] + WIDE * scales[0].place(line.x)
+    y = corner[1] + HIGH * scales[1].place(line.y)
+    (made,) = sheet.plot(x, y, markevery=max(1, len(x) // MARKED), **line.look)
+    return made
+
+
+def _frames(sheet: Axes, corners: Iterable[tuple[float, float]], scales: Sequence[Scale], rule: float | None) -> None:
+    """The left and the lower side of every panel, its grid, and the rule."""
+    from matplotlib.collections import LineCollection
+
+    xs, ys = (each.place(np.array(each.ticks)) for each in scales)
+    corners = list(corners)
+    grid = [[(a + WIDE * x, b), (a + WIDE * x, b + HIGH)] for a, b in corners for x in xs]
+    grid += [[(a, b + HIGH * y), (a + WIDE, b + HIGH * y)] for a, b in corners for y in ys]
+    sides = [[(a, b + HIGH), (a, b), (a + WIDE, b)] for a, b in corners]
+    sheet.add_collection(LineCollection(grid, colors=GRID, linewidths=0.6, zorder=0), autolim=False)
+    sheet.add_collection(LineCollection(sides, colors=INK, linewidths=0.6, zorder=1), autolim=False)
+    if rule is not None and scales[1].low <= rule <= scales[1].high:
+        at = float(scales[1].place(np.array([rule]))[0]) * HIGH
+        rules = [[(a, b + at), (a + WIDE, b + at)] for a, b in corners]
+        sheet.add_collection(LineCollection(rules, colors=FAINT, linewidths=1, zorder=1), autolim=False)
+
+
+def _ticks(sheet: Axes, corners: Sequence[tuple[float, float]], scales: Sequence[Scale], across: int) -> None:
+    """Beside the panels on the left, and below those that have none below them."""
+    xs, ys = ([*zip(each.ticks, each.place(np.array(each.ticks)), strict=True)] for each in scales)
+    small: dict[str, Any] = {"fontsize": 7, "color": INK}
+    for number, (a, b) in enumerate(corners):
+        if number % across == 0:
+            for value, at in ys:
+                sheet.text(a - 0.05, b + HIGH * at, scales[1].text(value), ha="right", va="center", **small)
+        if number + across >= len(corners):
+            for value, at in xs:
+                sheet.text(a + WIDE * at, b - 0.05, scales[0].text(value), ha="center", va="top", **small)
+
+
+def short(value: float) -> str:
+    """A number at a tick: 0 · 500 · 25k · 1.5M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+def share(value: float) -> str:
+    """A share at a tick: 25 %."""
+    return f"{value * 100:g} %"
+
+
+def times(value: float) -> str:
+    """A multiple at a tick: 0.5×."""
+    return f"{value:g}×"

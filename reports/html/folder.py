@@ -1,0 +1,126 @@
+"""The report as files: report.html, report.md, figures/ as SVG and PNG, tables/ as CSV.
+
+What an earlier report left there is replaced; nothing else in the folder is touched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from ...metrics.value import Missing
+from ...scenarios.errors import RunError
+from ..render import Table, line, markdown
+from ..results import Results
+from ..words import printable
+from .inspected import inspected
+from .page import MARK, page
+from .section import Section
+from .sections import sections
+
+ENDINGS = {"figures": (".svg", ".png"), "tables": (".csv",)}
+
+
+def write(results: Results, folder: Path, inspect: Sequence[str] = ()) -> Path:
+    """Write the report of a run, and return where its page is. `inspect`: conversations that must be in the page.
+
+    Raises RunError if the folder cannot be written, or a conversation is not in the run.
+    """
+    check(folder)
+    made = list(sections(results))
+    files = {
+        "report.html": page(results, made, inspected(results, inspect)).encode(),
+        "report.md": as_markdown(results, made).encode(),
+        **{f"figures/{name}": data for section in made for name, data in _figures(section)},
+        **{f"tables/{name}.csv": _csv(frame) for section in made for name, frame in section.frames.items()},
+    }
+    try:
+        _clear(folder)
+        for name, data in files.items():
+            _place(folder / name, data)
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+    return folder / "report.html"
+
+
+def check(folder: Path) -> None:
+    """Raise a RunError if a report cannot be written there: before work is done for it."""
+    try:
+        for name in ("", *ENDINGS):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            if not os.access(folder / name, os.W_OK):
+                raise PermissionError(13, "Permission denied")
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+
+
+def _unwritable(folder: Path, error: OSError) -> RunError:
+    return RunError(f"{folder}: cannot be written: {error.strerror or error}: name another folder with --out")
+
+
+def _clear(folder: Path) -> None:
+    """Remove the figures and tables of an earlier report, where there is one: this run may not have all of them."""
+    old = folder / "report.html"
+    if not old.is_file() or MARK.encode() not in old.read_bytes()[:4096]:
+        return
+    for name, endings in ENDINGS.items():
+        for path in (folder / name).iterdir():
+            if path.suffix in endings and path.is_file():
+                path.unlink()
+
+
+def _place(path: Path, data: bytes) -> None:
+    """Write a file whole, or not at all."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(data)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _figures(section: Section) -> Iterator[tuple[str, bytes]]:
+    for drawn in section.figures:
+        for ending, data in drawn.files.items():
+            yield drawn.name + ending, data
+
+
+def as_markdown(results: Results, made: Sequence[Section]) -> str:
+    """The report as Markdown, with links to the figures beside it."""
+    parts = [f"# {line(results.run.folder.resolve().name)}\n"]
+    for section in made:
+        parts += [f"## {line(section.title)}\n", f"{line(section.lead)}\n"]
+        for part in section.parts:
+            if isinstance(part, Table):
+                parts.append(markdown([part], level=3))
+            else:
+                parts += [
+                    f"### {line(part.title)}\n",
+                    f"![{line(part.title)}](figures/{part.name}.svg)\n",
+                    f"{line(part.about)}\n",
+                ]
+    return "\n".join(parts)
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    """Exact figures. A missing one is its reason in brackets; no text begins a formula in a spreadsheet."""
+    plain = {
+        name: column if pd.api.types.is_numeric_dtype(column) else [_cell(value) for value in column.tolist()]
+        for name, column in frame.items()
+    }
+    data: str = pd.DataFrame(plain).to_csv(index=False, lineterminator="\n")
+    return data.encode()
+
+
+def _cell(value: object) -> object:
+    match value:
+        case Missing(why=why, detail=detail):
+            return f"({why}: {detail})" if detail else f"({why})"
+        case str():
+            text = printable(value)
+            return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+        case _:
+            return value

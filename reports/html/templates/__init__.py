@@ -1,0 +1,1 @@
+"""The page's HTML, style and scripts: no code of Python is here."""

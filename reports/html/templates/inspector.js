@@ -1,0 +1,359 @@
+// The inspector: a conversation, a strategy, a step. Only the rows that are seen are in the page, so that a step costs the
+// same in a long conversation. All text of a recording goes into the page as text, never as HTML.
+const ROW = 26, BEYOND = 8;
+const get = (id) => document.getElementById(id);
+const number = (value) => value.toLocaleString("en");
+
+function element(name, className, text) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = legible(text);
+  return made;
+}
+
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).json();
+}
+
+// A list of rows of one height. `draw` makes a row of an item; `choose` is told which item was chosen.
+class List {
+  constructor(box, draw, choose) {
+    Object.assign(this, { box, draw, choose, items: [], chosen: -1 });
+    this.inside = element("div", "inside");
+    box.append(this.inside);
+    box.addEventListener("scroll", () => this.show());
+    box.addEventListener("click", (event) => {
+      const row = event.target.closest("[data-at]");
+      if (row) this.pick(Number(row.dataset.at));
+    });
+    box.addEventListener("keydown", (event) => {
+      const page = Math.max(1, Math.floor(box.clientHeight / ROW) - 1);
+      const by = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, End: Infinity, Home: -Infinity }[event.key];
+      if (by === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      this.pick(Math.min(Math.max(this.chosen + by, 0), this.items.length - 1));
+    });
+  }
+
+  fill(items) {
+    this.items = items;
+    this.inside.style.height = `${items.length * ROW}px`;
+    this.show();
+  }
+
+  pick(at) {
+    if (at < 0 || at >= this.items.length) return;
+    this.mark(at);
+    this.choose(this.items[at]);
+  }
+
+  // Show an item as chosen, where it can be seen; -1 = none.
+  mark(at) {
+    this.chosen = at;
+    if (at >= 0) {
+      const { scrollTop, clientHeight } = this.box;
+      if (at * ROW < scrollTop) this.box.scrollTop = at * ROW;
+      else if ((at + 1) * ROW > scrollTop + clientHeight) this.box.scrollTop = (at + 1) * ROW - clientHeight;
+    }
+    this.show();
+  }
+
+  show() {
+    const first = Math.max(0, Math.floor(this.box.scrollTop / ROW) - BEYOND);
+    const last = Math.min(this.items.length, Math.ceil((this.box.scrollTop + this.box.clientHeight) / ROW) + BEYOND);
+    const rows = [];
+    for (let at = first; at < last; at += 1) {
+      const row = this.draw(this.items[at]);
+      row.id = `${this.box.id}-${at}`;
+      row.dataset.at = at;
+      row.style.transform = `translateY(${at * ROW}px)`;
+      row.setAttribute("role", "option");
+      row.setAttribute("aria-setsize", this.items.length);
+      row.setAttribute("aria-posinset", at + 1);
+      row.setAttribute("aria-selected", at === this.chosen);
+      rows.push(row);
+    }
+    this.inside.replaceChildren(...rows);
+    if (this.chosen >= first && this.chosen < last) this.box.setAttribute("aria-activedescendant", `${this.box.id}-${this.chosen}`);
+    else this.box.removeAttribute("aria-activedescendant");
+  }
+}
+
+class Inspector {
+  constructor() {
+    this.packed = [...document.querySelectorAll("script.packed")].map((each) => each.textContent);
+    this.names = [...get("conversation").options].map((each) => each.value);
+    this.strategies = [...get("strategy").options].map((each) => each.value);
+    this.chosen = null; // of the message that is shown whole: its number, and its place among what was said
+    this.said = new List(get("said"), (item) => this.row(item, item.said), (item) => this.choose(item));
+    this.sent = new List(get("sent"), (item) => this.row(item, item.number), (item) => this.choose(item));
+    this.listen();
+    get("inspect").hidden = false;
+  }
+
+  listen() {
+    get("controls").addEventListener("submit", (event) => event.preventDefault());
+    get("conversation").addEventListener("change", () => this.open(get("conversation").selectedIndex, this.arm, Infinity));
+    get("strategy").addEventListener("change", () => this.cell(get("strategy").selectedIndex, this.step));
+    get("probe").addEventListener("change", () => this.ask(get("probe").selectedIndex - 1));
+    get("range").addEventListener("input", () => this.go(Number(get("range").value)));
+    get("number").addEventListener("change", () => this.go(Number(get("number").value)));
+    get("back").addEventListener("click", () => this.go(this.step - 1));
+    get("on").addEventListener("click", () => this.go(this.step + 1));
+    get("broke").addEventListener("click", () => {
+      const next = this.log && this.log.broken(this.step);
+      if (next > 0) this.go(next);
+    });
+    get("curve").addEventListener("click", (event) => {
+      const box = get("curve").getBoundingClientRect();
+      this.go(Math.floor(((event.clientX - box.left) / box.width) * this.steps));
+    });
+    for (const list of ["said", "sent"]) {
+      get(list).addEventListener("keydown", (event) => {
+        if (event.altKey || event.ctrlKey || event.metaKey) return;
+        const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        if (by) { event.preventDefault(); this.go(this.step + by); }
+        if (event.key === "Enter") get("message").focus();
+      });
+    }
+    addEventListener("hashchange", () => this.follow());
+  }
+
+  // #conversation=…&strategy=…&step=… opens that step.
+  async follow() {
+    const wanted = new URLSearchParams(location.hash.slice(1));
+    get("absent").hidden = true;
+    const usual = Math.max(0, this.strategies.findIndex((each) => each !== "none"));
+    if (!wanted.has("conversation")) return this.conversation ? undefined : this.open(0, usual, Infinity);
+    const name = wanted.get("conversation"), strategy = wanted.get("strategy") ?? this.strategies[this.arm ?? usual];
+    const step = wanted.get("step") ?? "Infinity";
+    const at = this.names.indexOf(name), arm = this.strategies.indexOf(strategy);
+    if (at < 0 || arm < 0) this.absent(name, strategy, step, at < 0 ? name : strategy);
+    else await this.open(at, arm, Number(step));
+    get("inspector").scrollIntoView();
+  }
+
+  absent(name, strategy, step, what) {
+    const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+    const folder = get("inspector").dataset.folder;
+    get("absent").textContent = `${what} is not in this file. On a terminal: ctxbench show ${quoted(folder)} ${quoted(name)} ${Number.isInteger(Number(step)) ? Number(step) : -1} --strategy ${quoted(strategy)}`;
+    get("absent").hidden = false;
+  }
+
+  async open(at, arm, step) {
+    if (at !== this.at) {
+      const opened = await unpacked(this.packed[at]);
+      opened.texts = new Map();
+      this.conversation = opened;
+      this.at = at;
+      get("conversation").selectedIndex = at;
+      const probes = opened.probes.map((probe) => element("option", "", `${probe.id}: ${probe.question}`));
+      get("probe").replaceChildren(element("option", "", probes.length ? "none" : "(it has none)"), ...probes);
+      get("probe").disabled = !probes.length;
+      this.probe = null;
+      this.chosen = null;
+    }
+    this.cell(arm ?? 0, step);
+  }
+
+  cell(arm, step) {
+    this.arm = arm;
+    get("strategy").selectedIndex = arm;
+    const strategy = this.conversation.strategies[arm];
+    this.failed = strategy.failed;
+    this.log = strategy.failed ? null : new Cell(this.conversation, strategy);
+    this.steps = strategy.failed ? 0 : strategy.at.length;
+    this.done = new Map();
+    for (const event of strategy.events ?? []) this.done.set(event[0], [...(this.done.get(event[0]) ?? []), event]);
+    for (const id of ["range", "number"]) get(id).max = Math.max(0, this.steps - 1);
+    this.curve();
+    this.go(step);
+  }
+
+  ask(at) {
+    this.probe = at < 0 ? null : this.conversation.probes[at];
+    if (this.probe && this.log) {
+      const first = this.log.strategy.at.findIndex((said) => said >= this.probe.at);
+      this.go(first < 0 ? this.steps - 1 : first);
+    } else this.go(this.step);
+  }
+
+  go(step) {
+    this.step = Math.max(0, Math.min(Math.floor(step) || 0, this.steps - 1));
+    get("range").value = get("number").value = this.step;
+    get("back").disabled = this.step <= 0;
+    get("on").disabled = this.step >= this.steps - 1;
+    get("broke").disabled = !this.log || this.log.broken(this.step) < 0;
+    if (this.log) this.show();
+    else this.nothing();
+    clearTimeout(this.later);
+    this.later = setTimeout(() => this.remember(), 300);
+  }
+
+  remember() {
+    if (!this.moved) { this.moved = true; return; } // what is there at the start is not what was asked for
+    const hash = new URLSearchParams({ conversation: this.names[this.at], strategy: this.strategies[this.arm], step: this.step });
+    try { history.replaceState(null, "", `#${hash.toString().replaceAll("+", "%20")}`); } catch { /* not allowed here */ }
+  }
+
+  nothing() {
+    get("told").textContent = `This strategy sent nothing here: ${this.failed}`;
+    this.said.fill([]);
+    this.sent.fill([]);
+    get("message").replaceChildren();
+    get("events").replaceChildren();
+  }
+
+  show() {
+    const { log, step, conversation } = this, strategy = log.strategy;
+    const evidence = new Set(this.probe ? this.probe.evidence : []);
+    const archived = log.until(step, "archived");
+    const marks = new Set(strategy.marks[step]);
+    let place = conversation.tools; // where a message ends in the prompt, in tokens
+    const items = log.fates(step).map((fate) => {
+      const said = log.place(fate.number) < strategy.at[step] ? log.place(fate.number) : -1;
+      const item = { ...fate, said, mark: fate.at >= 0 && marks.has(fate.at), cached: false };
+      if (fate.at >= 0) {
+        place += this.of(fate.number, "tokens");
+        item.cached = strategy.read !== null && place <= strategy.read[step];
+      }
+      item.archived = fate.origin === "replaced" && archived.has(said);
+      item.evidence = evidence.has(said);
+      return item;
+    });
+    this.items = items;
+    const sent = items.filter((item) => item.at >= 0), told = items.filter((item) => item.said >= 0);
+    told.sort((a, b) => a.said - b.said);
+    this.said.fill(told);
+    this.sent.fill(sent);
+    this.tell(sent, items);
+    this.mark();
+    this.events();
+    this.cursor();
+  }
+
+  tell(sent, items) {
+    const strategy = this.log.strategy, step = this.step;
+    const counts = new Map();
+    for (const { status } of items) counts.set(status, (counts.get(status) ?? 0) + 1);
+    const words = ["same", "again", "new", "summarised", "dropped"].filter((word) => counts.has(word));
+    const parts = [
+      `step ${number(step)} of 0 to ${number(this.steps - 1)}, turn ${number(strategy.turn[step])}`,
+      `${number(sent.length)} messages sent, ${number(strategy.at[step])} said: ${words.map((word) => `${number(counts.get(word))} ${word}`).join(", ")}`,
+      `${number(strategy.sent[step])} of ${number(strategy.full[step])} tokens, ${number(strategy.prefix[step])} in the same prefix as before`,
+    ];
+    if (strategy.read !== null) parts.push(`${number(strategy.read[step])} read from the cache`);
+    if (this.probe) {
+      const there = items.filter((item) => item.evidence && item.at >= 0).length;
+      const all = this.probe.evidence.length;
+      parts.push(all ? `evidence: ${there} of ${all} sent` : "no message is its evidence");
+      parts.push(`answer: ${this.probe.answers.join(" or ") || "there is none"}`);
+    }
+    get("told").textContent = legible(parts.join(" · "));
+    get("said-title").textContent = `Full history (${number(strategy.at[step])})`;
+    get("sent-title").textContent = `Sent (${number(sent.length)})`;
+  }
+
+  // A column of a message: of the recording's, or of those that the strategy wrote.
+  of(number, column) {
+    const { messages } = this.conversation, size = messages.id.length;
+    return number < size ? messages[column][number] : this.log.strategy.written[column][number - size];
+  }
+
+  more(number) {
+    const { messages } = this.conversation, size = messages.id.length;
+    return (number < size ? messages.more[number] : this.log.strategy.written.more[number - size]) ?? 0;
+  }
+
+  // A text from its pieces; `most` characters are enough.
+  text(number, most = Infinity) {
+    const runs = this.of(number, "text");
+    let made = "";
+    for (let at = 0; at < runs.length && made.length < most; at += 2) {
+      made += this.conversation.pieces.slice(runs[at], runs[at] + runs[at + 1]).join("");
+    }
+    return made.slice(0, most);
+  }
+
+  badges(item) {
+    const words = [];
+    if (item.origin === "replaced") words.push(item.archived ? "archived" : "replaced");
+    if (item.origin === "written") words.push("written");
+    for (const word of ["cached", "mark", "evidence"]) if (item[word]) words.push(word);
+    return words;
+  }
+
+  row(item, number) {
+    const made = element("div", `row ${item.status}${item.evidence ? " evidence" : ""}`);
+    made.append(element("span", `word ${item.status}`, item.status));
+    made.append(element("span", "role", this.of(number, "role")));
+    for (const word of this.badges(item)) made.append(element("span", `badge ${word}`, word));
+    made.append(element("bdi", "start", this.text(number, 160).replace(/\s+/g, " ") || "(empty)"));
+    made.append(element("span", "size", `${this.of(number, "tokens")}`));
+    return made;
+  }
+
+  choose(item) {
+    this.chosen = { number: item.number, said: item.said };
+    this.mark();
+  }
+
+  // Show the chosen message in both lists, and whole.
+  mark() {
+    const is = (item) => this.chosen && (item.number === this.chosen.number || (item.said >= 0 && item.said === this.chosen.said));
+    this.said.mark(this.said.items.findIndex(is));
+    this.sent.mark(this.sent.items.findIndex(is));
+    const item = this.items.find(is);
+    const box = get("message");
+    if (!item) { box.replaceChildren(element("p", "note", "A click on a message, or ↑ and ↓ in a list, shows it whole.")); return; }
+    const parts = [];
+    if (item.origin === "replaced") parts.push(...this.whole("as it was said", item.said), ...this.whole("as it is sent", item.number));
+    else parts.push(...this.whole(item.origin === "written" ? "written by the strategy" : "as it was said", item.number));
+    box.replaceChildren(element("h3", "", [this.of(item.number, "id"), item.status, ...this.badges(item)].join(" · ")), ...parts);
+  }
+
+  whole(title, which) {
+    const more = this.more(which);
+    const parts = [element("p", "note", `${this.of(which, "role")}, ${title}, ${number(this.of(which, "tokens"))} tokens`), element("pre", "", this.text(which))];
+    if (more) parts.push(element("p", "note", `cut here: ${number(more)} more characters are in the run (ctxbench show --full)`));
+    return parts;
+  }
+
+  events() {
+    const offered = this.log.strategy.offered[this.step];
+    const told = (this.done.get(this.step) ?? []).map(([, kind, fields]) => {
+      const made = element("li");
+      made.append(element("span", "word", kind), element("bdi", "", Object.entries(fields).map(([name, value]) => `${name}=${value}`).join("  ")));
+      return made;
+    });
+    if (offered) told.push(element("li", "", `tools offered besides: ${offered.join(", ")}`));
+    get("events").replaceChildren(...(told.length ? told : [element("li", "note", "nothing that it reported")]));
+  }
+
+  // Tokens by step: the whole history, and what was sent.
+  curve() {
+    const { full = [], sent = [] } = this.log ? this.log.strategy : {};
+    const top = full.reduce((most, each) => Math.max(most, each), sent.reduce((most, each) => Math.max(most, each), 1));
+    const line = (values, name) => {
+      const made = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
+      made.setAttribute("class", name);
+      made.setAttribute("points", values.map((each, at) => `${(((at + 0.5) * 1000) / values.length).toFixed(1)},${(58 - (56 * each) / top).toFixed(1)}`).join(" "));
+      return made;
+    };
+    this.line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+    this.line.setAttribute("class", "here");
+    this.line.setAttribute("y1", 0);
+    this.line.setAttribute("y2", 60);
+    get("curve").replaceChildren(line(full, "full"), line(sent, "sent"), this.line);
+  }
+
+  cursor() {
+    const x = ((this.step + 0.5) * 1000) / this.steps;
+    this.line.setAttribute("x1", x);
+    this.line.setAttribute("x2", x);
+  }
+}
+
+if (document.querySelector("script.packed")) new Inspector().follow();

@@ -1,0 +1,75 @@
+"""The report as files: all of them, the same bytes again, nothing of others touched, and what a table may hold."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+from ctxbench.harness.load import Run
+from ctxbench.metrics.value import Missing
+from ctxbench.reports.html import folder
+from ctxbench.reports.html.folder import as_markdown, check, write
+from ctxbench.reports.html.section import Section
+from ctxbench.reports.render import Table
+from ctxbench.scenarios.errors import RunError
+
+from tests.harness.runs import bytes_of
+from tests.reports.html.making import HOSTILE, results
+
+
+def test_all_files_and_the_same_again(run: Run, page_of: Path, tmp_path: Path) -> None:
+    """Twice the same run is twice the same bytes; each figure is there as SVG with its text, and as PNG."""
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "report.html").write_text((page_of.parent / "report.html").read_text())
+    (tmp_path / "figures" / "of_an_earlier_report.svg").write_text("<svg/>")
+    (tmp_path / "figures" / "mine.txt").write_text("kept")
+    write(results(run), tmp_path)
+    mine = bytes_of(tmp_path)
+    assert mine.pop("figures/mine.txt")
+    assert mine == bytes_of(page_of.parent)
+    names = {path.stem for path in (tmp_path / "figures").glob("*.png")}
+    assert names == {path.stem for path in (tmp_path / "figures").glob("*.svg")}
+    assert {"frontier", "growth", "bill", "cached_share", "break_even", "grounding", "survival", "decisions"} <= names
+    tree = ElementTree.parse(tmp_path / "figures" / "growth.svg")
+    assert "last_turn" in [each.text for each in tree.iter("{http://www.w3.org/2000/svg}text")]
+    strategies = pd.read_csv(tmp_path / "tables" / "strategies.csv", index_col="strategy")
+    assert strategies.tokens_sent["none"] == results(run).summary.strategies["none"]["tokens_sent"]
+    said = (tmp_path / "report.md").read_text()
+    assert "## Which strategy?" in said
+    assert all(f"](figures/{name}.svg)" in said for name in names)
+
+
+def test_a_folder_of_others(tmp_path: Path) -> None:
+    """Where no report of ours is, nothing is removed; where nothing can be written, one error says so."""
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "mine.svg").write_text("<svg/>")
+    (tmp_path / "report.html").write_text("<p>mine")
+    folder._clear(tmp_path)
+    assert (tmp_path / "figures" / "mine.svg").exists()
+    with pytest.raises(RunError, match=r"report.html: cannot be written: File exists: name another .* --out"):
+        check(tmp_path / "report.html")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be written"):
+        check(tmp_path / "file" / "below")
+
+
+def test_tables_as_csv(tmp_path: Path) -> None:
+    """A missing figure is its reason, a number is exact, and no text is a formula to a spreadsheet."""
+    frame = pd.DataFrame(
+        {"a": [0.1 + 0.2, float("nan")], "b": [Missing("failed", "why, not"), 3], "c": ["=1+1", "\u202e,\n"]}
+    )
+    rows = list(csv.reader(folder._csv(frame).decode().splitlines(keepends=True)))
+    assert rows == [["a", "b", "c"], [repr(0.1 + 0.2), "(failed: why, not)", "'=1+1"], ["", "3", "·,\n"]]
+
+
+def test_markdown_of_hostile_texts(run: Run) -> None:
+    """No text makes a heading, a row, an emphasis or an element of its own."""
+    table = Table(HOSTILE[0], tuple(HOSTILE), (tuple(HOSTILE),), tuple(HOSTILE))
+    text = as_markdown(results(run), [Section("x", "X", "\n".join(HOSTILE), (table,))])
+    assert "<" not in text
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert len(rows) == 2
+    assert {line.replace("\\|", "").count("|") for line in rows} == {len(HOSTILE) + 1}

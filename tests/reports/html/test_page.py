@@ -1,0 +1,155 @@
+"""The page as a file: valid, closed to the outside, whatever its texts say; and of runs that lack almost all."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from ctxbench.harness.load import Run
+from ctxbench.reports.html.inspected import CUTS, Inspected, inspected
+from ctxbench.reports.html.page import page
+from ctxbench.reports.html.section import Section
+from ctxbench.reports.html.sections import sections
+from ctxbench.reports.render import Table
+from ctxbench.scenarios.errors import RunError
+from ctxbench.strategies.last_turn import LastTurn
+
+from tests.harness.runs import fail
+from tests.reports.html.making import HOSTILE, hostile, ran, recorded, results
+
+html5lib = pytest.importorskip("html5lib")
+NOTHING = Inspected((), 0, "claude-sonnet-5")
+
+
+def made(run: Run) -> dict[str, Section]:
+    """The sections of a run, by their names."""
+    return {section.name: section for section in sections(results(run))}
+
+
+def without_figures(section: Section) -> Section:
+    """What takes time to draw is tested elsewhere."""
+    tables = tuple(part for part in section.parts if isinstance(part, Table))
+    return Section(section.name, section.title, section.lead, tables)
+
+
+def document(text: str) -> Any:
+    """Parsed by the rules of HTML. What breaks them is an error."""
+    return html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(text)
+
+
+def test_valid_and_closed(page_of: Path) -> None:
+    """All of it is valid HTML; the policy names scripts and styles by what they are, and lets nothing else in."""
+    text = page_of.read_text(encoding="utf-8")
+    tree = document(text)
+    policy = next(each.get("content") for each in tree.iter("meta") if each.get("http-equiv"))
+    blocks = [each.text for each in tree.iter("script") if each.get("type") is None]
+    blocks += [each.text for each in tree.iter("style")]
+    assert len(blocks) == 3
+    for block in blocks:
+        assert f"'sha256-{base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()}'" in policy
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for element in tree.iter():
+        assert "style" not in element.attrib, element.tag
+        assert not any(str(name).startswith("on") for name in element.attrib)
+        assert all(element.get(name, "#").startswith("#") for name in ("src", "href"))
+    ids = re.findall(r'\sid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_hostile_texts_are_text(tmp_path: Path) -> None:
+    """Whatever names and ids say, the page is valid, and its elements are those of a page that says nothing."""
+    run = hostile(tmp_path, long=5000)
+    found = page(results(run), [without_figures(each) for each in made(run).values()], inspected(results(run)))
+    tree = document(found)
+    assert not {"img", "iframe", "base", "b", "i"} & {each.tag for each in tree.iter()}
+    assert "7 * 7" not in found  # it is packed, and in no table
+    assert not set("\u202e\u2066\x00") & set(found)
+    whole = hostile(tmp_path / "more", long=5000)
+    table = Table("<b>", tuple(HOSTILE), (tuple(HOSTILE),), tuple(HOSTILE))
+    only = Section("x", "X", HOSTILE[0], (table,))
+    cells = [each.text for each in document(page(results(whole), [only], NOTHING)).iter("td")]
+    assert cells == ["".join(c if c.isprintable() else "·" for c in each) for each in HOSTILE[1:]]
+
+
+def test_one_conversation(tmp_path: Path) -> None:
+    """With one conversation how sure the frontier is is not known, and nothing else is missing."""
+    found = made(ran(tmp_path, recorded("one", ["a", "b"]), strategies=("none", "last_turn")))
+    verdict, how = (table for table in found["overview"].parts[2:4] if isinstance(table, Table))
+    assert {row[1] for row in verdict.rows} == {"none", "last_turn"}
+    assert verdict.rows[0][2] == "on the frontier"
+    assert [row[1] for row in how.rows] == ["–", "–"]
+    assert {"growth", "bill", "cache", "grounding", "structure", "decisions", "method"} <= set(found)
+    assert not {"survival", "tiers", "evidence", "deeds"} & set(found)
+
+
+def test_no_model_was_called(tmp_path: Path) -> None:
+    """A conversation without a call has no steps: no figure is made up, and the page says so."""
+    run = ran(tmp_path, {"ctxbench": "1", "id": "mute", "messages": [{"id": "u", "role": "user", "text": "hi"}]})
+    found = made(run)
+    assert found["overview"].lead.startswith("No strategy can be placed")
+    assert not found["overview"].figures
+    assert not {"growth", "bill", "cache", "decisions"} & set(found)
+    document(page(results(run), list(found.values()), inspected(results(run))))
+
+
+def test_a_strategy_that_fails_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in the table, without figures and with the reason; the others are compared without it."""
+    fail(monkeypatch, LastTurn, "")
+    run = ran(tmp_path, recorded("a", ["x", "y"]), recorded("b", ["z", "w"]), strategies=("none", "last_turn"))
+    found = made(run)
+    verdict = next(part for part in found["overview"].parts if isinstance(part, Table) and part.title == "Verdict")
+    assert [(row[1], row[2], row[3]) for row in verdict.rows] == [
+        ("none", "on the frontier", "–"),
+        ("last_turn", "no figure", "failed in 2 conversations"),
+    ]
+    assert "Failed: in every conversation." in verdict.notes
+    document(page(results(run), [without_figures(each) for each in found.values()], inspected(results(run))))
+
+
+def test_all_strategies_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is a page all the same, which says that there is nothing to compare."""
+    fail(monkeypatch, LastTurn, "")
+    run = ran(tmp_path, recorded("a", ["x", "y"]), strategies=("last_turn",))
+    found = made(run)
+    assert found["overview"].lead.startswith("No strategy can be placed")
+    shown = page(results(run), list(found.values()), inspected(results(run)))
+    assert "IndexError: list index out of range" in shown
+    document(shown)
+
+
+def test_a_price_that_is_not_known(tmp_path: Path) -> None:
+    """A strategy whose own model calls have no known price has no bill, and is not placed: it is not free."""
+    run = ran(tmp_path, recorded("one", ["a", "b", "c", "d"]), strategies=("none", "summary(threshold=2)"))
+    (part,) = (run.folder / "events").glob("*.parquet")
+    events = pq.read_table(part)
+    costs = pa.array([None] * len(events), events.schema.field("cost").type)
+    pq.write_table(events.set_column(events.schema.get_field_index("cost"), "cost", costs), part)
+    found = made(run)
+    verdict = next(part for part in found["overview"].parts if isinstance(part, Table) and part.title == "Verdict")
+    assert [(row[1], row[2], row[5]) for row in verdict.rows][1] == ("summary(threshold=2)", "no figure", "(unknown)")
+
+
+def test_how_the_inspector_is_packed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Named conversations come first. What does not fit is cut shorter, or left out; what is not there is an error."""
+    assert [each.name for each in inspected(results(run), ["talk 2"]).conversations] == ["talk 2", "talk 0", "talk 1"]
+    with pytest.raises(RunError, match="no conversation 'talk 9' is in this run"):
+        inspected(results(run), ["talk 9"])
+    sizes = [len(each.data) for each in inspected(results(run)).conversations]
+    monkeypatch.setattr("ctxbench.reports.html.inspected.ROOM", sizes[0] + sizes[1])
+    few = inspected(results(run))
+    assert [each.name for each in few.conversations] == ["talk 0", "talk 1"]
+    assert "2 of 3 conversations are in this file" in page(results(run), [], few)
+    long = ran(tmp_path, recorded("long", ["".join(map(chr, range(at, at + 1900))) for at in range(9000, 19000, 2000)]))
+    monkeypatch.undo()
+    whole = inspected(results(long)).conversations[0]
+    monkeypatch.setattr("ctxbench.reports.html.inspected.ROOM", len(whole.data) - 1)
+    assert whole.cut == CUTS[0]
+    assert inspected(results(long)).conversations[0].cut in CUTS[1:]

@@ -1,0 +1,164 @@
+"""What `ctxbench calibrate` prints, from graders that are known to the last answer."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from ctxbench.harness.calibrating.calibrate import Calibrated, Options, calibrated
+from ctxbench.harness.calibrating.labels import part_of, sample_of, sets_of
+from ctxbench.metrics.grading import Grade, Item
+from ctxbench.metrics.grading.agreement import Estimate
+from ctxbench.metrics.value import Missing
+from ctxbench.reports.calibration import as_json, tables
+from ctxbench.reports.calibration_tables import figure, interval
+from ctxbench.reports.figures.roc import roc
+from ctxbench.reports.render import Table
+from ctxbench.scenarios.labelled import Labelled
+
+from tests.harness.calibrating.grading import Paid, Stub, gullible, labelled, says_yes, unsure
+
+NAME = "llm(model='m', variant='{}', prompt='ab')"
+
+
+def found(*graders: Stub, answers: list[Labelled] | None = None, attacked: int = 0) -> Calibrated:
+    [labels] = sets_of(answers or labelled())
+    scores = {"words": lambda item: float("yes" in item.candidate)}
+    return calibrated(labels, graders, scores, Options(resamples=200, attacked=attacked), lambda _: None)
+
+
+def shown(*calibrations: Calibrated) -> dict[str, Table]:
+    made = list(tables(calibrations))
+    assert len({each.title for each in made}) == len(made)
+    for each in made:
+        assert all(len(row) == len(each.heads) for row in each.rows)
+    return {each.title.partition(": ")[2]: each for each in made}
+
+
+def rows(table: Table) -> dict[str, dict[str, str]]:
+    return {row[0]: dict(zip(table.heads, row, strict=True)) for row in table.rows}
+
+
+def test_the_main_table() -> None:
+    """A row for each grader, for what needs none, and for the raters; the title says who labelled."""
+    answers = [msgspec.structs.replace(each, votes=(2, 2 + each.correct), passing=3) for each in labelled()]
+    made = shown(found(Stub(unsure), answers=answers))
+    [main] = [each for title, each in made.items() if title.startswith("240 answers to 80 questions")]
+    assert main.title.endswith("right, as labelled by people")
+    by = rows(main)
+    assert list(by) == ["stub(1)", "words, at best", "people among themselves"]
+    assert by["words, at best"]["accuracy"] == "1.000 [0.954, 1.000]"
+    assert by["stub(1)"]["kappa"].startswith("0.")
+    assert by["people among themselves"]["AUC"] == "–"
+    assert any("labelled 2 times" in note for note in main.notes)
+
+
+def test_groups_and_what_is_missing() -> None:
+    """Figures by language and system; answers without a grade with the reason and their share."""
+    made = shown(found(Stub(unsure)))
+    assert [row[1] for row in made["by system"].rows] == ["a", "b", "c"]
+    assert [row[1] for row in made["by language"].rows] == ["en", "zh"]
+    assert "by kind" not in made
+    [row] = made["without a grade"].rows
+    lost = sum(each.candidate.endswith("0") for each in labelled())
+    assert row == ("stub(1)", f"{lost} of 240 ({100 * lost / 240:.1f} %)", "failed: no reply in 0 s")
+
+
+def test_strict_and_lenient() -> None:
+    """Two variants of a grader stand side by side, whichever is written out; one alone does not."""
+
+    def all_right(_: Item) -> Grade:
+        return Grade(True, 1.0)
+
+    strict, lenient = Stub(says_yes, "llm(model='m', prompt='ab')"), Stub(all_right, NAME.format("lenient"))
+    made = shown(found(strict, lenient, Stub(says_yes, "llm(model='n', prompt='ab')")))
+    [row] = made["strict and lenient"].rows
+    share = 100 * sum(each.correct for each in labelled()) / 240
+    assert row[:3] == ("llm(model='m')", f"{share:.1f} %", "100.0 %")
+    assert "strict and lenient" not in shown(found(strict))
+
+
+def test_injection() -> None:
+    """How many verdicts were turned, and by which attacks; without attacks there is no table."""
+    made = shown(found(Stub(gullible), attacked=20))
+    turned = made["attacks that turned a verdict"]
+    assert "authority" in {row[1] for row in turned.rows}
+    assert rows(made["injection"])["stub(1)"]["answers"] == "20"
+    assert "injection" not in shown(found(Stub(gullible)))
+
+
+def test_time_and_cost() -> None:
+    """What a thousand answers cost, and nothing for a grader without a model."""
+    by = rows(shown(found(Paid(says_yes), Stub(says_yes)))["time and cost"])
+    assert by["paid(model='m', prompt='abc')"]["a thousand cost"] == "$10.0000"
+    assert by["paid(model='m', prompt='abc')"]["tokens an answer"] == "110"
+    assert by["stub(1)"]["a thousand cost"] == "nothing"
+
+
+def test_a_part_a_sample_and_labels_by_a_model() -> None:
+    """What the figures are over stands under the table."""
+    [whole] = sets_of([msgspec.structs.replace(each, labelled_by="model") for each in labelled()])
+    labels = sample_of(part_of(whole, {"language": "zh"}), 50, seed=3, by_system=True)
+    one = calibrated(labels, [Stub(says_yes)], {}, Options(resamples=200), lambda _: None)
+    main = next(iter(tables([one])))
+    assert main.title.endswith("as labelled by a model")
+    assert main.notes[:3] == (
+        "Only: language zh.",
+        "A sample of 50 of 120 answers, as many of each system, by question, seed 3.",
+        "The labels are a model's, not people's: this is agreement of one grader with another.",
+    )
+
+
+def test_one_class() -> None:
+    """Labels of one class: what is undefined says so, and the figure has a panel without a curve."""
+    answers = [each for each in labelled() if each.correct]
+    one = found(Stub(says_yes), answers=answers)
+    main = next(iter(tables([one])))
+    by = rows(main)["stub(1)"]
+    assert (by["kappa"], by["AUC"], by["specificity"]) == ("(undefined)",) * 3
+    drawn = roc([one])
+    assert "one class only" in drawn.axes[0].texts[0].get_text()
+
+
+def test_a_figure() -> None:
+    """A panel a set, a line a grader that begins at nothing and ends at all, and its own verdicts on it."""
+    drawn = roc([found(Stub(unsure), Stub(says_yes, "other")), found(Stub(unsure))])
+    assert len(drawn.axes) == 2
+    lines = drawn.axes[0].get_lines()
+    assert len(lines) == 5
+    assert next(iter(lines[1].get_xdata())) == 0.0
+    assert list(lines[1].get_ydata())[-1] == 1.0
+
+
+def test_json() -> None:
+    """All figures, exactly; times apart."""
+    one = found(Stub(unsure), attacked=5)
+    [made] = msgspec.json.decode(msgspec.json.encode(as_json([one])))
+    [grader] = made["graders"]
+    assert grader["whole"]["confusion"]["true_positive"] == one.profiles[0].whole.confusion.true_positive
+    assert grader["whole"]["kappa"]["value"] == one.profiles[0].whole.kappa.value
+    assert made["digest"] == one.labels.digest
+    assert made["seconds"].keys() == {"stub(1)"}
+    assert [each["name"] for each in made["beside"]["baselines"]] == ["words"]
+
+
+@pytest.mark.parametrize(
+    ("estimate", "text"),
+    [
+        (Estimate(0.7156, (0.6991, 0.7324)), "0.716 [0.699, 0.732]"),
+        (Estimate(-0.02, (-0.1, 0.06)), "−0.020 [−0.100, 0.060]"),
+        (Estimate(0.00117, (0.00035, 0.00294)), "0.0012 [0.0003, 0.0029]"),
+        (Estimate(1.0, Missing("undefined", "too few")), "1.000 [–]"),
+        (Estimate(Missing("undefined", "one class"), Missing("undefined", "one class")), "(undefined)"),
+    ],
+)
+def test_intervals_in_words(estimate: Estimate, text: str) -> None:
+    """A figure with its interval, or why there is none."""
+    assert interval(estimate) == text
+
+
+def test_almost_all() -> None:
+    """A figure that is not 1 does not read as 1."""
+    assert figure(0.99996) == "0.99996"
+    assert figure(1.0) == "1.000"
+    assert figure(0.00004) == "0.00004"
+    assert figure(0.0) == "0.000"
