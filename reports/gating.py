@@ -132,7 +132,7 @@ def named_table(rows: Sequence[tuple[str, ...]]) -> Table:
 def anchor(conversation: str, strategy: str, step: int | None) -> str:
     """Where the report shows it."""
     where = {"conversation": conversation, "strategy": strategy} | ({} if step is None else {"step": str(step)})
-    return f"report.html#{urlencode(where)}"
+    return f"report/report.html#{urlencode(where)}"
 
 
 def as_json(gate: Gate, step: Step) -> dict[str, Any]:

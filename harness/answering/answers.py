@@ -19,7 +19,7 @@ from ..load import Run
 from ..store import read_conversations
 from .answerer import Answer, Answerer
 from .graded import has_gold, item_of
-from .parts import digest_of, folder_of, made_of, read, write
+from .parts import digest_of, folder_of, read, write
 from .questions import Probed, Probes
 
 Rows = list[dict[str, Any]]
@@ -72,22 +72,25 @@ class _Part:
 
     def answers(self, again: bool, done: Callable[[int], None]) -> Rows:
         """What was answered."""
-        if again or made_of(self._answers) != self._asked:
-            rows: Rows = []
+        rows = None if again else read(self._answers, "answers", self._asked)
+        if rows is None:
+            rows = []
             for each in self._conversations():
                 rows += self._answered(each)
                 done(1)
             write(self._answers, "answers", rows, self._asked)
         else:
             done(sum(1 for _ in self._conversations()))
-        return read(self._answers, "answers")
+        return rows
 
     def grades(self, answers: Rows, again: bool) -> Rows:
         """How that was graded."""
         of = digest_of(self._answers.read_bytes(), self._grader.name)
-        if again or made_of(self._grades) != of:
-            write(self._grades, "grades", list(self._graded(answers)), of)
-        return read(self._grades, "grades")
+        rows = None if again else read(self._grades, "grades", of)
+        if rows is None:
+            rows = list(self._graded(answers))
+            write(self._grades, "grades", rows, of)
+        return rows
 
     def _conversations(self) -> Iterator[Conversation]:
         return read_conversations(self._recordings)

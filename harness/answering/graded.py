@@ -25,7 +25,7 @@ KINDS: Mapping[str, Kind] = {
 
 def has_gold(probe: Probe) -> bool:
     """Whether an answer to it can be graded."""
-    return bool(probe.answers or probe.rubric or not probe.answerable)
+    return bool(any(map(str.strip, probe.answers)) or probe.rubric or not probe.answerable)
 
 
 def item_of(probe: Probe, said_by: Mapping[str, Message], answer: str, name: str) -> Item:

@@ -83,16 +83,12 @@ def write(path: Path, table: str, rows: Sequence[Mapping[str, Any]], of: str) ->
         pq.write_table(pa.Table.from_arrays(columns, schema=schema), draft, compression="zstd", write_statistics=False)
 
 
-def made_of(path: Path) -> str:
-    """What a part was made of; empty if it is not there, or damaged."""
+def read(path: Path, table: str, of: str) -> list[dict[str, Any]] | None:
+    """The rows of a part that was made of this; None if it is not there, was made of something else, or is damaged."""
     try:
-        found: bytes = (pq.read_schema(path).metadata or {}).get(b"of", b"")
-    except (OSError, pa.ArrowException):
-        return ""
-    return found.decode()
-
-
-def read(path: Path, table: str) -> list[dict[str, Any]]:
-    """The rows of a part."""
-    found: list[dict[str, Any]] = pq.read_table(path, schema=SCHEMAS[table]).to_pylist()
+        if (pq.read_schema(path).metadata or {}).get(b"of", b"") != of.encode():
+            return None
+        found: list[dict[str, Any]] = pq.read_table(path, schema=SCHEMAS[table]).to_pylist()
+    except (OSError, pa.ArrowException, UnicodeDecodeError):
+        return None
     return found

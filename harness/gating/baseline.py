@@ -43,6 +43,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 def write(found: Measured, file: Path) -> None:
     """Write a baseline, whole or not at all. Raises RunError if it cannot be written."""
+    if file.exists() and not file.is_file():  # root may put a file in the place of /dev/null
+        raise RunError(f"{file}: cannot be written: it is no file; - is standard output")
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

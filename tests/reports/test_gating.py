@@ -37,7 +37,7 @@ def test_hostile_names() -> None:
     root = ElementTree.fromstring(as_junit(answer))
     assert root.find(".//failure") is not None
     where = anchor(HOSTILE, "window(max_tokens=8000)", 3)
-    assert where.startswith("report.html#conversation=%3Cscript%3E")
+    assert where.startswith("report/report.html#conversation=%3Cscript%3E")
     assert where.endswith("&strategy=window%28max_tokens%3D8000%29&step=3")
 
 

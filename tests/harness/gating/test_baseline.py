@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,16 @@ def test_there_and_back(tmp_path: Path) -> None:
             assert np.array_equal(found.sums[strategy][metric], sums[order], equal_nan=True)
     assert as_text(found) == file.read_text()
     assert [path.name for path in file.parent.iterdir()] == ["baseline.json"]
+
+
+def test_no_device_is_replaced(tmp_path: Path) -> None:
+    """What stands there and is no file stays: /dev/null, a pipe, a folder."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for place in (pipe, tmp_path):
+        with pytest.raises(RunError, match="it is no file"):
+            write(RUN, place)
+    assert pipe.is_fifo()
 
 
 def test_lines() -> None:
