@@ -4,7 +4,8 @@
    the prompts or rules).
 2. If there is none, one of the same grader in another version is *stale*: it is given, and said to be.
 3. Of several, labels by people go before a model's, whole sets before parts, more answers before fewer.
-4. What the user calibrated goes before what is shipped, for the same grader and set.
+4. What the user calibrated goes before what is shipped, for the same grader and set. A sample takes the place of
+   neither: it is kept beside the whole set, and given where there is no profile of more answers.
 """
 
 from __future__ import annotations
@@ -47,23 +48,24 @@ class Profiles:
     """All profiles of some folders; the first folder's go first. Raises RunError for one that is damaged."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
-        self._found: dict[tuple[str, str, str], Profile] = {}
+        self._found: dict[tuple[str, str, str, bool], Profile] = {}
         self.passed_over: list[str] = []
         """Profiles that another ctxbench wrote, which is said and not read."""
         for folder in folders or (user_folder(), SHIPPED):
             for path in sorted(folder.glob("*.json")):
                 profile = self._read(path)
                 if profile is not None:
-                    self._found.setdefault((profile.grader, profile.set, str(profile.only)), profile)
+                    key = profile.grader, profile.set, str(profile.only), profile.sample is None
+                    self._found.setdefault(key, profile)
 
     def of(self, grader: str) -> list[Found]:
         """The grader's profiles, the best first; those of its other versions if it has none."""
         exact = [Found(each) for each in self._found.values() if each.grader == grader]
         if exact:
-            return sorted(exact, key=_rank)
+            return _best(exact)
         kind = unversioned(grader)
         others = [each for each in self._found.values() if unversioned(each.grader) == kind]
-        return sorted((Found(each, f"measured on {each.grader}, not {grader}") for each in others), key=_rank)
+        return _best([Found(each, f"measured on {each.grader}, not {grader}") for each in others])
 
     def _read(self, path: Path) -> Profile | None:
         try:
@@ -90,7 +92,7 @@ def user_folder() -> Path:
 
 
 def keep(profile: Profile, folder: Path) -> Path:
-    """Write a profile in place of that of the same grader, set and part. Raises RunError."""
+    """Write a profile in place of that of the same grader, set and part, or sample of it. Raises RunError."""
     path = folder / file_name(profile)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -103,8 +105,10 @@ def keep(profile: Profile, folder: Path) -> Path:
 
 
 def file_name(profile: Profile) -> str:
-    """A name that can be read, and is another for another grader, set or part."""
-    part = [f"{name}={value}" for name, value in sorted(profile.only.items())]
+    """A name that can be read, and is another for another grader, set or part, and for a sample."""
+    part = [f"{name}={value}" for name, value in sorted(profile.only.items())] + ["sample"] * (
+        profile.sample is not None
+    )
     whole = "\0".join([profile.grader, profile.set, *part])
     words = _PLAIN.sub("-", " ".join([unversioned(profile.grader), profile.set, *part])).strip("-").lower()
     return f"{words[:80]}-{sha256(whole.encode()).hexdigest()[:8]}.json"
@@ -113,6 +117,14 @@ def file_name(profile: Profile) -> str:
 def unversioned(grader: str) -> str:
     """The grader's name without what tells its versions apart."""
     return _VERSION.sub("", grader)
+
+
+def _best(found: Sequence[Found]) -> list[Found]:
+    """The best first; of the profiles of the same answers only the best, so that a sample is not given beside all."""
+    once: dict[tuple[str, str, str], Found] = {}
+    for each in sorted(found, key=_rank):
+        once.setdefault((each.profile.grader, each.profile.set, str(each.profile.only)), each)
+    return list(once.values())
 
 
 def _rank(found: Found) -> tuple[bool, bool, int, str]:

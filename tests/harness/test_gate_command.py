@@ -82,7 +82,7 @@ def test_a_regression(folder: Path) -> None:
     assert found["failing"] == [{"strategy": "window(max_tokens=400)", "metric": "tokens_sent"}]
     (row,) = [each for each in found["comparisons"] if each["verdict"] == "worse"]
     assert row["difference"] == pytest.approx(0.05)
-    assert row["moved"][0]["look"].startswith("report.html#conversation=")
+    assert row["moved"][0]["look"].startswith("report/report.html#conversation=")
 
 
 def test_a_policy(folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from ctxbench.harness.calibrating.calibrate import Options, calibrated
-from ctxbench.harness.calibrating.labels import part_of, sets_of
+from ctxbench.harness.calibrating.labels import part_of, sample_of, sets_of
 from ctxbench.harness.calibrating.profile import Profile
 from ctxbench.harness.calibrating.profiles import Profiles, file_name, keep, profile_of, unversioned
 from ctxbench.metrics.value import Missing
@@ -98,6 +98,20 @@ def test_the_users_before_the_shipped(tmp_path: Path) -> None:
     keep(profile(date="shipped"), tmp_path / "shipped")
     [found] = Profiles([tmp_path / "user", tmp_path / "shipped"]).of("stub(1)")
     assert found.profile.date == "mine"
+
+
+def test_a_sample_hides_nothing(tmp_path: Path) -> None:
+    """A quick look at a few answers does not take the place of the profile of all, nor of the one that is shipped."""
+    mine, shipped = tmp_path / "mine", tmp_path / "shipped"
+    [whole] = sets_of(labelled(40))
+    few = profile(questions=5, sample=sample_of(whole, 5).sample)
+    keep(few, mine)
+    assert [each.profile.sample for each in Profiles([mine]).of("stub(1)")] == [few.sample]
+    for folder in (shipped, mine):
+        keep(profile(), folder)
+        assert [each.profile.sample for each in Profiles([mine, shipped]).of("stub(1)")] == [None]
+    keep(few, mine)
+    assert [each.profile.sample for each in Profiles([mine]).of("stub(1)")] == [None]
 
 
 def test_file_names() -> None:
