@@ -99,10 +99,11 @@ def _looked_up(found: dict[str, TierDeeds]) -> Table:
     )
     heads = ("strategy", "Focus", "Working", "Archive", "RAG", "Working hits", *LEVELS, "alarms")
     notes = (
-        "Focus to RAG: messages that were looked up, by the tier that had them. Working hits: of those below Focus, the "
-        "share that Working had.",
-        "Warning, soft, hard: how often Focus, Working, Archive and RAG came to that limit (F W A R). Of Focus, what was "
-        "said counts: above hard it is cut. Alarms: readings beyond the document's limit, and how often they became so.",
+        "Focus to RAG: messages that were looked up, by the tier that had them. Working hits: of those below Focus, "
+        "the share that Working had.",
+        "Warning, soft, hard: how often Focus, Working, Archive and RAG came to that limit (F W A R). Of Focus, what "
+        "was said counts: above hard it is cut. Alarms: readings beyond the document's limit, and how often they "
+        "became so.",
     )
     return Table("Memory tiers: what was looked up", heads, rows, notes, spare=("warning", "soft", "alarms"))
 

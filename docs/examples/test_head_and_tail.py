@@ -6,13 +6,14 @@ import pytest
 from ctxbench.harness.laws import LAWS
 from ctxbench.harness.laws.conversations import conversations
 from ctxbench.strategies.chain import parse
-from hypothesis import given
+from hypothesis import given, settings
 
 HERE = Path(__file__).parent
 
 
 @pytest.mark.parametrize("law", LAWS)
 @given(conversation=conversations())
+@settings(deadline=None)
 def test_head_and_tail_keeps_the_laws(law, conversation):
     """Every law holds on any conversation."""
     law(parse(f"{HERE}/head_and_tail.py:HeadAndTail(head=2, tail=3)"), conversation)

@@ -30,9 +30,10 @@ _PARTS = re.compile(r"(?<=[?？])|[!！。‹›]")
 YES, NO = " Yes", " No"
 LARGEST = 100.0
 """No difference of two log probabilities of likely tokens comes near."""
-THRESHOLD = -0.5
-"""The score above which an answer is right: chosen on one half of a sample of EVOUNA-NQ, kept for the other."""
-_TEMPLATE = 'Text: {candidate}\nClaim: The answer to "{question}" is {accepted}.\nDoes the text support the claim?'
+_TEMPLATE = (
+    "Question: {question}\nAnswer: {candidate}\nClaim: The answer to the question is {accepted}.\n"
+    "Does the answer support the claim?"
+)
 _EXAMPLES = (
     (
         "How tall is the tower of the old town hall?",
@@ -43,8 +44,7 @@ _EXAMPLES = (
     (
         "Who leads the choir?",
         "Maria Lopez",
-        "The choir was founded in 1987. It is led by Maria Torres, who is also a violinist and teaches at the local "
-        "school.",
+        "Maria Torres",
         NO,
     ),
     ("展览什么时候开幕？", "5月3日", "这次展览在新馆举行，五月三号开幕，六月底结束。", YES),
@@ -55,7 +55,7 @@ _EXAMPLES = (
         NO,
     ),
     ("他现在住在哪里？", "苏州", "他以前住在苏州，现在住在杭州。", NO),
-    ("Which gas do plants take in?", "CO2", "Plants take in carbon dioxide through their leaves.", YES),
+    ("Which gas do plants take in?", "CO2", "Carbon dioxide.", YES),
     (
         "Who painted the ceiling of the chapel?",
         "Jacob Brandt",
@@ -81,7 +81,7 @@ class Logit:
 
     model: str = ""
     """Empty = the run's grader. Only `local` says how likely a token is."""
-    threshold: float = THRESHOLD
+    threshold: float = 0.0
     """An answer is correct above this."""
     longest: int = 1_500
     """Characters of a candidate that are read."""

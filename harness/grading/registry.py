@@ -59,10 +59,11 @@ def model_of(grader: Grader) -> str:
 
 def _with_model(asked: Any, settings: Settings) -> Any:
     """With the full name of its model, if it asks one, and with prompts that are those of today."""
-    if asked.prompt and asked.prompt != asked.digest():
+    digest = asked.digest()
+    if asked.prompt and asked.prompt != digest:
         name = next(name for name, kind in KINDS.items() if isinstance(asked, kind))
         raise SpecError(
-            f"grader {spec(name, asked)}: its prompts have changed since, to {asked.digest()}: "
+            f"grader {spec(name, asked)}: its prompts have changed since, to {digest}: "
             "give it without prompt, and do not compare its grades with those"
         )
     if isinstance(asked, Ragas) and not asked.asks_a_model():

@@ -21,8 +21,10 @@ def test_a_whole_path(tmp_path: Path) -> None:
     assert "3 conversations, 147 messages, 72 model calls" in ran.stdout
     assert "window(max_tokens=400)" in ran.stdout
     assert "results: r/" in ran.stdout
-    assert ctxbench("report", "r", cwd=tmp_path).stdout in ran.stdout
-    assert "written: r.md" in ctxbench("report", "r", "-m", "r.md", cwd=tmp_path).stdout
+    printed, _, written = ctxbench("report", "r", cwd=tmp_path).stdout.partition("\nreport: ")
+    assert printed in ran.stdout
+    assert (tmp_path / written.strip()).is_file()
+    assert "written: r.md" in ctxbench("report", "r", "-m", "r.md", cwd=tmp_path).stderr
     assert (tmp_path / "r.md").read_text().startswith("## 3 conversations")
     assert "c2" in ctxbench("show", "r", cwd=tmp_path).stdout
     shown = ctxbench("show", "r", "c1", "20", "-s", "window(max_tokens=400)", cwd=tmp_path).stdout

@@ -86,7 +86,7 @@ def test_nohup(tmp_path: Path) -> None:
 STOPPED_WHILE_PRINTING = """
 import os, signal, sys
 import ctxbench.harness.cli as cli, ctxbench.harness.cli.summary as summary
-summary.summarise = lambda run: os.kill(os.getpid(), signal.SIGTERM)
+summary.results_of = lambda *given: os.kill(os.getpid(), signal.SIGTERM)
 sys.argv = ["ctxbench", "run", "some.jsonl", "-s", "none", "-o", "my runs"]
 cli.main()
 """

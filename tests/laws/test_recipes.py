@@ -30,6 +30,20 @@ SMALL = {
     "layered_document": "layered(recent=1, search='document')",
     "cache_marks_document": "cache_marks(min_tokens=1, count='chars4')",
     "archive_document": "archive(threshold=20, fresh=False)",
+    "tiered_small": "tiered(limit=160, working=60, archive=80, recall=50)",
+    **{
+        f"tiered_{name}": f"tiered(limit=160, working=60, archive=80, recall=50, policy='{policy}')"
+        for name, policy in (
+            ("default", "hybrid"),
+            ("conversation", 'hybrid(profile="conversation")'),
+            ("knowledge", 'hybrid(profile="knowledge")'),
+            ("context", 'hybrid(profile="context")'),
+        )
+    },
+    "tiered_document": (
+        "tiered(limit=160, working=60, archive=80, recall=50, policy='lru_k_document', truncation='importance', "
+        "retrievers=('vector', 'bm25', 'graph'), preload=True, tune=True)"
+    ),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
@@ -23,6 +23,8 @@ from .tiers import ARCHIVE, FOCUS, RAG, WORKING, Tiers
 
 QUERY = 400
 """Characters of a question that are searched for, half from each end."""
+SLACK = 32
+"""What is called back may leave so small a part of the limit unused: beyond that, Focus is asked to fill it."""
 READ, VALUES = 4_000, 50
 """Characters of a message in which values are looked for, half at each end, and how many of them count."""
 _TRIGGERS = {WORKING: Trigger.FOCUS_REFERENCE, ARCHIVE: Trigger.CACHE_MISS, RAG: Trigger.EXPLICIT_ACCESS}
@@ -62,18 +64,23 @@ class Opened:
         now = self.tiers.clock.tick(self._desk.now)
         new = self._read(history, now)
         found = self._focus.send(history, tools, self._recall)
-        here = {message.id for message in found.messages}
+        here, units = _ids(found), Units()
+        if found.refused is None and found.messages is not history:
+            self._look_up(new, found.messages, here)
+            units = self._units(history, here, min(self._recall, self._limit - found.used.total))
+            needed = self._tokens(units, here)
+            if self._recall - needed > self._limit // SLACK:
+                found = self._focus.send(history, tools, needed)
+                here = _ids(found)
+                units = self._begun(history, units, here, self._limit - found.used.total - self._tokens(units, here))
         self.tiers.keep(here, now)
-        sent, used = found.messages, found.used.total
+        self._lend(here, now)
+        called = self._called_back(units, here, now)
+        sent = merged(history, found.messages, called) if called else found.messages
         if found.refused is not None:
             sent = self._desk.systems(history)
-        elif sent is not history:
-            self._lend(here, now)
-            self._look_up(new, sent, here)
-            called = self._called_back(history, found, here, now)
-            used += sum(self._desk.tokens(history[place]) for place in called)
-            sent = merged(history, sent, called)
         self.tiers.loans.sent = {message.id for message in sent}
+        used = found.used.total + sum(self._desk.tokens(history[place]) for place in called)
         self.tiers.run(now, used / self._limit)
         return sent
 
@@ -103,11 +110,10 @@ class Opened:
             self._question = told[-1] if told else before
 
     def _lend(self, here: set[str], now: float) -> None:
-        """What Focus has chosen of what is below is read there."""
+        """What Focus has chosen of what is below is read there. Nobody looked it up: it counts as a use, as no hit."""
         fresh = [id for id in here if id in self.tiers and id not in self.tiers.loans.sent]
-        fresh.sort(key=lambda id: self._places[id])
-        read = [(id, found) for id in fresh if (found := self.tiers.read(id, Trigger.FOCUS_REFERENCE, now))]
-        self._report([(id, found.tier, None) for id, found in read])
+        for id in sorted(fresh, key=self._places.__getitem__):
+            self.tiers.read(id, Trigger.FOCUS_REFERENCE, now, asked=False)
 
     def _look_up(self, new: Sequence[Message], sent: Messages, here: set[str]) -> None:
         """Search for the question, if it is a new one, and for what the new messages name."""
@@ -134,12 +140,11 @@ class Opened:
                     loans.called[id] = None
         self._report(list(dict.fromkeys(in_focus)))
 
-    def _called_back(self, history: Messages, found: Focused, here: set[str], now: float) -> list[int]:
-        """The places in the history of what is called back, ascending."""
+    def _called_back(self, units: Units, here: set[str], now: float) -> list[int]:
+        """Read units. The places in the history of what is called back, ascending."""
         said, places = self._spoken.messages, list[int]()
-        room = min(self._recall, self._limit - found.used.total)
         read: list[tuple[str, str, float | None]] = []
-        for start, score in sorted(self._units(history, here, room).items()):
+        for start, score in sorted(units.items()):
             members = [at for at in range(start, self._stop(start)) if said[at].id not in here]
             loans = self._loans([said[at] for at in members], score is None, now)
             if loans is not None:
@@ -174,7 +179,7 @@ class Opened:
             start = starts[bisect_right(starts, at) - 1]
             if start in taken or said[start].role == "tool":  # results that have lost their call
                 continue
-            tokens = self._tokens(start, here)
+            tokens = self._tokens((start,), here)
             if tokens <= room:
                 taken[start] = score
                 room -= tokens
@@ -190,10 +195,10 @@ class Opened:
             if opening is None:
                 break
             start = self._spoken.units.before(self._places[history[opening].id])
-            if self._tokens(start, here) <= room:
+            if self._tokens((start,), here) <= room:
                 taken[start] = taken[first]
                 break
-            room += self._tokens(first, here)
+            room += self._tokens((first,), here)
             del taken[first]
         return taken
 
@@ -203,10 +208,10 @@ class Opened:
         after = bisect_right(starts, start)
         return starts[after] if after < len(starts) else len(self._spoken.messages)
 
-    def _tokens(self, start: int, here: set[str]) -> int:
-        """Of a unit, without what is sent anyway."""
-        unit = self._spoken.messages[start : self._stop(start)]
-        return sum(self._desk.tokens(message) for message in unit if message.id not in here)
+    def _tokens(self, starts: Iterable[int], here: set[str]) -> int:
+        """Of units, without what is sent anyway."""
+        messages = (each for start in starts for each in self._spoken.messages[start : self._stop(start)])
+        return sum(self._desk.tokens(each) for each in messages if each.id not in here)
 
     def _report(self, found: Sequence[tuple[str, str, float | None]]) -> None:
         """Record what was looked up, by the tier that it was in: what was searched for, and what was named."""
@@ -217,6 +222,10 @@ class Opened:
                 self._desk.record(Recalled(ids, scores, tier))
             if ids := tuple(id for id, where, score in found if where == tier and score is None):
                 self._desk.record(Recalled(ids, (), tier))
+
+
+def _ids(found: Focused) -> set[str]:
+    return {message.id for message in found.messages}
 
 
 def _values(new: Sequence[Message]) -> list[Spellings]:

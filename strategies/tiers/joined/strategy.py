@@ -51,7 +51,7 @@ class Tiered:
     policy: str = POLICY
     truncation: Truncating = "tail_cutoff"
     recall: int = 2048
-    k: int = 5
+    k: int = 20
     retrievers: tuple[Retriever, ...] = ("bm25",)
     preload: bool = False
     tune: bool = False

@@ -73,8 +73,13 @@ class Loans:
 class Read(NamedTuple):
     """What was read, and the tier that it was in."""
 
-    message: Message
+    content: bytes
     tier: str
+
+    @property
+    def message(self) -> Message:
+        """The message."""
+        return message_of(self.content)
 
 
 class Tiers:
@@ -163,8 +168,8 @@ class Tiers:
         """The messages below that a text quotes."""
         return [self._passage(number).id for number in self.quotes.quoted(text, lambda at: self._passage(at).text)]
 
-    def read(self, id: str, trigger: Trigger, now: float) -> Read | None:
-        """Read a message where it is. None if it is damaged.
+    def read(self, id: str, trigger: Trigger, now: float, asked: bool = True) -> Read | None:
+        """Read a message where it is. None if it is damaged. `asked`: somebody looked for it, which is a hit or a miss.
 
         It is promoted to Working if it was referred to, or is hot: of what a search finds most is not asked for, and it
         would drive out what is.
@@ -175,12 +180,13 @@ class Tiers:
         except TierError as error:
             self.record(Failed("load", str(error), "it is not sent"))
             return None
-        self.gauges.look(tier == WORKING)
+        if asked:
+            self.gauges.look(tier == WORKING)
         hot = self.migration.heat.score(id, now) >= self.migration.tuning.threshold
         if tier != WORKING and (hot or trigger is Trigger.FOCUS_REFERENCE):
             self.migration.promote(id, WORKING, trigger, now)
         self._predict(id, now)
-        return Read(message_of(content), tier)
+        return Read(content, tier)
 
     def forget(self, id: str, now: float) -> None:
         """A message below is not what it was: it is nowhere any more."""

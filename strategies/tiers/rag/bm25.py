@@ -71,9 +71,9 @@ class Bm25:
         than `most` texts.
         """
         postings, wanted = self._postings, dict.fromkeys(terms(text))
-        asked = postings.numbers(wanted)
-        if not wanted or len(asked) < len(wanted):
+        if not wanted or not all(map(postings.knows, wanted)):
             return NOTHING.numbers
+        asked = postings.numbers(wanted)
         rarest = asked[[int(np.argmin(postings.having[asked]))]]
         if postings.having[rarest[0]] > most:
             return NOTHING.numbers
@@ -123,5 +123,5 @@ class Bm25:
         norm = 1 - self._b + self._b * self._lengths.all[numbers] * (self._live / self._total)
         weights = idf[which] * times / (times + self._k1 * norm)
         scores: Scores = np.bincount(numbers, weights, minlength=self._lengths.size)  # type: ignore[assignment]
-        found = np.flatnonzero(scores)
+        found = np.flatnonzero(scores > 0)  # of numbers that are no booleans it takes five times as long
         return Ranked(found, scores[found])

@@ -109,7 +109,7 @@ class EntityGraph:
             waiting[pushed] = 0
             documents, _, which = postings.of(pushed)
             arrived += np.bincount(documents, share[which], minlength=len(arrived))
-            reached = np.flatnonzero(arrived)
+            reached = np.flatnonzero(arrived > 0)
             sizes = postings.sizes(reached)
             more = arrived[reached] >= self._precision * sizes
             reached, sizes = reached[more], sizes[more]
@@ -124,5 +124,5 @@ class EntityGraph:
             if not len(pushed):
                 break
         found += restart * arrived
-        numbers = np.flatnonzero(found)
+        numbers = np.flatnonzero(found > 0)
         return Ranked(numbers, found[numbers])

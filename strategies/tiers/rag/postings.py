@@ -116,6 +116,11 @@ class Postings:
         if self._dead > max(DEAD * self._terms.size, TAIL):
             self._rebuild()
 
+    def knows(self, term: str) -> bool:
+        """Whether some document has a term."""
+        number = self._numbers.get(term)
+        return number is not None and bool(self._having.all[number])
+
     def numbers(self, terms: Iterable[str]) -> Numbers:
         """The numbers of those of the terms that some document has, in their order, each once."""
         found = (self._numbers.get(term) for term in dict.fromkeys(terms))

@@ -121,7 +121,7 @@ def test_replies_that_are_used_all_the_same(server: Server, tmp_path: Path) -> N
         (Settings(spend_limit=float("nan")), "a spend limit of nan US dollars cannot be"),
         (Settings("openai/m", timeout=0), "a timeout is above 0 seconds"),
         (Settings("openai/m", retries=-1), "retries are 0 or more"),
-        (Settings("openai/m", mode="replay"), "there is no such cassette"),
+        (Settings("openai/m", mode="replay", cassette="none.sqlite"), "there is no such cassette"),
         (Settings("openai/m", cassette=__file__), "test_run_models.py: file is not a database"),
         (Settings("openai/m", cassette="."), r"^\.: "),
         (Settings("local"), "no weights for the model `local`: give --gguf PATH"),

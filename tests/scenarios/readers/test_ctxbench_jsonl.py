@@ -176,10 +176,10 @@ def test_a_wrong_message_is_named_by_its_field(tmp_path: Path, messages: bytes, 
 
 
 def test_evidence_that_names_no_message(tmp_path: Path) -> None:
-    """A probe may only rest on messages of its conversation."""
+    """A probe may only rest on messages of its conversation: it is named, the rest is read."""
     line = GOOD[:-1] % b"x" + b',"probes":[{"id":"p","question":"?","evidence":["z"]}]}'
     ids, [problem] = around(tmp_path, line)
-    assert ids == ["first", "last"]
+    assert ids == ["first", "x", "last"]
     assert (problem.place.line, problem.place.field) == (2, "probes[0].evidence")
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ctxbench.strategies.events import Crossed, Moved
+from ctxbench.strategies.tiers.joined.by_policy import ByPolicy
 from ctxbench.strategies.tiers.migration import Journal, Migration, Store, Tier
 from ctxbench.strategies.tiers.migration.records import Record
 from ctxbench.strategies.tiers.quota import Quota
+from ctxbench.strategies.tiers.working.policies import parse
 
 
 class Crash(BaseException):
@@ -162,10 +164,18 @@ class FragileJournal:
 NAMES = ("focus", "working", "archive", "rag")
 
 
-def tiers(stores: Iterable[Store], sizes: tuple[int, ...] = (20, 60, 120, 10_000), **more: object) -> list[Tier]:
-    """Four tiers, the lowest the largest."""
+SIZES = (20, 60, 120, 10_000)
+
+
+def tiers(stores: Iterable[Store], sizes: tuple[int, ...] = SIZES, policy: str = "") -> list[Tier]:
+    """Four tiers, the lowest the largest. With a `policy`, that says who leaves Working and Archive."""
+    by_policy = {
+        name: ByPolicy(parse(policy).sized(size))
+        for name, size in zip(NAMES, sizes, strict=True)
+        if policy and name in ("working", "archive")
+    }
     rows = zip(NAMES, stores, sizes, strict=True)
-    return [Tier(name, store, Quota(size), **more) for name, store, size in rows]  # type: ignore[arg-type]
+    return [Tier(name, store, Quota(size), replacement=by_policy.get(name)) for name, store, size in rows]
 
 
 def spoiled(content: bytes) -> bytes:

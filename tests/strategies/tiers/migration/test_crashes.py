@@ -25,8 +25,10 @@ def content_of(id: str) -> bytes:
 class World:
     """Four stores and a journal that outlive a crash, and the migration over them, which does not."""
 
-    def __init__(self, stores: list[Memory] | list[Folder], journal: MemoryJournal | FileJournal) -> None:
-        self.fuse = Fuse()
+    def __init__(
+        self, stores: list[Memory] | list[Folder], journal: MemoryJournal | FileJournal, policy: str = ""
+    ) -> None:
+        self.fuse, self.policy = Fuse(), policy
         self.stores, self.journal = stores, journal
         self.fragile = [Fragile(store, self.fuse) for store in stores]
         self.sure: set[str] = set()
@@ -40,7 +42,8 @@ class World:
     def open(self) -> None:
         self.events: list[object] = []
         journal = FragileJournal(self.journal, self.fuse)
-        self.migration = Migration(tiers(self.fragile), journal, self.events.append, self.now, cooldown=3)
+        rows = tiers(self.fragile, policy=self.policy)
+        self.migration = Migration(rows, journal, self.events.append, self.now, cooldown=3)
 
     def does(self, action: Callable[[], object]) -> None:
         """Do something; if it is the end, open again, however often that is the end too."""
@@ -114,9 +117,9 @@ class World:
 class Crashing(RuleBasedStateMachine):
     """Any calls in any order, with faults and crashes anywhere."""
 
-    @initialize()
-    def start(self) -> None:
-        self.world = World([Memory() for _ in NAMES], MemoryJournal())
+    @initialize(policy=st.sampled_from(["", "lru", "lru_k(correlated=2)", "arc", "w_tiny_lfu"]))
+    def start(self, policy: str) -> None:
+        self.world = World([Memory() for _ in NAMES], MemoryJournal(), policy)
 
     @rule(after=st.integers(0, 12), torn=st.booleans())
     def arm(self, after: int, torn: bool) -> None:
@@ -231,11 +234,12 @@ def crashed(world: World, after: int, torn: bool) -> bool:
     return ended
 
 
+@pytest.mark.parametrize("policy", ["", "lru_k"])
 @pytest.mark.parametrize("torn", [False, True])
-def test_the_same_story_with_a_crash_at_every_operation(torn: bool) -> None:
-    """Each operation of a story is the last one once, in memory."""
+def test_the_same_story_with_a_crash_at_every_operation(torn: bool, policy: str) -> None:
+    """Each operation of a story is the last one once, in memory; the coldest leave, or whom a policy names."""
     after = 0
-    while crashed(World([Memory() for _ in NAMES], MemoryJournal()), after, torn):
+    while crashed(World([Memory() for _ in NAMES], MemoryJournal(), policy), after, torn):
         after += 1
     assert after > 60
 
