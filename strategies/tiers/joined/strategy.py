@@ -79,7 +79,8 @@ class Tiered:
 
     def open(self, desk: Desk, tiers: Tiers | None = None) -> Opened:
         """One conversation; with `tiers` that were restored, one that goes on."""
-        tiers = tiers or Tiers(self._rules(), desk.record, desk.embed)
+        if tiers is None:
+            tiers = Tiers(self._rules(), desk.record, desk.embed)
         return Opened(self._focus(self.limit).open(desk), tiers, desk, self.limit, self.recall, self.k)
 
     def _rules(self) -> Rules:

@@ -101,10 +101,9 @@ class Tiers:
         self.loans = Loans()
         self.successors = Successors() if rules.preload else None
         self.by_policy = ByPolicy(parse(rules.policy).sized(rules.working))
-        self.blocks = Blocks(
-            archive or Archive(Memory(), Coding(LEVEL, "none", block_tokens=rules.block), keep=BLOCKS),
-            rules.block if block is None else block,
-        )
+        if archive is None:
+            archive = Archive(Memory(), Coding(LEVEL, "none", block_tokens=rules.block), keep=BLOCKS)
+        self.blocks = Blocks(archive, rules.block if block is None else block)
         self.working, self.rag = Held(), Held()
         rows = (
             Tier(WORKING, self.working, Quota(rules.working), durable=False, replacement=self.by_policy),

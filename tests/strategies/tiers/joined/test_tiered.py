@@ -210,14 +210,11 @@ def test_damaged_content_is_not_sent() -> None:
 
 
 def test_the_alarms_and_quotas_are_told() -> None:
-    """Focus is full, the other limits are crossed, and few look-ups end in Working."""
+    """All limits are crossed, and few look-ups end in Working."""
     tiered = Tiered(limit=2_000, working=1_500, archive=6_000, recall=700)
     talk = Talk(tiered, next(scenario("mem_002", turns=120)))
     events = [event for sent in talk.play() for event in sent.events]
-    assert {event.reading for event in events if isinstance(event, Alarmed)} >= {
-        "focus utilisation",
-        "working hit rate",
-    }
+    assert "working hit rate" in {event.reading for event in events if isinstance(event, Alarmed)}
     assert {event.tier for event in events if isinstance(event, Crossed)} == {"focus", "working", "archive"}
 
 
