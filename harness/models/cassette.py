@@ -209,12 +209,21 @@ class Cassette:
                 _make_tables(database)
             database.execute("COMMIT")
             self._same_layout(database)
-            database.execute("PRAGMA journal_mode=WAL")
+            self._log_ahead(database)
             database.execute("PRAGMA synchronous=NORMAL")
         except BaseException:
             database.close()
             raise
         return database
+
+    def _log_ahead(self, database: sqlite3.Connection) -> None:
+        """Switch to a write-ahead log. SQLite itself does not wait where two processes switch at once."""
+        from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
+
+        again = Retrying(
+            retry=retry_if_exception(_is_busy), stop=stop_after_delay(self._busy), wait=wait_fixed(0.01), reraise=True
+        )
+        again(database.execute, "PRAGMA journal_mode=WAL")
 
     def _read(self) -> sqlite3.Connection:
         if not self.path.is_file() and self._optional:
@@ -268,6 +277,10 @@ class Cassette:
                     remedy = "the cassette cannot be used: name another with --cassette"
             kind = Unwritable if code in _SHUT else SetupError
             raise kind(f"{self.path}: {what}: {remedy}") from None
+
+
+def _is_busy(error: BaseException) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _make_tables(database: sqlite3.Connection) -> None:

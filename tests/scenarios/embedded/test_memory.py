@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import LANGUAGES, scenario
@@ -37,14 +35,14 @@ def test_mem_001_is_messages_of_two_hundred_tokens() -> None:
 
 @pytest.mark.slow
 def test_mem_002_is_ten_thousand_messages_and_a_thousand_questions() -> None:
-    """2M tokens within a tenth; of the questions four fifths are about a fifth of the messages."""
+    """2M tokens within a tenth. 800 questions about 2000 of the messages and 200 about 8000 are about 856 different ones;
+    were all alike, they would be 952.
+    """
     for conversation in scenario("mem_002"):
         assert len(conversation.messages) == 1 + 10_000 + 2 * 1_000
         assert sum(tokens(conversation)[:10_001]) == pytest.approx(2_000_000, rel=0.1)
-        asked = Counter(probe.evidence[0] for probe in conversation.probes)
-        hot = sum(times for _, times in asked.most_common(2_000))
-        assert (len(conversation.probes), hot) == (1_000, pytest.approx(1_000))
-        assert 600 < len(asked) < 850
+        asked = {probe.evidence[0] for probe in conversation.probes}
+        assert (len(conversation.probes), len(asked)) == (1_000, pytest.approx(856, abs=40))
 
 
 @pytest.mark.parametrize("name", ["mem_001", "mem_002"])
