@@ -35,7 +35,7 @@ def test_mem_001_is_messages_of_two_hundred_tokens() -> None:
 
 @pytest.mark.slow
 def test_mem_002_is_ten_thousand_messages_and_a_thousand_questions() -> None:
-    """2M tokens within a tenth. 800 questions about 2000 of the messages and 200 about 8000 are about 856 different ones;
+    """2M tokens within a tenth. 800 questions about 2000 messages and 200 about 8000 are about 856 different ones;
     were all alike, they would be 952.
     """
     for conversation in scenario("mem_002"):
