@@ -1,6 +1,6 @@
 """What the memory tiers of strategies did in a run: which tier answered, what went where, limits and alarms.
 
-Counted from the events of strategies whose tiers have quotas (`focus`, `tiered`).
+Counted from the events of strategies whose tiers have quotas (`focus`, `tiered`), or that move memories (`layered`).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class Moves:
     tokens: int = 0
     waited: float = 0.0
     """Recorded seconds, of all together."""
+    times: int = 0
 
 
 @dataclass(slots=True)
@@ -44,6 +45,11 @@ class TierDeeds:
     alarms: Counter[str] = field(default_factory=Counter)
 
     @property
+    def has_quotas(self) -> bool:
+        """Whether its tiers are counted in tokens: others do not say where they looked."""
+        return bool(self.crossed)
+
+    @property
     def hit_rate(self) -> Value:
         """Of what was looked up below Focus, the share that Working had."""
         below = sum(self.found[tier] for tier in TIERS[1:])
@@ -53,7 +59,7 @@ class TierDeeds:
 def tier_deeds(events: pd.DataFrame) -> dict[str, TierDeeds]:
     """By strategy, those that have tiers."""
     told = events[events.kind.isin(("recalled", "moved", "crossed", "alarmed"))]
-    having = set(told.strategy[told.kind == "crossed"])
+    having = set(told.strategy[told.kind.isin(("moved", "crossed"))])
     made: dict[str, TierDeeds] = {}
     for strategy, kind, text in zip(told.strategy, told.kind, told.event, strict=True):
         if strategy in having:
@@ -68,6 +74,7 @@ def _count(deeds: TierDeeds, kind: str, event: dict[str, Any]) -> None:
             deeds.found[event["kind"]] += len(event["sources"])
     elif kind == "moved":
         edge = deeds.moves.setdefault((event["source"], event.get("to", "")), Moves())
+        edge.times += 1
         edge.messages += len(event["sources"])
         edge.tokens += event.get("tokens", 0)
         edge.waited += event.get("waited", 0.0)
@@ -80,8 +87,9 @@ def _count(deeds: TierDeeds, kind: str, event: dict[str, Any]) -> None:
 
 def tables(found: dict[str, TierDeeds]) -> Iterator[Table]:
     """Which tier answered, and what went where; nothing where no strategy has tiers."""
-    if found:
-        yield _looked_up(found)
+    quotas = {name: deeds for name, deeds in found.items() if deeds.has_quotas}
+    if quotas:
+        yield _looked_up(quotas)
     if any(deeds.moves for deeds in found.values()):
         yield _moved(found)
 
@@ -119,13 +127,19 @@ def _moved(found: dict[str, TierDeeds]) -> Table:
             name,
             f"{source} → {to or 'nowhere'}",
             f"{edge.messages:,}",
-            f"{edge.tokens:,}",
-            f"{edge.waited / edge.messages if edge.messages else 0:,.1f} s",
+            *(
+                (f"{edge.tokens:,}", f"{edge.waited / max(edge.messages, 1):,.1f} s")
+                if deeds.has_quotas
+                else ("not counted", "–")
+            ),
         )
         for name, deeds in found.items()
         for (source, to), edge in sorted(deeds.moves.items(), key=_place)
     )
-    note = "Waited: recorded seconds from when a move was asked for until it was done, on average. What it took is not."
+    note = (
+        "Waited: recorded seconds from when a move was asked for until it was done, on average. What the move itself "
+        "took is part of the time that the strategy decides in."
+    )
     heads = ("strategy", "edge", "messages", "tokens", "waited")
     return Table("Memory tiers: what was moved", heads, rows, (note,), names=2)
 

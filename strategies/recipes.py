@@ -118,7 +118,7 @@ PRESETS: dict[str, Recipe] = {
         "preload=True, tune=True)",
         "The document's own: its LRU-K as written, importance, all three retrievers, preload and tuner.",
         "004",
-        "always beside `tiered`: each of the five costs more than it brings (decision 21)",
+        "it is billed: importance writes the cache again at each call, and the rest changes little (decision 21)",
     ),
 }
 

@@ -12,7 +12,7 @@ import re
 import types
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from copy import copy
 from enum import Enum
 from functools import _lru_cache_wrapper, cache, partial
@@ -107,10 +107,15 @@ class _Copying:
         self._made[id(value)] = made
         return made
 
-    def _are_shared(self, values: Iterable[Any]) -> bool:
+    def _are_shared(self, values: Collection[Any]) -> bool:
         """Whether none of these needs a copy."""
         fixed = self._fixed
-        return all(_IS_SHARED[type(each)] or id(each) in fixed for each in values)
+        kinds = set(map(type, values))
+        changing = [kind for kind in kinds if not _IS_SHARED[kind]]
+        if not changing or not fixed:
+            return not changing
+        those = values if len(changing) == len(kinds) else (each for each in values if type(each) in changing)
+        return all(map(fixed.__contains__, map(id, those)))
 
     def _tuple(self, value: Any, kind: Any) -> Any:
         made = [self.of(each) for each in value]

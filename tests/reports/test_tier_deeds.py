@@ -26,7 +26,9 @@ def frame(**events: list[Event]) -> pd.DataFrame:
 
 
 def test_events_are_counted_by_tier_and_edge() -> None:
-    """Two moves of one edge are one row, a crossing counts on its way up, and alarms when they begin."""
+    """Two moves of one edge are one row, a crossing counts on its way up, and alarms when they begin. What memories
+    weigh is said only of tiers that count it.
+    """
     told: list[Event] = [
         Crossed("working", "soft", 95, 90),
         Crossed("working", "soft", 80, 90, up=False),
@@ -40,13 +42,15 @@ def test_events_are_counted_by_tier_and_edge() -> None:
         Alarmed("working hit rate", 0.8, 0.85),
         Alarmed("working hit rate", 0.9, 0.85, up=False),
     ]
-    found = tier_deeds(frame(tiered=told, layered=[Recalled(("x",), (), "working"), Moved(("x",), "working", "long")]))
-    assert list(found) == ["tiered"]
+    layered: list[Event] = [Recalled(("x",), (), "working"), Moved(("x",), "working", "long")]
+    found = tier_deeds(frame(tiered=told, layered=layered, retrieval=[Recalled(("y",), (), "")]))
+    assert list(found) == ["tiered", "layered"]
     looked, moved = tier_tables(found)
     assert looked.rows == (("tiered", "1", "2", "1", "0", "66.7 %", "none", "W 1", "F 1", "working hit rate 1"),)
     assert moved.rows == (
         ("tiered", "focus → working", "3", "400", "2.0 s"),
         ("tiered", "archive → working", "1", "100", "2.0 s"),
+        ("layered", "working → long", "1", "not counted", "–"),
     )
 
 

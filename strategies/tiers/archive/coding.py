@@ -65,6 +65,9 @@ class Dictionary:
         self.data, self.kind = data, kind
         self._decompressor = zstandard.ZstdDecompressor(dict_data=self._zstd(), max_window_size=1 << _LONG_WINDOW)
 
+    def __deepcopy__(self, _: object) -> Dictionary:
+        return self  # it never changes
+
     def compress(self, content: bytes, level: int, long: bool = False) -> bytes:
         """One frame. The same content gives the same bytes."""
         window = _LONG_WINDOW if long else _WINDOW

@@ -59,6 +59,7 @@ class Tiered:
 
     source: ClassVar[str] = "004"
     fails: ClassVar[str] = "the question shares no words with what it needs, and names nothing that it says"
+    copyable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         at_least(1, limit=self.limit, k=self.k)

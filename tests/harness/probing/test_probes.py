@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import json
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from ctxbench.harness.desk import Books
 from ctxbench.harness.inputs import Inputs
 from ctxbench.harness.load import Run, load
 from ctxbench.harness.log import Log
+from ctxbench.harness.probing import asking as asking_module
 from ctxbench.harness.probing.interview import Probed, bounded, interviewed
 from ctxbench.harness.run import Plan, execute
 from ctxbench.harness.store import read_manifest
+from ctxbench.harness.work import no_cycles
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
+from ctxbench.strategies.base import Context, Desk, View
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.evidence_only import EvidenceOnly
 from msgspec.structs import replace
@@ -64,6 +70,25 @@ class Asks(Counts):
 """
 
 
+class Knot:
+    """A view that holds itself, and much else: nothing frees it but the collector."""
+
+    def __init__(self) -> None:
+        self.me, self.held = self, [[number] for number in range(500)]
+
+    def __call__(self, context: Context) -> Context:
+        self.held.append([0])
+        return context
+
+
+@dataclass(frozen=True)
+class Knotted:
+    copyable: ClassVar[bool] = True
+
+    def start(self, desk: Desk) -> View:
+        return Knot()
+
+
 def asking(*probes: Probe) -> Conversation:
     """Ten turns, and probes."""
     said = [("system", "You help.")]
@@ -95,13 +120,23 @@ def found(conversation: Conversation, spec: str) -> list[Probed]:
     return interviewed(books, parse(spec), Replying(), Log(conversation.messages))
 
 
+def test_copies_that_hold_themselves_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While no collector runs, as in a run, 200 copies with a cycle leave a few behind, not 200."""
+    monkeypatch.setattr(asking_module, "LEFT", 5_000)
+    conversation = asking(*(Probe(f"p{at}", "Which code in turn 3?", ("K300",), ("m7",)) for at in range(200)))
+    with no_cycles():
+        interviewed(Books(conversation, COUNTER), Knotted(), Replying(), Log(conversation.messages))
+        left = sum(type(each) is Knot for each in gc.get_objects())
+    assert left < 40
+
+
 def test_asking_changes_nothing_else(tmp_path: Path) -> None:
     """With and without probes every other table of a run has the same bytes, whatever strategies keep."""
     for probes in (True, False):
         run(tmp_path / str(probes), some(), "none", *STATEFUL, probes=probes)
     with_probes, without = bytes_of(tmp_path / "True"), bytes_of(tmp_path / "False")
-    differ = {Path(path).parts[0] for path in with_probes if with_probes[path] != without[path]}
-    assert differ == {"probes", "manifest.json"}
+    differ = {Path(path).parts[0] for path in with_probes if with_probes[path] != without.get(path)}
+    assert differ == {"probes", "answers", "grades", "manifest.json"}
 
 
 def test_workers_change_nothing(tmp_path: Path, small_shards: None) -> None:
