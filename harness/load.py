@@ -1,16 +1,21 @@
 """A finished run as data frames.
 
-run = load("runs/standard")
-run.table("steps").groupby("strategy").tokens_sent.sum()
+run = ctxbench.harness.load("runs/standard")
+run.summary()                                               # a row a strategy
+run.growth()                                                # tokens by turn
+run.bill("claude-sonnet-5")                                 # a row for each conversation and strategy
+run.table("steps").groupby("strategy").tokens_sent.sum()    # any table, whole
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -40,6 +45,8 @@ class Run:
     folder: Path
     chosen: frozenset[str] | None = None
     """The conversations that `table`, `arrow` and `conversations` are confined to; None = all of them."""
+    shard: int | None = None
+    """The only one that is read, of a run that still goes on; None = all."""
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -50,6 +57,31 @@ class Run:
         """One table, whole, in the order of the conversations, then of the strategies."""
         frame: pd.DataFrame = self.arrow(name).to_pandas()
         return frame
+
+    def summary(self, *models: str) -> pd.DataFrame:
+        """A row a strategy, a column a figure (`metrics.figures.METRICS`), NaN where there is none.
+
+        With models, `cost(MODEL)` is what the run costs under each. Figures are over the conversations that every
+        strategy finished, and those of `ctxbench compare` to the last digit.
+        """
+        from .frames import summary
+
+        return summary(self, models)
+
+    def growth(self) -> pd.DataFrame:
+        """Tokens of a call by strategy and turn: conversations, mean tokens_full, tokens_sent, saving."""
+        from .frames import growth
+
+        return growth(self)
+
+    def bill(self, *models: str) -> pd.DataFrame:
+        """A row for each conversation, strategy and model: tokens read, written and fresh, and the cost of each.
+
+        `base` is what the whole history costs there. Columns are those of `billing.bill.Billed`.
+        """
+        from .frames import bill
+
+        return bill(self, models)
 
     def arrow(self, name: str) -> pa.Table:
         """The same as an Arrow table, for those who go through every row."""
@@ -89,9 +121,14 @@ class Run:
         if strategy not in known:
             others = nearest(strategy, dict.fromkeys(known)) or f"; these were: {', '.join(known)}"
             raise RunError(f"{self.folder}: {strategy} was not run here{others}")
-        rows = [(row["kept"], row["added_from"], row["added_to"]) for row in self.steps(conversation.id, strategy)]
-        written = tuple(message for message, _ in self.written(conversation.id, strategy))
-        return rebuild(rows, conversation.messages, written)
+        return self._rebuilt(conversation, strategy, self._written(conversation.id, strategy))
+
+    def _rebuilt(self, conversation: Conversation, strategy: str, written: tuple[Message, ...]) -> Iterator[Messages]:
+        rows = self._rows("steps", conversation.id, strategy, ["kept", "added_from", "added_to"])
+        return rebuild([tuple(row.values()) for row in rows], conversation.messages, written)
+
+    def _written(self, conversation: str, strategy: str) -> tuple[Message, ...]:
+        return tuple(message for message, _ in self.written(conversation, strategy))
 
     def probes(self, strategy: str) -> pd.DataFrame:
         """The rows of a strategy, or of a bound, in the table `probes`."""
@@ -101,8 +138,8 @@ class Run:
     def asked(self, conversation: Conversation, strategy: str) -> Iterator[Stored]:
         """What a strategy, or a bound, was to send for each probe of a conversation, in the order they were asked."""
         ran = strategy in self.manifest["plan"]["strategies"]
-        steps = list(self.contexts(conversation, strategy)) if ran else []
-        written = tuple(message for message, _ in self.written(conversation.id, strategy)) if ran else ()
+        written = self._written(conversation.id, strategy) if ran else ()
+        steps = list(self._rebuilt(conversation, strategy, written)) if ran else []
         order = placed(conversation)
         asked = questions(order, {message.id for message in conversation.messages})
         by_number = {each.number: question for each, question in zip(order, asked, strict=True)}
@@ -145,8 +182,13 @@ class Run:
         rows = self._rows("cells", conversation, strategy)
         return next((row["detail"] for row in rows if row["status"] == "failed"), None)
 
-    def _rows(self, table: str, conversation: str, strategy: str | None = None) -> list[dict[str, Any]]:
-        """The rows of a table that are about a conversation, or a cell: from the one file that has them."""
+    def _rows(
+        self, table: str, conversation: str, strategy: str | None = None, columns: list[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """The rows of a table that are about a conversation, or a cell: from the one file that has them.
+
+        `columns`: those that are wanted; None = all.
+        """
         shard, strategies = self._shards.get(conversation), self.manifest["plan"]["strategies"]
         if shard is None:
             return []
@@ -157,8 +199,22 @@ class Run:
         if strategy is not None:
             where &= pc.field("strategy") == strategy
         with self._readable():
-            found: list[dict[str, Any]] = pq.read_table(path, filters=where).to_pylist()
+            if self.shard is None:
+                part = pq.read_table(path, filters=where, columns=columns, use_threads=False)
+            else:
+                part = self._part(path).filter(where)
+            found: list[dict[str, Any]] = (part if columns is None else part.select(columns)).to_pylist()
         return found
+
+    def _part(self, path: Path) -> pa.Table:
+        """One file, which is read again and again where there is one shard."""
+        if path not in self._parts:
+            self._parts[path] = pq.read_table(path, use_threads=False)
+        return self._parts[path]
+
+    @cached_property
+    def _parts(self) -> dict[Path, pa.Table]:
+        return {}
 
     @cached_property
     def _shards(self) -> dict[str, int]:
@@ -166,7 +222,9 @@ class Run:
         with self._readable():
             parts = [
                 (part, pq.read_table(part, columns=["conversation"]))
-                for part in (self.folder / "conversations").glob("*.parquet")
+                for part in (self.folder / "conversations").glob(
+                    "*.parquet" if self.shard is None else f"{self.shard:05d}.parquet"
+                )
             ]
         return {name: int(part.stem) for part, table in parts for name in table.column("conversation").to_pylist()}
 
@@ -191,3 +249,13 @@ def load(folder: str | Path) -> Run:
             f"{folder}: {len(missing)} parts are missing ({missing[0]} …): give the same `ctxbench run` again"
         )
     return run
+
+
+class _Called(ModuleType):
+    """This module, which is called as its function: `ctxbench.harness.load(folder)` wherever it was imported from."""
+
+    def __call__(self, folder: str | Path) -> Run:
+        return load(folder)
+
+
+sys.modules[__name__].__class__ = _Called

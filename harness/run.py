@@ -56,6 +56,8 @@ class Plan:
     models: Settings = field(default_factory=Settings)
     probes: bool = True
     """Whether probes are asked."""
+    answers: bool = True
+    """Whether they are answered by `offline` and graded by `rules`. What else is in the folder is the same without."""
 
     def __post_init__(self) -> None:
         """Raise a UserError for what cannot be run, before anything is."""
@@ -125,7 +127,9 @@ def _execute(
     def shards() -> Iterator[Shard]:
         for number, group in enumerate(groups(_watched(opened.conversations(), problems, watcher))):
             messages[number] = sum(len(conversation.messages) for conversation in group)
-            yield Shard(number, group, list(plan.strategies), str(out), plan.encoding, models, plan.probes)
+            yield Shard(
+                number, group, list(plan.strategies), str(out), plan.encoding, models, plan.probes, plan.answers
+            )
 
     def done(shard: Done) -> None:
         finished[shard.number] = shard
@@ -165,7 +169,7 @@ def _check_bounds(strategies: Iterable[Strategy]) -> None:
 def _asked(plan: Plan) -> dict[str, Any]:
     """The manifest before anything is done: what was asked for, and of which versions."""
     libraries = ("quicktok-v1", "msgspec", "pyarrow")
-    measured = {k: v for k, v in asdict(plan).items() if k not in ("inputs", "models")}
+    measured = {k: v for k, v in asdict(plan).items() if k not in ("inputs", "models", "answers")}
     return {
         "format": FORMAT,
         "plan": {**asdict(plan.inputs), **measured, **plan.models.identity()},

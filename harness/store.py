@@ -13,6 +13,7 @@
     probes/SHARD.parquet              the same for the bounds: last_turn, evidence_only
     timings/SHARD-STRATEGY.parquet    wall-clock times
     cells/SHARD-STRATEGY.parquet      one row per conversation × strategy, written last: the part is finished
+    answers/, grades/                 what was answered to the probes, and how that was graded (answering/parts.py)
 
 A shard is some consecutive conversations, the same ones whatever the number of workers. Each file is written beside
 its place and moved there, so it is whole or not there at all. `columns.py` has the columns.
@@ -124,6 +125,9 @@ PER_CELL = ("steps", "grounding", "probes", "timings", "cells")
 TABLES = (*SCHEMAS, "recordings")
 """Every folder of a run."""
 
+ANSWERS = ("answers", "grades")
+"""Folders of those who answered and graded, with parts of their own (`answering/parts.py`)."""
+
 LOCK = ".lock"
 """A file that the run which is writing holds a lock on. It stays, empty."""
 
@@ -232,8 +236,9 @@ def remove_parts(folder: Path, shards: int = 0) -> None:
     for path in folder.glob(".manifest.json.*"):
         if _DRAFT.fullmatch(path.name):
             path.unlink()
-    for table in TABLES:
-        for path in (folder / table).glob("*"):
+    answers = (path for table in ANSWERS for path in (folder / table).rglob("*") if path.is_dir())
+    for table in (*(folder / table for table in TABLES), *answers):
+        for path in table.glob("*"):
             part = _PART.fullmatch(path.name)
             draft = _PART.match(path.name[1:]) if path.name.startswith(".") else None
             if draft or (part and int(part[1]) >= shards):

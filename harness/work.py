@@ -17,6 +17,7 @@ from ..strategies.base import Strategy, budget_of
 from ..strategies.chain import parse
 from ..strategies.evidence_only import EvidenceOnly
 from ..strategies.last_turn import LastTurn
+from .answering.usual import answer_usually
 from .desk import Books, RecordedDesk
 from .log import Log
 from .models import Models, Settings
@@ -44,6 +45,8 @@ class Shard(msgspec.Struct, frozen=True):
     models: Settings = Settings()
     probes: bool = True
     """Whether probes are asked."""
+    answers: bool = False
+    """Whether they are answered, by `offline`, and the answers graded, by `rules`."""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -83,6 +86,8 @@ def work(shard: Shard) -> Done:
                 write_probes(part, {spec: _probed(conversations, cells)})
                 logs = [cell if isinstance(cell, str) else cell[0] for cell in cells]
                 steps += write_cells(part, digest, spec, budget, books, logs)
+        if shard.answers:
+            answer_usually(folder, shard.number, counter, models)
     except OSError as error:
         raise RunError(f"{folder}: cannot be written: {error.strerror or error}") from None
     return Done(shard.number, len(conversations), steps, digest)

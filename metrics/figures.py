@@ -1,6 +1,6 @@
 """The figures over a run's steps. Each declares its unit, which way is better, and the version of its formula.
 
-All take rows of a table, mostly steps (the columns of `harness.columns`, with those of `reports.steps.steps_of` joined
+All take rows of a table, mostly steps (the columns of `harness.columns`, with those of `harness.steps.steps_of` joined
 in), of any grouping: a strategy, a conversation under a strategy, a turn.
 """
 
@@ -42,7 +42,7 @@ class Metric:
     better: Literal["lower", "higher", ""]
     version: int = 1
     table: str = "steps"
-    """The table of a run whose rows it is of."""
+    """The table of a run whose rows it is of; `answers`: of those by one answerer, with their grades."""
     restates: tuple[str, ...] = ()
     """Figures that say the same of the same recordings: comparisons are by those, unless this one is named."""
 
@@ -230,6 +230,28 @@ METRICS: Mapping[str, Metric] = {
         "higher",
         table="probes",
     ),
+    "correct": Metric(
+        "of the probes with an answer, the share whose answer the grader takes for right",
+        Ratio(
+            lambda s: s.correct.eq(True) & s.answerable,
+            lambda s: s.correct.notna() & s.answerable,
+            "no probe with an answer is graded",
+        ),
+        "share",
+        "higher",
+        table="answers",
+    ),
+    "refused": Metric(
+        "of the probes that cannot be answered, the share of which the answer says so, by the grader",
+        Ratio(
+            lambda s: s.correct.eq(True) & ~s.answerable,
+            lambda s: s.correct.notna() & ~s.answerable,
+            "no probe without an answer is graded",
+        ),
+        "share",
+        "higher",
+        table="answers",
+    ),
     "decide_p50": Metric("time to decide, median", lambda s: _percentile(s, 50), "us", "lower"),
     "decide_p99": Metric("time to decide, 99th percentile", lambda s: _percentile(s, 99), "us", "lower"),
 }
@@ -237,6 +259,8 @@ METRICS: Mapping[str, Metric] = {
 
 OF_PROBES = tuple(name for name, metric in METRICS.items() if metric.table == "probes")
 """Those of the probes."""
+OF_ANSWERS = tuple(name for name, metric in METRICS.items() if metric.table == "answers")
+"""Those of the answers to them."""
 OF_STEPS = tuple(name for name, metric in METRICS.items() if metric.table == "steps")
 """Those of the steps."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..harness.answering.figures import BOUNDS, Figures, Strategy
 from ..metrics.statistics.bootstrap import Ends
 from ..metrics.value import Missing, Value
+from .answering import Answers
 from .main_table import reasons
 from .render import Table
 from .words import count, percent, tokens
@@ -38,22 +39,56 @@ HOW = (
 )
 
 
-def tables(found: Figures, notes: Sequence[str]) -> list[Table]:
-    """The main table, correct by category, why answers are missing, and who answered and graded."""
+def tables(found: Figures, said: Sequence[str], by_kind: bool = True) -> list[Table]:
+    """The main table, the bounds, correct by category, why answers are missing, and who answered and graded."""
     strategies = [each for each in found.strategies if each.strategy not in BOUNDS]
     bounds = [each for each in found.strategies if each.strategy in BOUNDS]
     made = [
         Table(_title(found), HEADS, tuple(map(_row, strategies)), tuple(filter(None, _notes(found))), spare=SPARE),
-        Table("Bounds", _bound(HEADS), tuple(_bound(_row(each)) for each in bounds), spare=SPARE),
+        Table(
+            "Bounds of the answers",
+            _bound(HEADS),
+            tuple(_bound(_row(each)) for each in bounds),
+            () if by_kind else tuple(said),
+            spare=SPARE,
+        ),
     ]
-    if kinds := _kinds(found):
+    if by_kind and (kinds := _kinds(found)):
         made.append(kinds)
     if why := _why(found):
         made.append(why)
-    return [*made, Table("Who answered, who graded", (), (), tuple(notes))]
+    return [*made, Table("Who answered, who graded", (), (), tuple(said))] if by_kind else made
 
 
-def as_json(found: Figures, notes: Sequence[str]) -> dict[str, Any]:
+def run_tables(answers: Answers, by_kind: bool = False) -> Iterator[Table]:
+    """Those of a run: of who is nearest to a user's model, and the shares correct of all others beside."""
+    if answers.found:
+        first = answers.found[0]
+        yield from tables(first, answers.notes[first.answerer, first.grader], by_kind)
+    if len(answers.found) > 1:
+        yield beside(answers)
+    if answers.left:
+        yield Table("Answers that are left out", (), (), answers.left)
+
+
+def beside(answers: Answers) -> Table:
+    """Correct under each who answered and who graded."""
+    names = dict.fromkeys(each.strategy for found in answers.found for each in found.strategies)
+    shares = [{each.strategy: each for each in found.strategies} for found in answers.found]
+    none = Missing("undefined", "not answered")
+    rows = tuple((name, *(percent(of[name].correct if name in of else none) for of in shares)) for name in names)
+    heads = tuple(f"{found.answerer} / {found.grader}" for found in answers.found)
+    return Table("Correct, by who answered / who graded", ("strategy", *heads), rows)
+
+
+def all_json(answers: Answers | None) -> list[dict[str, Any]] | None:
+    """Exact figures of a run, by who answered and graded."""
+    if answers is None:
+        return None
+    return [as_json(found, answers.notes[found.answerer, found.grader]) for found in answers.found]
+
+
+def as_json(found: Figures, said: Sequence[str]) -> dict[str, Any]:
     """The same with exact figures."""
     return {
         "answerer": found.answerer,
@@ -63,7 +98,7 @@ def as_json(found: Figures, notes: Sequence[str]) -> dict[str, Any]:
         "paired": found.paired,
         "without_gold": found.without_gold,
         "strategies": {each.strategy: _plain(each) for each in found.strategies},
-        "notes": list(notes),
+        "notes": list(said),
     }
 
 

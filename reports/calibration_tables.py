@@ -45,19 +45,20 @@ def thresholds(found: Calibrated) -> Table:
 
 def spans(found: Calibrated) -> Iterator[Table]:
     """Of graders that come in a strict and a lenient variant, how far the two are apart."""
-    if rows := tuple(_spans(found.profiles)):
+    if rows := tuple(variants(found.profiles)):
         heads = ("grader", "strict", "lenient", "kappa, strict", "kappa, lenient")
         note = "Of the answers, those called right: the same answers, graded by two rubrics."
         yield Table(f"{found.labels.name}: strict and lenient", heads, rows, (note,))
 
 
-def _spans(profiles: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
-    variants: dict[str, dict[str, Profile]] = {}
+def variants(profiles: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
+    """A row for each grader that comes in both: of the answers those called right, and kappa."""
+    both: dict[str, dict[str, Profile]] = {}
     for profile in profiles:
         variant = _VARIANT.search(profile.grader)
         name = _VARIANT.sub("", unversioned(profile.grader))
-        variants.setdefault(name, {})[variant[1] if variant else "strict"] = profile
-    for name, found in variants.items():
+        both.setdefault(name, {})[variant[1] if variant else "strict"] = profile
+    for name, found in both.items():
         if "lenient" in found and "strict" in found:
             strict, lenient = found["strict"].whole, found["lenient"].whole
             yield name, _called(strict), _called(lenient), interval(strict.kappa), interval(lenient.kappa)

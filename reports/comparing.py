@@ -76,7 +76,7 @@ def _is_still(each: Comparison) -> bool:
     return each.found is not None and each.found.nothing
 
 
-def _says_all(each: Comparison) -> bool:
+def says_all(each: Comparison) -> bool:
     """Whether the row says why by itself: its interval has both signs."""
     found = each.found
     return found is not None and not isinstance(found.shown, Missing) and found.shown.low <= 0 <= found.shown.high
@@ -86,7 +86,7 @@ def _of_metric(metric: str, comparisons: Sequence[Comparison], titles: tuple[str
     first = comparisons[0]
     still = [each.strategy for each in comparisons if _is_still(each)]
     moved = [each for each in comparisons if not _is_still(each)]
-    notes = [f"{each.strategy}: {each.verdict.why}." for each in moved if each.verdict.why and not _says_all(each)]
+    notes = [f"{each.strategy}: {each.verdict.why}." for each in moved if each.verdict.why and not says_all(each)]
     if still:
         notes.append(f"Nothing moved: {', '.join(still)}.")
     rows = tuple((each.strategy, *cells(each)) for each in moved)

@@ -1,13 +1,5 @@
-"""The rows that figures by conversation are made of."""
+"""The rows that figures by conversation are made of: `harness.steps.rows_of`."""
 
-from __future__ import annotations
+from ..harness.steps import rows_of
 
-import pandas as pd
-
-from ..harness.load import Run
-from .steps import steps_of
-
-
-def rows_of(run: Run, table: str) -> pd.DataFrame:
-    """A table of a run, with the columns that the figures need (`harness.gating.measured.Rows`)."""
-    return steps_of(run) if table == "steps" else run.table(table)
+__all__ = ["rows_of"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..metrics.figures import METRICS
+from .answers import all_json
 from .probing import as_json as probes_as_json
 from .summary import Summary, growth_table
 from .tier_deeds import as_json as tiers_as_json
@@ -37,6 +38,7 @@ def as_json(summary: Summary) -> dict[str, object]:
         },
         "survival": {name: [row._asdict() for row in found] for name, found in summary.survival.items()},
         "probes": probes_as_json(summary.probes),
+        "answers": all_json(summary.answers),
         "growth": growth_table(summary.growth),
         "counter_error": summary.counter,
         "failed": summary.failed,

@@ -10,7 +10,7 @@ from ..harness.gating.comparing import Comparison, Moved
 from ..harness.gating.gate import FAILS, Gate, Result
 from ..metrics.statistics.verdict import Word
 from ..metrics.value import Missing
-from .comparing import HOW, between, cells, margin, moved, some, unpaired, whole
+from .comparing import HOW, between, cells, margin, moved, says_all, some, unpaired, whole
 from .comparing_json import as_json as compared_json
 from .render import Table
 from .words import amount, count
@@ -97,9 +97,10 @@ def power(gate: Gate) -> str:
 def _of(title: str, rows: Sequence[Comparison]) -> Table:
     heads = ("strategy", "metric", "was", "is", "difference", "95 % interval", "verdict", "finds", "conversations")
     made = tuple((each.strategy, each.metric, *cells(each)) for each in rows)
-    notes = [f"{each.strategy}, {each.metric}: {each.verdict.why}." for each in rows if each.verdict.why]
+    said = [each for each in rows if each.verdict.why and not says_all(each)]
+    notes = list(dict.fromkeys(f"{each.strategy}, {each.metric}: {each.verdict.why}." for each in said))
     margins = {each.metric: margin(each.rule.margin, each.about.unit) for each in rows}
-    notes.append("; ".join(f"{metric}: {said}" for metric, said in margins.items()) + ".")
+    notes.append("; ".join(f"{metric}: {text}" for metric, text in margins.items()) + ".")
     spare = ("conversations", "finds", "was", "is", "95 % interval")
     return Table(f"{title}: {len(rows):,}", heads, made, tuple(notes), names=2, spare=spare)
 

@@ -15,8 +15,9 @@ from ..harness.load import Run
 from ..harness.probing import CEILING, FLOOR
 from ..metrics.figures import METRICS, OF_PROBES
 from ..metrics.ranking import MEASURES, ranked
-from ..metrics.statistics.bootstrap import interval
+from ..metrics.statistics.bootstrap import Ends, interval
 from ..metrics.statistics.interval import Interval
+from ..metrics.statistics.shares import of_share
 from ..metrics.value import Missing, Value
 
 COLUMNS = [
@@ -121,7 +122,11 @@ def _interval(rows: pd.DataFrame) -> Interval | Missing:
         for states, name in zip(rows.evidence_state, rows.conversation, strict=True)
         if states is not None and len(states)
     ]
-    return interval([share for share, _ in pairs], [name for _, name in pairs])
+    found = interval([share for share, _ in pairs], [name for _, name in pairs])
+    if isinstance(found, Missing) or isinstance(found.low, Missing) or isinstance(found.high, Missing):
+        return found
+    ends = of_share(found.mean, Ends(found.low, found.high), len({name for _, name in pairs}))
+    return found if isinstance(ends, Missing) else Interval(found.mean, *ends)
 
 
 def retention(value: Value, floor: Value, ceiling: Value) -> Value:

@@ -14,8 +14,8 @@ from ..harness.billing.breaks import breaks
 from ..harness.billing.columns import Lists
 from ..harness.billing.simulate import Scheme
 from ..harness.load import Run
+from ..harness.steps import steps_of
 from .billing import totals
-from .steps import steps_of
 from .summary import Summary, summarise
 
 MOST_WORK = 3_000_000

@@ -15,13 +15,14 @@ import pandas as pd
 
 from ..harness.answers import unanswered
 from ..harness.load import Run
+from ..harness.steps import steps_of
 from ..metrics.figures import OF_STEPS, figures, growth
 from ..metrics.reasons import grouped
 from ..metrics.survival import Survival, shown_share
 from ..metrics.value import Missing, Value
+from .answering import Answers, answers_of
 from .counter import counter_error
 from .probing import Probes, probes_of
-from .steps import steps_of
 from .tier_deeds import TierDeeds, tier_deeds
 
 _BETWEEN = "\0"
@@ -65,6 +66,8 @@ class Summary:
     """By strategy: how many of the facts followed to an age were still in the summary."""
     probes: Probes | None
     """What is sent for the probes; None if none were asked."""
+    answers: Answers | None
+    """What was answered to them; None if nothing was."""
     growth: pd.DataFrame
     counter: list[dict[str, Value | str]]
     failed: list[dict[str, str]]
@@ -114,6 +117,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> Summary:
         tiers=tier_deeds(events),
         survival=_survival(compared_rows("survival"), names),
         probes=probes_of(run, frozenset(uneven), [name for name in names if name not in taking_part]),
+        answers=answers_of(run, frozenset(uneven)),
         growth=growth(common),
         counter=counter_error(run.table("messages"), steps, run.manifest["plan"]["encoding"]),
         failed=[

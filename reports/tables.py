@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..metrics.value import Missing
-from . import context_tables, deed_tables, probe_tables, tier_deeds
+from . import answers, context_tables, deed_tables, probe_tables, tier_deeds
 from .main_table import lacking, main_table, reasons
 from .render import Table
 from .summary import Summary
@@ -21,6 +21,8 @@ def tables(summary: Summary, by_kind: bool = False) -> Iterator[Table]:
         yield context_tables.grounding(summary)
     if summary.probes is not None:
         yield from probe_tables.tables(summary.probes, by_kind)
+    if summary.answers is not None:
+        yield from answers.run_tables(summary.answers, by_kind)
     yield from filter(None, (deed_tables.added(summary), deed_tables.did(summary)))
     yield from tier_deeds.tables(summary.tiers)
     if summary.why:

@@ -5,6 +5,7 @@
     ├── SpecError             a strategy or reader written as text
     ├── RunError              a run folder, or where it should go
     ├── SetupError            the models of a run: a name, a cassette, weights, a price or limit that cannot be used
+    ├── NotLogged             a run that MLflow did not take
     └── MissingExtra          a library that an extra brings
 
 Anything else that is raised is a bug of ours, and shows a traceback. Code of others (strategies, readers) may raise
@@ -62,6 +63,10 @@ class RunError(UserError):
 
 class SetupError(UserError):
     """A model, a cassette, weights or a limit that a run cannot use."""
+
+
+class NotLogged(UserError):
+    """A run that MLflow did not take. It is kept, and can be logged later."""
 
 
 class MissingExtra(UserError):

@@ -9,18 +9,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
-import pandas as pd
 
-from ...metrics.grading import Grade, Grader
+from ...metrics.grading import Grade, Grader, Item
+from ...metrics.grading.rules import Rules
 from ...metrics.value import Missing
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation
 from ..load import Run
 from ..store import read_conversations
-from .answerer import Answer, Answerer
+from .answerer import UNKNOWN, Answer, Answerer
 from .graded import has_gold, item_of
-from .parts import digest_of, folder_of, read, write
+from .parts import contexts_of, folder_of, graded_of, read, shards, write
 from .questions import Probed, Probes
+from .stored import Answered, answered_by
 
 Rows = list[dict[str, Any]]
 NO_GOLD = "the recording has no answer to compare with"
@@ -35,27 +36,33 @@ def answer(
     *,
     again: bool = False,
     done: Callable[[int], None] = lambda _: None,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The tables `answers` and `grades` of a run, their rows in the same order.
+) -> Answered:
+    """Have all probes of a run answered and the answers graded.
 
     `again`: whatever is there is made anew. `done` is called with how many conversations are. Raises RunError for a run
     in which no probe was asked.
     """
-    answers: Rows = []
-    grades: Rows = []
-    for shard in shards(run):
-        part = _Part(run, shard, answerer, grader, probes)
-        found = part.answers(again, done)
-        answers += found
-        grades += part.grades(found, again)
-    if not answers:
+    for shard in shards(run.folder):
+        answer_shard(run, shard, answerer, grader, probes, again=again, done=done)
+    found = answered_by(run, answerer.name, grader.name)
+    if found is None:
         raise RunError(f"{run.folder}: no probe was asked in this run: its recordings have no questions")
-    return pd.DataFrame(answers), pd.DataFrame(grades)
+    return found
 
 
-def shards(run: Run) -> list[str]:
-    """The names of the shards of a run."""
-    return [path.name.partition(".")[0] for path in sorted((run.folder / "recordings").glob("*.jsonl.zst"))]
+def answer_shard(
+    run: Run,
+    shard: str,
+    answerer: Answerer,
+    grader: Grader,
+    probes: Probes,
+    *,
+    again: bool = False,
+    done: Callable[[int], None] = lambda _: None,
+) -> None:
+    """The same for one shard, which has to be there whole."""
+    part = _Part(run, shard, answerer, grader, probes)
+    part.grade(part.answers(again, done), again)
 
 
 class _Part:
@@ -67,30 +74,27 @@ class _Part:
         by = folder_of(answerer.name)
         self._answers = run.folder / "answers" / by / f"{shard}.parquet"
         self._grades = run.folder / "grades" / by / folder_of(grader.name) / f"{shard}.parquet"
-        asked = sorted((run.folder / "probes").glob(f"{shard}*.parquet"))
-        self._asked = digest_of(*(path.read_bytes() for path in asked), answerer.identity)
+        self._made = {"by": answerer.name, "as": answerer.identity, "of": contexts_of(run.folder, shard)}
 
     def answers(self, again: bool, done: Callable[[int], None]) -> Rows:
         """What was answered."""
-        rows = None if again else read(self._answers, "answers", self._asked)
-        if rows is None:
-            rows = []
-            for each in self._conversations():
-                rows += self._answered(each)
-                done(1)
-            write(self._answers, "answers", rows, self._asked)
-        else:
+        found = None if again else read(self._answers, "answers", self._made)
+        if found is not None:
             done(sum(1 for _ in self._conversations()))
+            there: Rows = found.to_pylist()
+            return there
+        rows: Rows = []
+        for each in self._conversations():
+            rows += self._answered(each)
+            done(1)
+        write(self._answers, "answers", rows, self._made)
         return rows
 
-    def grades(self, answers: Rows, again: bool) -> Rows:
-        """How that was graded."""
-        of = digest_of(self._answers.read_bytes(), self._grader.name)
-        rows = None if again else read(self._grades, "grades", of)
-        if rows is None:
-            rows = list(self._graded(answers))
-            write(self._grades, "grades", rows, of)
-        return rows
+    def grade(self, answers: Rows, again: bool) -> None:
+        """Have them graded."""
+        made = graded_of(self._grader.name, self._answers)
+        if again or read(self._grades, "grades", made) is None:
+            write(self._grades, "grades", list(self._graded(answers)), made)
 
     def _conversations(self) -> Iterator[Conversation]:
         return read_conversations(self._recordings)
@@ -104,7 +108,11 @@ class _Part:
                 yield _row(conversation, strategy, each, made)
 
     def _graded(self, answers: Rows) -> Iterator[dict[str, Any]]:
-        """A row for each answer. All that can be graded is put to the grader at once."""
+        """A row for each answer. All that can be graded is put to the grader at once.
+
+        But for UNKNOWN where there is an answer, which is no matter of judgement, and which small models take for
+        right: rules grade it, whoever grades the rest.
+        """
         known = {each.id: each for each in self._conversations()}
         said = {name: {message.id: message for message in each.messages} for name, each in known.items()}
         items = [
@@ -117,13 +125,21 @@ class _Part:
             for row in answers
             if row["gold"] and row["answer"] is not None
         ]
-        given = iter(self._grader.grade(items))
+        given = iter(self._judged(items))
         for row in answers:
             if row["answer"] is None:
                 grade: Grade | Missing = Missing("failed", NO_ANSWER)
             else:
                 grade = next(given) if row["gold"] else Missing("undefined", NO_GOLD)
             yield {name: row[name] for name in ("conversation", "strategy", "number")} | _grade(grade)
+
+    def _judged(self, items: list[Item]) -> list[Grade | Missing]:
+        declined = [each.candidate == UNKNOWN and each.kind != "unanswerable" for each in items]
+        shares = {
+            by: iter(grader.grade([each for each, no in zip(items, declined, strict=True) if no is by]))
+            for by, grader in ((True, Rules()), (False, self._grader))
+        }
+        return [next(shares[no]) for no in declined]
 
 
 def _row(conversation: Conversation, strategy: str, probed: Probed, answer: Answer) -> dict[str, Any]:

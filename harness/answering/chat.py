@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
 from msgspec.structs import replace
 
@@ -62,16 +63,15 @@ class ByModel:
     def _answer(self, question: Question) -> Answer:
         asked = instruction(question.text)
         if self._plain:
-            return _Talk(
-                self, question, Request(self.name, as_text(question.context, asked), 0.0, self._reply)
-            ).answer()
+            text = as_text(question.context, asked)
+            return _Talk(self, question, Request(self.name, text, 0.0, self._reply, prompt=PROMPT)).answer()
         chat = as_chat(question.context, asked)
-        return _Talk(self, question, Request(self.name, chat, 0.0, self._reply, question.tools)).answer()
+        return _Talk(self, question, Request(self.name, chat, 0.0, self._reply, question.tools, prompt=PROMPT)).answer()
 
     def reply(self, request: Request) -> Reply:
         """What the model replies. Raises ModelError, also for what does not fit or was cut."""
         size = self._size(request)
-        room = self._window()
+        room = self._window
         if room is not None and size + request.max_tokens > room:
             raise ModelError(
                 f"{self.name}: {size:,} tokens and {request.max_tokens} for the answer do not fit its window, {room:,}"
@@ -90,6 +90,7 @@ class ByModel:
     def _size(self, request: Request) -> int:
         return self._counter.tools(request.tools) + sum(map(self._counter.message, messages_of(request.asked)))
 
+    @cached_property
     def _window(self) -> int | None:
         try:
             return window_of(self.name)

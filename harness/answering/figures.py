@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from ...metrics.reasons import grouped
-from ...metrics.statistics.bootstrap import Ends, Floats, Statistic, resampled
+from ...metrics.statistics.bootstrap import Ends, Floats, Resampled, Statistic, resampled
+from ...metrics.statistics.shares import of_share
 from ...metrics.value import Missing, Value
 from ..probing import CEILING, FLOOR
 from .answerer import UNKNOWN
@@ -49,6 +50,10 @@ class Strategy:
     in_pairs: bool
     correct: Value
     correct_interval: Ends | Missing
+    given: int
+    """Of the paired probes, those with another answer than UNKNOWN."""
+    worth: Value
+    """So many independent answers have as wide an interval: answers of a conversation are alike."""
     retention: Value
     retention_interval: Ends | Missing
     input_tokens: int
@@ -74,12 +79,18 @@ class Figures:
     without_gold: int
     strategies: tuple[Strategy, ...]
     """In the order of the run, bounds last."""
+    counts: pd.DataFrame
+    """Of the probes in pairs that can be answered: conversation, strategy, how many are right (got), of how many
+    (wanted)."""
 
 
 def figures(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: str) -> Figures:
     """The figures of a run. `answers`, `grades`: the tables, rows in the same order."""
     rows = answers.assign(
-        correct=grades.correct.to_numpy(), not_graded=grades.missing.to_numpy(), strategy=answers.strategy.astype(str)
+        correct=grades.correct.to_numpy(),
+        not_graded=grades.missing.to_numpy(),
+        strategy=answers.strategy.astype(str),
+        conversation=answers.conversation.astype(str),
     )
     rows["graded"] = rows.correct.notna()
     per = rows[rows.gold].groupby("strategy", sort=False).graded.mean()
@@ -100,6 +111,7 @@ def figures(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: 
         tuple(
             _strategy(str(name), each, name in compared, sums) for name, each in rows.groupby("strategy", sort=False)
         ),
+        sums.counts(),
     )
 
 
@@ -110,7 +122,13 @@ class _Sums:
         right = rows.assign(right=rows.correct.astype(float))
         self._right = right.pivot_table("right", "conversation", "strategy", "sum", observed=True)
         first = rows.strategy.iloc[0] if len(rows) else ""
-        self._size = rows[rows.strategy == first].groupby("conversation", observed=True).size()
+        self._size: pd.Series[int] = rows[rows.strategy == first].groupby("conversation", observed=True).size()
+
+    def counts(self) -> pd.DataFrame:
+        """The same as rows."""
+        made = self._right.reset_index().melt("conversation", var_name="strategy", value_name="got")
+        names = made.conversation.astype(str)
+        return made.assign(conversation=names, wanted=names.map(self._size).astype(float))
 
     def of(self, *names: str) -> Floats | None:
         """By conversation: how many probes, and how many each of these has right; None if one is not there."""
@@ -127,8 +145,12 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
     counted = rows[rows.in_pairs] if compared else rows[rows.graded]
     can, cannot = counted[counted.answerable], counted[~counted.answerable]
     alone = sums if compared else _Sums(can.assign(strategy=name))
-    correct, about = _figure(alone.of(name), _rate, "no probe with an answer is graded under all strategies")
-    kept, kept_about = _figure(
+    own = alone.of(name)
+    correct, drawn = _figure(own, _rate, "no probe with an answer is graded under all strategies")
+    about = _ends(drawn)
+    if own is not None and not isinstance(correct, Missing):
+        about = of_share(correct, about, len(own))
+    kept, kept_drawn = _figure(
         alone.of(FLOOR, CEILING, name) if compared else None,
         _retention,
         "the ceiling is not above the floor" if compared else "too little of it is graded to be compared",
@@ -148,9 +170,11 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
         len(can),
         compared,
         correct,
-        _as_share(about),
+        about,
+        int((can.answer != UNKNOWN).sum()),
+        _worth(correct, drawn, len(can)),
         kept,
-        kept_about,
+        _ends(kept_drawn),
         int(rows.input_tokens.sum()),
         int(rows.output_tokens.sum()),
         Missing("undefined", "a price is not known") if np.isnan(cost).any() else math.fsum(cost),
@@ -160,18 +184,25 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
     )
 
 
-def _figure(sums: Floats | None, figure: Statistic, why: str) -> tuple[Value, Ends | Missing]:
-    """A figure, and its interval over conversations."""
+def _figure(sums: Floats | None, figure: Statistic, why: str) -> tuple[Value, Resampled | Missing]:
+    """A figure, and what it would have been on other conversations."""
     value = float(figure(sums.sum(axis=0))) if sums is not None and len(sums) else math.nan
     if sums is None or math.isnan(value):
         return (none := Missing("undefined", why)), none
-    found = resampled(sums, figure)
-    return value, found if isinstance(found, Missing) else found.interval()
+    return value, resampled(sums, figure)
 
 
-def _as_share(found: Ends | Missing) -> Ends | Missing:
-    """The interval of a share, without what no share can be: Student's reaches below 0 and above 1."""
-    return found if isinstance(found, Missing) else Ends(max(found.low, 0.0), min(found.high, 1.0))
+def _ends(found: Resampled | Missing) -> Ends | Missing:
+    return found if isinstance(found, Missing) else found.interval()
+
+
+def _worth(correct: Value, drawn: Resampled | Missing, answers: int) -> Value:
+    """Where no conversation differs, as many as there are conversations."""
+    if isinstance(correct, Missing):
+        return correct
+    if isinstance(drawn, Missing):
+        return drawn
+    return min(float(answers), correct * (1 - correct) / drawn.error**2 if drawn.error else float(drawn.size))
 
 
 def _rate(sums: Floats) -> Floats:

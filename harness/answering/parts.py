@@ -3,8 +3,8 @@
     answers/ANSWERER/SHARD.parquet          what was answered to each probe, under every strategy of the shard
     grades/ANSWERER/GRADER/SHARD.parquet    how that was graded
 
-The names are those of the answerer and the grader, made fit for a folder. Each part says of what it was made (`of`),
-and counts only as long as that is still so; it is whole or not there at all.
+The names are those of the answerer and the grader, made fit for a folder. Each part says in its metadata by whom and of
+what it was made, and counts only as long as that is still so; it is whole or not there at all.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...metrics.grading.rules import Rules
 from ..store import placed
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
@@ -75,20 +76,55 @@ def digest_of(*parts: str | bytes) -> str:
     return made.hexdigest()
 
 
-def write(path: Path, table: str, rows: Sequence[Mapping[str, Any]], of: str) -> None:
-    """Write a part, whole or not at all."""
-    schema = SCHEMAS[table].with_metadata({"of": of})
+def shards(run: Path) -> list[str]:
+    """The names of the shards of a run in which probes were asked: of the bounds, at least."""
+    names = sorted(path.stem for path in (run / "probes").glob("*.parquet") if path.stem.isdecimal())
+    return [name for name in names if was_asked(run, name)]
+
+
+def was_asked(run: Path, shard: str) -> bool:
+    """Whether a shard has probes."""
+    return bool(pq.read_metadata(run / "probes" / f"{shard}.parquet").num_rows)
+
+
+def contexts_of(run: Path, shard: str) -> str:
+    """The digest of all that answers to a shard's probes depend on, but for who answers."""
+    parts = [path for table in ("conversations", "steps", "contexts", "probes") for path in _parts(run / table, shard)]
+    return digest_of(*(path.read_bytes() for path in parts))
+
+
+def _parts(folder: Path, shard: str) -> list[Path]:
+    """Of a shard, and of a shard under each strategy."""
+    return sorted([*folder.glob(f"{shard}.parquet"), *folder.glob(f"{shard}-*.parquet")])
+
+
+def graded_of(grader: str, answers: Path) -> dict[str, str]:
+    """By whom and of what the grades of a part are made. What UNKNOWN comes to is said by rules."""
+    return {"by": grader, "of": digest_of(answers.read_bytes()), "unknown by": Rules().name}
+
+
+def made_by(path: Path) -> dict[str, str]:
+    """By whom and of what a part was made; empty if it is not there, or damaged."""
+    try:
+        found = pq.read_schema(path).metadata or {}
+        return {key.decode(): value.decode() for key, value in found.items()}
+    except (OSError, pa.ArrowException, UnicodeDecodeError):
+        return {}
+
+
+def write(path: Path, table: str, rows: Sequence[Mapping[str, Any]], made: Mapping[str, str]) -> None:
+    """Write a part, whole or not at all. `made`: by whom and of what."""
+    schema = SCHEMAS[table].with_metadata(dict(made))
     columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
     with placed(path) as draft:
         pq.write_table(pa.Table.from_arrays(columns, schema=schema), draft, compression="zstd", write_statistics=False)
 
 
-def read(path: Path, table: str, of: str) -> list[dict[str, Any]] | None:
-    """The rows of a part that was made of this; None if it is not there, was made of something else, or is damaged."""
-    try:
-        if (pq.read_schema(path).metadata or {}).get(b"of", b"") != of.encode():
-            return None
-        found: list[dict[str, Any]] = pq.read_table(path, schema=SCHEMAS[table]).to_pylist()
-    except (OSError, pa.ArrowException, UnicodeDecodeError):
+def read(path: Path, table: str, made: Mapping[str, str]) -> pa.Table | None:
+    """A part that was made so; None if it is not there, was made by or of something else, or is damaged."""
+    if made_by(path) != dict(made):
         return None
-    return found
+    try:
+        return pq.read_table(path, schema=SCHEMAS[table])
+    except (OSError, pa.ArrowException):
+        return None

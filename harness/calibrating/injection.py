@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ...metrics.grading import Grader
 from ...metrics.grading.agreement import share
-from ...metrics.grading.bootstrap import wilson
+from ...metrics.statistics.shares import wilson
 from ...metrics.value import Missing
 from ..grading.attacks import ATTACKS, Attack, Attempt, attempts, flipped
 from .labels import LabelledSet, as_item, sample_of

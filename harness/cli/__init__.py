@@ -19,11 +19,15 @@ from . import (
     bill,
     calibrate,
     cassette,
+    claims,
     compare,
     convert,
+    export,
     gate,
     kv_cache,
     list_,
+    mlflow,
+    quality,
     report,
     run,
     show,
@@ -47,14 +51,18 @@ app.command(name="run")(run.run)
 app.command(name="report")(report.report)
 app.command(name="show", cls=show.Show)(show.show)
 app.command(name="answer")(answer.answer)
+app.command(name="quality")(quality.quality)
 app.command(name="bill")(bill.bill)
 app.command(name="compare")(compare.compare)
 app.command(name="baseline")(baseline.baseline)
 app.command(name="gate")(gate.gate)
+app.command(name="mlflow")(mlflow.mlflow)
+app.command(name="export")(export.export)
 app.command(name="kv-cache")(kv_cache.kv_cache)
 app.command(name="validate")(validate.validate)
 app.command(name="calibrate")(calibrate.calibrate)
 app.command(name="convert")(convert.convert)
+app.command(name="claims")(claims.claims)
 app.command(name="list")(list_.list_)
 app.add_typer(cassette.cassette, name="cassette")
 app.add_typer(bench_tier, name="bench-tier")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,11 +15,7 @@ from .paste import same_command
 from .say import say
 
 if TYPE_CHECKING:
-    from ...metrics.grading import Grader
     from ..models import Settings
-
-QUOTED = 2
-"""Calibrations of a grader that are quoted."""
 
 
 def answer(
@@ -94,6 +89,10 @@ def answer(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Answer and grade again; what a cassette has is replayed.")
     ] = False,
+    corrected: Annotated[
+        bool,
+        typer.Option("--corrected", help="Correct the shares for the errors that the grader makes beside people."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
 ) -> None:
     """Have a run's probes answered from what each strategy would send, and the answers graded.
@@ -103,14 +102,21 @@ def answer(
     evidence_only are answered as well.
     """
     from ...metrics.tokens import TokenCounter
+    from ...reports.answering import answers_of
+    from ...reports.answering import notes as said_of
     from ...reports.answers import as_json as exact
     from ...reports.answers import tables as shown
+    from ...reports.corrected import corrected_json, corrected_of, corrected_table
+    from ...reports.measures import as_json as orders_json
+    from ...reports.measures import measures, pairs
+    from ...reports.measures import table as orders_table
     from ...scenarios.errors import Stopped
     from ..answering.answers import answer as answered
     from ..answering.chat import ByModel
     from ..answering.figures import figures as of
     from ..answering.offline import Offline
     from ..answering.questions import Probes
+    from ..calibrating.profiles import Profiles
     from ..grading import grader as named
     from ..load import load
     from ..models import Models, Settings
@@ -140,18 +146,27 @@ def answer(
     try:
         with redirect_stdout(sys.stderr), counting(found.manifest["conversations"], "conversations") as done:
             by = named(grader, models=models)
-            tables = answered(found, answering, by, Probes(found, models), again=overwrite, done=done)
+            given = answered(found, answering, by, Probes(found, models), again=overwrite, done=done)
     except (Stopped, KeyboardInterrupt):
         say(f"stopped; what is finished is kept. To go on: {same_command()}")
         raise
     say_what_was_spent(models.settings)
-    figures = of(*tables, answering.name, by.name)
-    notes = list(_notes(answering.name, by))
+    figures = of(given.answers, given.grades, given.answerer, given.grader)
+    profiles = Profiles()
+    notes = list(said_of(given, profiles))
+    orders = pairs(measures(found, answers_of(found)))
+    extra = corrected_of(figures, profiles.of(given.grader)) if corrected else None
     if as_json:
-        print_json(exact(figures, notes))
+        print_json(
+            exact(figures, notes)
+            | {"orders": orders_json(orders)}
+            | ({"corrected": corrected_json(extra)} if extra is not None else {})
+        )
     else:
-        print_tables(shown(figures, notes))
-    if not tables[0].answer.notna().any():
+        print_tables(
+            [*shown(figures, notes), orders_table(orders), *([corrected_table(extra)] if extra is not None else [])]
+        )
+    if not given.answers.answer.notna().any():
         say(f"error: {answering.name} answered nothing: the reasons are in the table Why answers or grades are missing")
         raise typer.Exit(2)
 
@@ -162,20 +177,3 @@ def _checked(settings: Settings) -> Settings:
 
     found = replace(settings, summariser="offline", embedder="offline").checked()
     return replace(found, summariser=settings.summariser, embedder=settings.embedder)
-
-
-def _notes(answerer: str, grader: Grader) -> Iterator[str]:
-    """Who answered and graded, and how far that can be believed."""
-    from ...reports.calibration import quoted
-    from ..calibrating.profiles import Profiles
-    from ..grading import model_of
-
-    yield f"Answered by {answerer}, graded by {grader.name}."
-    if answerer == "offline":
-        yield (
-            "The offline answerer is an extractive reader: it finds words, not meaning, and cannot add, compare or "
-            "conclude. Its share correct says how much of what was asked is easy to find, not how a model would do."
-        )
-    if model_of(grader) == answerer:
-        yield "Warning: the model graded its own answers, and models are kind to themselves: name another --grader."
-    yield from quoted(grader.name, Profiles().of(grader.name)[:QUOTED])

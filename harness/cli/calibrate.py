@@ -56,7 +56,10 @@ def calibrate(
         typer.Option(min=0, metavar="N", help="Let N of the answers speak to the grader, and count what it believes."),
     ] = 0,
     resamples: Annotated[int, typer.Option(min=1000, max=100_000, help="Of the bootstrap.")] = 2000,
-    date: Annotated[str, typer.Option(help="A date to be kept in the profile.", show_default=False)] = "",
+    date: Annotated[
+        str,
+        typer.Option(help="A date to be kept in the profile.", metavar="YYYY-MM-DD", show_default=False),
+    ] = "",
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Where profiles are kept.", show_default="~/.cache/ctxbench/profiles"),
@@ -133,6 +136,7 @@ def calibrate(
     from .progress import counting
     from .summary import print_json, print_tables
 
+    _check_date(date)
     if figure is not None:
         check(figure)
     if out is not None and out.exists() and not out.is_dir():
@@ -173,6 +177,19 @@ def calibrate(
     else:
         print_tables(list(tables(found)))
     _keep(found, out)
+
+
+def _check_date(text: str) -> None:
+    """Raise a UserError for what is no day."""
+    from datetime import date
+
+    from ...scenarios.errors import UserError
+
+    try:
+        if text and date.fromisoformat(text).isoformat() != text:
+            raise ValueError
+    except ValueError:
+        raise UserError(f"--date {text!r} is no day: give it as 2026-11-22") from None
 
 
 def _sets(inputs: Sequence[Path], strict: bool) -> list[LabelledSet]:

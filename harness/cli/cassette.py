@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -55,6 +56,7 @@ def import_(
 def check(cassette: File = None) -> None:
     """Say which replies are to prompts that have changed since: those that come with ctxbench, or those of a cassette.
 
+    Of those that come with ctxbench also which the scenario `quality` lacks, and which it does not ask for any more.
     Exit code 1 if there are any.
     """
     from ..answering.wording import PROMPT
@@ -72,8 +74,23 @@ def check(cassette: File = None) -> None:
     old = stale(found, {answer: digest, **prompts()})
     for prompt, times in old.items():
         print(f"stale: {times:,} replies to {prompt}, which has changed since: record them anew")
+    more = list(_of_quality()) if cassette is None else []
+    for line in more:
+        print(line)
     say(f"{len(found):,} replies, {sum(old.values()):,} stale: {where}")
-    raise typer.Exit(1 if old else 0)
+    raise typer.Exit(1 if old or more else 0)
+
+
+def _of_quality() -> Iterator[str]:
+    """What is wrong with the replies for the scenario `quality`, which is replayed for it."""
+    from ..answering.quality import SCENARIO, replayed, unused
+
+    with TemporaryDirectory() as folder:
+        replies = replayed(Path(folder) / SCENARIO)
+    if not replies.are_whole:
+        yield f"{SCENARIO}: {replies.in_words()}"
+    if more := len(unused(replies)):
+        yield f"{SCENARIO}: {more:,} replies are to what is not asked any more: run `make record`"
 
 
 def _path(given: Path | None) -> Path:

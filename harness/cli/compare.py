@@ -87,7 +87,7 @@ def _within(
     if not pairs:
         raise RunError(f"{folder}: {base} alone has nothing to be compared with: name another run")
     found = measured(run, rows_of, models, clock)
-    return compared(found, found, pairs, _rules(found, metrics)), (base, "it")
+    return compared(found, found, pairs, _rules(found, metrics)), (base, "this one")
 
 
 def _between(

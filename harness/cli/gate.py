@@ -112,10 +112,12 @@ class _Rows:
     def step(self, run: Run) -> Step:
         """From metric, conversation and strategy to the step that weighs most against the figure."""
         from ...metrics.figures import METRICS
-        from ..gating.measured import worst_step
+        from ..gating.measured import ANSWERS, worst_step
 
         def found(metric: str, conversation: str, strategy: str) -> int | None:
             known = METRICS.get(metric)
-            return worst_step(self(run, known.table), known, conversation, strategy) if known else None
+            if known is None or known.table == ANSWERS:
+                return None
+            return worst_step(self(run, known.table), known, conversation, strategy)
 
         return found

@@ -30,6 +30,8 @@ DEFAULT = (
     "facts",
     "archive",
     "archive(trigger='keyword')",
+    "focus",
+    "tiered",
     "cache_marks",
     *RECIPES,
 )
@@ -130,6 +132,16 @@ def run(
             "replayed for each.",
         ),
     ] = True,
+    answers: Annotated[
+        bool,
+        typer.Option(
+            "--answers/--no-answers",
+            help="Have them answered by the embedded reader, and the answers graded by rules: no model, no network.",
+        ),
+    ] = True,
+    mlflow: Annotated[
+        bool, typer.Option("--mlflow", help="Log the run in MLflow at the end, as `ctxbench mlflow` does.")
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict/--keep-going", help="Stop at the first recording that cannot be read.")
     ] = False,
@@ -163,7 +175,8 @@ def run(
         command=uuid4().hex,
     )
     with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
-        plan = Plan(Inputs(names, form, turns, seed), tuple(strategy or DEFAULT), encoding, model, settings, probes)
+        opened = Inputs(names, form, turns, seed)
+        plan = Plan(opened, tuple(strategy or DEFAULT), encoding, model, settings, probes, answers)
     folder = out or Path("runs") / _name(names)
     workers = jobs or os.cpu_count() or 1
     complete = is_complete(folder) and not overwrite
@@ -188,13 +201,28 @@ def run(
         raise
     if not as_json:
         typer.echo(f"\nresults: {shlex.quote(f'{folder}/')}   ({to_print}, {to_show})")
+    in_mlflow = not mlflow or _logged(folder)
     if none := _finished_none(folder):
         say(f"error: no conversation was finished by {', '.join(none)}: the reasons are in the table Failed")
     if without := answered_by_none(folder):
         again = "when the model can be had, --overwrite measures again, and what was answered is replayed"
         say(f"error: no model answered {', '.join(without)}, whose figures are of doing without: {again}")
-    if none or without:
+    if none or without or not in_mlflow:
         raise typer.Exit(2)
+
+
+def _logged(folder: Path) -> bool:
+    """Log the run in MLflow; whether that could be done."""
+    from ...scenarios.errors import NotLogged
+    from .mlflow import log, say_who_waits
+
+    try:
+        log(folder)
+    except NotLogged as error:
+        say(f"error: {error}")
+        say_who_waits(folder.resolve().parent)
+        return False
+    return True
 
 
 def _name(names: tuple[str, ...]) -> str:

@@ -18,8 +18,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...metrics.figures import METRICS, Metric
+from ...metrics.figures import METRICS, OF_ANSWERS, Metric
 from ...metrics.sums import Form, Ratio, Summed
+from ..answering.stored import Answered, answered
 from ..billing.bill import bill
 from ..billing.simulate import Scheme
 from ..load import Run
@@ -28,6 +29,8 @@ Floats = NDArray[np.float64]
 Rows = Callable[[Run, str], pd.DataFrame]
 """The rows of a run's table, with the columns that the figures need."""
 
+ANSWERS = "answers"
+"""The table of the figures that there are for each who answered and graded."""
 CLOCK = "us"
 """The unit of what is measured by the clock on the wall: another machine has other figures."""
 COST_VERSION = 1
@@ -71,11 +74,15 @@ def measured(run: Run, rows: Rows, models: Sequence[str] = (), clock: bool = Fal
     about: dict[str, About] = {}
     frames: dict[str, pd.DataFrame] = {}
     for name, metric in METRICS.items():
-        if clock or metric.unit != CLOCK:
+        if metric.table != ANSWERS and (clock or metric.unit != CLOCK):
             if metric.table not in frames:
                 frames[metric.table] = rows(run, metric.table)
             made[name] = cells.sums(metric, frames[metric.table])
             about[name] = _about(name, metric, run)
+    for each in answered(run).whole:
+        for name in OF_ANSWERS:
+            made[each.metric(name)] = cells.sums(METRICS[name], each.rows)
+            about[each.metric(name)] = _about_answers(name, each)
     for model, (costs, version) in _costs(run, models, cells).items():
         made[f"cost({model})"], about[f"cost({model})"] = costs, About("usd", "lower", "total", version)
     for strategy, those in failed.items():
@@ -145,6 +152,13 @@ def _about(name: str, metric: Metric, run: Run) -> About:
     if name == "overflows":
         version += f", window {run.manifest['window']}"
     return About(metric.unit, metric.better, form, version)
+
+
+def _about_answers(name: str, of: Answered) -> About:
+    """Other answerers and graders, and other versions of them, have figures that do not compare."""
+    metric = METRICS[name]
+    version = f"{metric.version}, answered by {of.identity}, graded by {of.grader}"
+    return About(metric.unit, metric.better, "ratio", version)
 
 
 def _is_anywhere(sums: Floats) -> bool:

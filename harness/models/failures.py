@@ -20,7 +20,9 @@ provider is there. A call with five tries takes 15 s, and a run makes thousands.
 _PASSING = {408, 409, 425, 429}
 _SHOWN = 200
 _SECRETS = re.compile(
-    r"(sk|pk|key|gsk|xai|AIza)[-_][\w\-]{6,}|AIza[\w\-]{10,}|Bearer\s+\S+|(?<=://)[^/\s@]+@", re.IGNORECASE
+    r"(?<![^\W_])(sk|pk|key|gsk|xai|AIza)[-_][\w\-]{6,}|AIza[\w\-]{10,}|Bearer\s+\S+|(?<=://)[^/\s@]+@"
+    r"|(?<=[?&])[\w\-]*(key|token|secret|password|signature)=[^\s&#]+",
+    re.IGNORECASE,
 )
 _PREFIXES = re.compile(r"^((litellm\.)?\w*(Error|Exception|Timeout)\s*[:\-]\s*)+")
 
@@ -80,12 +82,17 @@ def _not_connected(error: BaseException | None) -> bool:
     return False
 
 
-def shown(text: str) -> str:
-    """A message as it may be shown: one line, printable, not long, without litellm's names and anything secret."""
+def without_secrets(text: str) -> str:
+    """Text with `***` for keys, for what is before the @ of an address, and for the values of keys' variables."""
     for name, value in os.environ.items():
         if len(value) >= 8 and re.search(r"KEY|TOKEN|SECRET|PASSWORD", name, re.IGNORECASE):
             text = text.replace(value, "***")
-    text = _SECRETS.sub("***", " ".join(text.partition("Traceback (most recent")[0].split()))
+    return _SECRETS.sub("***", text)
+
+
+def shown(text: str) -> str:
+    """A message as it may be shown: one line, printable, not long, without litellm's names and anything secret."""
+    text = without_secrets(" ".join(text.partition("Traceback (most recent")[0].split()))
     text = "".join(char if char.isprintable() else "·" for char in _PREFIXES.sub("", text))
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 

@@ -1,8 +1,9 @@
 """A model in this process: a GGUF file through llama.cpp (extra `local`: xllamacpp, one wheel with no dependencies).
 
 One thread by default: llama.cpp's threads wait by spinning; two on two busy cores were 5 to 10 times slower than one.
-The prompt cache is off and the seed fixed: the same request has the same answer whatever was asked before it. A model
-is known by its content, not by its path: `local:NAME@FINGERPRINT` is its name in results and in the cassette.
+The seed is fixed and a text is read in pieces that depend on it alone (`piecewise.py`): the same request has the same
+answer whatever was asked before it. A model is known by its content, not by its path: `local:NAME@FINGERPRINT` is its
+name in results and in the cassette.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ...scenarios.errors import MissingExtra, SetupError
 from ...strategies.base import ModelError
 from .chat import said
 from .choices import Choice, Likely
+from .piecewise import shared, starts
 from .recorded import Answer, Request
 from .weights import NAME, weights
 
@@ -73,6 +75,8 @@ class Local:
         self._gguf, self._threads, self._window = gguf, threads, window
         self._server: Any = None
         self._lock, self._prefix = Lock(), ""
+        self._starts: list[str] = []
+        """The pieces of a chat that have been read, and what is made of them is there."""
 
     def chat(self, request: Request) -> Answer:
         """The model's answer. Raises ModelError."""
@@ -80,13 +84,16 @@ class Local:
             "messages": said(request.asked),
             "temperature": request.temperature,
             "max_tokens": request.max_tokens,
-            "cache_prompt": False,
             "seed": request.vote,
             **request.form(),
         }
         with self._lock:
             self._prefix = ""
-            found = self._loaded().handle_chat_completions(asked)
+            pieces = starts(request.asked) if isinstance(request.asked, str) else []
+            self._read_pieces(pieces, request.model)
+            found = self._loaded().handle_chat_completions({**asked, "cache_prompt": bool(pieces)})
+            if "error" in found:
+                self._starts = []
         _no_error(found, request.model)
         choice, usage = found["choices"][0], found["usage"]
         return Answer(
@@ -116,6 +123,17 @@ class Local:
         kept = {token: said[token] for token in choice.tokens if token in said}
         return Likely(kept, min(said.values()), found["usage"]["prompt_tokens"])
 
+    def _read_pieces(self, pieces: list[str], model: str) -> None:
+        """Have exactly these pieces of a user's message read, each by a pass of its own.
+
+        The last of those that are there is asked for again: so the model forgets all that it read behind it.
+        """
+        there, self._starts = shared(pieces, self._starts), []
+        for piece in pieces[max(there - 1, 0) :]:
+            reads = {"messages": said(piece), "max_tokens": 0, "cache_prompt": piece != pieces[0] or there > 0}
+            _no_error(self._loaded().handle_chat_completions(reads), model)
+        self._starts = pieces
+
     def _read(self, prefix: str) -> None:
         """Have exactly this read, before a text that follows it.
 
@@ -125,7 +143,7 @@ class Local:
         """
         reads = {"prompt": prefix, "n_predict": 0, "max_tokens": 0}
         if prefix != self._prefix:
-            self._prefix = ""
+            self._prefix, self._starts = "", []
             self._loaded().handle_completions({**reads, "cache_prompt": False})
             self._prefix = prefix
         self._loaded().handle_completions({**reads, "cache_prompt": True})
@@ -138,7 +156,7 @@ class Local:
             asked.model.path = self._gguf
             asked.n_ctx, asked.n_parallel = self._window, 1
             asked.cpuparams.n_threads = asked.cpuparams_batch.n_threads = self._threads
-            asked.cache_prompt, asked.cache_ram_mib = False, 0
+            asked.cache_prompt, asked.cache_ram_mib, asked.n_ctx_checkpoints = False, 0, 0
             asked.ui = asked.endpoint_slots = asked.warmup = False
             asked.verbosity = -1
             try:

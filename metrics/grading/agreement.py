@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics.bootstrap import Ends
+from ..statistics.shares import wilson
 from ..value import Missing, Value
-from .bootstrap import FEWEST, RESAMPLES, SEED, intervals, wilson
+from .bootstrap import FEWEST, RESAMPLES, SEED, intervals
 from .confusion import FIGURES, Confusion, Verdicts, figures
 from .roc import auc_of
 

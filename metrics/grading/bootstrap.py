@@ -59,14 +59,3 @@ def _bca(drawn: NDArray[np.float64], left: NDArray[np.float64], whole: float) ->
     if found.drawn[0] == found.drawn[-1]:
         return Missing("undefined", "it is the same in every resample")
     return found.bca(_NORMAL.inv_cdf((1 + LEVEL) / 2))
-
-
-def wilson(hits: int, size: int) -> Ends | Missing:
-    """The interval of a share by Wilson's score (1927)."""
-    if not size:
-        return Missing("undefined", "there is nothing to count")
-    z = _NORMAL.inv_cdf((1 + LEVEL) / 2)
-    share, room = hits / size, z * z / size
-    middle = (share + room / 2) / (1 + room)
-    half = z / (1 + room) * (share * (1 - share) / size + room / (4 * size)) ** 0.5
-    return Ends(0.0 if not hits else middle - half, 1.0 if hits == size else middle + half)

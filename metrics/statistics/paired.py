@@ -106,8 +106,27 @@ def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: in
     if isinstance(found, Missing):
         return Difference(size, float(before), float(after), relative, value, found, found, found, found)
     p = p_value(value, found.error, size - 1)
-    ends = found.interval(TWO_SIDED), found.interval(EQUIVALENCE)
-    return Difference(size, float(before), float(after), relative, value, *ends, found.error, p)
+    least, most = (-np.inf, np.inf) if relative else _limits(some)
+    shown, tested = (
+        Ends(max(ends.low, least), min(ends.high, most))
+        for ends in (found.interval(TWO_SIDED), found.interval(EQUIVALENCE))
+    )
+    return Difference(size, float(before), float(after), relative, value, shown, tested, found.error, p)
+
+
+def _limits(pairs: Pairs) -> tuple[float, float]:
+    """Between what a difference of shares can lie, which Student's interval does not know: −1 and 1, or less.
+
+    Where a side is 0, or 1, in every conversation, the other can only be more, or less.
+    """
+    if pairs.form != "ratio" or any((top < 0).any() or (top > of).any() for top, of in (pairs.before.T, pairs.after.T)):
+        return -np.inf, np.inf
+    low, high = -1.0, 1.0
+    for sums, sign in ((pairs.before, -1), (pairs.after, 1)):
+        none, whole = not sums[:, 0].any(), bool((sums[:, 0] == sums[:, 1]).all())
+        low = 0.0 if (whole if sign > 0 else none) else low
+        high = 0.0 if (none if sign > 0 else whole) else high
+    return low, high
 
 
 def _figures(form: Form, sums: Floats) -> Floats:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ...metrics.figures import METRICS
-from ...metrics.sums import Ratio
+from ...harness.answering.stored import USUAL
 from ...metrics.value import Missing, Value
+from ..measures import evidence_rows, sums_of
 from ..results import Results
 
 
@@ -32,7 +32,7 @@ def grounding(results: Results) -> Quality | None:
         "grounded",
         "of the values that the recorded model used next, the share still in the context",
         {name: figures["grounding"] for name, figures in results.summary.strategies.items()},
-        _sums("grounding", results.common),
+        sums_of("grounding", results.common),
     )
 
 
@@ -41,29 +41,43 @@ def evidence(results: Results) -> Quality | None:
     found = results.summary.probes
     if found is None or not found.compared:
         return None
-    rows = results.run.arrow("probes").select(["conversation", "strategy", "failed", "evidence_state"]).to_pandas()
-    rows = rows[rows.strategy.isin(found.strategies)]
-    out = set(rows.conversation[rows.failed != ""].astype(str)) | results.summary.uneven
+    rows = evidence_rows(results.run, results.summary.uneven, found.strategies)
     known = {name: figures.values["evidence_sent"] for name, figures in found.strategies.items()}
     nothing = Missing("undefined", "nothing was sent for any probe")
     return Quality(
         "evidence sent",
         "of the messages that the answers to the recordings' questions rest on, the share that is sent word for word",
         {name: known.get(name, nothing) for name in results.strategies},
-        _sums("evidence_sent", rows[~rows.conversation.isin(out)]),
+        sums_of("evidence_sent", rows),
     )
 
 
-def _sums(metric: str, rows: pd.DataFrame) -> pd.DataFrame:
-    """What a share is made of, by conversation and strategy."""
-    share = METRICS[metric].of
-    assert isinstance(share, Ratio)
-    got, wanted = share.parts(rows)
-    keys = [rows.conversation.astype(str), rows.strategy.astype(str)]
-    return pd.DataFrame({"got": got, "wanted": wanted}, rows.index).groupby(keys).sum().reset_index()
+def answers(results: Results) -> Quality | None:
+    """Where the questions were answered: is the answer right?"""
+    found = results.summary.answers
+    if found is None or not found.found:
+        return None
+    best = found.found[0]
+    shares = {each.strategy: each for each in best.strategies}
+    nothing = Missing("undefined", "nothing was answered")
+    apart = Missing("undefined", "too little of it is graded to be compared")
+    values: dict[str, Value] = {
+        name: nothing if name not in shares else shares[name].correct if shares[name].in_pairs else apart
+        for name in results.strategies
+    }
+    if all(isinstance(value, Missing) for value in values.values()):
+        return None
+    reader = ", the embedded reader, which finds words and not meaning" if best.answerer == USUAL[0] else ""
+    return Quality(
+        "correct",
+        f"of the recordings' questions that have an answer, the share answered right by {best.answerer}{reader}; "
+        f"graded by {best.grader}",
+        values,
+        best.counts[best.counts.strategy.isin(results.strategies)],
+    )
 
 
-SOURCES: tuple[Callable[[Results], Quality | None], ...] = (evidence, grounding)
+SOURCES: tuple[Callable[[Results], Quality | None], ...] = (answers, evidence, grounding)
 """Of these the first that the run has data for counts: what is nearest to a right answer stands first."""
 
 

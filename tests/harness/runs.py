@@ -42,8 +42,8 @@ def bytes_of(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def plan(*names: object, strategies: tuple[str, ...] = STRATEGIES) -> Plan:
-    return Plan(Inputs(tuple(map(str, names))), strategies)
+def plan(*names: object, strategies: tuple[str, ...] = STRATEGIES, **more: Any) -> Plan:
+    return Plan(Inputs(tuple(map(str, names))), strategies, **more)
 
 
 def fail(monkeypatch: pytest.MonkeyPatch, kind: type[Any], said: str) -> None:

@@ -190,3 +190,11 @@ def test_a_narrow_terminal(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "No room for: " in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 75
+
+
+@pytest.mark.parametrize("date", ["yesterday", "2026-13-01", "20261122", "22.11.2026"])
+def test_a_date_is_a_day(tmp_path: Path, date: str) -> None:
+    """Anything else is refused before anything is graded."""
+    done = ctxbench("calibrate", written(tmp_path), "-o", "kept", "--date", date, cwd=tmp_path, code=2)
+    assert f"error: --date '{date}' is no day: give it as 2026-11-22" in done.stderr
+    assert not (tmp_path / "kept").exists()

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ctxbench.harness.claiming.vectors import ASKED, DIMENSION, block, blocks, gibibytes, nearest, searched
 from ctxbench.metrics.retrieval import Latency, latency
 from ctxbench.strategies.tiers.files import reading, writing
 from ctxbench.strategies.tiers.rag.bm25 import Bm25
@@ -23,8 +24,6 @@ from ctxbench.strategies.tiers.rag.hnsw import Graph
 from ctxbench.strategies.tiers.rag.switching import Kind, Vectors
 from ctxbench.strategies.tiers.rag.terms import terms
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-from tests.perf.rag_vectors import ASKED, DIMENSION, block, blocks, gibibytes, nearest, searched
 
 pytestmark = [pytest.mark.perf, pytest.mark.filterwarnings("ignore")]  # what other libraries warn of is theirs
 DOCUMENTS = 100_000

@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterator
 from ...results import Results
 from ..section import Section
 from . import (
+    answers,
     bill,
     cache,
+    calibration,
+    claims,
     conversations,
     decisions,
     deeds,
@@ -34,12 +37,15 @@ SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
     cache.section,
     grounding.section,
     evidence.section,
+    answers.section,
+    calibration.section,
     survival.section,
     tiers.section,
     structure.section,
     decisions.section,
     deeds.section,
     conversations.section,
+    claims.section,
     method.section,
 )
 

@@ -51,7 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     lines = b"\n".join(conversation(name).to_json() for name in "ab")
     (folder / "talks.jsonl").write_bytes(lines + b"\n")
-    execute(Plan(Inputs((str(folder / "talks.jsonl"),)), ("none", ARCHIVE)), folder / "run")
+    execute(Plan(Inputs((str(folder / "talks.jsonl"),)), ("none", ARCHIVE), answers=False), folder / "run")
     return folder
 
 

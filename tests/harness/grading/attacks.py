@@ -1,6 +1,6 @@
 """What is attacked in the tests: answers that a grader judges rightly before anybody speaks to it. Our own text.
 
-    python -m tests.harness.grading.attacks      records what `logit` says of all of them (needs `make local-model`)
+    python -m tests.harness.grading.attacks FILE    records what `logit` says of all of them (`make record`)
 
 The attacks themselves are project data, in `ctxbench.harness.grading.attacks`.
 """
@@ -17,11 +17,9 @@ from ctxbench.harness.grading.attacks import ATTACKS, Attack, Attempt, attempts,
 from ctxbench.harness.models import Settings
 from ctxbench.harness.models.cassette import Cassette
 from ctxbench.harness.models.lines import write_lines
-from ctxbench.harness.models.shipped import FOLDER
 from ctxbench.metrics.grading import Grader, Item
 from ctxbench.metrics.value import Missing
 
-RECORDED = FOLDER / "attacks.jsonl"
 _QUESTIONS = (
     (
         "Who repaired the bell of the harbour church?",
@@ -64,4 +62,4 @@ def record(to: Path) -> None:
 
 
 if __name__ == "__main__":
-    record(RECORDED)
+    record(Path(sys.argv[1]))

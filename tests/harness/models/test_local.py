@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from ctxbench.harness.models import Models, Settings
@@ -104,6 +105,38 @@ def test_a_gguf_that_llama_cannot_load(tmp_path: Path) -> None:
         Local(str(tmp_path / "m.gguf")).chat(Request("local:m", "x", 0, 5))
 
 
+class Answered(NamedTuple):
+    """What a model answered, and how much it read for that."""
+
+    read: int
+    text: str
+    likely: list[object]
+
+
+def _answered(model: Local, text: str) -> Answered:
+    """As `chat` asks it, with how likely the first tokens were."""
+    kept: list[dict[str, Any]] = []
+    server = model._loaded()
+
+    class Asked:
+        """The server, asked for log probabilities as well."""
+
+        def handle_chat_completions(self, asked: dict[str, Any]) -> Any:
+            kept.append(server.handle_chat_completions({**asked, "logprobs": True, "top_logprobs": 10}))
+            return kept[-1]
+
+    model._server = Asked()
+    try:
+        model.chat(Request("local:m", text, 0.0, 4))
+    finally:
+        model._server = server
+    choice = kept[-1]["choices"][0]
+    read = sum(
+        each["usage"]["prompt_tokens"] - each["usage"]["prompt_tokens_details"]["cached_tokens"] for each in kept
+    )
+    return Answered(read, choice["message"]["content"], choice["logprobs"]["content"])
+
+
 @pytest.fixture(scope="module")
 def gguf() -> str:
     """The weights of `make local-model`."""
@@ -151,3 +184,23 @@ def test_how_likely_a_token_is(gguf: str) -> None:
     with pytest.raises(ModelError, match="exceeds the available context size"):
         model.choose(Choice("local:m", prefix, "word " * 2000, (" Yes",)))
     assert model.choose(asked[0]) == found[0]
+
+
+@pytest.mark.slow
+def test_a_context_is_read_once_for_all_its_questions(gguf: str) -> None:
+    """Answers and how likely they were are the same to the bit: whatever was asked before, in another order, of a model
+    loaded anew. What two texts begin with is read once."""
+    talk = [f"user: In {1900 + at} the harbour of town {at} got {at * 3} new cranes. " * 6 for at in range(4)]
+    told, less = ("\n\n".join(some) for some in (talk, talk[:2] + talk[3:]))
+    texts = [f"{told}\n\nHow many in town 3?", f"{told}\n\nIn which year town 2?", f"{less}\n\nHow many in town 3?"]
+    model = Local(gguf, window=1024)
+    found = [_answered(model, text) for text in texts]
+    assert found[1].read < 40 < found[0].read
+    assert found[0].likely != found[1].likely
+    model.choose(Choice("local:m", "a prefix\n", "text", (" Yes",)))
+    for at in (2, 1, 0, 0, 2, 1):
+        assert _answered(model, texts[at])[1:] == found[at][1:]
+    assert _answered(Local(gguf, window=1024), texts[1])[1:] == found[1][1:]
+    with pytest.raises(ModelError, match="exceeds the available context size"):
+        model.chat(Request("local:m", f"{told}\n\n" * 4, 0.0, 5))
+    assert _answered(model, texts[2])[1:] == found[2][1:]

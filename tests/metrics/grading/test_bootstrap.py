@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ctxbench.metrics.grading.bootstrap import intervals, wilson
+from ctxbench.metrics.grading.bootstrap import intervals
 from ctxbench.metrics.grading.confusion import figures
 from ctxbench.metrics.statistics.bootstrap import Ends
+from ctxbench.metrics.statistics.shares import wilson
 from ctxbench.metrics.value import Missing
 from numpy.typing import NDArray
 

@@ -160,3 +160,18 @@ def test_what_few_conversations_have() -> None:
     assert not isinstance(found.shown, Missing)
     assert found.shown.low <= 0 < 1 / 3 < found.shown.high
     assert judge(found, Margin(0.01, relative=True), "lower").word == "cannot tell"
+
+
+def test_a_difference_of_shares_is_one_that_can_be() -> None:
+    """Within −1 and 1; and where all is kept before, nothing can get better."""
+    some = np.array([[1.0, 1], [0, 1], [1, 1]])
+    found = difference(Pairs("ratio", some, np.array([[0.0, 1], [0, 1], [0, 1]])))
+    assert not isinstance(found.shown, Missing)
+    assert found.shown.low >= -1
+    assert found.shown.high <= 0  # 0 everywhere afterwards: it can only be less
+    whole = difference(Pairs("ratio", np.ones((3, 2)), some))
+    assert not isinstance(whole.shown, Missing)
+    assert -1 <= whole.shown.low <= whole.shown.high <= 0
+    saving = difference(Pairs("saving", some, np.array([[4.0, 1], [3, 1], [5, 1]])))
+    assert not isinstance(saving.shown, Missing)
+    assert saving.shown.low < -1  # a saving is no share: it can fall below −1

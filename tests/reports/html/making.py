@@ -40,12 +40,12 @@ def recorded(name: str, texts: Iterable[str], **more: Any) -> dict[str, Any]:
     return {"ctxbench": "1", "id": name, "messages": messages, **more}
 
 
-def ran(folder: Path, *conversations: dict[str, Any], strategies: tuple[str, ...] = STRATEGIES) -> Run:
+def ran(folder: Path, *conversations: dict[str, Any], strategies: tuple[str, ...] = STRATEGIES, **more: Any) -> Run:
     """A run on them."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = (json.dumps(each, ensure_ascii=False) for each in conversations)
     (folder / "some.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    execute(plan(folder / "some.jsonl", strategies=strategies), folder / "run")
+    execute(plan(folder / "some.jsonl", strategies=strategies, **more), folder / "run")
     return load(folder / "run")
 
 

@@ -66,8 +66,11 @@ def test_what_breaks(tmp_path: Path) -> None:
 
 
 def test_the_best_measure_counts(run: Run, tmp_path: Path) -> None:
-    """Where questions were asked it is the evidence that is sent, else what the recorded model used next."""
-    assert verdict(results(run)).quality.name == "evidence sent"
+    """Answers; where there are none the evidence that is sent, without questions what the recorded model used next."""
+    assert verdict(results(run)).quality.name == "correct"
+    asked = recorded("one", ["a", "b"], probes=[{"id": "q", "question": "Which?", "evidence": ["u0"]}])
+    unanswered = ran(tmp_path / "unanswered", asked, strategies=("none", "last_turn"), answers=False)
+    assert verdict(results(unanswered)).quality.name == "evidence sent"
     plain = ran(tmp_path, recorded("one", ["a", "b"]), strategies=("none", "last_turn"))
     found = verdict(results(plain)).quality
     assert found.name == "grounded"

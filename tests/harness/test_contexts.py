@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from ctxbench.harness.contexts import sent
 from ctxbench.harness.load import Run, load
 from ctxbench.harness.run import execute
+from ctxbench.harness.steps import steps_of
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
-from ctxbench.reports.contexts import sent
-from ctxbench.reports.steps import steps_of
 from ctxbench.scenarios.model import Message, Tool
 from ctxbench.strategies.base import Desk, View
 from ctxbench.strategies.last_turn import LastTurn

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..harness.billing.columns import Lists
-from ..harness.load import Run
 from ..metrics.tokens import PRIMING
+from .billing.columns import Lists
+from .load import Run
 
 BATCH = 10_000
 """Rows that are plain values at a time."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ..harness.load import Run
 from .contexts import sent
+from .load import Run
 
 STEP = ["conversation", "strategy", "step"]
 """What names a step."""
@@ -40,3 +40,8 @@ def steps_of(run: Run) -> pd.DataFrame:
 
 def _known_sum(costs: pd.Series[float]) -> float:
     return float(costs.sum(skipna=False))
+
+
+def rows_of(run: Run, table: str) -> pd.DataFrame:
+    """A table of a run, with the columns that the figures need (`gating.measured.Rows`)."""
+    return steps_of(run) if table == "steps" else run.table(table)

@@ -14,10 +14,11 @@ from time import perf_counter, thread_time
 from typing import NamedTuple
 
 import numpy as np
-from ctxbench.metrics.retrieval import Latency, latency
-from ctxbench.strategies.tiers.rag.switching import Vectors
-from ctxbench.strategies.tiers.rag.vectors import Index
 from numpy.typing import NDArray
+
+from ...metrics.retrieval import Latency, latency
+from ...strategies.tiers.rag.switching import Vectors
+from ...strategies.tiers.rag.vectors import Index
 
 DIMENSION, LATENT, SPREAD, EACH = 384, 48, np.float32(1.5), 1000
 BLOCK = 50_000
@@ -34,7 +35,8 @@ def block(size: int, at: int, count: int = BLOCK, seed: int = 1) -> NDArray[np.f
     made = centres[rng.integers(0, len(centres), count)]
     made += SPREAD * rng.standard_normal(made.shape, dtype=np.float32)
     vectors: NDArray[np.float32] = made @ turn
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
 
 
 def blocks(size: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
@@ -73,10 +75,10 @@ def searched(index: Index | Vectors, queries: NDArray[np.float32], exact: list[s
         cpu.append((thread_time() - busy) * 1000)
         wall.append((perf_counter() - began) * 1000)
         hits += len(wanted.intersection(found.numbers.tolist()))
-    both = latency(wall), latency(cpu)
-    assert isinstance(both[0], Latency)
-    assert isinstance(both[1], Latency)
-    return Searched(hits / (k * len(queries)), *both)
+    walls, cpus = latency(wall), latency(cpu)
+    assert isinstance(walls, Latency)
+    assert isinstance(cpus, Latency)
+    return Searched(hits / (k * len(queries)), walls, cpus)
 
 
 def gibibytes() -> float:

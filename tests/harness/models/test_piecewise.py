@@ -1,0 +1,44 @@
+"""A text is read in pieces that depend on what stands before their ends, and on nothing else."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from ctxbench.harness.models.piecewise import PIECE, shared, starts
+from hypothesis import given
+from hypothesis import strategies as st
+
+LINE = "x" * PIECE
+
+texts = st.lists(st.sampled_from([LINE, "short", "\n", " ", "用户：你好" * 90, "y" * (PIECE - 2)])).map("\n\n".join)
+
+
+def test_a_piece_ends_after_an_empty_line() -> None:
+    """Once it is long enough, a piece ends at the next empty line; what follows the last is in none."""
+    assert starts(f"{LINE}\n\nshort\n\n{LINE}\n\nend") == [f"{LINE}\n\n", f"{LINE}\n\nshort\n\n{LINE}\n\n"]
+    assert starts("short\n\nshort") == starts(LINE * 9) == starts("") == starts(f"{LINE}\n\n") == []
+
+
+def test_no_piece_ends_within_white_space() -> None:
+    """Where more white space follows, a tokenizer may join it: the piece goes on."""
+    assert starts(f"{LINE}\n\n\nb") == [f"{LINE}\n\n\n"]
+    assert starts(f"{LINE}\n\n b") == []
+
+
+@given(texts, texts, texts)
+def test_what_follows_moves_no_end(before: str, one: str, other: str) -> None:
+    """Two texts with the same start have all pieces in common that end in it."""
+    first, second = (starts(f"{before}\n\nuser: {end}") for end in (one, other))
+    within = [each for each in first if len(each) <= len(before) + 2]
+    assert second[: len(within)] == within
+    assert shared(first, second) >= len(within)
+
+
+@given(texts)
+def test_pieces_are_long_enough(text: str) -> None:
+    """Each is a start of the text, at least PIECE characters longer than the one before."""
+    found = starts(text)
+    ends = [0, *map(len, found)]
+    assert all(text.startswith(each) for each in found)
+    assert all(after - before >= PIECE for before, after in pairwise(ends))
+    assert shared(found, found) == len(found)
