@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .load import load as load
+    from .loading import load as load
 
 
 def __getattr__(name: str) -> object:
     if name == "load":
-        from importlib import import_module
+        from .loading import load
 
-        return import_module(".load", __name__)
+        return load
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

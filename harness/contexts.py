@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ..metrics.tokens import PRIMING
 from .billing.columns import Lists
-from .load import Run
+from .loading import Run
 
 BATCH = 10_000
 """Rows that are plain values at a time."""

@@ -18,12 +18,15 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
 from threading import Thread
+from typing import TypeVar
 
 import msgspec
 
 from ..scenarios.errors import RunError
 from .threads import one_thread
 from .work import Done, Shard, work, work_packed
+
+T = TypeVar("T")
 
 LEFT_TO_THE_PARENT = {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}
 """What a terminal sends to all processes at once. SIGTERM is not in it: the pool itself ends workers by that."""
@@ -42,13 +45,18 @@ def run_shards(shards: Iterable[Shard], jobs: int, done: Callable[[Done], None])
         for shard in shards:
             done(work(shard))
         return
-    pool = _pool(jobs)
-    under_way: set[Future[Done]] = set()
+    side_by_side(work_packed, map(msgspec.msgpack.encode, shards), jobs, done)
+
+
+def side_by_side(task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int, done: Callable[[T], None]) -> None:
+    """Give every piece of work to a worker, at most two for each at a time, calling `done` as each is finished."""
+    pool = _pool(jobs, task.__module__)
+    under_way: set[Future[T]] = set()
     try:
-        for shard in shards:
+        for each in packed:
             if len(under_way) >= 2 * jobs:
                 _collect(under_way, done)
-            under_way.add(pool.submit(work_packed, msgspec.msgpack.encode(shard)))
+            under_way.add(pool.submit(task, each))
         while under_way:
             _collect(under_way, done)
     except BrokenProcessPool:
@@ -75,12 +83,13 @@ def _why_broken(codes: Iterable[int | None]) -> str:
     return f"a worker crashed ({name}), in a strategy or in a library that it uses: mend that; {again}"
 
 
-def _pool(jobs: int) -> ProcessPoolExecutor:
+def _pool(jobs: int, imported: str) -> ProcessPoolExecutor:
+    """Workers from a fork server that has a module imported."""
     one_thread()
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
     if method == "forkserver":
-        context.set_forkserver_preload([work.__module__])
+        context.set_forkserver_preload([imported])
         _start_fork_server()
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
 
@@ -129,7 +138,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _collect(under_way: set[Future[Done]], done: Callable[[Done], None]) -> None:
+def _collect(under_way: set[Future[T]], done: Callable[[T], None]) -> None:
     finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
     for future in finished:
         under_way.remove(future)

@@ -13,7 +13,7 @@ from ..metrics.tokens import TokenCounter
 from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation, Message
 from ..strategies.events import Event, Summarised
-from .load import Run
+from .loading import Run
 from .probing.stored import Stored
 
 Status = Literal["same", "again", "new", "summarised", "dropped"]

@@ -17,7 +17,7 @@ from .gating.measured import Measured, measured
 from .steps import rows_of, steps_of
 
 if TYPE_CHECKING:
-    from .load import Run
+    from .loading import Run
 
 
 def summary(run: Run, models: Sequence[str] = ()) -> pd.DataFrame:

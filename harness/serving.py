@@ -20,7 +20,7 @@ from ..metrics.serving.token_ids import OTHERS, REPLY, Ids, TokenIds, answer
 from ..metrics.tokens import PRIMING
 from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation
-from .load import Run
+from .loading import Run
 
 _STEP = ("at", "kept", "added_from", "added_to", "tools_added", "tokens_sent")
 

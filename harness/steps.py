@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from .contexts import sent
-from .load import Run
+from .loading import Run
 
 STEP = ["conversation", "strategy", "step"]
 """What names a step."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..harness.answering.figures import Figures, figures
 from ..harness.answering.stored import USUAL, Answered, answered
 from ..harness.calibrating.profiles import Profiles
-from ..harness.load import Run
+from ..harness.loading import Run
 from .calibration import quoted
 
 QUOTED = 2

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ..harness.answering.figures import BOUNDS
-from ..harness.load import Run
+from ..harness.loading import Run
 from ..metrics.figures import METRICS
 from ..metrics.statistics.bootstrap import Ends
 from ..metrics.statistics.orders import Alike, Sums, alike

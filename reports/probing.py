@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from ..harness.load import Run
+from ..harness.loading import Run
 from ..harness.probing import CEILING, FLOOR
 from ..metrics.figures import METRICS, OF_PROBES
 from ..metrics.ranking import MEASURES, ranked

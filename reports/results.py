@@ -13,7 +13,7 @@ from ..harness.billing.bill import Billed, bill
 from ..harness.billing.breaks import breaks
 from ..harness.billing.columns import Lists
 from ..harness.billing.simulate import Scheme
-from ..harness.load import Run
+from ..harness.loading import Run
 from ..harness.steps import steps_of
 from .billing import totals
 from .summary import Summary, summarise

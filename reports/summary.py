@@ -14,7 +14,7 @@ import msgspec
 import pandas as pd
 
 from ..harness.answers import unanswered
-from ..harness.load import Run
+from ..harness.loading import Run
 from ..harness.steps import steps_of
 from ..metrics.figures import OF_STEPS, figures, growth
 from ..metrics.reasons import grouped

@@ -15,7 +15,7 @@ from ...metrics.grading.rules import Rules
 from ...metrics.value import Missing
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation
-from ..load import Run
+from ..loading import Run
 from ..store import read_conversations
 from .answerer import UNKNOWN, Answer, Answerer
 from .graded import has_gold, item_of

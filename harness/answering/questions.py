@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...scenarios.model import Conversation
 from ...scenarios.view import Messages
-from ..load import Run
+from ..loading import Run
 from ..models import Models
 from ..probing import CEILING, FLOOR
 from ..probing.stored import Stored

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from ..load import Run
+from ..loading import Run
 from .parts import contexts_of, folder_of, graded_of, made_by, read, shards
 
 USUAL = "offline", "rules"

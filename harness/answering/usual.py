@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...metrics.grading.rules import Rules
 from ...metrics.tokens import TokenCounter
-from ..load import Run
+from ..loading import Run
 from ..models import Models
 from .answers import answer_shard
 from .offline import Offline

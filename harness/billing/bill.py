@@ -20,7 +20,7 @@ import pandas as pd
 from ...metrics.cache.rules import STORED, rule_for
 from ...metrics.prices import Price, Prices, Tariff
 from ...scenarios.errors import RunError
-from ..load import Run
+from ..loading import Run
 from .cells import Cells
 from .columns import Floats, Ints
 from .hindsight import BOUND, bounds, is_bounded

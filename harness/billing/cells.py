@@ -19,7 +19,7 @@ from ...metrics.cache.prefixes import content_blocks
 from ...metrics.cache.rules import day_of
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation, Message
-from ..load import Run
+from ..loading import Run
 from .columns import Floats, Ints, Lists, Log
 
 PAUSE = 10.0

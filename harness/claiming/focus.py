@@ -9,7 +9,7 @@ from ...metrics.statistics.interval import Interval
 from ...metrics.value import Missing
 from ...scenarios.embedded import scenario
 from ..gating.measured import measured
-from ..load import Run
+from ..loading import Run
 from .claim import Claim, Claimed, Measured, Row
 from .figures import against, of_groups, of_sums
 from .inputs import Inputs

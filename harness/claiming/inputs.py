@@ -24,7 +24,7 @@ from ..billing.simulate import Scheme
 from ..gating.measured import Measured as Figures
 from ..gating.measured import Rows, measured
 from ..inputs import Inputs as Named
-from ..load import Run, load
+from ..loading import Run, load
 from ..run import Plan, execute
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from ...scenarios.errors import RunError
-from ..load import Run
+from ..loading import Run
 from .claim import Finding
 
 FILE, VERSION = "claims.json", 1

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from ...metrics.statistics.bootstrap import Floats, Statistic, resampled
 from ...metrics.statistics.interval import Interval
 from ...metrics.value import Missing
-from ..load import Run
+from ..loading import Run
 from .claim import Claimed, Measured, Row
 from .inputs import Inputs
 

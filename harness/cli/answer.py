@@ -118,7 +118,7 @@ def answer(
     from ..answering.questions import Probes
     from ..calibrating.profiles import Profiles
     from ..grading import grader as named
-    from ..load import load
+    from ..loading import load
     from ..models import Models, Settings
     from .progress import counting
     from .runs import chosen

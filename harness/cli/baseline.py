@@ -26,11 +26,11 @@ def baseline(
     A small JSON file: a line for each strategy and metric, with the figure of every conversation. Review it, commit it.
     Times of the clock are not in it: another machine has others.
     """
-    from ...reports.comparing_rows import rows_of
     from ...reports.words import count
     from ..gating.baseline import as_text, write
     from ..gating.measured import measured
-    from ..load import load
+    from ..loading import load
+    from ..steps import rows_of
     from .runs import chosen
     from .say import say
 

@@ -98,7 +98,7 @@ def bill(
     from ..billing.breaks import breaks
     from ..billing.cells import Cells
     from ..billing.simulate import Scheme
-    from ..load import load
+    from ..loading import load
     from .progress import counting
     from .runs import chosen
     from .summary import print_json, print_tables

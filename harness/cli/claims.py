@@ -13,7 +13,7 @@ import typer
 
 if TYPE_CHECKING:
     from ..claiming.claim import Claim, Finding
-    from ..load import Run
+    from ..loading import Run
 
 RUNS = Path("runs")
 SCENARIO = "standard"
@@ -105,7 +105,7 @@ def _measured(
 
 def _own(named: Path | None) -> Path | None:
     """The user's run that is meant; None if there is none."""
-    from ..load import load
+    from ..loading import load
     from .runs import chosen
     from .say import say
 
@@ -120,7 +120,7 @@ def _own(named: Path | None) -> Path | None:
 def _opened(own: Path | None, folder: Path, strategies: tuple[str, ...]) -> Run:
     """The user's run; else one of what is needed, which is removed again."""
     from ..inputs import Inputs as Named
-    from ..load import load
+    from ..loading import load
     from ..run import Plan, execute
     from .progress import watching
     from .say import say

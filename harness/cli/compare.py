@@ -73,11 +73,11 @@ def compare(
 def _within(
     folder: Path, against: str, wanted: list[str], metrics: list[str], models: tuple[str, ...], clock: bool
 ) -> tuple[Compared, tuple[str, str]]:
-    from ...reports.comparing_rows import rows_of
     from ...scenarios.errors import RunError
     from ..gating.comparing import compare as compared
     from ..gating.measured import measured
-    from ..load import load
+    from ..loading import load
+    from ..steps import rows_of
     from .meant import strategy as meant
 
     run = load(folder)
@@ -95,11 +95,11 @@ def _between(
 ) -> Compared:
     from dataclasses import replace
 
-    from ...reports.comparing_rows import rows_of
     from ..gating.comparing import compare as compared
     from ..gating.measured import measured
     from ..gating.unpaired import strategies
-    from ..load import load
+    from ..loading import load
+    from ..steps import rows_of
     from .meant import strategy as meant
 
     runs = load(folder), load(other)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...reports.gating import Step
     from ..gating.measured import Measured
     from ..gating.policy import Policy
-    from ..load import Run
+    from ..loading import Run
 
 _COST = re.compile(r"cost\((.+)\)")
 
@@ -56,7 +56,7 @@ def gate(
     from ..gating.gate import CODES
     from ..gating.gate import gate as decide
     from ..gating.measured import measured
-    from ..load import load
+    from ..loading import load
     from .runs import chosen
     from .summary import print_json, print_tables
     from .written import write_markdown, write_text
@@ -103,7 +103,7 @@ class _Rows:
         self._known: dict[str, pd.DataFrame] = {}
 
     def __call__(self, run: Run, table: str) -> pd.DataFrame:
-        from ...reports.comparing_rows import rows_of
+        from ..steps import rows_of
 
         if table not in self._known:
             self._known[table] = rows_of(run, table)

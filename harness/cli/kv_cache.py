@@ -71,7 +71,7 @@ def kv_cache(
     from ...reports.serving import as_json as exact
     from ...reports.serving import notes, tables, totals
     from ...scenarios.errors import SpecError
-    from ..load import load
+    from ..loading import load
     from ..serving import Serving
     from .progress import counting
     from .runs import chosen

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..load import Run
+    from ..loading import Run
 
 
 def conversation(run: Run, text: str) -> str:

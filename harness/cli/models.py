@@ -51,7 +51,7 @@ def say_what_models_did(folder: Path, settings: Settings) -> None:
 def answered_by_none(folder: Path) -> list[str]:
     """The strategies that asked a model and never had an answer: their figures are of what they do without one."""
     from ..answers import unanswered
-    from ..load import load
+    from ..loading import load
 
     return unanswered(load(folder).table("events"))
 
@@ -83,7 +83,7 @@ def _failures(folder: Path) -> list[Failed]:
     import msgspec
 
     from ...strategies.events import Failed
-    from ..load import load
+    from ..loading import load
 
     events = load(folder).table("events")
     decoder = msgspec.json.Decoder(Failed)

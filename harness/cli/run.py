@@ -232,7 +232,7 @@ def _name(names: tuple[str, ...]) -> str:
 
 def _finished_none(folder: Path) -> list[str]:
     """The strategies that failed in every conversation."""
-    from ..load import load
+    from ..loading import load
 
     cells = load(folder).table("cells")
     failed = (cells.status == "failed").groupby(cells.strategy.astype(str), sort=False).all()

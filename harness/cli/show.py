@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ...strategies.events import Event
     from ..fates import Sending
-    from ..load import Run
+    from ..loading import Run
     from ..probing.stored import Stored
 
 BOUNDS = (FLOOR, CEILING)
@@ -90,7 +90,7 @@ def show(
     that the answer rests on, and what has become of it follows the messages.
     """
     from ..fates import sending, sending_for
-    from ..load import load
+    from ..loading import load
     from . import meant
     from .runs import chosen
     from .summary import print_json

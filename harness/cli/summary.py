@@ -18,7 +18,7 @@ from ...reports.render import WIDE, Table, show
 from ...reports.results import Results
 from ...reports.summary import by_conversation, summarise
 from ...reports.tables import tables
-from ..load import load
+from ..loading import load
 from .bill import MODELS
 
 

@@ -23,7 +23,7 @@ from ...metrics.sums import Form, Ratio, Summed
 from ..answering.stored import Answered, answered
 from ..billing.bill import bill
 from ..billing.simulate import Scheme
-from ..load import Run
+from ..loading import Run
 
 Floats = NDArray[np.float64]
 Rows = Callable[[Run, str], pd.DataFrame]

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from ...harness.load import Run
+from ...harness.loading import Run
 from ...scenarios.model import Conversation, Message
 from ..words import printable
 

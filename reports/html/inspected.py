@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import msgspec
 
-from ...harness.load import Run
+from ...harness.loading import Run
 from ...scenarios.errors import RunError
 from ...scenarios.spec import nearest
 from ..results import Results

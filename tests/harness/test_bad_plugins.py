@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ctxbench.harness.desk import Books
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.models import OFFLINE
 from ctxbench.harness.run import execute
 from ctxbench.harness.work import _replayed

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from ctxbench.harness.contexts import sent
-from ctxbench.harness.load import Run, load
+from ctxbench.harness.loading import Run, load
 from ctxbench.harness.run import execute
 from ctxbench.harness.steps import steps_of
 from ctxbench.metrics.tokens import PRIMING, TokenCounter

@@ -8,7 +8,7 @@ import pytest
 from ctxbench.harness.billing.bill import bill
 from ctxbench.harness.billing.simulate import Scheme
 from ctxbench.harness.exporting import prometheus, scenarios_of
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.run import execute
 
 from tests.harness.command import ctxbench

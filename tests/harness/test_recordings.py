@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.run import Plan, execute
 from ctxbench.scenarios.folder import files_below
 from ctxbench.scenarios.source import Problems

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.run import execute
 from ctxbench.scenarios.errors import RunError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from ctxbench.harness.columns import COLUMNS
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.run import execute
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.errors import RecordingError, RunError

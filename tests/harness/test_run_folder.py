@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.run import execute
 from ctxbench.harness.store import alone
 from ctxbench.scenarios.errors import RecordingError, RunError

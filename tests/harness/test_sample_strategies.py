@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from ctxbench.harness.cli.run import DEFAULT
 from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.run import Plan, execute
 
 from tests.harness.test_recordings import HELD

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.load import Run, load
+from ctxbench.harness.loading import Run, load
 from ctxbench.harness.run import Plan, execute
 from ctxbench.harness.serving import Row, Serving
 from ctxbench.metrics.serving.radix import RadixCache

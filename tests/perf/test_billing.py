@@ -10,7 +10,7 @@ from ctxbench.harness.billing.bill import bill
 from ctxbench.harness.billing.simulate import Scheme
 from ctxbench.harness.cli.run import DEFAULT
 from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.run import Plan, execute
 from ctxbench.metrics.cache.cell import Messages, Step, requests
 from ctxbench.metrics.cache.prefixes import Mark

@@ -16,12 +16,12 @@ from ctxbench.harness.calibrating.profiles import SHIPPED, Profiles
 from ctxbench.harness.gating.comparing import compare
 from ctxbench.harness.gating.measured import measured
 from ctxbench.harness.gating.policy import Policy
-from ctxbench.harness.load import Run, load
+from ctxbench.harness.loading import Run, load
 from ctxbench.harness.models import Models, Settings
 from ctxbench.harness.run import execute
+from ctxbench.harness.steps import rows_of
 from ctxbench.metrics.grading.rules import Rules
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.comparing_rows import rows_of
 from ctxbench.reports.corrected import corrected_of, corrected_table
 from ctxbench.reports.html.folder import write
 from ctxbench.reports.html.quality import quality

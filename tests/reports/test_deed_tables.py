@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.run import execute
 from ctxbench.metrics.survival import Survival
 from ctxbench.reports.deed_tables import survival

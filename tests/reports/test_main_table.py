@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from ctxbench.harness.load import Run, load
+from ctxbench.harness.loading import Run, load
 from ctxbench.harness.run import execute
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.exact import as_json

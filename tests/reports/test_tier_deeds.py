@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pandas as pd
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.run import execute
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.exact import as_json

@@ -11,7 +11,7 @@ import pytest
 from ctxbench.harness.answering.parts import folder_of
 from ctxbench.harness.cli import app
 from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.run import Plan, execute
 from ctxbench.scenarios.errors import UserError
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall

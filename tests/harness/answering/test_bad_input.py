@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ctxbench.harness.answering.stored import Answered, answered
 from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.load import Run, load
+from ctxbench.harness.loading import Run, load
 from ctxbench.harness.run import Plan, execute
 from ctxbench.metrics.grading import Item
 from ctxbench.metrics.grading.rules import Rules

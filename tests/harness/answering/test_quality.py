@@ -10,7 +10,7 @@ from ctxbench.harness.answering import quality
 from ctxbench.harness.answering.quality import GRADERS, RECORDED, STRATEGIES, conversations, record, replayed, unused
 from ctxbench.harness.answering.stored import answered
 from ctxbench.harness.cli import app
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.models.cassette import Cassette
 from ctxbench.harness.models.lines import entries, prompt_of, read_lines, write_lines
 from ctxbench.harness.models.shipped import FOLDER

@@ -13,7 +13,7 @@ from ctxbench.harness.answering.answers import answer
 from ctxbench.harness.answering.offline import Offline
 from ctxbench.harness.answering.questions import Probes
 from ctxbench.harness.answering.stored import answered
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.models import Models, Settings
 from ctxbench.harness.run import execute
 from ctxbench.metrics.grading import Grade, Item

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from ctxbench.harness.billing.bill import bill
 from ctxbench.harness.billing.simulate import Scheme
-from ctxbench.harness.load import Run, load
+from ctxbench.harness.loading import Run, load
 from ctxbench.harness.run import execute
 from ctxbench.metrics.cache.placement import PLACEMENTS
 from ctxbench.metrics.prices import BUNDLED, Price

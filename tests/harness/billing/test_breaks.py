@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ctxbench.harness.billing.breaks import breaks
 from ctxbench.harness.billing.cells import Cells
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.run import execute
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation, Message

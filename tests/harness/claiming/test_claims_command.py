@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ctxbench.harness.claiming.claim import Claimed, Finding, Row, exact
 from ctxbench.harness.claiming.stored import digest_of, read, write
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.reports.claims import as_json, tables
 from ctxbench.reports.html.sections.claims import section
 from ctxbench.reports.results import Results

@@ -10,9 +10,9 @@ import pytest
 from ctxbench.harness.gating.gate import gate
 from ctxbench.harness.gating.measured import measured
 from ctxbench.harness.gating.policy import Asked, Policy
-from ctxbench.harness.load import Run, load
+from ctxbench.harness.loading import Run, load
 from ctxbench.harness.run import execute
-from ctxbench.reports.comparing_rows import rows_of
+from ctxbench.harness.steps import rows_of
 
 from tests.harness.gating.making import Steps
 from tests.harness.runs import plan

@@ -14,12 +14,12 @@ from ctxbench.harness.gating.baseline import as_text, read, write
 from ctxbench.harness.gating.comparing import compare
 from ctxbench.harness.gating.measured import measured
 from ctxbench.harness.gating.policy import Policy
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.run import execute
+from ctxbench.harness.steps import rows_of
 from ctxbench.metrics.figures import METRICS, OF_STEPS, Metric
 from ctxbench.metrics.sums import Total, value
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.comparing_rows import rows_of
 from ctxbench.reports.summary import by_conversation
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.last_turn import LastTurn

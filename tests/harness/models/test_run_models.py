@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.load import load
+from ctxbench.harness.loading import load
 from ctxbench.harness.models import Settings
 from ctxbench.harness.models.cassette import Cassette, Entry, canonical, key_of
 from ctxbench.harness.run import Plan

@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 from ctxbench.harness.desk import Books
 from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.load import Run, load
+from ctxbench.harness.loading import Run, load
 from ctxbench.harness.log import Log
 from ctxbench.harness.probing import asking as asking_module
 from ctxbench.harness.probing.interview import Probed, bounded, interviewed

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ctxbench.harness.load import Run
+from ctxbench.harness.loading import Run
 from ctxbench.reports.html.folder import write
 
 from tests.reports.html.making import results, usual

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from ctxbench.harness.load import Run
+from ctxbench.harness.loading import Run
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.html import folder
 from ctxbench.reports.html.folder import as_markdown, check, write

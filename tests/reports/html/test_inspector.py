@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ctxbench.harness.fates import sending
-from ctxbench.harness.load import Run
+from ctxbench.harness.loading import Run
 from ctxbench.reports.html.folder import write
 from ctxbench.reports.html.inspected import CUTS
 

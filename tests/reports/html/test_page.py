@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ctxbench.harness.load import Run
+from ctxbench.harness.loading import Run
 from ctxbench.reports.html.inspected import CUTS, Inspected, inspected
 from ctxbench.reports.html.page import page
 from ctxbench.reports.html.section import Section

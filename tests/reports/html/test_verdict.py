@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ctxbench.harness.load import Run
+from ctxbench.harness.loading import Run
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.html.quality import Quality
 from ctxbench.reports.html.verdict import Verdict, breakage, verdict

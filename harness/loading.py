@@ -9,13 +9,11 @@ run.table("steps").groupby("strategy").tokens_sent.sum()    # any table, whole
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -249,13 +247,3 @@ def load(folder: str | Path) -> Run:
             f"{folder}: {len(missing)} parts are missing ({missing[0]} …): give the same `ctxbench run` again"
         )
     return run
-
-
-class _Called(ModuleType):
-    """This module, which is called as its function: `ctxbench.harness.load(folder)` wherever it was imported from."""
-
-    def __call__(self, folder: str | Path) -> Run:
-        return load(folder)
-
-
-sys.modules[__name__].__class__ = _Called
