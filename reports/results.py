@@ -14,6 +14,7 @@ from ..harness.billing.breaks import breaks
 from ..harness.billing.columns import Lists
 from ..harness.billing.simulate import Scheme
 from ..harness.loading import Run
+from ..harness.miss_ratios import miss_ratios
 from ..harness.steps import steps_of
 from .billing import totals
 from .summary import Summary, summarise
@@ -100,3 +101,8 @@ class Results:
     def breaks(self) -> pd.DataFrame:
         """Where the prefixes of the billed requests broke."""
         return breaks(self.billed.cells)
+
+    @cached_property
+    def miss_ratios(self) -> pd.DataFrame:
+        """By policy and size, of a cache of messages, on what the recordings go back to."""
+        return miss_ratios(self.run)

@@ -1,4 +1,4 @@
-"""Where strategies with memory tiers found what they looked up."""
+"""Where strategies with memory tiers found what they looked up, and what a Working tier of each size would miss."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from ...harness.miss_ratios import BOUND
 from ..tier_deeds import TIERS, TierDeeds
-from .style import COLOURS, figure, legible, style
+from .style import COLOURS, FAINT, MARKERS, figure, legible, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,4 +37,25 @@ def found_by_tier(deeds: Mapping[str, TierDeeds]) -> Figure:
         axes.set_xlabel("of the messages looked up, %")
         axes.grid(visible=False, axis="y")
         drawn.legend(loc="outside lower center", ncols=len(TIERS))
+    return drawn
+
+
+def miss_ratios(found: pd.DataFrame) -> Figure:
+    """A curve a policy: misses by the cache's size. Below the bound no policy comes."""
+    with style():
+        drawn = figure(6.4, 3.6)
+        axes = drawn.subplots()
+        for at, (policy, rows) in enumerate(found.groupby("policy", sort=False)):
+            if policy == BOUND:
+                axes.fill_between(rows["size"], 0, 100 * rows.misses, color=FAINT, alpha=0.5, lw=0, label="no policy")
+            else:
+                axes.plot(
+                    rows["size"], 100 * rows.misses, label=legible(str(policy)), color=COLOURS[at], marker=MARKERS[at]
+                )
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(sizes := sorted(set(found["size"])), [f"{size // 1024}K" for size in sizes])
+        axes.set_xlabel("tokens that Working holds")
+        axes.set_ylabel("misses, %")
+        axes.set_ylim(0, None)
+        drawn.legend(loc="outside lower center", ncols=4)
     return drawn
