@@ -21,7 +21,7 @@ SIZES = tuple(1 << power for power in range(11, 18))
 POLICIES = (POLICY, "lru", "belady")
 """The tier's own, the usual one, and the one that knows the future."""
 BOUND = "bound"
-MOST = 8_000
+MOST = 3_000
 """Messages whose accesses are looked at: what each refers to takes longest to find."""
 
 

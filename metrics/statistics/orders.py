@@ -94,12 +94,18 @@ def _signs(rows: Floats) -> Floats:
 
 def spearman(one: Floats, other: Floats) -> Floats:
     """Spearman's rho of each row: the correlation of ranks, equal ones sharing theirs."""
-    from scipy.stats import rankdata
-
-    first, second = (rankdata(each, axis=1) for each in (one, other))
+    first, second = (_ranks(each) for each in (one, other))
     first, second = (each - each.mean(axis=1, keepdims=True) for each in (first, second))
     spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
     return _over((first * second).sum(axis=1), spread)
+
+
+def _ranks(rows: Floats) -> Floats:
+    """From 1 for the smallest of each row; equal ones have the mean of theirs. NaN in rows that have one."""
+    left, right = rows[:, :, None], rows[:, None, :]
+    made: Floats = ((left > right).sum(axis=2) + (left >= right).sum(axis=2) + 1) / 2
+    made[np.isnan(rows).any(axis=1)] = np.nan
+    return made
 
 
 def _over(top: Floats, bottom: Floats) -> Floats:
