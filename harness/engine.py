@@ -83,7 +83,7 @@ def _why_broken(codes: Iterable[int | None]) -> str:
     return f"a worker crashed ({name}), in a strategy or in a library that it uses: mend that; {again}"
 
 
-def _pool(jobs: int, imported: str) -> ProcessPoolExecutor:
+def _pool(jobs: int, imported: str = work.__module__) -> ProcessPoolExecutor:
     """Workers from a fork server that has a module imported."""
     one_thread()
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"

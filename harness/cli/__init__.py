@@ -33,6 +33,7 @@ from . import (
     show,
     stop,
     streams,
+    tune,
     validate,
 )
 from .say import say
@@ -63,6 +64,7 @@ app.command(name="validate")(validate.validate)
 app.command(name="calibrate")(calibrate.calibrate)
 app.command(name="convert")(convert.convert)
 app.command(name="claims")(claims.claims)
+app.command(name="tune")(tune.tune)
 app.command(name="list")(list_.list_)
 app.add_typer(cassette.cassette, name="cassette")
 app.add_typer(bench_tier, name="bench-tier")

@@ -12,16 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 
-import msgspec
-
 from ..cassette import Entry
-from ..lines import entries
+from ..lines import entries, prompt_of
 
 FOLDER = Path(__file__).parent
-
-
-class _Named(msgspec.Struct):
-    prompt: str = ""
 
 
 class Shipped:
@@ -63,9 +57,9 @@ def shipped() -> Shipped:
     return Shipped(sorted(FOLDER.glob("*.jsonl")))
 
 
-def prompt_of(entry: Entry) -> str:
-    """The prompt that a recorded request names, NAME@DIGEST; empty if it names none."""
-    return msgspec.json.decode(entry.request, type=_Named).prompt if entry.request else ""
+def come_along(file: str) -> list[Entry]:
+    """The replies in one of the files; none if there is no such file."""
+    return list(Shipped([path for path in shipped().files if path.name == file]).entries())
 
 
 def stale(replies: Iterable[Entry], current: Mapping[str, str]) -> dict[str, int]:

@@ -88,7 +88,7 @@ def test_brief_lines_go_through_a_cassette(tmp_path: Path) -> None:
 @pytest.fixture
 def other(monkeypatch: pytest.MonkeyPatch) -> None:
     """A strategy sends something else than what was recorded."""
-    monkeypatch.setattr(quality, "STRATEGIES", ("none", "window(max_tokens=1400)"))
+    monkeypatch.setattr(quality, "STRATEGIES", ("none", "window(max_tokens=1100)"))
 
 
 @pytest.mark.usefixtures("other")
@@ -98,7 +98,7 @@ def test_what_was_not_recorded_is_missing(tmp_path: Path, monkeypatch: pytest.Mo
     done = CliRunner().invoke(app, ["quality", "--json"])
     assert done.exit_code == 0
     asked = json.loads(done.stdout)[0]["strategies"]
-    window = asked["window(max_tokens=1400)"]
+    window = asked["window(max_tokens=1100)"]
     assert asked["none"]["missing"] == 0
     assert 0 < window["missing"] < window["probes"] == 30
     assert window["answered"] + window["missing"] == window["probes"]
@@ -129,7 +129,8 @@ def test_recording_needs_the_weights(tmp_path: Path) -> None:
 
 def test_recording_what_is_there_asks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where every reply comes along, recording calls no model and writes the same file again."""
-    monkeypatch.setattr("ctxbench.harness.answering.quality.local_name", lambda gguf: (NAME, ""))
+    for where in ("answering.quality", "models.local"):
+        monkeypatch.setattr(f"ctxbench.harness.{where}.local_name", lambda gguf: (NAME, ""))
     replies = record(tmp_path / "new.jsonl", tmp_path / "run")
     assert replies.are_whole
     assert (tmp_path / "new.jsonl").read_bytes() == (FOLDER / RECORDED).read_bytes()
