@@ -78,7 +78,7 @@ schema: $(VENV)/.test  ## write docs/recording.schema.json from the model
 
 lock:  ## write constraints.txt from the newest versions that fit
 	@rm -rf build/lock && $(PYTHON) -m venv build/lock
-	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,datasets,deepseek,local,hnswlib,mlflow,notebooks,prometheus]' libcachesim
+	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,datasets,deepseek,local,hnswlib,mlflow,notebooks,prometheus,tune]' libcachesim
 	@build/lock/bin/pip freeze --all --exclude ctxbench --exclude pip | grep -E '^[A-Za-z0-9._-]+==' | LC_ALL=C sort -f > constraints.txt
 
 clean:  ## remove everything that these commands made
@@ -109,7 +109,7 @@ $(VENV)/.run: build/wheel/.made constraints.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
-	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek,local,mlflow,notebooks,prometheus]"
+	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek,local,mlflow,notebooks,prometheus,tune]"
 	@$(INSTALL) --only-binary libcachesim libcachesim || echo "no libcachesim for this machine: its tests are skipped"
 	@touch $@
 

@@ -67,7 +67,7 @@ def tune(
     ] = None,
     held_out: Annotated[
         float, typer.Option(min=0.05, max=0.95, help="The share of conversations that settings are not chosen on.")
-    ] = 0.3,
+    ] = 0.5,
     seed: Annotated[int, typer.Option(min=0, help="Of the split and of the search.")] = 0,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the search.")] = Path("runs/tune"),
     jobs: Annotated[

@@ -18,7 +18,7 @@ from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation
 from ..store import placed
 
-HELD_OUT = 0.3
+HELD_OUT = 0.5
 
 
 class Split(NamedTuple):

@@ -119,7 +119,9 @@ def tune(wanted: Wanted, out: Path, *, jobs: int = 1, overwrite: bool = False, s
         rmtree(out / "running", ignore_errors=True)
         write(parts.train, out / f"{TRAIN}.jsonl")
         write(parts.held_out, out / f"{HELD}.jsonl")
-        return _Search(wanted, search, space, parts, problems, out, jobs, say).run()
+        found = _Search(wanted, search, space, parts, problems, out, jobs, say).run()
+        rmtree(out / "running", ignore_errors=True)
+        return found
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def found(path: Path, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
 def test_the_frontier(found: Tuned) -> None:
     """More tokens, more codes that are still there, on both sides; the whole history has them all."""
     assert found.quality == "grounding"
-    assert (found.train, found.held_out, found.trials) == (6, 2, 6)
+    assert (found.train, found.held_out, found.trials) == (4, 4, 6)
     chosen = [each for each in found.settings if each.chosen]
     assert chosen
     costs = [each.train.cost for each in chosen]
@@ -107,6 +107,7 @@ def test_more_trials(path: Path, tmp_path: Path, found: Tuned) -> None:
     assert exact(tune(wanted(path), tmp_path / "out")) == exact(found)
 
 
+@pytest.mark.slow
 def test_workers_change_nothing(path: Path, tmp_path: Path, found: Tuned) -> None:
     """Two workers give what one does."""
     assert exact(tune(wanted(path), tmp_path / "out", jobs=2)) == exact(found)
@@ -114,7 +115,7 @@ def test_workers_change_nothing(path: Path, tmp_path: Path, found: Tuned) -> Non
 
 def test_settings_that_fail(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A setting that the strategy refuses, and one that raises: each has its reason, and the rest goes on."""
-    fail(monkeypatch, Window, "The code is KX-001")
+    fail(monkeypatch, Window, "The code is KX-")
     with pytest.raises(RunError, match=r"no setting of .* could be tried.*IndexError"):
         tune(wanted(path), tmp_path / "all")
     monkeypatch.undo()
