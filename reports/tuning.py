@@ -148,7 +148,7 @@ def _lost(train: Figures, held: Figures) -> float | None:
 def _notes(found: Tuned) -> Iterator[str]:
     yield (
         f"Searched on {count(found.train, 'conversation')}; {count(found.held_out, 'conversation')} held out. "
-        "W: the whole history. D: the strategy at its defaults."
+        f"W: the whole history.{' D: the strategy at its defaults.' if 'D' in numbers(found).values() else ''}"
     )
     if not found.worth:
         yield "No setting is worth it: the whole history costs no more than any of them, and is no worse."
