@@ -160,6 +160,11 @@ def _notes(found: Tuned) -> Iterator[str]:
             f"on what chose them, the whole history, which was not chosen, {whole}. What choosing flatters is the "
             f"difference between the two: {flattered}."
         )
+    for name, end, there in found.at_ends:
+        yield (
+            f"{name} is {end}, an end of its range, in {count(there, 'setting')} of the frontier: there may be better "
+            f"ones beyond it (--space '{name}=…')."
+        )
     if found.held_out == 1:
         yield "One conversation is held out: it has no interval, and says little. Give more recordings."
     for each in found.settings:
@@ -193,6 +198,7 @@ def as_json(found: Tuned) -> dict[str, Any]:
         "conversations": {"searched_on": found.train, "held_out": found.held_out},
         "trials": found.trials,
         "exhaustive": found.exhaustive,
+        "at_ends": [{"parameter": name, "end": end, "settings": there} for name, end, there in found.at_ends],
         "dominated_by_whole_history": not found.worth,
         "frontier": [_setting(found, each) for each in found.settings if each.chosen],
         "beside": [_setting(found, each) for each in found.settings if not each.chosen],

@@ -83,9 +83,8 @@ def tune(
 ) -> None:
     """Find the settings of a strategy that are worth their cost: the frontier of cost and quality.
 
-    Some conversations are held out. Settings are chosen on the others; what the chosen ones come to is measured on
-    those held out, beside the whole history. A search that was stopped goes on when the same command is given again,
-    with more --trials too.
+    Some conversations are held out. Settings are chosen on the others; the chosen ones are measured on those held out.
+    A search that was stopped goes on when the same command is given again, with more --trials too.
     """
     from ...reports.tuning import as_json as exact
     from ...reports.tuning import tables
@@ -154,7 +153,7 @@ def _keep(found: Tuned, out: Path) -> None:
     from ...reports.figures.style import save
     from ...reports.figures.tuning import frontier
     from ...reports.tuning import as_json as exact
-    from ..tuning.tune import keep
+    from ..tuning.folder import keep
 
     keep(exact(found), out)
     drawn = frontier(found)

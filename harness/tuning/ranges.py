@@ -12,7 +12,7 @@ being at its default. Lengths are those of the conversations that are searched o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -37,12 +37,26 @@ def space(asked: Asked, given: Mapping[str, Range], longest: Mapping[str, int]) 
     """
     ranges: dict[str, Range] = {}
     why: dict[str, str] = {}
+    beyond: dict[str, tuple[float, ...]] = {}
     for free in asked.free:
+        takes = _taker(asked, free)
         if free.name in given:
             ranges[free.name], why[free.name] = _fitting(given[free.name], free), "given"
         else:
-            ranges[free.name], why[free.name] = _derived(free, _taker(asked, free), longest)
-    return Space(ranges, why)
+            ranges[free.name], why[free.name] = _derived(free, takes, longest)
+        whole = free.parameter in OF_LENGTH and free.name not in given
+        beyond[free.name] = () if whole else tuple(_open_ends(ranges[free.name], takes))
+    return Space(ranges, why, beyond)
+
+
+def _open_ends(range_: Range, takes: Callable[[object], bool]) -> Iterator[float]:
+    """The ends of a range past which the strategy takes numbers."""
+    if not isinstance(range_, Numbers):
+        return
+    for end, past in ((range_.low, range_.low / 2), (range_.high, range_.high * 2)):
+        more = round(past) if range_.whole else past
+        if more != end and takes(more):
+            yield end
 
 
 def _fitting(given: Range, free: Free) -> Range:

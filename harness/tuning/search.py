@@ -32,7 +32,7 @@ POPULATION = 12
 RANDOM_FIRST = 8
 """Of TPE: trials before there is enough to learn from."""
 AGAIN = 20
-"""How often a setting that was tried already is drawn again."""
+"""How often a setting that was tried already is drawn again, by the sampler, and then at random."""
 DIRECTIONS: tuple[Literal["minimize", "maximize"], ...] = ("minimize", "maximize")
 
 
@@ -92,9 +92,9 @@ def _drawn(
 ) -> Drawn:
     """A setting that was not tried, if one is found; else one that was."""
     drawn = Drawn({})
-    for attempt in range(AGAIN):
+    for attempt in range(2 * AGAIN):
         number = int.from_bytes(hashlib.sha256(f"{seed} {attempt}".encode()).digest()[:4])
-        drawn = _asked_of(space, before, _SAMPLERS[sampler](number))
+        drawn = _asked_of(space, before, _SAMPLERS[sampler if attempt < AGAIN else "random"](number))
         if name_of(asked, drawn.values) not in tried:
             break
     return drawn

@@ -96,6 +96,8 @@ class Space:
 
     ranges: Mapping[str, Range]
     why: Mapping[str, str]
+    beyond: Mapping[str, tuple[float, ...]]
+    """The ends of each that the strategy would take more of: what is best there may be better beyond."""
 
     def size(self) -> int | None:
         """How many settings there are; None = too many to count."""

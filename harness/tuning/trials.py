@@ -60,7 +60,10 @@ class Trials:
                 user_attrs=about,
                 system_attrs=dict(drawn.noted),
             )
-            self._study.add_trial(trial)
+            try:
+                self._study.add_trial(trial)
+            except Exception as error:  # a full disk comes as SQLAlchemy's own
+                raise RunError(f"{self._file}: cannot be written ({type(error).__name__})") from None
 
     def close(self) -> None:
         """Let go of the file."""

@@ -2,19 +2,17 @@
 
     ctxbench tune 'window(max_tokens=?)' standard
 
-The folder has what is needed to go on: `search.json` (what was asked), `train.jsonl` and `held-out.jsonl` (the
-recordings), `study.db` (the trials), `figures/` (what each setting came to). `tune.json` is the result.
+The conversations held out are measured once, at the end: neither their figures nor their lengths choose anything.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 
 import msgspec
@@ -30,9 +28,9 @@ from ...strategies import plugins
 from ...strategies.chain import packages, parse
 from ..engine import side_by_side
 from ..inputs import Inputs
-from ..store import alone, is_free, placed, unwritable
 from .asked import Asked, asked
 from .figures import Figures, Setting, against, figures, settings
+from .folder import HELD, TRAIN, entered
 from .ranges import space as space_of
 from .search import BATCH, Drawn, Sampler, batch, check, name_of
 from .space import Space, written
@@ -40,12 +38,8 @@ from .split import HELD_OUT, Split, split, write
 from .trials import Trials
 from .trying import QUALITIES, TOKENS, Task, Tried, kept, tried, try_packed
 
-TRAIN, HELD = "train", "held-out"
 WHOLE = "none"
 """The whole history: what nothing was chosen for, beside what was."""
-_FILE, _RESULT = "search.json", "tune.json"
-_FOLDERS = ("figures", "running")
-_FILES = (_FILE, _RESULT, "study.db", f"{TRAIN}.jsonl", f"{HELD}.jsonl", "frontier.svg", "frontier.png")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +80,8 @@ class Tuned:
     """Every other setting, once, on the conversations searched on."""
     settings: tuple[Setting, ...]
     """The frontier of these and the whole history, the dearest first; then the defaults and the whole history."""
+    at_ends: tuple[tuple[str, float, int], ...]
+    """Parameters, ends of their ranges beyond which the strategy takes more, and how many of the frontier are there."""
     worth: bool
     """Whether any setting is on that: else it is the frontier without the whole history, which dominates all."""
     problems: Problems
@@ -111,17 +107,10 @@ def tune(wanted: Wanted, out: Path, *, jobs: int = 1, overwrite: bool = False, s
         raise RunError(f"no conversation could be read{first}")
     parts = split(read, wanted.held_out, wanted.seed)
     space = space_of(search, given, _longest(parts.train, wanted.encoding))
-    _make(out)
-    with alone(out):
-        if overwrite:
-            _clear(out)
-        _enter(out, _identity(wanted, search, space, parts))
-        rmtree(out / "running", ignore_errors=True)
+    with entered(out, _identity(wanted, search, space, parts), overwrite):
         write(parts.train, out / f"{TRAIN}.jsonl")
         write(parts.held_out, out / f"{HELD}.jsonl")
-        found = _Search(wanted, search, space, parts, problems, out, jobs, say).run()
-        rmtree(out / "running", ignore_errors=True)
-        return found
+        return _Search(wanted, search, space, parts, problems, out, jobs, say).run()
 
 
 @dataclass(frozen=True)
@@ -165,6 +154,7 @@ class _Search:
             tuple(failed.items()),
             tuple((each.spec, figures(each, quality)) for each in train),
             rows,
+            tuple(self._at_ends([found[each] for each in chosen])),
             worth,
             self.problems,
         )
@@ -176,6 +166,13 @@ class _Search:
         whole = {WHOLE: self._all([WHOLE], TRAIN, quality)[0]}
         both = [each for each in settings(whole | tried, quality) if each in tried]
         return both or settings(tried, quality), bool(both)
+
+    def _at_ends(self, chosen: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, float, int]]:
+        """Where more of the frontier may be beyond what was searched."""
+        for name, ends in self.space.beyond.items():
+            for end in ends:
+                if there := sum(values[name] == end for values in chosen):
+                    yield name, end, there
 
     def _measured(self, chosen: Sequence[str], quality: str) -> tuple[Setting, ...]:
         """What was chosen, the defaults and the whole history, on both sides of the split."""
@@ -201,8 +198,8 @@ class _Search:
     def _qualities(self) -> tuple[str, ...]:
         return (self.wanted.quality,) if self.wanted.quality else QUALITIES
 
-    def _search(self, trials: Trials, quality: str) -> tuple[dict[str, str], dict[str, None]]:
-        """Make the trials that are not there yet. What failed, and why; what did not."""
+    def _search(self, trials: Trials, quality: str) -> tuple[dict[str, str], dict[str, Mapping[str, Any]]]:
+        """Make the trials that are not there yet. What failed, and why; what did not, and its values."""
         total = self.wanted.trials
         while (done := len(every := trials.all())) < total:
             self.say(done, total)
@@ -214,13 +211,13 @@ class _Search:
             self._batch(trials, rest, quality)
         self.say(total, total)
         failed: dict[str, str] = {}
-        found: dict[str, None] = {}
+        found: dict[str, Mapping[str, Any]] = {}
         for each in islice(trials.all(), total):
             name = each.user_attrs["setting"]
             if "failed" in each.user_attrs:
                 failed[name] = each.user_attrs["failed"]
             else:
-                found[name] = None
+                found[name] = each.params
         return failed, found
 
     def _batch(self, trials: Trials, drawn: Sequence[Drawn], quality: str) -> None:
@@ -315,49 +312,3 @@ def _whose(search: Asked) -> dict[str, str]:
         return files | packages(parse(search.at({})))
     except SpecError:  # no defaults
         return files
-
-
-def _make(out: Path) -> None:
-    try:
-        if (out / _FILE).exists():
-            return
-        if out.exists() and (not out.is_dir() or not is_free(out)):
-            raise RunError(f"{out}: is not the folder of a search and not empty: name another with --out")
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(out, error) from None
-
-
-def _clear(out: Path) -> None:
-    """Remove what a search made, and nothing else."""
-    for name in _FOLDERS:
-        rmtree(out / name, ignore_errors=True)
-    for name in _FILES:
-        (out / name).unlink(missing_ok=True)
-
-
-def _enter(out: Path, identity: dict[str, Any]) -> None:
-    path = out / _FILE
-    text = msgspec.json.format(msgspec.json.encode(identity), indent=2) + b"\n"
-    try:
-        if path.exists():
-            found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-            differ = [key for key, value in identity.items() if found.get(key) != value]
-            if differ:
-                what = ", ".join(differ)
-                raise RunError(
-                    f"{out}: holds another search (it differs in {what}): add --overwrite, or name another --out"
-                )
-            return
-        with placed(path) as draft:
-            draft.write_bytes(text)
-    except msgspec.DecodeError:
-        raise RunError(f"{path}: damaged: add --overwrite, or name another --out") from None
-    except OSError as error:
-        raise unwritable(out, error) from None
-
-
-def keep(tuned: Any, out: Path) -> None:
-    """Write the result."""
-    with placed(out / _RESULT) as draft:
-        draft.write_bytes(msgspec.json.format(msgspec.json.encode(tuned), indent=2) + b"\n")

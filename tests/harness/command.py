@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
 import sysconfig
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 CTXBENCH = str(Path(sysconfig.get_path("scripts")) / "ctxbench")
 
 
 def ctxbench(*words: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run the installed command. Whatever the outcome, there is never a traceback."""
+    """Run the installed command, in a process of its own. Whatever the outcome, there is never a traceback."""
     command = [CTXBENCH, *map(str, words)]
     environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, env=environment)
+    with TemporaryDirectory() as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        asked = {"command": command, "cwd": str(cwd), "environment": environment, "out": str(out), "err": str(err)}
+        returned = _zygote().run(asked)
+        done = subprocess.CompletedProcess(command, returned, _text(out), _text(err))
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode == code, done.stdout + done.stderr
     return done
@@ -23,3 +31,42 @@ def ctxbench(*words: object, cwd: Path, code: int = 0) -> subprocess.CompletedPr
 def said(stderr: str) -> list[str]:
     """The lines on standard error, but for those of the progress, which a slow machine has more of."""
     return [line for line in stderr.splitlines() if not line.endswith("steps/s")]
+
+
+class _Zygote:
+    """The process that commands are forked from (`zygote.py`)."""
+
+    def __init__(self) -> None:
+        requests, answers = os.pipe(), os.pipe()
+        self._requests, self._answers = os.fdopen(requests[1], "wb", 0), os.fdopen(answers[0], "rb")
+        command = [sys.executable, str(Path(__file__).with_name("zygote.py")), str(requests[0]), str(answers[1])]
+        environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+        environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=(requests[0], answers[1]),
+            env=environment,
+        )
+        os.close(requests[0])
+        os.close(answers[1])
+
+    def run(self, asked: dict[str, object]) -> int:
+        """The exit code of a command."""
+        self._requests.write(json.dumps(asked).encode() + b"\n")
+        answer = self._answers.readline()
+        assert answer, "the process that commands are forked from has ended"
+        return int(answer)
+
+
+@cache
+def _zygote() -> _Zygote:
+    """One of each test process. It ends with it, as its pipe does."""
+    return _Zygote()
+
+
+def _text(path: Path) -> str:
+    """As `subprocess` gives it with `text=True`."""
+    with path.open(newline=None) as text:
+        return text.read()

@@ -57,8 +57,22 @@ def group(leader: int) -> list[int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-@pytest.mark.parametrize("whom", ["the run", "all its processes"])
-@pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    ("number", "whom"),
+    [
+        (signal.SIGINT, "all its processes"),  # Ctrl-C
+        (signal.SIGTERM, "the run"),  # kill
+        *(
+            pytest.param(number, whom, marks=pytest.mark.slow)
+            for number, whom in (
+                (signal.SIGINT, "the run"),
+                (signal.SIGTERM, "all its processes"),
+                (signal.SIGHUP, "the run"),
+                (signal.SIGHUP, "all its processes"),
+            )
+        ),
+    ],
+)
 def test_stopped_half_way(tmp_path: Path, number: signal.Signals, whom: str) -> None:
     """The run ends at once with its workers, says how to go on, and going on ends with a whole run."""
     with half_way(tmp_path) as process:

@@ -53,7 +53,8 @@ run.execute(run.Plan(Inputs((sys.argv[1],)), ("none", "window(max_tokens=400)", 
 """
 
 
-def test_killed_at_twenty_random_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("times", [5, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_random_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     """A run killed again and again, at any moment, ends with the bytes of one that was left alone."""
     monkeypatch.setattr("ctxbench.harness.run.SHARD_CONVERSATIONS", 2)
     path = recording(tmp_path, conversations=30)
@@ -61,9 +62,9 @@ def test_killed_at_twenty_random_moments(tmp_path: Path, monkeypatch: pytest.Mon
     expected = bytes_of(tmp_path / "whole")
     chance = random.Random(7)
     kills = 0
-    while kills < 20:
+    while kills < times:
         out = tmp_path / f"killed{kills}"
-        while kills < 20:
+        while kills < times:
             command = [sys.executable, "-c", SLOW, str(path), str(out)]
             with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
                 assert process.stdout is not None

@@ -70,7 +70,14 @@ def test_presets_run_only_when_they_are_named() -> None:
     assert not set(NAMED) & set(strategies())
 
 
-@pytest.mark.parametrize("name", sorted(SMALL))
+ALIKE = ("tiered_conversation", "tiered_default", "tiered_knowledge")
+"""They differ from `tiered_context` by a weight."""
+every = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ALIKE else name for name in sorted(SMALL)]
+)
+
+
+@every
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(conversation=conversations())
@@ -79,7 +86,7 @@ def test_law(law: Law, name: str, conversation: Conversation) -> None:
     law(parse(SMALL[name]), conversation)
 
 
-@pytest.mark.parametrize("name", sorted(SMALL))
+@every
 def test_whole_conversations(name: str) -> None:
     """Every recipe as it is shipped keeps the laws on the embedded conversations."""
     strategy = parse(name)

@@ -22,9 +22,25 @@ def setting(spec: str, train: Figures, held: Figures, chosen: bool = True, whole
 
 
 def tuned(*settings: Setting, worth: bool = True, failed: tuple[tuple[str, str], ...] = ()) -> Tuned:
-    space = Space({"n": Numbers(1, 9, False, True)}, {"n": "given"})
+    space = Space({"n": Numbers(1, 9, False, True)}, {"n": "given"}, {"n": (9,)})
     tried = tuple((each.spec, each.train) for each in settings)
-    return Tuned("a(n=?)", space, "tokens", "grounding", "", 7, 3, 4, False, failed, tried, settings, worth, Problems())
+    return Tuned(
+        "a(n=?)",
+        space,
+        "tokens",
+        "grounding",
+        "",
+        7,
+        3,
+        4,
+        False,
+        failed,
+        tried,
+        settings,
+        (("n", 9, 1),),
+        worth,
+        Problems(),
+    )
 
 
 BIG = setting("a(n=9)", of(90, 0.9), of(80, 0.6))
@@ -61,6 +77,7 @@ def test_a_setting_that_failed_on_what_was_held_out() -> None:
 def test_nothing_is_worth_it() -> None:
     """Where the whole history dominates all, that is said first."""
     text = markdown(list(tables(tuned(BIG, WHOLE, worth=False))))
+    assert "n is 9, an end of its range, in 1 setting of the frontier: there may be better ones beyond it" in text
     assert "No setting is worth it: the whole history costs no more than any of them, and is no worse." in text
 
 

@@ -36,6 +36,16 @@ def test_a_range_is_cut_to_what_the_strategy_takes() -> None:
     assert ranges("layered(ttl_hours=?)") == {"ttl_hours": "3..96:log"}
 
 
+def test_ends_that_are_not_the_strategys() -> None:
+    """Below 1 `every` takes nothing, beyond 8 it does; of all of the longest conversation there is no more."""
+    found = asked("summary(every=?)")
+    assert space(found, {}, LONGEST).beyond == {"every": (8,)}
+    found = asked("window(max_tokens=?, reserve=?)")
+    assert space(found, {}, LONGEST).beyond == {"max_tokens": (), "reserve": ()}
+    given_ = written(["max_tokens=500..2000"], ["max_tokens"])
+    assert space(asked("window(max_tokens=?)"), given_, LONGEST).beyond == {"max_tokens": (500, 2000)}
+
+
 def test_ranges_that_are_given() -> None:
     """They count instead, ends and scale and values as written."""
     assert ranges("window(max_tokens=?)", "max_tokens=500..2000") == {"max_tokens": "500..2000"}
