@@ -46,6 +46,10 @@ class Opened:
         self._focus, self.tiers, self._desk = focus, tiers, desk
         self._limit, self._recall, self._k = limit, recall, k
         self._spoken = Spoken(desk)
+        self._said: list[Message] = []
+        """The messages that are not the system's; a list is looked into faster than stretches are."""
+        self._weights: list[int] = []
+        """Their tokens."""
         self._places: dict[str, int] = {}
         """Of each message, where it is among those that are not the system's."""
         self._question: Message | None = None
@@ -88,15 +92,17 @@ class Opened:
         """Take the history as it is now. The messages that were never there before."""
         known = len(self._spoken.messages)
         same = self._spoken.read(history)
-        said = self._spoken.messages
-        after = list(said[same:])
+        after = list(self._spoken.messages[same:])
+        del self._said[same:], self._weights[same:]
+        self._said += after
+        self._weights += map(self._desk.tokens, after)
         new = [message for message in after if message.id not in self.tiers and message.id not in self.tiers.focus]
         if same < known:
-            self._places = {message.id: at for at, message in enumerate(said[:same])}
+            self._places = {message.id: at for at, message in enumerate(self._said[:same])}
         for at, message in enumerate(after, same):
             self._places[message.id] = at
-            self.tiers.say(message, self._desk.tokens(message), now)
-        self._ask(said if same < known else after, is_all=same < known)
+            self.tiers.say(message, self._weights[at], now)
+        self._ask(self._said if same < known else after, is_all=same < known)
         return new
 
     def _ask(self, messages: Sequence[Message], is_all: bool) -> None:
@@ -142,7 +148,7 @@ class Opened:
 
     def _called_back(self, units: Units, here: set[str], now: float) -> list[int]:
         """Read units. The places in the history of what is called back, ascending."""
-        said, places = self._spoken.messages, list[int]()
+        said, places = self._said, list[int]()
         read: list[tuple[str, str, float | None]] = []
         for start, score in sorted(units.items()):
             members = [at for at in range(start, self._stop(start)) if said[at].id not in here]
@@ -169,7 +175,7 @@ class Opened:
 
     def _units(self, history: Messages, here: set[str], room: int) -> Units:
         """Where the units start that are taken, with their scores: what was named first, then by score, as they fit."""
-        said, starts = self._spoken.messages, self._spoken.units.starts
+        said, starts = self._said, self._spoken.units.starts
         taken: Units = {}
         order = sorted(self.tiers.loans.called.items(), key=lambda each: each[1] is not None)
         for id, score in order:
@@ -206,12 +212,13 @@ class Opened:
         """Where the unit ends that starts there."""
         starts = self._spoken.units.starts
         after = bisect_right(starts, start)
-        return starts[after] if after < len(starts) else len(self._spoken.messages)
+        return starts[after] if after < len(starts) else len(self._said)
 
     def _tokens(self, starts: Iterable[int], here: set[str]) -> int:
         """Of units, without what is sent anyway."""
-        messages = (each for start in starts for each in self._spoken.messages[start : self._stop(start)])
-        return sum(self._desk.tokens(each) for each in messages if each.id not in here)
+        said, weights = self._said, self._weights
+        places = (at for start in starts for at in range(start, self._stop(start)))
+        return sum([weights[at] for at in places if said[at].id not in here])
 
     def _report(self, found: Sequence[tuple[str, str, float | None]]) -> None:
         """Record what was looked up, by the tier that it was in: what was searched for, and what was named."""
