@@ -16,7 +16,6 @@ from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from ....metrics.references import OFTEN, QUOTED
 
@@ -104,6 +103,12 @@ def _kept(words: list[str]) -> dict[int, int]:
     hashes = np.zeros(len(words) - GRAM + 1, np.uint64)
     for at in range(GRAM):
         hashes = hashes * _FACTOR + each[at : at + len(hashes)]
-    smallest = sliding_window_view(hashes, WINDOW).argmin(axis=1)
-    places = np.unique(smallest + np.arange(len(smallest)))
+    windows = len(hashes) - WINDOW + 1
+    smallest = hashes[:windows]
+    for at in range(1, WINDOW):
+        smallest = np.minimum(smallest, hashes[at : at + windows])
+    kept = np.zeros(len(hashes), np.bool_)
+    for at in range(WINDOW):
+        kept[at : at + windows] |= hashes[at : at + windows] == smallest
+    places = np.flatnonzero(kept)
     return dict(zip(places.tolist(), hashes[places].tolist(), strict=True))
