@@ -72,6 +72,7 @@ def group(leader: int) -> list[int]:
             )
         ),
     ],
+    ids=lambda value: value.name if isinstance(value, signal.Signals) else None,
 )
 def test_stopped_half_way(tmp_path: Path, number: signal.Signals, whom: str) -> None:
     """The run ends at once with its workers, says how to go on, and going on ends with a whole run."""
