@@ -50,6 +50,8 @@ class Opened:
         """The messages that are not the system's; a list is looked into faster than stretches are."""
         self._weights: list[int] = []
         """Their tokens."""
+        self._texts: list[str] = []
+        """What they say, arguments of calls too."""
         self._places: dict[str, int] = {}
         """Of each message, where it is among those that are not the system's."""
         self._question: Message | None = None
@@ -93,9 +95,10 @@ class Opened:
         known = len(self._spoken.messages)
         same = self._spoken.read(history)
         after = list(self._spoken.messages[same:])
-        del self._said[same:], self._weights[same:]
+        del self._said[same:], self._weights[same:], self._texts[same:]
         self._said += after
         self._weights += map(self._desk.tokens, after)
+        self._texts += map(_text, after)
         new = [message for message in after if message.id not in self.tiers and message.id not in self.tiers.focus]
         if same < known:
             self._places = {message.id: at for at, message in enumerate(self._said[:same])}
@@ -136,7 +139,8 @@ class Opened:
         values = _values(new)
         if values:
             now = {message.id for message in new}
-            before = {each.id: _text(each) for each in sent if each.id in self._places and each.id not in now}
+            known = (each.id for each in sent if each.id in self._places and each.id not in now)
+            before = {id: self._texts[self._places[id]] for id in known}
             whole = "\n".join(before.values())
             for value in values:
                 earlier = _says(value, before) if any(each in whole for each in value) else None

@@ -15,6 +15,8 @@ WORKING, ARCHIVE = 131_072, 1_048_576
 POLICY = "lru_k(correlated=100)"
 BLOCKS = 16
 """Of the Archive, when it is full: 64K tokens each at the document's size."""
+KEPT = 2 * BLOCKS
+"""Blocks that stay decompressed: up to half of each may be messages that have left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from ..rag.snapshot import write as write_index
 from .gauges import Gauges
 from .gauges import State as Gauged
 from .quoting import Prints, Quotes
-from .rules import BLOCKS, Rules
+from .rules import KEPT, Rules
 from .stores import Held
 from .tiers import Event, Loans, Tiers
 
@@ -120,7 +120,7 @@ def _restored(reader: Reader, record: Callable[[Event], None], embed: Embed | No
         raise ValueError(f"it is of version {state.version}, this ctxbench reads {VERSION}: build it anew")
     rules = msgspec.convert(state.rules, Rules)
     files = {name: reader.stream(f"archive.{at}")(reader.size(f"archive.{at}")) for at, name in enumerate(state.files)}
-    archive = Archive(Memory(files), msgspec.convert(state.coding, Coding), keep=BLOCKS)
+    archive = Archive(Memory(files), msgspec.convert(state.coding, Coding), keep=KEPT)
     tiers = Tiers(rules, _unheard, embed, archive, state.block)
     tiers.clock.now, tiers.focus = state.now, state.focus
     tiers.loans = Loans(state.turn, state.called, set(state.sent))

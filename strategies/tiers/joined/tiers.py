@@ -41,7 +41,7 @@ from .by_policy import ByPolicy
 from .clock import Clock
 from .gauges import Gauges
 from .quoting import Quotes
-from .rules import BLOCKS, Rules
+from .rules import KEPT, Rules
 from .stores import Blocks, Held, content_of, message_of
 
 FOCUS, WORKING, ARCHIVE, RAG = "focus", "working", "archive", "rag"
@@ -102,7 +102,7 @@ class Tiers:
         self.successors = Successors() if rules.preload else None
         self.by_policy = ByPolicy(parse(rules.policy).sized(rules.working))
         if archive is None:
-            archive = Archive(Memory(), Coding(LEVEL, "none", block_tokens=rules.block), keep=BLOCKS)
+            archive = Archive(Memory(), Coding(LEVEL, "none", block_tokens=rules.block), keep=KEPT)
         self.blocks = Blocks(archive, rules.block if block is None else block)
         self.working, self.rag = Held(), Held()
         rows = (

@@ -38,6 +38,8 @@ def relative(scores: Scores) -> Scores:
 def _summed(rankings: Sequence[Ranked], parts: Sequence[Scores], k: int) -> Ranked:
     if not rankings:
         return NOTHING
+    if len(rankings) == 1:
+        return ranked(rankings[0].numbers, parts[0], k)
     numbers, places = np.unique(np.concatenate([each.numbers for each in rankings]), return_inverse=True)
     sums: Scores = np.bincount(places, np.concatenate(parts), minlength=len(numbers))  # type: ignore[assignment]
     return ranked(numbers, sums, k)

@@ -244,11 +244,17 @@ class Rag:
 
     def _hits(self, fused: Ranked, rankings: dict[Retriever, Ranked], k: int) -> list[Hit]:
         """The first `k`, each with the scores by which it was found."""
+        numbers = fused.numbers[:k].tolist()
+        wanted = set(numbers)
         where = {
-            name: dict(zip(found.numbers.tolist(), found.scores.tolist(), strict=True))
+            name: {
+                number: score
+                for number, score in zip(found.numbers.tolist(), found.scores.tolist(), strict=True)
+                if number in wanted
+            }
             for name, found in rankings.items()
         }
-        best = zip(fused.numbers[:k].tolist(), fused.scores[:k].tolist(), strict=True)
+        best = zip(numbers, fused.scores[:k].tolist(), strict=True)
         return [
             Hit(self._at(number), score, {name: found[number] for name, found in where.items() if number in found})
             for number, score in best
