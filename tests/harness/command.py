@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -9,7 +10,8 @@ import sys
 import sysconfig
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import TemporaryDirectory, mkdtemp
 
 CTXBENCH = str(Path(sysconfig.get_path("scripts")) / "ctxbench")
 
@@ -42,6 +44,8 @@ class _Zygote:
         command = [sys.executable, str(Path(__file__).with_name("zygote.py")), str(requests[0]), str(answers[1])]
         environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
         environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        environment["XDG_CACHE_HOME"] = mkdtemp()  # what imports leave there is not the test's that comes first
+        atexit.register(rmtree, environment["XDG_CACHE_HOME"], ignore_errors=True)
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
