@@ -32,9 +32,9 @@ MOST_CAUSES = 3
 HOW = (
     "Cost: input and recorded output of all calls, each conversation with a cache of its own. Against none: what is "
     "saved of the bill of the whole history, cached as well. Against uncached: of the same requests without a cache. "
-    "Both with the strategy's own model calls. Breaks even: the turn from which on it has cost less than none in all "
-    "(the median), and the share of conversations that get there. Hit rate: of the input tokens, those read from the "
-    "cache."
+    "Both with the strategy's own model calls; summaries that `offline` made for nothing cost what the billed model "
+    "takes for as many tokens. Breaks even: the turn from which on it has cost less than none in all (the median), and "
+    "the share of conversations that get there. Hit rate: of the input tokens, those read from the cache."
 )
 BROKE = (
     "A call breaks the prefix where it does not begin with all of the prompt before it. Lost: tokens of that prompt "
@@ -118,7 +118,7 @@ def against(found: pd.DataFrame, *more: str) -> Table:
     )
     notes = [
         "Against the whole history under the same rules, cached as well, with the marks that are usual there; with the "
-        "strategy's own model calls."
+        "strategy's own model calls; summaries by `offline` at the price of the model billed."
     ]
     notes += more
     if BOUND in set(found.placement):

@@ -14,12 +14,14 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 
 from ...metrics.cache.rules import STORED, rule_for
 from ...metrics.prices import Price, Prices, Tariff
 from ...scenarios.errors import RunError
+from ...strategies.events import Called
 from ..loading import Run
 from .cells import Cells
 from .columns import Floats, Ints
@@ -30,6 +32,8 @@ MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage
 """The parts of a bill, in US dollars; what is created to be stored counts as written."""
 USED = ("read", "written", "written_1h", "fresh")
 TOKENS = ("tokens", *USED, "created", "output")
+FREE = "offline"
+"""The summariser that is no model."""
 SUMS = (*TOKENS, "found", "token_hours", *MONEY, "cost", "cost_own", "uncached", "hits", "over_window")
 
 
@@ -43,9 +47,9 @@ class Billed:
 
     gap = seconds since the call before in the conversation began; NaN for the first, and where there are no times
     tokens = read + written + written_1h + fresh of the prompt; created beside it; output of the recorded answer
-    token_hours of storage; the parts of the cost in dollars, and their sum; cost_own = the strategy's own model calls
-    (NaN where a price is not known); uncached = the same request without a cache; found = what was
-    read but not created for this very call; hits = 1 if that is anything;
+    token_hours of storage; the parts of the cost in dollars, and their sum; uncached = the same request without a cache
+    cost_own = the strategy's own model calls (NaN where a price is not known; those that `offline` answered at the
+    billed model's price); found = what was read but not created for this very call; hits = 1 if that is anything;
     over_window = 1 if the prompt is larger than the model's context window, and billed as if it were taken.
     """
 
@@ -115,27 +119,44 @@ class Billed:
             "token_hours": hours,
             **dict(zip(MONEY, money, strict=True)),
             "cost": np.sum(money, axis=0),
-            "cost_own": self._own,
+            "cost_own": self._own(scheme, tariff),
             "uncached": cells.tokens * price.input + cells.output * price.output,
             "found": np.where(usage.created > 0, 0, usage.read),
             "hits": ((usage.read > 0) & (usage.created == 0)).astype(np.int64),
             "over_window": (cells.tokens > (tariff.window or np.inf)).astype(np.int64),
         }
 
-    @cached_property
-    def _own(self) -> Floats:
-        """What the strategies' own model calls cost, at the steps at which they were made."""
-        steps = self.cells.steps
-        own = np.zeros(len(steps))
-        events = self.cells.run.table("events").dropna(subset=["input_tokens"])
-        if events.empty:
+    def _own(self, scheme: Scheme, tariff: Tariff) -> Floats:
+        """What the strategies' own model calls cost, at the steps at which they were made.
+
+        What `offline` summarised for nothing costs what the billed model takes for as many tokens: in use, a summary is
+        never free.
+        """
+        own, (rows, calls) = np.zeros(len(self.cells.steps)), self._own_calls
+        if not calls:
             return own
-        first = self.cells.bounds[:-1]
-        cell = dict(zip(_keys(steps.iloc[first]), first, strict=True))
-        for key, step, cost in zip(_keys(events), events.step.tolist(), events.cost.tolist(), strict=True):
-            if key in cell:
-                own[cell[key] + step] += cost  # NaN, if not known, stays
+        read = np.array([each.input_tokens for each in calls], np.int64)
+        written = np.array([each.output_tokens for each in calls], np.int64)
+        price = _Columns.of(tariff, _priced_as(scheme), read, self.cells.started[rows])
+        billed = read * price.input + written * price.output
+        paid = np.array([np.nan if each.cost is None else each.cost for each in calls], np.float64)
+        free = np.array([each.model == FREE and each.role == "summariser" for each in calls])
+        np.add.at(own, rows, np.where(free, billed, paid))  # NaN, if not known, stays
         return own
+
+    @cached_property
+    def _own_calls(self) -> tuple[Ints, list[Called]]:
+        """The strategies' own model calls, and the row of the step of each."""
+        steps, first = self.cells.steps, self.cells.bounds[:-1]
+        events = self.cells.run.table("events").dropna(subset=["input_tokens"])
+        cell = dict(zip(_keys(steps.iloc[first]), first, strict=True))
+        decoder = msgspec.json.Decoder(Called)
+        made = [
+            (cell[key] + step, decoder.decode(text))
+            for key, step, text in zip(_keys(events), events.step.tolist(), events.event.tolist(), strict=True)
+            if key in cell
+        ]
+        return np.array([row for row, _ in made], np.int64), [call for _, call in made]
 
     @cached_property
     def _none(self) -> Ints:

@@ -106,20 +106,10 @@ def together(inputs: Inputs) -> Measured:
 
 
 def _costs(inputs: Inputs, strategy: str, model: str) -> pd.DataFrame:
-    """By conversation, what a strategy costs, own model calls with it, and what its requests would without a cache.
-
-    Own calls that `offline` made for nothing are charged at the price of the model billed.
-    """
+    """By conversation, what a strategy costs, own model calls with it, and what its requests would without a cache."""
     bills = inputs.bills(strategy)
     bills = bills[bills.model == model].assign(conversation=lambda rows: rows.conversation.astype(str))
     found = bills.set_index("conversation")[["cost", "cost_own", "uncached"]].astype(float)
-    run, tariff = inputs.run_of(strategy), Prices().tariff(model)
-    if run.manifest["plan"]["summariser"] == "offline" and tariff is not None:
-        events = run.table("events").dropna(subset=["input_tokens"])
-        events = events[events.strategy.astype(str) == strategy]
-        price = tariff.at(1)
-        spent = (events.input_tokens * price.input + events.output_tokens * price.output).astype(float)
-        found["cost_own"] += spent.groupby(events.conversation.astype(str)).sum().reindex(found.index, fill_value=0.0)
     return found.assign(cost=found.cost + found.cost_own)
 
 

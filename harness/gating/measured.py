@@ -33,7 +33,7 @@ ANSWERS = "answers"
 """The table of the figures that there are for each who answered and graded."""
 CLOCK = "us"
 """The unit of what is measured by the clock on the wall: another machine has other figures."""
-COST_VERSION = 1
+COST_VERSION = 2
 KEYS = ["conversation", "strategy"]
 
 

@@ -10,10 +10,7 @@ from pathlib import Path
 from shutil import rmtree
 
 import msgspec
-import numpy as np
-import pandas as pd
 
-from ...metrics.prices import Prices
 from ...scenarios.errors import RunError
 from ..gating.measured import Measured, measured
 from ..inputs import Inputs
@@ -122,7 +119,7 @@ def _figures(task: Task, run: Run) -> Tried:
     quality = {
         name: [(float(top), float(bottom)) for top, bottom in sums[name]] for name in task.qualities if name in sums
     }
-    cost = _tokens(found, task.spec) if task.cost == TOKENS else _dollars(found, run, task)
+    cost = _tokens(found, task.spec) if task.cost == TOKENS else sums[f"cost({task.cost})"][:, 0].tolist()
     return Tried(task.spec, names, cost, quality, int(sums[LACKING][:, 0].sum()), int(sums["steps"][:, 0].sum()))
 
 
@@ -130,16 +127,3 @@ def _tokens(found: Measured, spec: str) -> list[float]:
     sums = found.sums[spec]
     made: list[float] = (sums["tokens_sent"][:, 0] + sums["own_tokens"][:, 0]).tolist()
     return made
-
-
-def _dollars(found: Measured, run: Run, task: Task) -> list[float]:
-    """The bill of each conversation. Calls that `offline` made for nothing are charged at the billed model's price."""
-    costs = found.sums[task.spec][f"cost({task.cost})"][:, 0]
-    tariff = Prices().tariff(task.cost)
-    events = run.table("events").dropna(subset=["input_tokens"])
-    if tariff is not None and len(events):
-        price = tariff.at(1)
-        spent = (events.input_tokens * price.input + events.output_tokens * price.output).astype(float)
-        by: pd.Series[float] = spent.groupby(events.conversation.astype(str)).sum()
-        costs = costs + by.reindex(list(found.digests), fill_value=0.0).to_numpy(float)
-    return [float(each) for each in np.asarray(costs)]

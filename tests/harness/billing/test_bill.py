@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from itertools import chain, repeat
 from pathlib import Path
 from shutil import copytree, rmtree
 
@@ -18,6 +20,8 @@ from ctxbench.metrics.prices import BUNDLED, Price
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.strategies.events import Called
+from msgspec.structs import replace
 
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan, recording
@@ -190,23 +194,47 @@ def test_breaking_even(tmp_path: Path) -> None:
     assert found["last_turn"] > 1
 
 
-def test_the_strategy_s_own_calls(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each stands at its step, in dollars; one whose price is not known makes the whole unknown, not free."""
-    events = run.table("events").dropna(subset=["input_tokens"]).astype({"cost": float})
-    assert set(events.strategy) == {"summary(threshold=8)"}
-    events["cost"] = 0.5
-    events.loc[events.conversation == "c1", "cost"] = [float("nan"), *[0.5] * (sum(events.conversation == "c1") - 1)]
+SUMMARY = "summary(threshold=8)"
+
+
+def changed(run: Run, monkeypatch: pytest.MonkeyPatch, change: Callable[[Called], Called]) -> pd.DataFrame:
+    """The own calls of a run, which from now on has them so."""
+    events = run.table("events").dropna(subset=["input_tokens"]).reset_index(drop=True)
+    assert set(events.strategy) == {SUMMARY}
+    made = [change(msgspec.json.decode(text, type=Called)) for text in events.event]
+    events["event"] = [msgspec.json.encode(each).decode() for each in made]
     whole = Run.table
     monkeypatch.setattr(Run, "table", lambda self, name: events if name == "events" else whole(self, name))
+    return events
+
+
+def test_the_strategy_s_own_calls(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stands at its step, in dollars; one whose price is not known makes the whole unknown, not free."""
+    costs = chain([None], repeat(0.5))  # the first is of c0
+    events = changed(run, monkeypatch, lambda call: replace(call, model="some/model", cost=next(costs)))
+    assert events.conversation[0] == "c0"
     billed = bill(run, [Scheme("gpt-4o")])
     calls = billed.calls(billed.schemes[0])
-    first = calls[(calls.conversation == "c0") & (calls.strategy == "summary(threshold=8)")]
-    asked = events[events.conversation == "c0"]
-    assert first.set_index("step").cost_own.loc[asked.step].tolist() == [0.5] * len(asked)
+    other = calls[(calls.conversation == "c1") & (calls.strategy == SUMMARY)]
+    asked = events[events.conversation == "c1"]
+    assert other.set_index("step").cost_own.loc[asked.step].tolist() == [0.5] * len(asked)
     found = billed.conversations().set_index(["conversation", "strategy"]).cost_own
-    assert found["c0", "summary(threshold=8)"] == 0.5 * len(asked)
-    assert found.isna()["c1", "summary(threshold=8)"]
-    assert found["c0", "none"] == 0
+    assert found["c1", SUMMARY] == 0.5 * len(asked)
+    assert found.isna()["c0", SUMMARY]
+    assert found["c1", "none"] == 0
+
+
+def test_what_offline_summarised_is_not_free(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,000 tokens in and 100 out cost what each billed model takes for them; embeddings are no text, and stay free."""
+    events = changed(run, monkeypatch, lambda call: replace(call, input_tokens=1000, output_tokens=100))
+    billed = bill(run, [Scheme(model) for model in ("gpt-4o", "claude-sonnet-5")])
+    for scheme in billed.schemes:
+        each = price(scheme.model)
+        found = billed.calls(scheme).groupby("strategy", observed=True).cost_own.sum()
+        assert found[SUMMARY] == pytest.approx(len(events) * (1000 * each.input + 100 * each.output))
+        assert found["none"] == 0
+    changed(run, monkeypatch, lambda call: replace(call, role="embedder"))
+    assert not bill(run, [Scheme("gpt-4o")]).conversations().cost_own.any()
 
 
 def test_a_price_that_is_not_known(run: Run) -> None:

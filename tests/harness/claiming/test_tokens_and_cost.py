@@ -103,26 +103,13 @@ def test_the_composition_is_chosen_by_the_other_conversations() -> None:
     assert isinstance(cost.chosen_by_others(["a"], costs[:1, :1], np.full(1, 10.0))[0], Missing)
 
 
-NO_CALLS = pd.DataFrame(columns=["conversation", "strategy", "input_tokens", "output_tokens"])
-
-
 def test_all_together() -> None:
     """The best composition's saving decides, for each provider."""
     for share, size, word in zip((0.7, 0.3, 0.7), SIZES, WORDS, strict=True):
-        made = inputs(run=Stored({"events": NO_CALLS}), figures=figures({"none": {"x": spread(1, size)}}))
+        made = inputs(figures=figures({"none": {"x": spread(1, size)}}))
         ours, none = (_bills(dict.fromkeys(cost.MODELS, left), size) for left in (1 - share, 1.0))
         made.bills = lambda name, ours=ours, none=none: (none if name == "none" else ours)(name)  # type: ignore[misc]
         assert verdict_of(cost.together(made).rows) == word
-
-
-def test_own_calls_are_charged_where_they_were_free() -> None:
-    """1,000 tokens in and 100 out at the price of the model billed; nothing more if a provider had made them."""
-    events = pd.DataFrame([("kind/1", "summary", 1000, 100)], columns=NO_CALLS.columns)
-    price = cost.Prices().tariff("gpt-5.6").at(1)  # type: ignore[union-attr]
-    for who, charged in (("offline", 1000 * price.input + 100 * price.output), ("openai/gpt-5.6", 0.0)):
-        made = inputs(run=Stored({"events": events}, {"summariser": who}))
-        made.bills = _bills({"gpt-5.6": 0.5}, 2)  # type: ignore[method-assign]
-        assert cost._costs(made, "summary", "gpt-5.6").cost_own.tolist() == [0.0, pytest.approx(charged)]
 
 
 def test_the_worked_example_is_350() -> None:
