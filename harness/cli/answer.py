@@ -10,7 +10,18 @@ from uuid import uuid4
 
 import typer
 
-from .models import MODELS, CassetteMode, say_what_was_spent
+from .models import (
+    MODELS,
+    BaseOption,
+    CassetteMode,
+    CassetteOption,
+    GgufOption,
+    ModeOption,
+    RetriesOption,
+    SpendOption,
+    TimeoutOption,
+    say_what_was_spent,
+)
 from .paste import same_command
 from .say import say
 
@@ -42,47 +53,13 @@ def answer(
             min=1, help="The most that an answer may take; a model that thinks needs more.", rich_help_panel=MODELS
         ),
     ] = 256,
-    cassette: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where replies are recorded.", show_default="~/.cache/ctxbench/cassette.sqlite", rich_help_panel=MODELS
-        ),
-    ] = None,
-    cassette_mode: Annotated[
-        CassetteMode,
-        typer.Option(
-            help="auto: replay what is recorded, record the rest. replay: never call. record: always call.",
-            rich_help_panel=MODELS,
-        ),
-    ] = CassetteMode.auto,
-    gguf: Annotated[
-        Path | None,
-        typer.Option(
-            help="The weights of `local`.", show_default="those of `make local-model`", rich_help_panel=MODELS
-        ),
-    ] = None,
-    spend_limit: Annotated[
-        float | None,
-        typer.Option(
-            metavar="DOLLARS", help="The most that this command may spend at providers.", rich_help_panel=MODELS
-        ),
-    ] = None,
-    api_base: Annotated[
-        str,
-        typer.Option(
-            metavar="URL",
-            envvar="CTXBENCH_API_BASE",
-            help="An OpenAI-compatible server, for model names openai/NAME.",
-            show_default=False,
-            rich_help_panel=MODELS,
-        ),
-    ] = "",
-    timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long one call of a model may take.", rich_help_panel=MODELS)
-    ] = 60.0,
-    retries: Annotated[
-        int, typer.Option(min=0, help="How often a call that may pass is tried again.", rich_help_panel=MODELS)
-    ] = 4,
+    cassette: CassetteOption = None,
+    cassette_mode: ModeOption = CassetteMode.auto,
+    gguf: GgufOption = None,
+    spend_limit: SpendOption = None,
+    api_base: BaseOption = "",
+    timeout: TimeoutOption = 60.0,
+    retries: RetriesOption = 4,
     concurrency: Annotated[
         int, typer.Option(min=1, help="Calls of a provider's model at once.", rich_help_panel=MODELS)
     ] = 4,

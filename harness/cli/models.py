@@ -1,10 +1,12 @@
-"""What `ctxbench run` has to do with models: words of its options, and what it says of them at the end."""
+"""What commands have to do with models: their options, and what is said of them at the end."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from .say import say
 
@@ -24,6 +26,45 @@ class CassetteMode(StrEnum):
     auto = "auto"
     replay = "replay"
     record = "record"
+
+
+CassetteOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Where replies are recorded.", show_default="~/.cache/ctxbench/cassette.sqlite", rich_help_panel=MODELS
+    ),
+]
+ModeOption = Annotated[
+    CassetteMode,
+    typer.Option(
+        help="auto: replay what is recorded, record the rest. replay: never call. record: always call.",
+        rich_help_panel=MODELS,
+    ),
+]
+GgufOption = Annotated[
+    Path | None,
+    typer.Option(help="The weights of `local`.", show_default="those of `make local-model`", rich_help_panel=MODELS),
+]
+SpendOption = Annotated[
+    float | None,
+    typer.Option(metavar="DOLLARS", help="The most that this command may spend at providers.", rich_help_panel=MODELS),
+]
+BaseOption = Annotated[
+    str,
+    typer.Option(
+        metavar="URL",
+        envvar="CTXBENCH_API_BASE",
+        help="An OpenAI-compatible server, for model names openai/NAME.",
+        show_default=False,
+        rich_help_panel=MODELS,
+    ),
+]
+TimeoutOption = Annotated[
+    float, typer.Option(metavar="SECONDS", help="How long one call of a model may take.", rich_help_panel=MODELS)
+]
+RetriesOption = Annotated[
+    int, typer.Option(min=0, help="How often a call that may pass is tried again.", rich_help_panel=MODELS)
+]
 
 
 def say_what_models_did(folder: Path, settings: Settings) -> None:
