@@ -91,10 +91,10 @@ def words(text: str) -> list[str]:
         return _ASCII_WORD.findall(text.lower())
     made: list[str] = []
     for found in _WORD.finditer(text.lower()):
-        if found.group(1):
-            made += cutter()(found.group())
+        if found.lastindex:
+            made += cutter()(found[0])
         else:
-            made.append(found.group())
+            made.append(found[0])
     return made
 
 

@@ -78,6 +78,8 @@ class Bm25:
         if postings.having[rarest[0]] > most:
             return NOTHING.numbers
         documents = postings.of(rarest).documents
+        if len(asked) == 1:
+            return np.sort(documents)
         has, which = postings.terms_of(documents)
         found = np.bincount(which[np.isin(has, asked)], minlength=len(documents)) == len(asked)
         return np.sort(documents[found])

@@ -123,8 +123,9 @@ class Postings:
 
     def numbers(self, terms: Iterable[str]) -> Numbers:
         """The numbers of those of the terms that some document has, in their order, each once."""
-        found = (self._numbers.get(term) for term in dict.fromkeys(terms))
-        return np.array([number for number in found if number is not None and self._having.all[number]], np.int64)
+        known = map(self._numbers.get, dict.fromkeys(terms))
+        found = np.array([number for number in known if number is not None], np.int64)
+        return found[self._having.all[found] > 0]
 
     def of(self, terms: Numbers) -> Entries:
         """The entries of terms in the documents that are there. A document's are in the order of the terms."""
@@ -231,14 +232,17 @@ class Postings:
         self._segments = [self._segment(0, len(self))] if len(self) else []
 
 
-def _of(segment: _Segment, terms: Numbers) -> Entries:
+def _of(segment: _Segment, wanted: Numbers) -> Entries:
     """A segment's entries of terms."""
     if not len(segment.terms):
         return Entries(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
-    at = np.minimum(np.searchsorted(segment.terms, terms), len(segment.terms) - 1)
+    terms = wanted.astype(np.int32)  # otherwise all terms of the segment are converted
+    at = np.minimum(segment.terms.searchsorted(terms), len(segment.terms) - 1)
     there = np.flatnonzero(segment.terms[at] == terms)
-    where, which = _ranges(segment.places[at[there]], segment.places[at[there] + 1])
-    return Entries(segment.documents[where], segment.times[where], there[which])
+    starts, stops = segment.places[at[there]], segment.places[at[there] + 1]
+    where = [slice(*each) for each in zip(starts.tolist(), stops.tolist(), strict=True)] or [slice(0)]
+    documents, times = (np.concatenate([rows[each] for each in where]) for rows in (segment.documents, segment.times))
+    return Entries(documents, times, there.repeat(stops - starts))
 
 
 def _ranges(starts: Numbers, stops: Numbers) -> tuple[Numbers, Numbers]:

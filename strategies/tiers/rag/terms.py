@@ -5,15 +5,30 @@ Stems are Snowball's (Porter 2), from PyStemmer. Chinese is segmented (`metrics.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
 from ....metrics.language import STOP_WORDS, words
 
+SHORT = 1_000
+"""Characters of the longest text whose terms are remembered for a while: what is asked is soon stored, too."""
 
-def terms(text: str) -> list[str]:
+
+def terms(text: str) -> Sequence[str]:
     """The terms of a text in order, repeated where they are."""
-    return [_stemmer()(word) if word.isascii() else word for word in words(text) if word not in STOP_WORDS]
+    return _remembered(text) if len(text) <= SHORT else _terms(text)
+
+
+@lru_cache(256)
+def _remembered(text: str) -> tuple[str, ...]:
+    return tuple(_terms(text))
+
+
+def _terms(text: str) -> list[str]:
+    stem, found = _stemmer(), words(text)
+    if text.isascii():
+        return [stem(word) for word in found if word not in STOP_WORDS]
+    return [stem(word) if word.isascii() else word for word in found if word not in STOP_WORDS]
 
 
 @cache
