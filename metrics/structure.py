@@ -113,8 +113,9 @@ class Structure:
 
         None as well if they are all the system's, or if no user message stands before them.
         """
-        first = next((message for message in messages[start:] if message.role != "system"), None)
-        if first is None or first.role == "user":
+        roles = (messages[at].role for at in range(start, len(messages)))
+        first = next((role for role in roles if role != "system"), "user")
+        if first == "user":
             return None
         for store, low, high in reversed(messages[:start].spans):
             if store is self._recording:

@@ -5,7 +5,7 @@ Stems are Snowball's (Porter 2), from PyStemmer. Chinese is segmented (`metrics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, lru_cache
 
 from ....metrics.language import STOP_WORDS, words
@@ -14,9 +14,9 @@ SHORT = 1_000
 """Characters of the longest text whose terms are remembered for a while: what is asked is soon stored, too."""
 
 
-def terms(text: str) -> Sequence[str]:
+def terms(text: str) -> list[str]:
     """The terms of a text in order, repeated where they are."""
-    return _remembered(text) if len(text) <= SHORT else _terms(text)
+    return list(_remembered(text)) if len(text) <= SHORT else _terms(text)
 
 
 @lru_cache(256)
