@@ -13,6 +13,7 @@
     probes/SHARD.parquet              the same for the bounds: last_turn, evidence_only
     timings/SHARD-STRATEGY.parquet    wall-clock times
     cells/SHARD-STRATEGY.parquet      one row per conversation × strategy, written last: the part is finished
+    bills/SCHEME.parquet              what caches do with the requests, of schemes that were billed (billing/kept.py)
     answers/, grades/                 what was answered to the probes, and how that was graded (answering/parts.py)
 
 A shard is some consecutive conversations, the same ones whatever the number of workers. Each file is written beside

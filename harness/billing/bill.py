@@ -26,7 +26,8 @@ from ..loading import Run
 from .cells import Cells
 from .columns import Floats, Ints
 from .hindsight import BOUND, bounds, is_bounded
-from .simulate import Scheme, Usages, rule_of, simulate
+from .kept import simulated
+from .simulate import Scheme, Usages, rule_of
 
 MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage")
 """The parts of a bill, in US dollars; what is created to be stored counts as written."""
@@ -211,8 +212,8 @@ def bill(
             f"{BOUND} is a bound on where marks are put, and {schemes[0].model} wants none: take another placement"
         )
     bases = (scheme.base for scheme in wanted)
-    simulated = list(dict.fromkeys((*(scheme for scheme in wanted if scheme.placement != BOUND), *bases)))
-    usages = dict(zip(simulated, simulate(cells, simulated, done), strict=True))
+    needed = list(dict.fromkeys((*(scheme for scheme in wanted if scheme.placement != BOUND), *bases)))
+    usages = dict(zip(needed, simulated(cells, needed, done), strict=True))
     return Billed(cells, wanted, prices, usages)
 
 

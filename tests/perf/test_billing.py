@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
 from ctxbench.harness.billing.bill import bill
+from ctxbench.harness.billing.kept import FOLDER
 from ctxbench.harness.billing.simulate import Scheme
 from ctxbench.harness.cli.run import DEFAULT
 from ctxbench.harness.inputs import Inputs
@@ -70,4 +72,13 @@ class TestBill:
         def whole() -> None:
             bill(load(folder), [Scheme(model) for model in MODELS]).conversations()
 
-        benchmark.pedantic(whole, rounds=3)
+        def setup() -> None:
+            rmtree(folder / FOLDER, ignore_errors=True)
+
+        benchmark.pedantic(whole, setup=setup, rounds=3)
+
+    def test_the_bill_again(self, benchmark: Bench, tmp_path_factory: pytest.TempPathFactory) -> None:
+        """What was simulated before is read."""
+        folder: Path = tmp_path_factory.getbasetemp() / "billed"
+        schemes = [Scheme(model) for model in MODELS]
+        benchmark.pedantic(lambda: bill(load(folder), schemes).conversations(), rounds=3)
