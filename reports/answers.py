@@ -11,7 +11,7 @@ from ..metrics.value import Missing, Value
 from .answering import Answers
 from .main_table import reasons
 from .render import Table
-from .words import count, percent, tokens
+from .words import count, percent, shares, tokens
 
 HEADS = (
     "strategy",
@@ -138,8 +138,7 @@ def _bound(cells: tuple[str, ...]) -> tuple[str, ...]:
 def _between(value: Ends | Missing) -> str:
     if isinstance(value, Missing):
         return f"({value.why})"
-    low, high = value
-    return f"{100 * low:.1f} to {percent(high)}".replace("-", "−")
+    return shares(*value)
 
 
 def _dollars(value: Value) -> str:

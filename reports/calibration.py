@@ -16,7 +16,7 @@ from .render import Table
 from .words import count, percent
 
 HOW = (
-    "In square brackets: 95 % intervals, from a bootstrap of the questions (BCa), each with all its answers. Kappa "
+    "In brackets: 95 % intervals, from a bootstrap of the questions (BCa), each with all its answers. Kappa "
     "(Cohen's): agreement beyond chance; 1 = always, 0 = as by chance. Recall: of right answers, those called right. "
     "Specificity: of wrong answers, those called wrong. AUC: the chance that a right answer scores above a wrong one."
 )

@@ -160,15 +160,15 @@ def figure(value: Value) -> str:
 
 
 def interval(found: Estimate) -> str:
-    """A figure with its interval: 0.716 [0.699, 0.732]; 0.0012 [0.0004, 0.0029]."""
+    """A figure with its interval: 0.716 (0.699 to 0.732); 0.0012 (0.0004 to 0.0029)."""
     match found.value, found.interval:
         case Missing(), _:
             return figure(found.value)
         case _, Missing():
-            return f"{figure(found.value)} [–]"
+            return f"{figure(found.value)} (–)"
         case value, (low, high):
             digits = 4 if 0 < abs(value) < 0.01 else 3
-            ends = f"{low:.{digits}f}, {high:.{digits}f}"
+            ends = f"{low:.{digits}f} to {high:.{digits}f}"
             whole = f"{value:.4f}" if digits == 4 else figure(value)
-            return f"{whole} [{ends}]".replace("-", "−")
+            return f"{whole} ({ends})".replace("-", "−")
     raise AssertionError

@@ -13,7 +13,7 @@ from ..metrics.statistics.bootstrap import Ends
 from ..metrics.value import Missing, Value
 from .main_table import reasons
 from .render import Table
-from .words import percent
+from .words import percent, shares
 
 SETS = 2
 """Labelled sets that shares are corrected by."""
@@ -82,7 +82,7 @@ def _cell(found: Estimate) -> str:
         case Missing(), _:
             return percent(found.value)
         case _, Missing():
-            return f"{percent(found.value)} [–]"
+            return f"{percent(found.value)} (–)"
         case value, (low, high):
-            return f"{percent(value)} [{100 * low:.1f}, {100 * high:.1f}]"
+            return f"{percent(value)} ({shares(low, high)})"
     raise AssertionError

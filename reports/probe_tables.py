@@ -10,7 +10,7 @@ from ..metrics.value import Missing, Value
 from .main_table import reasons
 from .probing import Figures, Probes
 from .render import Table
-from .words import count, percent
+from .words import count, percent, shares
 
 TITLES = {
     "evidence_sent": "verbatim",
@@ -76,14 +76,14 @@ def _cells(of: Figures, *between: str) -> tuple[str, ...]:
 
 
 def _between(found: Interval | Missing) -> str:
-    """An interval: `40.1–52.3 %`, cut at what a share can be. Where there is none, why."""
+    """An interval, cut at what a share can be. Where there is none, why."""
     match found:
         case Missing(why=why):
             return f"({why})"
         case (_, Missing(why=why), _) | (_, _, Missing(why=why)):
             return f"({why})"
         case (_, low, high):
-            return f"{max(low, 0.0) * 100:.1f}–{min(high, 1.0) * 100:.1f} %"
+            return shares(max(low, 0.0), min(high, 1.0))
 
 
 def _notes(found: Probes) -> Iterator[str]:

@@ -12,7 +12,7 @@ from .render import Table
 from .words import percent
 
 HOW = (
-    "Kappa (Cohen's): agreement beyond chance, 1 = always, 0 = as by chance. In square brackets: 95 % intervals over "
+    "Kappa (Cohen's): agreement beyond chance, 1 = always, 0 = as by chance. In brackets: 95 % intervals over "
     "questions. Of a set that the grader was fitted on, only the answers that it was not."
 )
 

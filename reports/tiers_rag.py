@@ -9,7 +9,7 @@ from ..harness.retrieving import RERANKED, Against, Built, K, Row
 from ..metrics.statistics.interval import Interval
 from ..metrics.value import Missing, Value
 from .render import Table
-from .words import count, percent
+from .words import count, percent, shares
 
 WANTED = 0.85
 """The share of questions that design document 004 asks for among the first five."""
@@ -44,7 +44,7 @@ def _mean(found: Interval | Missing) -> str:
 def _between(found: Interval | Missing) -> str:
     if isinstance(found, Missing) or isinstance(found.low, Missing) or isinstance(found.high, Missing):
         return "–"
-    return f"{percent(found.low)[:-2]} to {percent(found.high)}"
+    return shares(found.low, found.high)
 
 
 def _latency(row: Row) -> tuple[str, ...]:

@@ -38,6 +38,11 @@ def percent(value: Value) -> str:
     return text.replace("%", " %").replace("-", "−")
 
 
+def shares(low: float, high: float) -> str:
+    """From one share to another: 40.1 to 52.3 %."""
+    return f"{percent(low).removesuffix(' %')} to {percent(high)}"
+
+
 def tokens(value: float) -> str:
     """A rounded number of tokens: 950 · 12.3k · 1.45M."""
     if value < 1000:

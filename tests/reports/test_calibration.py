@@ -46,7 +46,7 @@ def test_the_main_table() -> None:
     assert main.title.endswith("right, as labelled by people")
     by = rows(main)
     assert list(by) == ["stub(1)", "words, at best", "people among themselves"]
-    assert by["words, at best"]["accuracy"] == "1.000 [0.954, 1.000]"
+    assert by["words, at best"]["accuracy"] == "1.000 (0.954 to 1.000)"
     assert by["stub(1)"]["kappa"].startswith("0.")
     assert by["people among themselves"]["AUC"] == "–"
     assert any("labelled 2 times" in note for note in main.notes)
@@ -144,10 +144,10 @@ def test_json() -> None:
 @pytest.mark.parametrize(
     ("estimate", "text"),
     [
-        (Estimate(0.7156, (0.6991, 0.7324)), "0.716 [0.699, 0.732]"),
-        (Estimate(-0.02, (-0.1, 0.06)), "−0.020 [−0.100, 0.060]"),
-        (Estimate(0.00117, (0.00035, 0.00294)), "0.0012 [0.0003, 0.0029]"),
-        (Estimate(1.0, Missing("undefined", "too few")), "1.000 [–]"),
+        (Estimate(0.7156, (0.6991, 0.7324)), "0.716 (0.699 to 0.732)"),
+        (Estimate(-0.02, (-0.1, 0.06)), "−0.020 (−0.100 to 0.060)"),
+        (Estimate(0.00117, (0.00035, 0.00294)), "0.0012 (0.0003 to 0.0029)"),
+        (Estimate(1.0, Missing("undefined", "too few")), "1.000 (–)"),
         (Estimate(Missing("undefined", "one class"), Missing("undefined", "one class")), "(undefined)"),
     ],
 )
