@@ -23,6 +23,7 @@ from .models import (
     say_what_was_spent,
 )
 from .paste import same_command
+from .runs import RunArgument, chosen
 from .say import say
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def answer(
-    run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
+    run: RunArgument = Path("runs"),
     answerer: Annotated[
         str,
         typer.Option(
@@ -98,7 +99,6 @@ def answer(
     from ..loading import load
     from ..models import Models, Settings
     from .progress import counting
-    from .runs import chosen
     from .summary import print_json, print_tables
 
     found = load(chosen(run))

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from .bill import MODELS
+from .runs import RunArgument, chosen
 
 FILE = Path("baseline.json")
 
 
 def baseline(
-    run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
+    run: RunArgument = Path("runs"),
     out: Annotated[Path, typer.Option("--out", "-o", help="Write to this file; - is standard output.")] = FILE,
     model: Annotated[
         list[str] | None,
@@ -31,7 +32,6 @@ def baseline(
     from ..gating.measured import measured
     from ..loading import load
     from ..steps import rows_of
-    from .runs import chosen
     from .say import say
 
     found = measured(load(chosen(run)), rows_of, tuple(model or MODELS) if cost else ())

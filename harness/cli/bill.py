@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .runs import RunArgument, chosen
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -41,7 +43,7 @@ class Placing(StrEnum):
 
 
 def bill(
-    run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
+    run: RunArgument = Path("runs"),
     model: Annotated[
         list[str] | None,
         typer.Option("--model", "-m", help="A model by its litellm name; repeat it.", show_default=", ".join(MODELS)),
@@ -100,7 +102,6 @@ def bill(
     from ..billing.simulate import Scheme
     from ..loading import load
     from .progress import counting
-    from .runs import chosen
     from .summary import print_json, print_tables
 
     found = Cells(load(chosen(run)))

@@ -44,7 +44,7 @@ class Language(StrEnum):
 
 def calibrate(
     inputs: Annotated[
-        list[Path], typer.Argument(help="Answers with labels: files, or folders of them.", metavar="PATH...")
+        list[Path], typer.Argument(help="Answers with labels: files, or folders of them.", metavar="PATH")
     ],
     grader: Annotated[
         list[str] | None,

@@ -23,7 +23,9 @@ def claims(
     run: Annotated[
         Path | None,
         typer.Argument(
-            help="The run folder.", show_default="the newest run of `standard` under runs/; else what is needed is run"
+            metavar="RUN",
+            help="The run folder.",
+            show_default="the newest run of `standard` under runs/; else what is needed is run",
         ),
     ] = None,
     only: Annotated[

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 
 def compare(
-    run: Annotated[Path, typer.Argument(help="The run folder that is compared with, or the only one.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that is compared with, or the only one.")],
     other: Annotated[
-        Path | None, typer.Argument(help="The run that is compared with it. Without it, the strategies of RUN are.")
+        Path | None,
+        typer.Argument(
+            metavar="OTHER", help="The run that is compared with it. Without it, the strategies of RUN are."
+        ),
     ] = None,
     against: Annotated[
         str, typer.Option(help="Within one run: the strategy that the others are compared with.", metavar="STRATEGY")

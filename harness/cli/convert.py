@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def convert(
-    inputs: Annotated[list[str], typer.Argument(help="Recordings and embedded scenarios.", metavar="PATH|SCENARIO...")],
+    inputs: Annotated[list[str], typer.Argument(help="Recordings and embedded scenarios.", metavar="PATH|SCENARIO")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write; - is standard output.")],
     form: Annotated[str | None, typer.Option("--format", "-f", help="Read every file as this format.")] = None,
     turns: Annotated[int | None, typer.Option(min=1, help="User turns of generated conversations.")] = None,

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from .bill import MODELS
+from .runs import RunArgument, chosen
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
+    run: RunArgument = Path("runs"),
     prometheus: Annotated[
         Path | None,
         typer.Option(
@@ -28,7 +29,6 @@ def export(
     from ..exporting import prometheus as as_text
     from ..loading import load
     from ..store import placed
-    from .runs import chosen
     from .say import say
 
     if prometheus is None:

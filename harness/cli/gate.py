@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .baseline import FILE
+from .runs import RunArgument, chosen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +23,7 @@ _COST = re.compile(r"cost\((.+)\)")
 
 
 def gate(
-    run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
+    run: RunArgument = Path("runs"),
     baseline: Annotated[
         Path, typer.Option("--baseline", "-b", help="The file that `ctxbench baseline` wrote.", metavar="FILE")
     ] = FILE,
@@ -57,7 +58,6 @@ def gate(
     from ..gating.gate import gate as decide
     from ..gating.measured import measured
     from ..loading import load
-    from .runs import chosen
     from .summary import print_json, print_tables
     from .written import write_markdown, write_text
 

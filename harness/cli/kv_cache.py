@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from .runs import RunArgument, chosen
+
 MEMORY = (131_072, 393_216)
 """Tokens. One of Llama 3.1 8B takes 128 KiB (32 layers × 8 heads × 128 × 2 bytes, keys and values). These are 16 and
 48 GiB: what its weights in bf16 (15 GiB) leave of 90 % of a GPU with 40 and 80 GB, rounded down for activations."""
@@ -26,7 +28,7 @@ BLOCKS = {Engine.vllm: 16, Engine.sglang: 1}
 
 
 def kv_cache(
-    run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
+    run: RunArgument = Path("runs"),
     engine: Annotated[
         Engine, typer.Option("--engine", "-e", help="vllm: blocks, LRU. sglang: a radix tree, LRU by leaves.")
     ] = Engine.vllm,
@@ -74,7 +76,6 @@ def kv_cache(
     from ..loading import load
     from ..serving import Serving
     from .progress import counting
-    from .runs import chosen
     from .summary import print_json, print_tables
 
     block = block_size or BLOCKS[engine]

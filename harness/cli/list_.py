@@ -24,10 +24,11 @@ class What(StrEnum):
 
 
 def list_(
-    what: Annotated[str, typer.Argument(help=f"What to list: {', '.join(What)}.")] = What.strategies,
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"What to list: {', '.join(What)}.")] = What.strategies,
     name: Annotated[
         str | None,
         typer.Argument(
+            metavar="NAME",
             help="One of them, explained: a strategy with its parameters. Of prices, a part of the model's name.",
             show_default="all",
         ),

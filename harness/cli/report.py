@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from .bill import MODELS
+from .runs import RunArgument, chosen
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
+    run: RunArgument = Path("runs"),
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.", show_default="RUN/report"),
@@ -51,7 +52,6 @@ def report(
     """
     from ...scenarios.errors import UserError
     from .meant import conversation
-    from .runs import chosen
     from .summary import conversation_tables, print_cells, print_run, print_tables, results_of, run_tables
     from .written import write_markdown
 

@@ -55,7 +55,7 @@ def run(
         list[str] | None,
         typer.Argument(
             help="Recordings (files or folders) and embedded scenarios by name.",
-            metavar="PATH|SCENARIO...",
+            metavar="PATH|SCENARIO",
             show_default="standard",
         ),
     ] = None,

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ...scenarios.errors import RunError
 from .say import say
+
+RunArgument = Annotated[
+    Path, typer.Argument(help="The run folder.", metavar="RUN", show_default="the newest under runs/")
+]
 
 
 def chosen(folder: Path) -> Path:

@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 
 from ..probing import CEILING, FLOOR
 from .paste import command
+from .runs import RunArgument, chosen
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,12 +50,16 @@ class Show(TyperCommand):
 
 
 def show(
-    run: Annotated[Path, typer.Argument(help="The run folder.", show_default="the newest under runs/")] = Path("runs"),
+    run: RunArgument = Path("runs"),
     conversation: Annotated[
-        str | None, typer.Argument(help="Its id, or its number in the list. Without it, all are listed.")
+        str | None,
+        typer.Argument(metavar="CONVERSATION", help="Its id, or its number in the list. Without it, all are listed."),
     ] = None,
     step: Annotated[
-        int, typer.Argument(help="Which model call, from 0, or from the end: -1, -2 …", show_default="the last")
+        int,
+        typer.Argument(
+            metavar="STEP", help="Which model call, from 0, or from the end: -1, -2 …", show_default="the last"
+        ),
     ] = -1,
     strategy: Annotated[
         str | None,
@@ -92,7 +97,6 @@ def show(
     from ..fates import sending, sending_for
     from ..loading import load
     from . import meant
-    from .runs import chosen
     from .summary import print_json
 
     found = load(chosen(run))

@@ -44,7 +44,7 @@ def tune(
         list[str] | None,
         typer.Argument(
             help="Recordings (files or folders) and embedded scenarios by name.",
-            metavar="PATH|SCENARIO...",
+            metavar="PATH|SCENARIO",
             show_default="standard",
         ),
     ] = None,

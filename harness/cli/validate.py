@@ -16,7 +16,7 @@ SAID = 8
 
 
 def validate(
-    inputs: Annotated[list[str], typer.Argument(help="Recordings that hold the provider's usage.", metavar="PATH...")],
+    inputs: Annotated[list[str], typer.Argument(help="Recordings that hold the provider's usage.", metavar="PATH")],
     form: Annotated[str | None, typer.Option("--format", "-f", help="Read every file as this format.")] = None,
     encoding: Annotated[
         str | None,

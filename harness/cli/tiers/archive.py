@@ -20,7 +20,9 @@ class DictionaryKind(StrEnum):
 def archive(
     recordings: Annotated[
         list[str] | None,
-        typer.Argument(help="Recordings (files, folders) or embedded scenarios.", show_default="standard"),
+        typer.Argument(
+            metavar="PATH|SCENARIO", help="Recordings (files, folders) or embedded scenarios.", show_default="standard"
+        ),
     ] = None,
     level: Annotated[int, typer.Option("--level", "-l", min=1, max=22, help="zstd's.")] = 19,
     dictionary: Annotated[

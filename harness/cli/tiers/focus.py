@@ -29,7 +29,9 @@ PEERS = (
 def focus(
     recordings: Annotated[
         list[str] | None,
-        typer.Argument(help="Recordings (files, folders) or embedded scenarios.", show_default="standard"),
+        typer.Argument(
+            metavar="PATH|SCENARIO", help="Recordings (files, folders) or embedded scenarios.", show_default="standard"
+        ),
     ] = None,
     truncation: Annotated[
         list[Truncation] | None,

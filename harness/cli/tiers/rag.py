@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 def rag(
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Recordings with probes, or scenarios.", metavar="[PATH|SCENARIO]...", show_default="standard"
-        ),
+        typer.Argument(help="Recordings with probes, or scenarios.", metavar="PATH|SCENARIO", show_default="standard"),
     ] = None,
     retriever: Annotated[
         str, typer.Option("--retriever", "-r", metavar="NAMES", help="vector, bm25, graph: some, with commas.")
