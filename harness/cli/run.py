@@ -172,6 +172,8 @@ def run(
     if complete and not watcher.steps:
         say(f"{folder}: everything was measured before; --overwrite measures again")
     to_print, to_show = command("report", folder), command("show", folder)
+    if watcher.steps and (folder / "report").is_dir():
+        say(f"note: {folder / 'report'} is of what was here before: {to_print} makes it anew")
     try:
         print_run(folder, as_json)
     except Stopped:

@@ -260,3 +260,14 @@ def test_hostile_text_is_text(tmp_path: Path) -> None:
     assert "[bold red]x[/]" in shown
     assert "\x1b" not in shown
     assert "<script>" not in ctxbench("report", "r", "-m", "-", cwd=tmp_path).stdout
+
+
+def test_a_report_of_the_run_before(tmp_path: Path) -> None:
+    """Whoever replaces a run is told that the report in it is of the old one; the same command again says nothing."""
+    recording(tmp_path)
+    run = ("run", "some.jsonl", "-s", "none", "-o", "r")
+    ctxbench(*run, cwd=tmp_path)
+    (tmp_path / "r" / "report").mkdir()
+    assert "report" not in ctxbench(*run, cwd=tmp_path).stderr
+    again = ctxbench(*run, "--overwrite", cwd=tmp_path)
+    assert [line.partition(" before: ")[0] for line in said(again.stderr)] == ["note: r/report is of what was here"]
