@@ -143,7 +143,6 @@ class Mover:
                 lost.append(id)
                 self._write(Gone(id, now))
                 self._moved(id, place.tier, "", place.tokens)
-        self.clean(now)
         return Recovered(*(tuple(ids) for ids in (finished, undone, salvaged, lost, missing)))
 
     # the steps

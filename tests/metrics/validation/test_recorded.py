@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 from ctxbench.harness.inputs import Inputs
-from ctxbench.metrics.cache.automatic import AutomaticRules
-from ctxbench.metrics.cache.boundary import BoundaryRules, UnitRules
-from ctxbench.metrics.cache.rules import rule_for
 from ctxbench.metrics.validation.counting import Counters
 from ctxbench.metrics.validation.recorded import Compared, Replayed
 from ctxbench.scenarios.model import Call, Compaction, Conversation, Message, Tool, Usage
@@ -276,64 +273,6 @@ def test_a_compaction() -> None:
     )
     assert reads(rows)[:2] == [0, 9000]
     assert rows[2].predicted.hit == 1
-
-
-@pytest.mark.parametrize(
-    ("model", "day", "family", "look_back"),
-    [
-        ("litellm_proxy/claude-3-5-sonnet-20241022", 1733339403, "claude", 1),
-        ("claude-sonnet-4-5", 1765233944, "claude", 20),
-        ("litellm_proxy/anthropic.claude-3-5-sonnet-20241022-v2:0", 1733339403, "bedrock", None),
-        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", None, "bedrock", 20),
-        ("jp.anthropic.claude-sonnet-4-5-20250929-v1:0", None, "bedrock", 20),
-        ("vertex_ai/claude-sonnet-4-5@20250929", None, "claude", 20),
-    ],
-)
-def test_rules_have_dates(model: str, day: float | None, family: str, look_back: int | None) -> None:
-    """A rule is found by the model's name, its host and the recording's date."""
-    rule = rule_for(model, day)
-    assert rule is not None
-    assert rule.family.startswith(family)
-    assert getattr(rule.rules, "look_back", None) == look_back
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        *("claude-opus-4-5-20251101", "openrouter/anthropic/claude-opus-4.5", "anthropic/claude-4.5-opus-20251124"),
-        *(
-            "vertex_ai/claude-opus-4-5@20251101",
-            "azure_ai/Claude-Opus-4-5",
-            "bedrock/au.anthropic.claude-opus-4-5-v1:0",
-        ),
-    ],
-)
-def test_one_model_under_many_names(model: str) -> None:
-    """Its shortest cached prefix is the same, whoever it is asked through."""
-    rule = rule_for(model, None)
-    assert rule is not None
-    assert getattr(rule.rules, "least", None) == 4096
-
-
-@pytest.mark.parametrize(
-    ("model", "when", "kind"),
-    [
-        ("gpt-4o-2024-08-06", None, AutomaticRules),
-        ("azure/gpt-4o", None, AutomaticRules),
-        ("gpt-5.1-codex", None, AutomaticRules),
-        ("openai/gpt-5.6", None, BoundaryRules),
-        ("gpt-6.1-sol", None, BoundaryRules),
-        ("deepseek-chat", 1776225559, AutomaticRules),
-        ("deepseek-v4-pro", 1790000000, UnitRules),
-        ("gemini/gemini-2.5-pro", None, AutomaticRules),
-    ],
-)
-def test_mechanisms_by_model_and_date(model: str, when: float | None, kind: type[object]) -> None:
-    """Which mechanism a model's cache has, and that every rule names its source."""
-    rule = rule_for(model, when)
-    assert rule is not None
-    assert isinstance(rule.rules, kind)
-    assert rule.source
 
 
 def test_a_provider_that_places_breakpoints_itself() -> None:

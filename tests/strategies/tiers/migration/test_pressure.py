@@ -1,0 +1,181 @@
+"""Who moves, and when: pressure, cool-down, predictions, decay, policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ctxbench.strategies.tiers.migration import (
+    Heat,
+    MemoryJournal,
+    Migration,
+    Replacement,
+    Tier,
+    Trigger,
+    Why,
+)
+from ctxbench.strategies.tiers.quota import Quota
+
+from .bench import WORDS, Bench
+from .stores import NAMES, Memory
+
+
+def test_hard_pressure_sends_the_coldest_down_at_once() -> None:
+    """Working holds 60: for a third item of 25 the coldest leaves, until the soft limit of 57 is kept."""
+    bench = Bench()
+    for now, id in enumerate("ab"):
+        bench.migration.put(id, WORDS, 25, "working", now)
+    bench.migration.get("a", 2)
+    assert bench.migration.put("c", WORDS, 25, "working", 3) == "working"
+    assert bench.moved() == [("b", "working", "archive")]
+    assert bench.migration.tokens("working") == 50
+
+
+def test_pressure_goes_down_the_tiers() -> None:
+    """Working pushes into a full Archive, which pushes into RAG. What is moving is not pushed out itself."""
+    bench = Bench()
+    for now, (id, tier) in enumerate([("a", "archive"), ("b", "archive"), ("c", "working")]):
+        bench.migration.put(id, WORDS, 55, tier, now)
+    bench.migration.promote("a", "working", Trigger.EXPLICIT_ACCESS, 4)
+    assert [outcome.why for outcome in bench.migration.run(4) if outcome.job.id == "a"] == [None]
+    assert bench.migration.tier("a") == "working"
+    assert bench.moved() == [("b", "archive", "rag"), ("c", "working", "archive"), ("a", "archive", "working")]
+
+
+def test_medium_pressure_frees_to_the_warning_and_soft_pressure_frees_what_is_cold() -> None:
+    """58 of 60: the coldest leave until less than 48 are held. 50 of 60: nobody is cold yet, and an hour later all."""
+    bench = Bench()
+    for now in range(29):
+        bench.migration.put(f"m{now}", WORDS, 2, "working", now)
+    outcomes = bench.migration.run(29)
+    assert {each.job.trigger for each in outcomes} == {Trigger.MEDIUM_PRESSURE}
+    assert [each.job.id for each in outcomes] == [f"m{number}" for number in range(6)]
+    assert bench.migration.tokens("working") == 46
+    for now in (30, 31):
+        bench.migration.put(f"n{now}", WORDS, 2, "working", now)
+    assert bench.migration.run(40) == ()
+    (cold, other) = bench.migration.run(3_000)
+    assert (cold.job.trigger, cold.job.id, other.job.id) == (Trigger.SOFT_PRESSURE, "m6", "m7")
+
+
+def test_what_came_just_now_does_not_go_back() -> None:
+    """For 30 seconds, unless there is no room or it must be sent."""
+    bench = Bench()
+    bench.migration.put("a", WORDS, 10, "working", 0)
+    bench.migration.collect("working", 10, 0)
+    bench.migration.run(0)
+    for now, trigger in enumerate([Trigger.EXPLICIT_ACCESS, Trigger.CACHE_MISS], 1):
+        bench.migration.promote("a", "working", trigger, now)
+        assert [each.why for each in bench.migration.run(now)] == [Why.COOLING]
+    bench.migration.promote("a", "working", Trigger.FOCUS_REFERENCE, 3)
+    assert [each.why for each in bench.migration.run(3)] == [None]
+    assert bench.migration.collect("working", 10, 32.9) == 0
+    assert bench.migration.collect("working", 10, 33) == 10
+
+
+def test_what_is_predicted_has_to_be_hot() -> None:
+    """0.65 after one use with the default weights, 0.70 after two at once: the threshold of 0.7."""
+    bench = Bench()
+    bench.migration.put("a", WORDS, 10, "archive", 0)
+    assert bench.migration.promote("a", "working", Trigger.PREDICTED_USE, 0) is Why.COLD
+    bench.migration.get("a", 0)
+    assert bench.migration.promote("a", "working", Trigger.PREDICTED_USE, 0) is None
+    assert [each.why for each in bench.migration.run(0)] == [None]
+
+
+def test_a_late_prediction_is_dropped_and_a_late_access_is_done() -> None:
+    """The prediction had five seconds; who asked for the other still wants it."""
+    bench = Bench(heat=Heat(relevance=lambda id: 1.0))
+    for id in "ab":
+        bench.migration.put(id, WORDS, 10, "archive", 0)
+        bench.migration.get(id, 0)
+    bench.migration.promote("a", "working", Trigger.PREDICTED_USE, 0)
+    bench.migration.promote("b", "working", Trigger.CACHE_MISS, 0)
+    assert [(each.job.id, each.why, each.late) for each in bench.migration.run(6)] == [
+        ("b", None, True),
+        ("a", Why.EXPIRED, False),
+    ]
+    edge = bench.migration.accounts.edges["archive", "working"]
+    assert (edge.late, edge.waits) == (1, [6])
+
+
+def test_decay_sends_down_what_nobody_uses() -> None:
+    """0.65 at once, below 0.1 after three half-lives of ten minutes."""
+    bench = Bench()
+    bench.migration.put("a", WORDS, 10, "working", 0)
+    assert bench.migration.decay(600) == 0
+    assert bench.migration.decay(1_900) == 10
+    bench.migration.run(1_900)
+    assert bench.migration.tier("a") == "archive"
+
+
+def test_the_policy_of_a_tier_says_who_leaves() -> None:
+    """A tier that brings its own order is asked for it, and told of all that comes, is used and goes."""
+
+    class Named(Replacement):
+        """Names whom it was given, one by one; what is not there is passed over."""
+
+        def __init__(self) -> None:
+            self.told: list[object] = []
+
+        def come(self, id: str, tokens: int, now: float, used: bool) -> None:
+            self.told.append((id, tokens, now, used))
+
+        def use(self, id: str, now: float) -> None:
+            self.told.append((id, now))
+
+        def gone(self, id: str) -> None:
+            self.told.append(id)
+
+        def leaving(self, now: float, cold: bool) -> Iterator[str]:
+            for id in "zba":
+                self.told.append(f"ask {id}")
+                yield id
+
+    memories, named = [Memory(), Memory()], Named()
+    upper = Tier("upper", memories[0], Quota(20), replacement=named)
+    lower = Tier("lower", memories[1], Quota(100))
+    migration = Migration([upper, lower], MemoryJournal(), lambda event: None, 0)
+    for id in "abc":
+        migration.put(id, WORDS, 9, "upper", 0)
+    migration.get("a", 1)
+    assert migration.ids("lower") == ["b"]
+    assert named.told == [("a", 9, 0, True), ("b", 9, 0, True), "ask z", "ask b", "b", ("c", 9, 0, True), ("a", 1)]
+
+
+def test_what_goes_up_into_memory_keeps_its_copy_on_disk() -> None:
+    """A tier that ends with its process holds the content, the disk backs it. A crash falls back to that."""
+    memory, disk, journal = Memory(), Memory(), MemoryJournal()
+
+    def opened(memory: Memory, now: float) -> Migration:
+        rows = [Tier("memory", memory, Quota(100), durable=False), Tier("disk", disk, Quota(100))]
+        return Migration(rows, journal, lambda event: None, now, cooldown=0)
+
+    migration = opened(memory, 0)
+    migration.put("a", WORDS, 10, "disk", 0)
+    migration.put("b", WORDS, 10, "memory", 0)
+    migration.promote("a", "memory", Trigger.CACHE_MISS, 0)
+    migration.run(0)
+    migration.run(1_000)
+    assert "a" in disk
+    again = opened(Memory(), 1_001)
+    assert (again.recovered.salvaged, again.recovered.lost) == (("a",), ("b",))
+    assert (again.get("a", 1_001), again.tier("a"), "b" in again) == (WORDS, "disk", False)
+
+
+def test_the_same_calls_give_the_same_moves() -> None:
+    """Twice the same load: equal events, equal snapshots, equal journals."""
+
+    def load() -> tuple[object, ...]:
+        bench = Bench()
+        for step in range(200):
+            id = f"m{step * 7 % 31}"
+            if id in bench.migration:
+                bench.migration.get(id, step)
+                if bench.migration.tier(id) != "focus":
+                    bench.migration.promote(id, "working", Trigger.CACHE_MISS, step)
+            else:
+                bench.migration.put(id, WORDS, 3 + step % 9, NAMES[step % 3], step)
+            bench.migration.run(step)
+        return bench.events, bench.migration.snapshot(), list(bench.journal.records())
+
+    assert load() == load()
