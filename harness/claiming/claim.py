@@ -215,12 +215,14 @@ def ends(claimed: Claimed, unit: Unit) -> str:
 
 
 def interval(found: Interval, unit: Unit) -> str:
-    """A value with its interval: 86.8 % (80.1 % to 91.2 %). An exact one is its value alone."""
+    """A value with its interval: 86.8 % (80.1 to 91.2 %). An exact one is its value alone."""
     if isinstance(found.low, Missing) or isinstance(found.high, Missing):
         return shown(found.mean, unit)
     if found.low == found.mean == found.high:
         return shown(found.mean, unit)
-    return f"{shown(found.mean, unit)} ({shown(found.low, unit)} to {shown(found.high, unit)})"
+    mean, low, high = (shown(value, unit) for value in (found.mean, found.low, found.high))
+    number, _, word = low.partition(" ")
+    return f"{mean} ({number if high.endswith(f' {word}') else low} to {high})"
 
 
 def shown(value: float, unit: Unit) -> str:
