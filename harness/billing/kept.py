@@ -68,7 +68,7 @@ def _write(path: Path, usages: Usages, origin: bytes) -> None:
 
 def _origin(run: Run) -> bytes:
     """A digest of the run's files and of the code."""
-    files = (path for table in _TABLES for path in (run.folder / table).glob("*"))
+    files = (path for table in _TABLES for path in (run.folder / table).glob("*") if path.is_file())
     return hashlib.sha256(_digest(files, run.folder) + _code()).hexdigest().encode()
 
 

@@ -25,10 +25,8 @@ def _remembered(text: str) -> tuple[str, ...]:
 
 
 def _terms(text: str) -> list[str]:
-    stem, found = _stemmer(), words(text)
-    if text.isascii():
-        return [stem(word) for word in found if word not in STOP_WORDS]
-    return [stem(word) if word.isascii() else word for word in found if word not in STOP_WORDS]
+    stem = _stemmer()
+    return [stem(word) if word.isascii() else word for word in words(text) if word not in STOP_WORDS]
 
 
 @cache

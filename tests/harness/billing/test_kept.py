@@ -107,6 +107,14 @@ def test_a_run_that_changed_is_simulated_again(run: Run, simulated: list[Scheme]
     assert len(files(run)) == len(SCHEMES)
 
 
+def test_what_is_no_file_of_the_run(run: Run, simulated: list[Scheme]) -> None:
+    """A folder that an editor left among the parts is in nobody's way."""
+    billed(run)
+    (run.folder / "steps" / ".checkpoints").mkdir()
+    billed(run)
+    assert simulated == list(SCHEMES)
+
+
 def test_code_that_changed_is_asked_again(run: Run, simulated: list[Scheme], monkeypatch: pytest.MonkeyPatch) -> None:
     """What another version of ctxbench has simulated does not count."""
     billed(run)

@@ -1,29 +1,20 @@
-"""Probes of a run: asked without a trace, kept whole, lost one by one, the same whatever the workers."""
+"""Probes of a run: kept whole, lost one by one, the same whatever the workers."""
 
 from __future__ import annotations
 
-import gc
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from ctxbench.harness.desk import Books
 from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.loading import Run, load
-from ctxbench.harness.log import Log
-from ctxbench.harness.probing import asking as asking_module
-from ctxbench.harness.probing.interview import Probed, bounded, interviewed
-from ctxbench.harness.run import Plan, execute
+from ctxbench.harness.loading import load
+from ctxbench.harness.probing.interview import bounded
+from ctxbench.harness.run import Plan
 from ctxbench.harness.store import read_manifest
-from ctxbench.harness.work import no_cycles
-from ctxbench.metrics.tokens import PRIMING, TokenCounter
-from ctxbench.scenarios.embedded import scenario
+from ctxbench.metrics.tokens import PRIMING
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
-from ctxbench.strategies.base import Context, Desk, View
-from ctxbench.strategies.chain import parse
 from ctxbench.strategies.evidence_only import EvidenceOnly
 from msgspec.structs import replace
 
@@ -31,103 +22,7 @@ from tests.harness.runs import bytes_of
 from tests.making import answering, talk
 from tests.strategies.replying import Replying
 
-COUNTER = TokenCounter()
-STATEFUL = (
-    "summary(threshold=4, max_summary_tokens=60)",
-    "layered(recent=1)",
-    "archive(threshold=200) | window(max_tokens=3000)",
-    "focus(limit=1500, system=0, functions=0)",
-)
-
-PLUGIN = """
-from dataclasses import dataclass
-from itertools import count
-from ctxbench.scenarios.model import Message
-from ctxbench.strategies.base import Prompt
-
-@dataclass(frozen=True)
-class Counts:
-    '''Says how often it was asked. Nothing of it says that it may be copied, and it cannot be.'''
-    fails_on: str = ""
-
-    def start(self, desk):
-        calls = count(1)
-        def view(context):
-            if self.fails_on and self.fails_on in context.messages[-1].text:
-                raise ValueError("no idea")
-            return context.sending([*context.messages, Message("counts:0", "system", f"call {next(calls)}")])
-        return view
-
-@dataclass(frozen=True)
-class Asks(Counts):
-    '''The same, with a model asked at every call.'''
-
-    def start(self, desk):
-        def view(context):
-            desk.complete(Prompt("{conversation}", (context.messages[-1].text or "-",), 50))
-            return context
-        return view
-"""
-
-
-class Knot:
-    """A view that holds itself, and much else: nothing frees it but the collector."""
-
-    def __init__(self) -> None:
-        self.me, self.held = self, [[number] for number in range(500)]
-
-    def __call__(self, context: Context) -> Context:
-        self.held.append([0])
-        return context
-
-
-@dataclass(frozen=True)
-class Knotted:
-    copyable: ClassVar[bool] = True
-
-    def start(self, desk: Desk) -> View:
-        return Knot()
-
-
-def asking(*probes: Probe) -> Conversation:
-    """Ten turns, and probes."""
-    said = [("system", "You help.")]
-    for turn in range(10):
-        said += [
-            ("user", f"Turn {turn}: remember the code K{turn}00 please."),
-            ("assistant", f"The code is K{turn}00."),
-        ]
-    return replace(talk(*said), probes=probes)  # type: ignore[arg-type]
-
-
-def some() -> list[Conversation]:
-    """A few conversations with probes of every kind."""
-    return [*list(scenario("smoke"))[:3], asking(Probe("p", "Which code in turn 3?", ("K300",), ("m7",)))]
-
-
-def run(
-    folder: Path, said: Conversation | list[Conversation], *strategies: str, probes: bool = True, jobs: int = 1
-) -> Run:
-    """A run of some conversations."""
-    path = folder.parent / "said.jsonl"
-    path.write_bytes(b"".join(each.to_json() + b"\n" for each in (said if isinstance(said, list) else [said])))
-    execute(Plan(Inputs((str(path),)), strategies, probes=probes), folder, jobs=jobs)
-    return load(folder)
-
-
-def found(conversation: Conversation, spec: str) -> list[Probed]:
-    books = Books(conversation, COUNTER)
-    return interviewed(books, parse(spec), Replying(), Log(conversation.messages))
-
-
-def test_copies_that_hold_themselves_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While no collector runs, as in a run, 200 copies with a cycle leave a few behind, not 200."""
-    monkeypatch.setattr(asking_module, "LEFT", 5_000)
-    conversation = asking(*(Probe(f"p{at}", "Which code in turn 3?", ("K300",), ("m7",)) for at in range(200)))
-    with no_cycles():
-        interviewed(Books(conversation, COUNTER), Knotted(), Replying(), Log(conversation.messages))
-        left = sum(type(each) is Knot for each in gc.get_objects())
-    assert left < 40
+from .asked import COUNTER, STATEFUL, asking, found, run, some
 
 
 def test_asking_changes_nothing_else(tmp_path: Path) -> None:
@@ -194,46 +89,6 @@ def test_a_conversation_without_calls() -> None:
         replace(talk(("user", "My gate is B12.")), probes=(Probe("p", "Gate?", ("B12",), ("m0",)),)), "none"
     )
     assert (asked.step, asked.evidence[0].state, asked.answer) == (None, "verbatim", True)
-
-
-@pytest.mark.parametrize("spec", STATEFUL)
-def test_one_probe_does_not_know_of_another(spec: str) -> None:
-    """What is sent for a probe is the same alone and among others, in any order."""
-    for conversation in list(scenario("smoke"))[:3]:
-        together = {each.asked.probe: each for each in found(conversation, spec)}
-        for probe in conversation.probes[::2]:
-            [alone] = found(replace(conversation, probes=(probe,)), spec)
-            same = replace_number(alone, together[probe])
-            assert same == together[probe]
-
-
-def replace_number(alone: Probed, among: Probed) -> Probed:
-    """The probe as it is numbered among the others."""
-    alone.asked = among.asked
-    return alone
-
-
-@pytest.fixture
-def plugin(tmp_path: Path) -> str:
-    (tmp_path / "mine.py").write_text(PLUGIN)
-    return f"{tmp_path}/mine.py"
-
-
-def test_a_strategy_of_which_nothing_is_known(plugin: str) -> None:
-    """One that says nothing is started anew for each probe: each finds it as after the calls before, and only those."""
-    conversation = asking(*(Probe(f"p{at}", f"? {at}", after=f"m{at}") for at in (4, 4, 20)))
-    texts = [each.written[0].text for each in found(conversation, f"{plugin}:Counts")]
-    assert texts == ["call 3", "call 3", "call 11"]
-
-
-def test_nobody_is_paid_twice(plugin: str) -> None:
-    """A replay for a probe has the replies of the first one: models are asked for the question alone."""
-    conversation = asking(Probe("a", "what?", after="m4"), Probe("b", "and?"))
-    models = Replying()
-    probed = interviewed(Books(conversation, COUNTER), parse(f"{plugin}:Asks"), models, Log(conversation.messages))
-    assert [prompt.material for prompt in models.prompts if "?" in prompt.material[0]] == [("what?",), ("and?",)]
-    assert len(models.prompts) == 10 + 2
-    assert [[event.model for event in each.events] for each in probed] == [["replying"]] * 2  # type: ignore[union-attr]
 
 
 def test_calls_for_probes_are_in_no_bill(tmp_path: Path) -> None:

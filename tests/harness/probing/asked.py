@@ -1,0 +1,60 @@
+"""Conversations with probes, and what becomes of them, for the tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ctxbench.harness.desk import Books
+from ctxbench.harness.inputs import Inputs
+from ctxbench.harness.loading import Run, load
+from ctxbench.harness.log import Log
+from ctxbench.harness.probing.interview import Probed, interviewed
+from ctxbench.harness.run import Plan, execute
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.model import Conversation, Probe
+from ctxbench.strategies.chain import parse
+from msgspec.structs import replace
+
+from tests.making import talk
+from tests.strategies.replying import Replying
+
+COUNTER = TokenCounter()
+STATEFUL = (
+    "summary(threshold=4, max_summary_tokens=60)",
+    "layered(recent=1)",
+    "archive(threshold=200) | window(max_tokens=3000)",
+    "focus(limit=1500, system=0, functions=0)",
+)
+"""Strategies that keep something from call to call."""
+
+
+def asking(*probes: Probe) -> Conversation:
+    """Ten turns, and probes."""
+    said = [("system", "You help.")]
+    for turn in range(10):
+        said += [
+            ("user", f"Turn {turn}: remember the code K{turn}00 please."),
+            ("assistant", f"The code is K{turn}00."),
+        ]
+    return replace(talk(*said), probes=probes)  # type: ignore[arg-type]
+
+
+def some() -> list[Conversation]:
+    """A few conversations with probes of every kind."""
+    return [*list(scenario("smoke"))[:3], asking(Probe("p", "Which code in turn 3?", ("K300",), ("m7",)))]
+
+
+def run(
+    folder: Path, said: Conversation | list[Conversation], *strategies: str, probes: bool = True, jobs: int = 1
+) -> Run:
+    """A run of some conversations."""
+    path = folder.parent / "said.jsonl"
+    path.write_bytes(b"".join(each.to_json() + b"\n" for each in (said if isinstance(said, list) else [said])))
+    execute(Plan(Inputs((str(path),)), strategies, probes=probes), folder, jobs=jobs)
+    return load(folder)
+
+
+def found(conversation: Conversation, spec: str) -> list[Probed]:
+    books = Books(conversation, COUNTER)
+    return interviewed(books, parse(spec), Replying(), Log(conversation.messages))
