@@ -14,7 +14,7 @@ from ctxbench.scenarios.model import Probe
 from msgspec.structs import replace
 
 from tests.harness.command import ctxbench, said
-from tests.harness.probing.test_probes import PLUGIN, asking, run
+from tests.harness.probing.asked import PLUGIN, asking, run
 
 GATE = Probe("gate", "Which code in turn 3?", ("K300",), ("m7",), category="single_hop")
 NOBODY = Probe("nobody", "Who won?", category="unanswerable", answerable=False)
