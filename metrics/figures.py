@@ -13,11 +13,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from .probing import State
+from .probes import State
 from .structure import ANTHROPIC, FAULTS, OPENAI
-from .sums import Ratio, Saving, Total
 from .tokens import PRIMING
-from .value import Missing, Value
+from .value import Missing, Ratio, Saving, Total, Value
 
 NO_STEPS = "no steps"
 NO_EVIDENCE = "no probe rests on what was said"

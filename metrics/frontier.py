@@ -44,7 +44,7 @@ def dominators(points: Mapping[str, Point]) -> dict[str, list[str]]:
     return {name: those for name, those in found.items() if those}
 
 
-class Sums(NamedTuple):
+class FrontierSums(NamedTuple):
     """What cost and quality are made of: a row a conversation, a column an alternative. Quality is got / wanted."""
 
     cost: Floats
@@ -52,7 +52,7 @@ class Sums(NamedTuple):
     wanted: Floats
 
 
-def how_often(sums: Sums, draws: int = DRAWS, seed: int = SEED) -> Floats:
+def how_often(sums: FrontierSums, draws: int = DRAWS, seed: int = SEED) -> Floats:
     """Of each alternative, in what share of draws of whole conversations, with replacement, it is on the frontier.
 
     NaN with fewer than two conversations. A draw in which nothing is wanted does not count.

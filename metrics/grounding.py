@@ -30,10 +30,9 @@ import msgspec
 import numpy as np
 
 from ..scenarios.model import Conversation, Message
+from .language import is_name
 from .measure import Runs
-from .names import is_name
-from .occurrences import Ints, Spellings, places
-from .values import Value, exact_values, spellings, values
+from .values import Ints, Spellings, Value, exact_values, places, spellings, values
 
 LONGEST = 200
 """Characters of the longest argument that can be a demand."""

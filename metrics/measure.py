@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scenarios.model import Message
-from .ledger import Ledger
 from .structure import Structure, calls_and_results, is_blank, step
-from .tokens import PRIMING
+from .tokens import PRIMING, Ledger
 
 Ints = NDArray[np.int64]
 NONE = np.iinfo(np.int64).max
 
 
-class Lists(NamedTuple):
+class RaggedArray(NamedTuple):
     """A column of lists: row i has values[offsets[i]:offsets[i + 1]]."""
 
     offsets: Ints
@@ -47,7 +46,7 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MeasuredResult:
     """One conversation under one strategy, ready to be measured."""
 
     recording: Sequence[Message]
@@ -62,7 +61,7 @@ class Cell:
     budget: int | None
 
 
-def measure(cells: Sequence[Cell]) -> dict[str, Ints | Lists]:
+def measure(cells: Sequence[MeasuredResult]) -> dict[str, Ints | RaggedArray]:
     """The columns of the step table for all steps of the cells, in order.
 
     `tokens_*` are of whole requests: messages, tool schemas and the priming of the reply. `tokens_kept` is what of
@@ -96,8 +95,8 @@ def measure(cells: Sequence[Cell]) -> dict[str, Ints | Lists]:
         "at": at,
         "turn": books.users[base + at] - books.users[base],
         "kept": kept,
-        "added_from": Lists(_offsets(added, owner, len(size)), (start - shift + held)[added]),
-        "added_to": Lists(_offsets(added, owner, len(size)), (stop - shift)[added]),
+        "added_from": RaggedArray(_offsets(added, owner, len(size)), (start - shift + held)[added]),
+        "added_to": RaggedArray(_offsets(added, owner, len(size)), (stop - shift)[added]),
         "messages_sent": total(length),
         "tokens_full": books.tokens[base + at]
         + np.repeat(np.array([c.tools_full for c in cells], np.int64), steps)
@@ -110,7 +109,7 @@ def measure(cells: Sequence[Cell]) -> dict[str, Ints | Lists]:
 
 
 def _faults(
-    cells: Sequence[Cell],
+    cells: Sequence[MeasuredResult],
     books: _Books,
     start: Ints,
     stop: Ints,
@@ -164,7 +163,7 @@ def _faults(
     }
 
 
-def _sent(cell: Cell, starts: Ints, stops: Ints) -> Iterable[Message]:
+def _sent(cell: MeasuredResult, starts: Ints, stops: Ints) -> Iterable[Message]:
     size = len(cell.recording)
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
         yield from cell.recording[start:stop] if start < size else cell.written[start - size : stop - size]
@@ -193,7 +192,7 @@ class _Books:
     """The next message, here or later, that is not the system's; NONE if there is none."""
 
     @classmethod
-    def of(cls, cells: Sequence[Cell]) -> _Books:
+    def of(cls, cells: Sequence[MeasuredResult]) -> _Books:
         sizes = [len(cell.recording) + len(cell.written) + 1 for cell in cells]
         base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         flat = list(chain.from_iterable((*cell.recording, *cell.written, None) for cell in cells))
@@ -218,7 +217,7 @@ class _Books:
         )
 
 
-def _pass(cell: Cell) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
+def _pass(cell: MeasuredResult) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
     """Totals over a cell's messages: tokens, orphan results, unanswered calls, open calls at each place, blank ones.
 
     A written message is judged on its own: whatever stands before it in a context is not what stands before it here.

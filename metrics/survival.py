@@ -20,11 +20,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from .cues import is_constraint, is_decision
-from .language import STOP_WORDS, sentences, words
-from .occurrences import occurs
+from .language import STOP_WORDS, is_constraint, is_decision, sentences, words
 from .value import Missing, Value
-from .values import exact_values, spellings, values
+from .values import exact_values, occurs, spellings, values
 
 SHARE = 0.6
 """Of a sentence's content words, those that the summary must have."""

@@ -12,15 +12,20 @@ and recorded reasoning are not counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
 from ..scenarios.errors import MissingExtra, SpecError
 from ..scenarios.model import Message, Tool
 from ..scenarios.spec import meant
+from ..scenarios.view import Messages, Span
+from .language import Language, language_of
 
 FRAME = 3
 ROLE = 1
@@ -145,3 +150,178 @@ class TokenCounter:
 
 
 _TOOL, _PROPERTIES, _PROPERTY, _ENUM, _CHOICE, _END = 7, 3, 3, -3, 3, 12
+
+
+class Ledger:
+    """Tokens of any messages, where those of the recording are counted once, in order, as they are said.
+
+    Equal to `sum(counter.message(m) for m in messages)`, always; the tests compare the two.
+    """
+
+    __slots__ = ("_counter", "_made", "_recording", "_said", "_spoken")
+
+    def __init__(self, counter: TokenCounter, recording: Sequence[Message]) -> None:
+        self._counter, self._recording = counter, recording
+        self._said = [0]
+        self._spoken = [0]
+        self._made: dict[int, tuple[Message, int]] = {}
+
+    def advance(self, to: int) -> None:
+        """Count the recording's messages before `to`, so that asking for them costs nothing later."""
+        said, spoken = self._said, self._spoken
+        for message in self._recording[len(said) - 1 : to] if to >= len(said) else ():
+            tokens = self._counter.message(message)
+            said.append(said[-1] + tokens)
+            spoken.append(spoken[-1] + (tokens if message.role != "system" else 0))
+
+    def upto(self, at: int) -> int:
+        """Tokens of the recording's messages before `at`."""
+        self.advance(at)
+        return self._said[at]
+
+    def running(self, to: int) -> list[int]:
+        """Tokens of the recording's messages before each place from 0 to `to`."""
+        self.advance(to)
+        return self._said[: to + 1]
+
+    def tokens(self, message: Message) -> int:
+        """Tokens of one message."""
+        found = self._made.get(id(message))
+        if found is None:
+            found = self._made[id(message)] = (message, self._counter.message(message))
+        return found[1]
+
+    def total(self, messages: Messages) -> int:
+        """Tokens of messages together."""
+        total = 0
+        for span in messages.spans:
+            total += self._span(span)
+        return total
+
+    def fit(self, messages: Messages, budget: int) -> int:
+        """The smallest start such that messages[start:], system messages aside, take at most `budget` tokens."""
+        start = len(messages)
+        for store, first, last in reversed(messages.spans):
+            if store is self._recording:
+                self.advance(last)
+                floor = self._spoken[last] - budget
+                cut = bisect_left(self._spoken, floor, first, last) if floor > self._spoken[first] else first
+                budget -= self._spoken[last] - self._spoken[cut]
+                start -= last - cut
+                if cut > first:
+                    return start
+                continue
+            for at in range(last - 1, first - 1, -1):
+                cost = self.tokens(store[at]) if store[at].role != "system" else 0
+                if cost > budget:
+                    return start
+                budget -= cost
+                start -= 1
+        return start
+
+    def _span(self, span: Span) -> int:
+        store, start, stop = span
+        if store is self._recording:
+            if stop >= len(self._said):
+                self.advance(stop)
+            return self._said[stop] - self._said[start]
+        return sum(self.tokens(message) for message in store[start:stop])
+
+
+Content = Literal["prose", "code", "json", "tool result"]
+
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_NUMBER = re.compile(r"\s*\d+(?:[\t→|:]|(?= {2}))")
+_CODE = re.compile(
+    r"(?:\t| {4})\s*\S"
+    r"|\s*(?:def|class|import|from|return|if|elif|for|while|const|let|var|func|function|fn|public|private|export)"
+    r" .*[:=({;]"
+    r"|\s*[\w.]+ [-+*/]?= "
+    r"|.*[;{}(\[\\]\s*$"
+)
+_LINE = 2000
+"""Characters of a line that are looked at."""
+
+
+class EstimateError(NamedTuple):
+    """The error of the estimate over the texts of one language and kind. 0.1 = a tenth too many, -0.1 = too few."""
+
+    language: Language
+    content: Content
+    texts: int
+    tokens: int
+    """Exact, of all texts."""
+    p10: float
+    p50: float
+    p90: float
+    absolute: float
+    """Mean of the errors without their sign."""
+    total: float
+    """Error of the sum of the estimates: long texts count for more."""
+
+
+def estimates(messages: Iterable[Message], count: Callable[[str], int]) -> list[EstimateError]:
+    """The errors over all texts of the messages, ordered by language and kind; `count` counts tokens exactly."""
+    found: dict[tuple[Language, Content], list[tuple[int, int]]] = {}
+    for message in messages:
+        for text, content in _texts(message):
+            found.setdefault((language_of(text), content), []).append((len(text) // 4, count(text)))
+    return [_of(*kind, pairs) for kind, pairs in sorted(found.items())]
+
+
+def content_of(text: str, by_tool: bool = False) -> Content:
+    """The kind of a text, by the first rule that fits.
+
+    1. `json`: the whole text is a JSON object or array.
+    2. `code`: at least half of its lines that are not blank look like code: inside a fence, indented by a tab or four
+       spaces, an assignment, a keyword that opens a statement, or an end in one of `; { } ( [` or a backslash. Line
+       numbers in front, as agents' tools print them, are passed over.
+    3. `tool result`: anything else that a tool returned: logs, listings, tables, pages.
+    4. `prose`: the rest.
+    """
+    if _is_json(text):
+        return "json"
+    lines = code = 0
+    fenced = False
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        if _FENCE.match(line):
+            fenced = not fenced
+            continue
+        number = _NUMBER.match(line)
+        start = number.end() if number else 0
+        lines += 1
+        code += fenced or bool(_CODE.match(line[start : start + _LINE]))
+    if code and 2 * code >= lines:
+        return "code"
+    return "tool result" if by_tool else "prose"
+
+
+def _is_json(text: str) -> bool:
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return True
+
+
+def _texts(message: Message) -> Iterator[tuple[str, Content]]:
+    """The texts of a message that are not empty: its own, and the arguments of its tool calls."""
+    if message.text:
+        yield message.text, content_of(message.text, message.role == "tool")
+    for call in message.calls:
+        if call.arguments:
+            yield call.arguments, content_of(call.arguments)
+
+
+def _of(language: Language, content: Content, pairs: list[tuple[int, int]]) -> EstimateError:
+    guessed, exact = np.array(pairs, dtype=np.float64).T
+    errors = guessed / exact - 1
+    p10, p50, p90 = np.quantile(errors, (0.1, 0.5, 0.9)).tolist()
+    whole = float(guessed.sum() / exact.sum() - 1)
+    return EstimateError(
+        language, content, len(pairs), int(exact.sum()), p10, p50, p90, float(np.abs(errors).mean()), whole
+    )

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +24,101 @@ class Missing:
 
 
 Value = float | int | Missing
+
+Form = Literal["total", "ratio", "saving"]
+"""How a figure is made of its two sums."""
+
+Column = NDArray[Any]
+"""A number for each row, whole or not."""
+Of = Callable[[pd.DataFrame], Any]
+"""A column of a frame, or what is made of its columns."""
+
+
+def value(form: Form, top: float, bottom: float) -> float:
+    """The figure that two sums make. ZeroDivisionError where there is none."""
+    match form:
+        case "total":
+            return top
+        case "ratio":
+            return top / bottom
+        case "saving":
+            return 1 - top / bottom
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A sum. `unknown` says why a row has no number, where that can be."""
+
+    top: Of
+    unknown: str = "a row has no number"
+    form: Form = "total"
+
+    def parts(self, rows: pd.DataFrame) -> tuple[Column, Column]:
+        """What each row adds to the sum. The other column is of ones."""
+        return np.asarray(self.top(rows)), np.ones(len(rows), np.int64)
+
+    def __call__(self, rows: pd.DataFrame) -> Value:
+        top, _ = self.parts(rows)
+        if np.isnan(top).any():
+            return Missing("unsupported", self.unknown)
+        return int(top.sum()) if top.dtype.kind in "iub" else float(top.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One sum over another. `undefined` says why there is none, where the other is 0."""
+
+    top: Of
+    bottom: Of
+    undefined: str
+    form: Form = "ratio"
+
+    def parts(self, rows: pd.DataFrame) -> tuple[Column, Column]:
+        """What each row adds to either sum."""
+        return np.asarray(self.top(rows)), np.asarray(self.bottom(rows))
+
+    def __call__(self, rows: pd.DataFrame) -> Value:
+        top, bottom = (float(column.sum()) for column in self.parts(rows))
+        return value(self.form, top, bottom) if bottom else Missing("undefined", self.undefined)
+
+
+@dataclass(frozen=True, slots=True)
+class Saving(Ratio):
+    """What a ratio leaves of 1: 0.6 = 60 % fewer; negative = more."""
+
+    form: Form = "saving"
+
+
+Summed = Total | Ratio
+
+H = TypeVar("H", bound=Hashable)
+
+VARIES = "…"
+_NUMBERS = re.compile(r"(\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<![\w-])\d+(?:[.,]\d+)*(?![\w-]))")
+"""UUIDs, and numbers that are no part of a name: not the 4 of gpt-4o."""
+
+
+class Reason(NamedTuple):
+    """Texts that are alike, and how often they came."""
+
+    text: str
+    """Where they differ, `…` stands for the numbers."""
+    times: int
+
+
+def grouped(found: Iterable[tuple[H, str]]) -> list[tuple[H, Reason]]:
+    """Texts of the same key that differ in numbers only, as one reason each: most often first, then as they came."""
+    groups: dict[tuple[H, tuple[str, ...]], tuple[list[set[str]], int]] = {}
+    for key, text in found:
+        parts = _NUMBERS.split(text)  # text and numbers in turn
+        values, times = groups.get((key, tuple(parts[::2])), ([set() for _ in parts[1::2]], 0))
+        for seen, number in zip(values, parts[1::2], strict=True):
+            seen.add(number)
+        groups[key, tuple(parts[::2])] = values, times + 1
+    made = [(key, Reason(_text(words, values), times)) for (key, words), (values, times) in groups.items()]
+    return sorted(made, key=lambda each: -each[1].times)
+
+
+def _text(words: tuple[str, ...], values: list[set[str]]) -> str:
+    shown = [next(iter(seen)) if len(seen) == 1 else VARIES for seen in values]
+    return "".join(word + number for word, number in zip(words, [*shown, ""], strict=True))

@@ -12,10 +12,14 @@ identifiers with letters beyond ASCII, Chinese names that `rjieba` has no tag fo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from .names import names
+import numpy as np
+from numpy.typing import NDArray
+
+from .language import names
 
 Kind = Literal["number", "date", "identifier", "path", "url", "name"]
 
@@ -187,3 +191,84 @@ def _is_path(text: str) -> bool:
         return False
     parts = text.split("/")
     return len(parts) != 2 or parts[0] in ("", "~", ".", "..") or _PLAIN_PATH.fullmatch(text) is None
+
+
+Ints = NDArray[np.int64]
+Spellings = tuple[str, ...]
+"""The ways in which one value may be written."""
+
+_ATOMS = bytes(at if at < 128 and (chr(at).isalnum() or chr(at) == "_") else 32 for at in range(256))
+"""What a byte of text becomes when it is cut into runs of ASCII letters, digits and underscores."""
+_GOES_ON = re.compile(r"\.\d|,\d{3}(?!\d)")
+_DATE_OCCURRENCES = re.compile(r"\d{4}-\d\d-\d\d$", re.ASCII)
+_DATE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d", re.ASCII)
+_THREE = re.compile(r"\d{3}(?!\d)")
+
+
+def occurs(value: str, text: str) -> bool:
+    """Whether the value stands somewhere in the text as a whole."""
+    at = text.find(value)
+    while at >= 0:
+        if _is_whole(text, at, at + len(value)):
+            return True
+        at = text.find(value, at + 1)
+    return False
+
+
+def places(values: Sequence[Spellings], texts: Sequence[str]) -> tuple[Ints, Ints]:
+    """Every (value, text), by their numbers, such that the text has a spelling of the value; in order of both.
+
+    A text is looked at for a spelling only if it has all the spelling's runs of ASCII letters and digits as wholes (the
+    last of a date aside, where a time may follow), or if it has none. The run that the fewest other spellings have is
+    asked for first. So the cost is one pass over the texts, and what is found.
+    """
+    other: list[tuple[int, str]] = []
+    runs: list[tuple[int, str, frozenset[bytes]]] = []
+    for number, spellings in enumerate(values):
+        for spelling in spellings:
+            atoms = _atoms(spelling)
+            if atoms:
+                runs.append((number, spelling, frozenset(atoms[:-1] if _DATE_OCCURRENCES.search(spelling) else atoms)))
+            else:
+                other.append((number, spelling))
+    often = Counter(atom for _, _, atoms in runs for atom in atoms)
+    having: dict[bytes, list[tuple[int, str, frozenset[bytes]]]] = defaultdict(list)
+    for entry in runs:
+        having[min(entry[2], key=lambda atom: (often[atom], atom))].append(entry)
+    keys, found = frozenset(having), set()
+    for at, text in enumerate(texts):
+        said = _atoms(text)
+        asked = keys.intersection(said)
+        here = frozenset(said) if asked else keys
+        for key in asked:
+            for number, spelling, needed in having[key]:
+                if needed <= here and occurs(spelling, text):
+                    found.add((number, at))
+        found.update((number, at) for number, spelling in other if occurs(spelling, text))
+    pairs = np.array(sorted(found), np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _atoms(text: str) -> list[bytes]:
+    return text.encode("utf-8", "replace").translate(_ATOMS).split()
+
+
+def _is_whole(text: str, start: int, stop: int) -> bool:
+    first, last = text[start], text[stop - 1]
+    if start and _is_word(first):
+        before = text[start - 1]
+        if _is_word(before):
+            return False
+        longer = first.isdigit() and before in ".," and start > 1 and text[start - 2].isdigit()
+        if longer and (before == "." or _THREE.match(text, start)):
+            return False
+    if stop < len(text) and _is_word(last):
+        if _is_word(text[stop]):
+            return stop - start >= 10 and _DATE_TIME.match(text, stop - 10) is not None
+        return not (last.isdigit() and _GOES_ON.match(text, stop))
+    return True
+
+
+def _is_word(character: str) -> bool:
+    """Letters, digits and underscores of scripts that put spaces between words."""
+    return character < "\u2e80" and (character.isalnum() or character == "_")

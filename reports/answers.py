@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ..harness.answering.figures import BOUNDS, Figures, Strategy
-from ..metrics.statistics.bootstrap import Ends
+from ..harness.answers.figures import BOUNDS, AnswerFigures, StrategyAnswers, figures
+from ..harness.answers.store import USUAL, Answered, answered
+from ..harness.folder.run import Run
+from ..harness.graders.profiles import Profiles
+from ..metrics.statistics.intervals import Ends
 from ..metrics.value import Missing, Value
-from .answering import Answers
-from .main_table import reasons
-from .render import Table
-from .words import count, percent, shares, tokens
+from .calibration import quoted
+from .render import Table, count, percent, reasons, shares, tokens
 
 HEADS = (
     "strategy",
@@ -39,7 +41,7 @@ HOW = (
 )
 
 
-def tables(found: Figures, said: Sequence[str], by_kind: bool = True) -> list[Table]:
+def tables(found: AnswerFigures, said: Sequence[str], by_kind: bool = True) -> list[Table]:
     """The main table, the bounds, correct by category, why answers are missing, and who answered and graded."""
     strategies = [each for each in found.strategies if each.strategy not in BOUNDS]
     bounds = [each for each in found.strategies if each.strategy in BOUNDS]
@@ -88,7 +90,7 @@ def all_json(answers: Answers | None) -> list[dict[str, Any]] | None:
     return [as_json(found, answers.notes[found.answerer, found.grader]) for found in answers.found]
 
 
-def as_json(found: Figures, said: Sequence[str]) -> dict[str, Any]:
+def as_json(found: AnswerFigures, said: Sequence[str]) -> dict[str, Any]:
     """The same with exact figures."""
     return {
         "answerer": found.answerer,
@@ -102,19 +104,19 @@ def as_json(found: Figures, said: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _plain(each: Strategy) -> dict[str, Any]:
+def _plain(each: StrategyAnswers) -> dict[str, Any]:
     made = {name: getattr(each, name) for name in each.__slots__ if name not in ("strategy", "why")}
     return made | {"why": [{"why": why, "times": times} for why, times in each.why]}
 
 
-def _title(found: Figures) -> str:
+def _title(found: AnswerFigures) -> str:
     return (
         f"Answers by {found.answerer}, graded by {found.grader}: {count(found.probes, 'probe')} in "
         f"{count(found.conversations, 'conversation')}, {found.paired:,} graded under every strategy"
     )
 
 
-def _row(each: Strategy) -> tuple[str, ...]:
+def _row(each: StrategyAnswers) -> tuple[str, ...]:
     return (
         each.strategy + f" {APART}" * (not each.in_pairs),
         percent(each.correct),
@@ -149,7 +151,7 @@ def _dollars(value: Value) -> str:
             return f"${value:,.4f}" if value else "$0"
 
 
-def _notes(found: Figures) -> Iterable[str]:
+def _notes(found: AnswerFigures) -> Iterable[str]:
     yield HOW
     apart = [each.strategy for each in found.strategies if not each.in_pairs]
     if apart:
@@ -171,7 +173,7 @@ def _notes(found: Figures) -> Iterable[str]:
     )
 
 
-def _kinds(found: Figures) -> Table | None:
+def _kinds(found: AnswerFigures) -> Table | None:
     """Share correct by the category of the probes."""
     kinds = list(dict.fromkeys(kind for each in found.strategies for kind in each.by_category))
     if len(kinds) < 2:
@@ -183,6 +185,55 @@ def _kinds(found: Figures) -> Table | None:
     return Table("Correct, by category", ("strategy", *(kind or "(none)" for kind in kinds)), rows)
 
 
-def _why(found: Figures) -> Table | None:
+def _why(found: AnswerFigures) -> Table | None:
     rows = tuple((each.strategy, f"{times:,}", why) for each in found.strategies for why, times in each.why)
     return Table("Why answers or grades are missing", ("strategy", "times", "why"), rows, prose=True) if rows else None
+
+
+QUOTED = 2
+"""Calibrations of a grader that are quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Who answered and graded a run, and what that comes to."""
+
+    found: tuple[AnswerFigures, ...]
+    """Over the conversations that every strategy finished. What is nearest to a user's own model first."""
+    notes: dict[tuple[str, str], tuple[str, ...]]
+    """By answerer and grader: how far they can be believed."""
+    left: tuple[str, ...]
+    """What is left out, and why."""
+
+
+def answers_of(run: Run, uneven: frozenset[str] = frozenset()) -> Answers | None:
+    """All answers of a run; None if there are none. `uneven`: conversations that some strategy did not finish."""
+    stored = answered(run)
+    if not stored.whole and not stored.left:
+        return None
+    profiles = Profiles()
+    return Answers(
+        tuple(_confined(each, uneven) for each in stored.whole),
+        {(each.answerer, each.grader): tuple(notes(each, profiles)) for each in stored.whole},
+        stored.left,
+    )
+
+
+def _confined(found: Answered, uneven: frozenset[str]) -> AnswerFigures:
+    """The figures of some answers, without some conversations."""
+    here = ~found.answers.conversation.isin(uneven).to_numpy()
+    return figures(found.answers[here], found.grades[here], found.answerer, found.grader)
+
+
+def notes(found: Answered, profiles: Profiles) -> Iterator[str]:
+    """Who answered and graded, and how far that can be believed."""
+    yield f"Answered by {found.answerer}, graded by {found.grader}."
+    if found.answerer == USUAL[0]:
+        yield (
+            "The offline answerer is an extractive reader: it finds words, not meaning, and cannot add, compare or "
+            "conclude. Its share correct says how much of what was asked is easy to find, not how a model would do. "
+            "Its ceiling is evidence_only."
+        )
+    if found.asks_itself:
+        yield "Warning: the model graded its own answers, and models are kind to themselves: name another --grader."
+    yield from quoted(found.grader, profiles.of(found.grader)[:QUOTED])

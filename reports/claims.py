@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..harness.claiming.claim import Claimed, Finding, Row, Verdict, ends, interval, shown
-from ..metrics.statistics.interval import Interval
+from ..harness.claims.claim import Claimed, ClaimRow, Finding, Verdict, ends, interval, shown
+from ..metrics.statistics.intervals import Interval
 from ..metrics.value import Missing, Value
 from .render import Table
 
@@ -92,11 +92,11 @@ def _settings(each: Finding) -> Table:
     )
 
 
-def _found(row: Row) -> str:
+def _found(row: ClaimRow) -> str:
     return f"({row.found.why})" if isinstance(row.found, Missing) else interval(row.found, row.unit)
 
 
-def _bound(row: Row) -> str:
+def _bound(row: ClaimRow) -> str:
     return NOTHING if row.bound is None or isinstance(row.bound, Missing) else shown(row.bound, row.unit)
 
 
@@ -132,7 +132,7 @@ def as_json(found: Sequence[Finding]) -> dict[str, Any]:
     }
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: ClaimRow) -> dict[str, Any]:
     found = row.found if isinstance(row.found, Interval) else None
     why = row.found if isinstance(row.found, Missing) else row.found.low
     return {
@@ -151,7 +151,7 @@ def _row(row: Row) -> dict[str, Any]:
     }
 
 
-def flat(row: Row) -> dict[str, Any]:
+def flat(row: ClaimRow) -> dict[str, Any]:
     """A row for a table of figures: no value is a mapping."""
     found = _row(row)
     claimed, missing = found.pop("claimed") or {}, found.pop("missing") or {}

@@ -8,16 +8,14 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ..harness.answering.figures import BOUNDS
-from ..harness.loading import Run
+from ..harness.answers.figures import BOUNDS
+from ..harness.folder.run import Run
 from ..metrics.figures import METRICS
-from ..metrics.statistics.bootstrap import Ends
-from ..metrics.statistics.orders import Alike, Sums, alike
-from ..metrics.sums import Ratio
-from ..metrics.value import Missing, Value
-from .answering import Answers
-from .main_table import reasons
-from .render import Table
+from ..metrics.statistics.intervals import Ends
+from ..metrics.statistics.rank_correlation import OrderAgreement, OrderSums, alike
+from ..metrics.value import Missing, Ratio, Value
+from .answers import Answers
+from .render import Table, reasons
 
 HOW = (
     "Of each pair of measures: how alike they order the strategies, bounds aside; over the conversations, and by the "
@@ -40,7 +38,7 @@ class Pair(NamedTuple):
     other: str
     strategies: int
     conversations: int
-    found: Alike
+    found: OrderAgreement
 
 
 def sums_of(metric: str, rows: pd.DataFrame) -> pd.DataFrame:
@@ -86,11 +84,13 @@ def _pair(one: Measure, other: Measure) -> Pair:
     return Pair(one.name, other.name, len(names), len(where), alike(first, second))
 
 
-def _sums(table: pd.DataFrame, conversations: Sequence[str], strategies: Sequence[str]) -> Sums:
+def _sums(table: pd.DataFrame, conversations: Sequence[str], strategies: Sequence[str]) -> OrderSums:
     """A row a conversation, a column a strategy; what is not there counts nothing."""
     every = pd.MultiIndex.from_product([conversations, strategies])
     shape = len(conversations), len(strategies)
-    return Sums(*(table[part].reindex(every).fillna(0).to_numpy(float).reshape(shape) for part in ("got", "wanted")))
+    return OrderSums(
+        *(table[part].reindex(every).fillna(0).to_numpy(float).reshape(shape) for part in ("got", "wanted"))
+    )
 
 
 def table(found: Sequence[Pair]) -> Table:

@@ -9,15 +9,18 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ..harness.billing.bill import Billed, bill
-from ..harness.billing.breaks import breaks
-from ..harness.billing.columns import Lists
-from ..harness.billing.simulate import Scheme
-from ..harness.loading import Run
-from ..harness.miss_ratios import miss_ratios
-from ..harness.steps import steps_of
-from .billing import totals
-from .summary import Summary, summarise
+from ..harness.bill.bill import Billed, bill
+from ..harness.bill.prefix_breaks import breaks
+from ..harness.bill.simulation import Scheme
+from ..harness.folder.contexts import ListColumn, steps_of
+from ..harness.folder.run import Run
+from ..harness.tier_bench.working import miss_ratios
+from ..metrics.figures import METRICS
+from .answers import all_json
+from .bill import totals
+from .probes import as_json as probes_as_json
+from .summary import RunSummary, growth_table, summarise
+from .tier_actions import tier_actions_json as tiers_as_json
 
 MOST_WORK = 3_000_000
 """Messages put into requests up to which all conversations are billed: a quarter of a minute or so."""
@@ -38,7 +41,7 @@ class Results:
         return steps_of(self.run)
 
     @cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> RunSummary:
         """The figures of every strategy."""
         return summarise(self.run, self.steps)
 
@@ -58,7 +61,7 @@ class Results:
         """Those whose requests are billed: all, or of a large run as many as there is time for, evenly chosen."""
         names = self.run.table("conversations").conversation.tolist()
         table = self.run.arrow("steps").select(["conversation", "added_from", "added_to"])
-        messages = Lists(table.column("added_to")).sums() - Lists(table.column("added_from")).sums()
+        messages = ListColumn(table.column("added_to")).sums() - ListColumn(table.column("added_from")).sums()
         work = float(messages.sum()) + A_STEP * len(table)
         if work <= MOST_WORK:
             return names
@@ -106,3 +109,41 @@ class Results:
     def miss_ratios(self) -> pd.DataFrame:
         """By policy and size, of a cache of messages, on what the recordings go back to."""
         return miss_ratios(self.run)
+
+
+def as_json(summary: RunSummary) -> dict[str, object]:
+    """The figures for `--json`: exact numbers; a missing one is `{"why": "undefined", "detail": "no second step"}`.
+
+    `strategies` and `growth` are over the `compared` conversations, the numbers before them over all.
+    """
+    return {
+        "complete": summary.manifest["complete"],
+        "plan": summary.manifest["plan"],
+        "versions": summary.manifest["versions"],
+        "digest": summary.manifest["digest"],
+        "conversations": summary.conversations,
+        "messages": summary.messages,
+        "calls": summary.calls,
+        "tokens": summary.tokens,
+        "metrics": {name: {"unit": each.unit, "version": each.version} for name, each in METRICS.items()},
+        "compared": summary.compared,
+        "lost": summary.lost,
+        "strategies": summary.strategies,
+        "did": summary.did,
+        "why": summary.why,
+        "unanswered": summary.unanswered,
+        "shown": summary.shown,
+        "tiers": tiers_as_json(summary.tiers),
+        "grounding": {
+            name: {kind: {"values": values, "kept": kept} for kind, (values, kept) in found.items()}
+            for name, found in summary.grounding.items()
+        },
+        "survival": {name: [row._asdict() for row in found] for name, found in summary.survival.items()},
+        "probes": probes_as_json(summary.probes),
+        "answers": all_json(summary.answers),
+        "growth": growth_table(summary.growth),
+        "counter_error": summary.counter,
+        "failed": summary.failed,
+        "problems": summary.manifest["problems"],
+        "ignored": summary.manifest["ignored"],
+    }

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 import pandas as pd
 
-from ..harness.answers import unanswered
-from ..harness.loading import Run
-from ..harness.steps import steps_of
+from ..harness.answers.figures import unanswered
+from ..harness.folder.contexts import steps_of
+from ..harness.folder.run import Run
 from ..metrics.figures import OF_STEPS, figures, growth
-from ..metrics.reasons import grouped
 from ..metrics.survival import Survival, shown_share
-from ..metrics.value import Missing, Value
-from .answering import Answers, answers_of
-from .counter import counter_error
-from .probing import Probes, probes_of
-from .tier_deeds import TierDeeds, tier_deeds
+from ..metrics.tokens import encoding_of
+from ..metrics.value import Missing, Value, grouped
+from .answers import Answers, answers_of
+from .probes import ProbeSummary, probes_of
+from .tier_actions import TierActions, tier_actions
 
 _BETWEEN = "\0"
 """Between a reason and what was done instead, while they are grouped as one text."""
@@ -33,7 +33,7 @@ TURNS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class RunSummary:
     """Everything that the tables of a run show."""
 
     manifest: dict[str, Any]
@@ -60,11 +60,11 @@ class Summary:
     """The strategies that asked models and had no answer of use."""
     shown: dict[str, Value]
     """By strategy: of the tokens that its summaries stand for, the share that the summariser was shown."""
-    tiers: dict[str, TierDeeds]
+    tiers: dict[str, TierActions]
     """By strategy, those that have memory tiers: what these did."""
     survival: dict[str, list[Survival]]
     """By strategy: how many of the facts followed to an age were still in the summary."""
-    probes: Probes | None
+    probes: ProbeSummary | None
     """What is sent for the probes; None if none were asked."""
     answers: Answers | None
     """What was answered to them; None if nothing was."""
@@ -74,7 +74,7 @@ class Summary:
     """Cells that failed: conversation, strategy, detail."""
 
 
-def summarise(run: Run, steps: pd.DataFrame | None = None) -> Summary:
+def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
     """All figures of a run. `steps`: as `steps_of` gives them, where they are at hand."""
     steps = steps_of(run) if steps is None else steps
     conversations = run.table("conversations")
@@ -99,7 +99,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> Summary:
         return rows[~rows.conversation.isin(uneven)]
 
     events = compared_rows("events")
-    return Summary(
+    return RunSummary(
         manifest=run.manifest,
         conversations=len(conversations),
         messages=int(conversations.messages.sum()),
@@ -114,7 +114,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> Summary:
         unanswered=unanswered(events),
         did={name: _counted(events[events.strategy == name]) for name in names},
         shown={name: _shown(events[events.strategy == name]) for name in names},
-        tiers=tier_deeds(events),
+        tiers=tier_actions(events),
         survival=_survival(compared_rows("survival"), names),
         probes=probes_of(run, frozenset(uneven), [name for name in names if name not in taking_part]),
         answers=answers_of(run, frozenset(uneven)),
@@ -201,4 +201,37 @@ def growth_table(curve: pd.DataFrame) -> list[dict[str, Any]]:
         ):
             row[str(name)] = {"tokens_sent": float(sent), "saving": float(saved), "without_newest": int(lacking)}
         rows.append(row)
+    return rows
+
+
+def counter_error(messages: pd.DataFrame, steps: pd.DataFrame, encoding: str) -> list[dict[str, Value | str]]:
+    """Our count of the whole prompt against the one that the provider reported, by recorded model.
+
+    `total` is (counted − reported) / reported over all calls: what is not in a recording (a system prompt, tool
+    schemas) is in it. `growth_p10`, `growth_p50`, `growth_p90` are of the growth from one call to the next, in
+    which what is constant cancels; calls where the reported prompt shrank are left out of it. So are calls after a
+    recorded compaction: what was sent there is not the history.
+    """
+    known = messages.dropna(subset=["usage_input"])
+    known = known[(known.usage_input > 0) & ~known.compacted]
+    full = steps[["conversation", "at", "tokens_full"]].drop_duplicates(["conversation", "at"])
+    both = known.astype({"conversation": str}).merge(full.astype({"conversation": str}), on=["conversation", "at"])
+    rows: list[dict[str, Value | str]] = []
+    for model, calls in both.groupby("model", observed=True):
+        grown = calls.groupby("conversation", observed=True)[["usage_input", "tokens_full"]].diff()
+        grown = grown[grown.usage_input > 0]
+        errors = ((grown.tokens_full - grown.usage_input) / grown.usage_input).to_numpy()
+        points: list[Value] = [Missing("undefined", "one call only")] * 3
+        if len(errors):
+            points = [float(point) for point in np.percentile(errors, [10, 50, 90])]
+        rows.append(
+            {
+                "model": str(model),
+                "encoding": encoding,
+                "published": encoding_of(str(model)) or "none",
+                "calls": len(calls),
+                "total": float(calls.tokens_full.sum() / calls.usage_input.sum() - 1),
+                **{f"growth_p{at}": value for at, value in zip((10, 50, 90), points, strict=True)},
+            }
+        )
     return rows

@@ -5,33 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..metrics.value import Missing
-from . import answers, context_tables, deed_tables, probe_tables, tier_deeds
-from .main_table import lacking, main_table, reasons
-from .render import Table
-from .summary import Summary
-from .words import count, percent
+from . import actions, answers, probes, strategy_tables, tier_actions
+from .render import Table, count, percent, reasons
+from .strategy_tables import lacking, main_table
+from .summary import RunSummary
 
 
-def tables(summary: Summary, by_kind: bool = False) -> Iterator[Table]:
+def tables(summary: RunSummary, by_kind: bool = False) -> Iterator[Table]:
     """Every table that has something to show, the main one first; those of the probes by kind as well if wanted."""
     yield main_table(summary)
     yield from filter(None, (lacking(summary),))
-    yield context_tables.faults(summary)
+    yield strategy_tables.faults(summary)
     if any(summary.grounding.values()):
-        yield context_tables.grounding(summary)
+        yield strategy_tables.grounding(summary)
     if summary.probes is not None:
-        yield from probe_tables.tables(summary.probes, by_kind)
+        yield from probes.tables(summary.probes, by_kind)
     if summary.answers is not None:
         yield from answers.run_tables(summary.answers, by_kind)
-    yield from filter(None, (deed_tables.added(summary), deed_tables.did(summary)))
-    yield from tier_deeds.tables(summary.tiers)
+    yield from filter(None, (actions.added(summary), actions.did(summary)))
+    yield from tier_actions.tier_action_tables(summary.tiers)
     if summary.why:
-        yield deed_tables.why(summary)
+        yield actions.why(summary)
     if any(summary.survival.values()):
-        yield deed_tables.survival(summary)
-        yield deed_tables.first_round(summary)
+        yield actions.survival(summary)
+        yield actions.first_round(summary)
     if not summary.growth.empty:
-        yield context_tables.growth(summary)
+        yield strategy_tables.growth(summary)
     if summary.counter:
         yield counter_table(summary)
     if summary.failed:
@@ -40,7 +39,7 @@ def tables(summary: Summary, by_kind: bool = False) -> Iterator[Table]:
         yield problems_table(summary)
 
 
-def counter_table(summary: Summary) -> Table:
+def counter_table(summary: RunSummary) -> Table:
     """The error of our token counts, a row for each recorded model."""
     rows = tuple(
         (
@@ -62,7 +61,7 @@ def counter_table(summary: Summary) -> Table:
     return Table(title, heads, rows, (note, *filter(None, [why])), names=2)
 
 
-def failed_table(summary: Summary) -> Table:
+def failed_table(summary: RunSummary) -> Table:
     """A row for each strategy and reason: in how many conversations, and the first of them."""
     found: dict[tuple[str, str], list[str]] = {}
     for row in summary.failed:
@@ -71,7 +70,7 @@ def failed_table(summary: Summary) -> Table:
     return Table("Failed", ("strategy", "conversations", "for example", "why"), rows, prose=True)
 
 
-def problems_table(summary: Summary) -> Table:
+def problems_table(summary: RunSummary) -> Table:
     """Recordings that were left out, and why."""
     rows = tuple(
         (

@@ -10,19 +10,19 @@ Values are Python literals: numbers, quoted strings, True / False (or true / fal
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
-from typing import Any, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from .errors import SpecError, Stopped
-from .hints import in_words, literals
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class SpecCall:
     """One `name(parameter=value, …)` as it was written."""
 
     name: str
@@ -40,7 +40,7 @@ def parse(text: str, kinds: Mapping[str, type[Any]], kind: str) -> Any:
     return build(found[0], kinds, kind)
 
 
-def calls(text: str, kind: str) -> list[Call]:
+def calls(text: str, kind: str) -> list[SpecCall]:
     """The calls of `a(x=1) | b`, in order."""
     hint = f"write it as name or name(parameter=value), chained with |; the {kind} was {text!r}"
     try:
@@ -54,7 +54,7 @@ def calls(text: str, kind: str) -> list[Call]:
     return [_call(each, kind, hint) for each in (node, *reversed(nodes))]
 
 
-def build(call: Call, kinds: Mapping[str, type[Any]], kind: str) -> Any:
+def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
     """An instance of the class that `kinds` has under the call's name, its parameters checked."""
     name, kind_of = call.name, f"{kind} {call.name!r}"
     if name not in kinds:
@@ -114,9 +114,9 @@ def _allowed(value: object, hint: object) -> str:
     return next((nearest(each, allowed) for each in given if isinstance(each, str) and each not in allowed), "")
 
 
-def _call(node: ast.expr, kind: str, hint: str) -> Call:
+def _call(node: ast.expr, kind: str, hint: str) -> SpecCall:
     if (name := _name(node)) is not None:
-        return Call(name, {})
+        return SpecCall(name, {})
     if not isinstance(node, ast.Call) or (name := _name(node.func)) is None:
         raise SpecError(f"cannot read this {kind}: {hint}")
     if node.args:
@@ -126,7 +126,7 @@ def _call(node: ast.expr, kind: str, hint: str) -> Call:
         if keyword.arg is None or keyword.arg in keywords:
             raise SpecError(f"{kind} {name!r}: a parameter stands twice or has no name; {hint}")
         keywords[keyword.arg] = _literal(keyword.value, kind, keyword.arg)
-    return Call(name, keywords)
+    return SpecCall(name, keywords)
 
 
 def _name(node: ast.expr) -> str | None:
@@ -151,3 +151,48 @@ def _required(field: Field[Any]) -> bool:
 def _differs(value: Any, field: Field[Any]) -> bool:
     default = field.default_factory() if field.default_factory is not MISSING else field.default
     return bool(getattr(value, field.name) != default)
+
+
+_WORDS: dict[object, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "text in quotes",
+    bool: "True or False",
+    NoneType: "None",
+    list: "a list",
+    tuple: "a list",
+}
+
+
+def written(hint: object) -> str:
+    """A type as it is written: `int | None`, `Literal['start', 'end']`."""
+    plain = hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)
+    return plain.replace("typing.", "")
+
+
+def in_words(hint: object) -> str:
+    """What a parameter of this type may be: `a whole number or None`, `a list, each 'a', 'b' or 'c'`."""
+    parts = get_args(hint)
+    if hint in _WORDS:
+        return _WORDS[hint]
+    if get_origin(hint) in (Union, UnionType):
+        return _either([in_words(part) for part in parts])
+    if get_origin(hint) is Literal:
+        return _either([repr(part) for part in parts])
+    if get_origin(hint) is list or (get_origin(hint) is tuple and parts[-1] is ...):
+        return f"a list, each {in_words(parts[0])}"
+    if get_origin(hint) is tuple and len(set(parts)) == 1:
+        return f"a list of {len(parts)}, each {in_words(parts[0])}"
+    return written(hint)
+
+
+def literals(hint: object) -> list[object]:
+    """The values that a type allows by name, wherever in it they stand."""
+    if get_origin(hint) is Literal:
+        return list(get_args(hint))
+    return [each for part in get_args(hint) for each in literals(part)]
+
+
+def _either(words: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -89,7 +89,7 @@ def returned(found: object, by: str = "the strategy") -> Context:
     return found
 
 
-class Desk(Protocol):
+class StrategyContext(Protocol):
     """All that a strategy may use of the outside. Every figure is exact in the run's encoding.
 
     Sums over messages cost the number of stretches that the messages are made of, not their length.
@@ -161,7 +161,7 @@ class Desk(Protocol):
 class Strategy(Protocol):
     """A way to turn a history into what the model is sent."""
 
-    def start(self, desk: Desk) -> View:
+    def start(self, desk: StrategyContext) -> View:
         """Open one conversation. The function returned gets everything said so far, each time."""
         ...
 

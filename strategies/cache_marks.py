@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 from ..scenarios.model import Message, Tool
 from ..scenarios.view import Messages, shared
-from .base import Context, Desk, View
-from .parts.bounds import at_least
+from .base import Context, StrategyContext, View
+from .parts.units import at_least
 
 MOST = {"anthropic": 4, "openai": 0, "deepseek": 0, "gemini": 0}
 """Marks that a provider takes in one request. Those with 0 cache by themselves: no mark changes what they keep."""
@@ -58,7 +58,7 @@ class CacheMarks:
         if self.rolling > self.marks:
             raise ValueError(f"rolling={self.rolling} is more than marks={self.marks}: it is how many of them follow")
 
-    def start(self, desk: Desk) -> View:
+    def start(self, desk: StrategyContext) -> View:
         tools, tail = _Tools(desk), _Tail()
         most = min(self.marks, MOST[self.provider])
 
@@ -85,7 +85,7 @@ class CacheMarks:
 class _Tools:
     """Tokens of the tools that are offered, which come before all messages: of their texts, without the frame."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: StrategyContext) -> None:
         self._desk = desk
         self._last: tuple[tuple[Tool, ...], int] = ((), 0)
 

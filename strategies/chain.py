@@ -16,8 +16,8 @@ from ..scenarios import spec as text_of
 from ..scenarios.errors import SpecError, Stopped
 from ..scenarios.view import Messages
 from . import plugins
-from .base import Context, Desk, Strategy, View, budget_of, is_copyable, returned
-from .plain import strategy_of
+from .base import Context, Strategy, StrategyContext, View, budget_of, is_copyable, returned
+from .plugins import strategy_of
 from .recipes import NAMED
 
 
@@ -52,7 +52,7 @@ class Chain:
         """Whether a copy of it goes on as it would: each stage must."""
         return all(is_copyable(stage) for stage in self.stages)
 
-    def start(self, desk: Desk) -> View:
+    def start(self, desk: StrategyContext) -> View:
         views = [stage.start(desk) for stage in self.stages]
         kinds = [type(stage) for stage in self.stages]
         again = [kind in kinds[:at] for at, kind in enumerate(kinds)]
@@ -128,7 +128,7 @@ def spec(strategy: Strategy) -> str:
     return text_of.spec(name, strategy)
 
 
-def _told_apart(context: Context, desk: Desk) -> Context:
+def _told_apart(context: Context, desk: StrategyContext) -> Context:
     """The same context, without two messages of one id: stages write system messages, and only those can be so."""
     systems = desk.systems(context.messages)
     if len({each.id for each in systems}) == len(systems):
@@ -145,7 +145,7 @@ def _told_apart(context: Context, desk: Desk) -> Context:
     return replace(context, messages=Messages.of(tuple(made)))
 
 
-def _stages(call: text_of.Call) -> list[Strategy]:
+def _stages(call: text_of.SpecCall) -> list[Strategy]:
     """What a name stands for: a strategy, or the stages of a recipe."""
     found = strategies()
     if plugins.is_file(call.name):

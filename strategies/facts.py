@@ -12,15 +12,13 @@ from ..metrics.language import Language, words
 from ..metrics.tfidf import best
 from ..scenarios.model import Message
 from ..scenarios.view import Messages
-from .base import Context, Desk, ModelError, View
+from .base import Context, ModelError, StrategyContext, View
 from .events import Failed, Recalled
-from .parts.bounds import at_least
-from .parts.factstore import Store
+from .parts.fact_extraction import StatedFact, asked, stated
+from .parts.fact_store import FactStore
 from .parts.memories import Note, Place
 from .parts.passages import passages
-from .parts.spoken import Spoken
-from .parts.stated import Fact, stated
-from .parts.stated_by_model import asked
+from .parts.units import Spoken, at_least
 
 FORM = "<memory>\n{lines}\n</memory>"
 _LEAST = 5
@@ -75,10 +73,10 @@ class Facts:
         at_least(0, similarity=self.similarity, confidence=self.confidence)
         at_least(0, at_most=1, outdated=self.outdated)
 
-    def start(self, desk: Desk) -> View:
+    def start(self, desk: StrategyContext) -> View:
         heard, note = Heard(desk, self.turns), Note(desk, "facts", FORM)
-        extractor, store = Extractor(desk, self), Store(self.outdated)
-        found: list[tuple[Fact, float]] = []
+        extractor, store = FactExtractor(desk, self), FactStore(self.outdated)
+        found: list[tuple[StatedFact, float]] = []
 
         def view(context: Context) -> Context:
             nonlocal found
@@ -100,7 +98,7 @@ class Facts:
 
         return view
 
-    def _best(self, store: Store, context: list[str]) -> list[tuple[Fact, float]]:
+    def _best(self, store: FactStore, context: list[str]) -> list[tuple[StatedFact, float]]:
         """The facts of the highest scores, best first, as many as can fit at most; of equal ones the later first."""
         scores = self.similarity * store.similar(context) + self.confidence * store.confidences
         most = min(self.max_tokens // _LEAST, len(scores) if self.limit is None else self.limit)
@@ -113,7 +111,7 @@ class Heard:
 
     __slots__ = ("_spoken", "_turns", "_words", "places")
 
-    def __init__(self, desk: Desk, turns: int) -> None:
+    def __init__(self, desk: StrategyContext, turns: int) -> None:
         self._spoken, self._turns = Spoken(desk), turns
         self._words: dict[str, tuple[Message, list[str]]] = {}
         self.places: list[int] = []
@@ -161,17 +159,17 @@ class Heard:
         return [word for _, said in self._words.values() for word in said]
 
 
-class Extractor:
+class FactExtractor:
     """Facts of messages, found once for each."""
 
     __slots__ = ("_desk", "_found", "_longest", "_with")
 
-    def __init__(self, desk: Desk, rules: Facts) -> None:
+    def __init__(self, desk: StrategyContext, rules: Facts) -> None:
         self._desk, self._with = desk, rules
         self._longest = max(1, min(rules.max_fact_tokens, rules.max_tokens // 4))
-        self._found: dict[str, tuple[Message, tuple[Fact, ...]]] = {}
+        self._found: dict[str, tuple[Message, tuple[StatedFact, ...]]] = {}
 
-    def facts(self, said: list[Message]) -> list[Fact]:
+    def facts(self, said: list[Message]) -> list[StatedFact]:
         """The facts of these messages in order. A model is asked once for all that are new."""
         new = [each for each in said if each.text.strip() and self._found.get(each.id, (None,))[0] != each]
         if new:
@@ -187,19 +185,19 @@ class Extractor:
                 self._found[message.id] = message, tuple(fact for fact in found if fact.source == message.id)
         return [fact for message in said if message.id in self._found for fact in self._found[message.id][1]]
 
-    def _recorded(self, said: list[Message]) -> list[Fact] | None:
-        found: list[Fact] = []
+    def _recorded(self, said: list[Message]) -> list[StatedFact] | None:
+        found: list[StatedFact] = []
         for message in said:
             stated = self._desk.facts(message)
             if stated is None:
                 return None
-            found += [Fact(self._cut(fact.text), fact.confidence, fact.source) for fact in stated]
+            found += [StatedFact(self._cut(fact.text), fact.confidence, fact.source) for fact in stated]
         return found
 
     def _cut(self, text: str) -> str:
         return passages(text, self._longest, 1, self._desk.text_tokens)[0] if text else text
 
-    def _by_model(self, said: list[Message]) -> list[Fact]:
+    def _by_model(self, said: list[Message]) -> list[StatedFact]:
         rules = self._with
         try:
             found = asked(self._desk, said, rules.language, rules.max_reply_tokens, rules.summariser)
@@ -210,6 +208,6 @@ class Extractor:
             msgspec.structs.replace(fact, text=self._cut(fact.text)) for fact in found[: rules.per_message * len(said)]
         ]
 
-    def _by_rule(self, said: list[Message]) -> list[Fact]:
+    def _by_rule(self, said: list[Message]) -> list[StatedFact]:
         rules, count = self._with, self._desk.text_tokens
         return [fact for each in said for fact in stated(each, rules.per_message, self._longest, count)]

@@ -8,18 +8,18 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from ..metrics.tfidf import Scores, best
-from .base import Context, Desk, ModelError, View
+from .base import Context, ModelError, StrategyContext, View
 from .events import Failed, Recalled
-from .parts.bounds import at_least
-from .parts.layers import Item, Layers, Rules, Tier
+from .parts.layers import LayerItem, LayerRules, Layers, Tier
 from .parts.memories import FORM, Note, Past, Recalling
-from .parts.searching import Vectors, Words
+from .parts.search import VectorSearch, WordSearch
+from .parts.units import at_least
 
 
-class Found(NamedTuple):
+class LayerHit(NamedTuple):
     """A memory that was recalled, from which tier, with its weighted score."""
 
-    item: Item
+    item: LayerItem
     tier: Tier
     score: float
 
@@ -76,14 +76,14 @@ class Layered(Recalling):
         if self.ttl_hours > longest:
             raise ValueError(f"ttl_hours must be at most longest_ttl_hours, {longest}, not {self.ttl_hours}")
 
-    def start(self, desk: Desk) -> View:
+    def start(self, desk: StrategyContext) -> View:
         past = Past(desk, self)
-        rules = Rules(
+        rules = LayerRules(
             self.long_importance, self.ttl_hours, self.longest_ttl_hours, self.session_hours, self.promote_after
         )
         note = Note(desk, "layered", FORM[self.language])
         layers, recall = Layers(rules, desk.record), Recall(desk, self)
-        found: list[Found] = []
+        found: list[LayerHit] = []
         last: tuple[str, str | None] | None = None
 
         def view(context: Context) -> Context:
@@ -116,11 +116,11 @@ class Recall:
 
     __slots__ = ("_bags", "_desk", "_vectors", "_with")
 
-    def __init__(self, desk: Desk, rules: Layered) -> None:
+    def __init__(self, desk: StrategyContext, rules: Layered) -> None:
         self._desk, self._with = desk, rules
-        self._vectors, self._bags = Vectors(desk), Words()
+        self._vectors, self._bags = VectorSearch(desk), WordSearch()
 
-    def best(self, items: list[Item], query: str) -> tuple[list[Found], bool]:
+    def best(self, items: list[LayerItem], query: str) -> tuple[list[LayerHit], bool]:
         """The best items, best first; of equal ones the later. And whether vectors could be had."""
         rules = self._with
         weights = {"working": rules.working, "short": rules.short, "long": rules.long}
@@ -129,17 +129,17 @@ class Recall:
             inside["short"] = []
         vectored = [items[at] for tier, places in inside.items() if tier != "working" for at in places]
         cosines = self._cosines(vectored, query)
-        found: list[tuple[int, Found]] = []
+        found: list[tuple[int, LayerHit]] = []
         for tier, places in inside.items():
             here = [items[at] for at in places]
             scores = self._scores(tier, here, query, cosines)
             chosen = [each for each in best(scores, rules.limit) if scores[each] > 0 or tier != "working"]
             weighted = (scores * weights[tier]).round(4).tolist()
-            found += [(places[each], Found(here[each], tier, weighted[each])) for each in chosen]
+            found += [(places[each], LayerHit(here[each], tier, weighted[each])) for each in chosen]
         found.sort(key=lambda pair: (-pair[1].score, -pair[0]))
         return [each for _, each in found[: rules.limit]], cosines is not None
 
-    def _scores(self, tier: Tier, items: list[Item], query: str, cosines: Scores | None) -> Scores:
+    def _scores(self, tier: Tier, items: list[LayerItem], query: str, cosines: Scores | None) -> Scores:
         """How well the memories of a tier match, unweighted."""
         if tier != "working" and cosines is not None:
             return cosines[np.fromiter((item.row for item in items), np.int64, len(items))]
@@ -148,7 +148,7 @@ class Recall:
         rows = self._bags.rows([item.memory.text for item in items])
         return self._bags.scores(query)[rows]
 
-    def _cosines(self, items: list[Item], query: str) -> Scores | None:
+    def _cosines(self, items: list[LayerItem], query: str) -> Scores | None:
         """The cosines of all rows, after these items have one; None if they cannot be had."""
         new = [item for item in items if item.row < 0]
         try:

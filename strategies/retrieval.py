@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from ..metrics.tfidf import Scores, best
-from .base import Context, Desk, ModelError, View
+from .base import Context, ModelError, StrategyContext, View
 from .events import Failed, Recalled
-from .parts.bounds import at_least
 from .parts.memories import FORM, Memory, Note, Past, Recalling
-from .parts.searching import Listed, Vectors, Words
+from .parts.search import Listed, VectorSearch, WordSearch
+from .parts.units import at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class Retrieval(Recalling):
         at_least(1, search=self.search)
         at_least(0, at_most=1, importance=self.importance)
 
-    def start(self, desk: Desk) -> View:
+    def start(self, desk: StrategyContext) -> View:
         past = Past(desk, self)
-        by_vectors, by_words = Listed(Vectors(desk)), Listed(Words())
+        by_vectors, by_words = Listed(VectorSearch(desk)), Listed(WordSearch())
         note = Note(desk, "retrieval", FORM[self.language])
         found: list[tuple[Memory, float]] = []
         last: str | None = None

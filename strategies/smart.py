@@ -9,12 +9,11 @@ from typing import ClassVar, Literal
 from ..metrics.language import Language
 from ..scenarios.model import Message
 from ..scenarios.view import Messages, shared
-from .base import Context, Desk, ModelError, View
+from .base import Context, ModelError, StrategyContext, View
 from .events import Failed, Refused, Summarised
-from .parts.bounds import at_least
-from .parts.pieces import KEYWORDS, Piece, Scores, scorer, taken, without
-from .parts.spoken import Late, Spoken
-from .parts.summarising import Summariser
+from .parts.passages import KEYWORDS, Piece, Scores, scorer, taken, without
+from .parts.summarize import Summariser
+from .parts.units import Late, Spoken, at_least
 
 PROMPTS: dict[Language, str] = {
     "zh": """请简洁地总结以下对话的关键信息，保留：
@@ -126,7 +125,7 @@ class Smart:
         """The score from which a message always stays."""
         return self.levels[LEVELS.index(self.keep)]
 
-    def start(self, desk: Desk) -> View:
+    def start(self, desk: StrategyContext) -> View:
         return _Compression(self, desk, self._summariser()).view
 
     def _summariser(self) -> Summariser:
@@ -149,7 +148,7 @@ class _Compression:
         *("_scores", "_smart", "_spoken", "_summariser", "_summary", "_systems", "_wait"),
     )
 
-    def __init__(self, smart: Smart, desk: Desk, summariser: Summariser) -> None:
+    def __init__(self, smart: Smart, desk: StrategyContext, summariser: Summariser) -> None:
         self._smart, self._desk, self._summariser = smart, desk, summariser
         self._answered: tuple[Context, Context] | None = None
         score = scorer(smart.user, smart.call, smart.keyword, smart.code, smart.listing, smart.keywords)

@@ -16,10 +16,10 @@ from typing import ClassVar
 from ..metrics.language import Language
 from ..metrics.models import window_of
 from ..metrics.tokens import FRAME, ROLE
-from .base import Context, Desk, View
-from .parts.bounds import at_least, one_limit
-from .parts.rolling import Rolling
-from .parts.summarising import Running, Summariser
+from .base import Context, StrategyContext, View
+from .parts.rolling_summary import Rolling
+from .parts.summarize import RunningSummary, Summariser
+from .parts.units import at_least, one_limit
 
 PROMPTS: dict[Language, str] = {
     "zh": """请对以下对话进行摘要，保留关键信息：
@@ -61,8 +61,8 @@ class _Rolled:
     summariser: str = ""
     user_first: bool = True
 
-    def _rolling(self, desk: Desk, name: str) -> Rolling:
-        return Rolling(desk, Running(desk, self._summariser(name), self.levels, self.fan_in), self.user_first)
+    def _rolling(self, desk: StrategyContext, name: str) -> Rolling:
+        return Rolling(desk, RunningSummary(desk, self._summariser(name), self.levels, self.fan_in), self.user_first)
 
     def _summariser(self, name: str) -> Summariser:
         """Raises ValueError for parameters that are none."""
@@ -131,7 +131,7 @@ class Summary(_Rolled):
         """Tokens that the messages sent never exceed, if there is a limit."""
         return window_of(self.model) if self.model is not None else self.max_tokens
 
-    def start(self, desk: Desk) -> View:
+    def start(self, desk: StrategyContext) -> View:
         rolling = self._rolling(desk, "summary")
         budget = self.budget
 
@@ -148,7 +148,7 @@ class Summary(_Rolled):
         over = len(rolling.kept) - self.threshold
         return rolling.upto(over) if over >= self.every else 0
 
-    def _over_budget(self, rolling: Rolling, desk: Desk, budget: int | None) -> int:
+    def _over_budget(self, rolling: Rolling, desk: StrategyContext, budget: int | None) -> int:
         """How many messages are to be summarised for their tokens."""
         if budget is None or rolling.tokens <= self.trigger * budget:
             return 0
@@ -181,7 +181,7 @@ class SessionSummary(_Rolled):
         at_least(1, levels=self.levels, fan_in=self.fan_in)
         self._summariser("session_summary")
 
-    def start(self, desk: Desk) -> View:
+    def start(self, desk: StrategyContext) -> View:
         rolling = self._rolling(desk, "session_summary")
         overhead = self.overhead - FRAME - ROLE  # beyond what the chat format costs, which is 4 as well
 

@@ -7,10 +7,9 @@ from typing import ClassVar
 
 from ..metrics.models import window_of
 from ..scenarios.view import Messages
-from .base import Context, Desk, View
+from .base import Context, StrategyContext, View
 from .events import Refused
-from .parts.bounds import at_least, one_limit
-from .parts.newest import newest
+from .parts.units import at_least, newest, one_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Window:
         size = window_of(self.model) if self.model is not None else self.max_tokens
         return None if size is None else int(size * (1 - self.reserve))
 
-    def start(self, desk: Desk) -> View:
+    def start(self, desk: StrategyContext) -> View:
         budget, most = self.budget, self.messages
 
         def view(context: Context) -> Context:
@@ -71,7 +70,7 @@ class Window:
 
         return view
 
-    def _refuse(self, desk: Desk, history: Messages, budget: int, room: int) -> None:
+    def _refuse(self, desk: StrategyContext, history: Messages, budget: int, room: int) -> None:
         if room < 0:
             desk.record(Refused("the system messages alone are over the budget", budget - room, budget))
         else:
@@ -79,7 +78,7 @@ class Window:
             desk.record(Refused("the newest message does not fit", tokens, budget))
 
 
-def _last(desk: Desk, history: Messages, most: int) -> int:
+def _last(desk: StrategyContext, history: Messages, most: int) -> int:
     """Where the last `most` messages that are not the system's start."""
     start = max(0, len(history) - most)
     while start > 0 and len(history) - start - len(desk.systems(history[start:])) < most:

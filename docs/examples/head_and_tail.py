@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ctxbench.strategies.parts.bounds import at_least
+
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, Desk, View
 from ctxbench.strategies.events import Dropped
-from ctxbench.strategies.parts.bounds import at_least
 from ctxbench.strategies.parts.units import Units
 
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from ctxbench.harness.laws import LAWS
-from ctxbench.harness.laws.conversations import conversations
-from ctxbench.strategies.chain import parse
 from hypothesis import given, settings
+
+from ctxbench.harness.invariants import LAWS, conversations
+from ctxbench.strategies.chain import parse
 
 HERE = Path(__file__).parent
 

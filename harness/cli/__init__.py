@@ -12,10 +12,9 @@ import traceback
 import typer
 
 from ...scenarios.errors import UserError
-from ..threads import one_thread
+from ..engine.threads import one_thread
 from . import (
     answer,
-    baseline,
     bill,
     calibrate,
     cassette,
@@ -26,18 +25,15 @@ from . import (
     gate,
     kv_cache,
     list_,
-    mlflow,
-    quality,
     report,
     run,
     show,
-    stop,
     streams,
     tune,
     validate,
 )
-from .say import say
-from .tiers import bench_tier
+from .bench_tier import bench_tier
+from .streams import say
 
 app = typer.Typer(
     name="ctxbench",
@@ -52,12 +48,12 @@ app.command(name="run")(run.run)
 app.command(name="report")(report.report)
 app.command(name="show", cls=show.Show)(show.show)
 app.command(name="answer")(answer.answer)
-app.command(name="quality")(quality.quality)
+app.command(name="quality")(answer.quality)
 app.command(name="bill")(bill.bill)
 app.command(name="compare")(compare.compare)
-app.command(name="baseline")(baseline.baseline)
+app.command(name="baseline")(gate.baseline)
 app.command(name="gate")(gate.gate)
-app.command(name="mlflow")(mlflow.mlflow)
+app.command(name="mlflow")(export.mlflow)
 app.command(name="export")(export.export)
 app.command(name="kv-cache")(kv_cache.kv_cache)
 app.command(name="validate")(validate.validate)
@@ -88,7 +84,7 @@ def _options(
 def main() -> None:
     """Entry point of `ctxbench`."""
     streams.guard()
-    stop.listen()
+    streams.listen()
     one_thread()
     try:
         try:

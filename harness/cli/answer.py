@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,8 @@ from uuid import uuid4
 
 import typer
 
-from .models import (
+from .arguments import RunArgument, chosen
+from .model_options import (
     MODELS,
     BaseOption,
     CassetteMode,
@@ -22,11 +24,11 @@ from .models import (
     TimeoutOption,
     say_what_was_spent,
 )
-from .paste import same_command
-from .runs import RunArgument, chosen
-from .say import say
+from .streams import command, same_command, say
 
 if TYPE_CHECKING:
+    from ...reports.answers import Answers
+    from ...reports.render import Table
     from ..models import Settings
 
 
@@ -80,26 +82,26 @@ def answer(
     evidence_only are answered as well.
     """
     from ...metrics.tokens import TokenCounter
-    from ...reports.answering import answers_of
-    from ...reports.answering import notes as said_of
+    from ...reports.answers import answers_of
     from ...reports.answers import as_json as exact
+    from ...reports.answers import notes as said_of
     from ...reports.answers import tables as shown
-    from ...reports.corrected import corrected_json, corrected_of, corrected_table
+    from ...reports.calibration import corrected_json, corrected_of, corrected_table
     from ...reports.measures import as_json as orders_json
     from ...reports.measures import measures, pairs
     from ...reports.measures import table as orders_table
     from ...scenarios.errors import Stopped
-    from ..answering.answers import answer as answered
-    from ..answering.chat import ByModel
-    from ..answering.figures import figures as of
-    from ..answering.offline import Offline
-    from ..answering.questions import Probes
-    from ..calibrating.profiles import Profiles
-    from ..grading import grader as named
-    from ..loading import load
+    from ..answers.answer import Offline
+    from ..answers.answer import answer as answered
+    from ..answers.chat import ByModel
+    from ..answers.figures import figures as of
+    from ..answers.questions import RunProbes
+    from ..folder.run import load
+    from ..graders.profiles import Profiles
+    from ..graders.registry import grader as named
     from ..models import Models, Settings
+    from .output import print_json, print_tables
     from .progress import counting
-    from .summary import print_json, print_tables
 
     found = load(chosen(run))
     plan = found.manifest["plan"]
@@ -123,7 +125,7 @@ def answer(
     try:
         with redirect_stdout(sys.stderr), counting(found.manifest["conversations"], "conversations") as done:
             by = named(grader, models=models)
-            given = answered(found, answering, by, Probes(found, models), again=overwrite, done=done)
+            given = answered(found, answering, by, RunProbes(found, models), again=overwrite, done=done)
     except (Stopped, KeyboardInterrupt):
         say(f"stopped; what is finished is kept. To go on: {same_command()}")
         raise
@@ -154,3 +156,56 @@ def _checked(settings: Settings) -> Settings:
 
     found = replace(settings, summariser="offline", embedder="offline").checked()
     return replace(found, summariser=settings.summariser, embedder=settings.embedder)
+
+
+def quality(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The run folder.")] = Path("runs/quality"),
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Ask the model itself what has no reply yet, and write the replies to this file: `make record`. Needs "
+            "the weights of `make local-model`; a recording that was stopped goes on.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+) -> None:
+    """Have the scenario `quality` answered and graded by a small model, from replies that were recorded with it.
+
+    No key, no weights and no network: the replies come with ctxbench. The answers are graded by the rules too, and are
+    kept in a run folder like any other's.
+    """
+    from ...reports.answers import all_json, answers_of, run_tables
+    from ...scenarios.errors import Stopped
+    from ..folder.run import load
+    from ..quality import conversations, replayed
+    from ..quality import record as recorded
+    from .output import print_json, print_tables
+    from .progress import counting
+
+    try:
+        with redirect_stdout(sys.stderr), counting(conversations(), "conversations") as done:
+            replies = replayed(out, done) if record is None else recorded(record, out, done)
+    except (Stopped, KeyboardInterrupt):
+        say(f"stopped; what is finished is kept. To go on: {same_command()}")
+        raise
+    found = answers_of(load(out))
+    if as_json:
+        print_json(all_json(found))
+    elif found is not None:
+        print_tables([*run_tables(found), *_of_itself(found)])
+        typer.echo(f"\nresults: {out}/   ({command('report', out)})")
+    if not replies.are_whole:
+        say(replies.in_words())
+    elif record is not None:
+        say(f"written: {record}: {len(replies.asked):,} replies")
+
+
+def _of_itself(found: Answers) -> Iterator[Table]:
+    """What is to be known of a model that grades its own answers."""
+    from ...reports.render import Table
+    from ..models.local import NAME
+
+    for (answerer, grader), notes in found.notes.items():
+        if answerer == NAME and NAME in grader:
+            yield Table("Of the model's own grades", (), (), notes)

@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .runs import RunArgument, chosen
+from .arguments import MODELS, RunArgument, chosen
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..billing.bill import Billed
-    from ..billing.simulate import Scheme
-
-
-MODELS = ("claude-sonnet-5", "gpt-5.6", "gemini-2.5-pro")
-"""Of three providers that cache by different rules: what a run is billed under unless other models are named."""
+    from ..bill.bill import Billed
+    from ..bill.simulation import Scheme
 
 
 class Whose(StrEnum):
@@ -93,18 +89,17 @@ def bill(
     [bold]hindsight[/bold]   no placement, but the lowest bill that any marks could reach, for any time
     """
     from ...metrics.prices import Prices, read_prices
-    from ...reports.assumed import assumptions
-    from ...reports.billing import as_json as exact
-    from ...reports.billing import tables, totals
-    from ..billing.bill import bill as billed_as
-    from ..billing.breaks import breaks
-    from ..billing.cells import Cells
-    from ..billing.simulate import Scheme
-    from ..loading import load
+    from ...reports.bill import as_json as exact
+    from ...reports.bill import assumptions, tables, totals
+    from ..bill.bill import bill as billed_as
+    from ..bill.prefix_breaks import breaks
+    from ..bill.requests import RunRequests
+    from ..bill.simulation import Scheme
+    from ..folder.run import load
+    from .output import print_json, print_tables
     from .progress import counting
-    from .summary import print_json, print_tables
 
-    found = Cells(load(chosen(run)))
+    found = RunRequests(load(chosen(run)))
     schemes = [
         Scheme(name, where.value, rules is Whose.latest, stored, rules is Whose.document)
         for name in dict.fromkeys(model or MODELS)
@@ -147,7 +142,7 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
 
 def _draw(billed: Billed, total: pd.DataFrame, folder: Path) -> None:
     """All figures, each in two formats: a placement of marks that is not the first has none."""
-    from ...reports.figures.billing import figures
+    from ...reports.figures.bill import figures
     from ...reports.figures.style import save
     from ...scenarios.errors import RunError, UserError
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import typer
 
-from .models import (
+from .model_options import (
     MODELS,
     BaseOption,
     CassetteMode,
@@ -24,12 +24,12 @@ from .models import (
     TimeoutOption,
     say_what_was_spent,
 )
-from .paste import same_command
-from .say import say, say_what_was_passed_over
+from .streams import same_command, say, say_what_was_passed_over
 
 if TYPE_CHECKING:
-    from ..calibrating.calibrate import Calibrated
-    from ..calibrating.labels import LabelledSet
+    from ..graders.calibration import Calibrated
+    from ..graders.labels import LabelledSet
+
 
 SAID = 8
 """Bad records that are named one by one."""
@@ -105,13 +105,13 @@ def calibrate(
     from ...reports.calibration import tables
     from ...reports.figures.style import check
     from ...scenarios.errors import RunError, Stopped
-    from ..calibrating.calibrate import Options, calibrated
-    from ..calibrating.labels import sample_of
-    from ..grading import grader as named
-    from ..grading.attacks import ATTACKS
+    from ..graders.attacks import ATTACKS
+    from ..graders.calibration import Options, calibrated
+    from ..graders.labels import sample_of
+    from ..graders.registry import grader as named
     from ..models import Models, Settings
+    from .output import print_json, print_tables
     from .progress import counting
-    from .summary import print_json, print_tables
 
     _check_date(date)
     if figure is not None:
@@ -145,7 +145,7 @@ def calibrate(
         raise
     say_what_was_spent(settings)
     if figure is not None:
-        from ...reports.figures.roc import roc
+        from ...reports.figures.agreement import roc
         from ...reports.figures.style import save
 
         save(roc(found), figure)
@@ -174,7 +174,7 @@ def _sets(inputs: Sequence[Path], strict: bool) -> list[LabelledSet]:
     from ...scenarios.errors import RunError
     from ...scenarios.labelled import FORMATS, read
     from ...scenarios.source import Problems
-    from ..calibrating.labels import sets_of
+    from ..graders.labels import sets_of
 
     problems = Problems(strict=strict)
     sets = sets_of(read(inputs, problems))
@@ -191,7 +191,7 @@ def _sets(inputs: Sequence[Path], strict: bool) -> list[LabelledSet]:
 def _parts(sets: Sequence[LabelledSet], only: dict[str, str]) -> list[LabelledSet]:
     """Of each set the answers asked for. A set without any is left out, and it is said. Raises RunError if all are."""
     from ...scenarios.errors import RunError
-    from ..calibrating.labels import part_of
+    from ..graders.labels import part_of
 
     parts = [part_of(each, only) for each in sets] if only else list(sets)
     there = [
@@ -211,7 +211,7 @@ def _parts(sets: Sequence[LabelledSet], only: dict[str, str]) -> list[LabelledSe
 
 def _keep(found: Sequence[Calibrated], folder: Path | None) -> None:
     """Write the profiles. A grader that graded nothing has none; exit code 2."""
-    from ..calibrating.profiles import keep, user_folder
+    from ..graders.profiles import keep, user_folder
 
     profiles = [profile for each in found for profile in each.profiles]
     kept = [keep(each, folder or user_folder()) for each in profiles if each.graded]

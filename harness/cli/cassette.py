@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from .say import say
+from .streams import say
 
 cassette = typer.Typer(help="Recorded model replies: export, import, check.", no_args_is_help=True)
 
@@ -24,8 +24,7 @@ def export(
     cassette: File = None,
 ) -> None:
     """Write every reply of a cassette as a line."""
-    from ..models.cassette import Cassette
-    from ..models.lines import write_lines
+    from ..models.cassette import Cassette, write_lines
 
     with Cassette(_path(cassette), read_only=True) as found:
         found.check()
@@ -44,8 +43,7 @@ def import_(
     cassette: File = None,
 ) -> None:
     """Put lines into a cassette. What is there already stays."""
-    from ..models.cassette import Cassette
-    from ..models.lines import read_lines
+    from ..models.cassette import Cassette, read_lines
 
     with _named(file), file.open("rb") as lines, Cassette(_path(cassette)) as into:
         new = read_lines(into, lines, str(file))
@@ -59,10 +57,9 @@ def check(cassette: File = None) -> None:
     Of those that come with ctxbench also which the scenario `quality` lacks, and which it does not ask for any more.
     Exit code 1 if there are any.
     """
-    from ..answering.wording import PROMPT
-    from ..grading import prompts
-    from ..models.cassette import Cassette
-    from ..models.shipped import shipped, stale
+    from ..answers.chat import PROMPT
+    from ..graders.registry import prompts
+    from ..models.cassette import Cassette, shipped, stale
 
     if cassette is None:
         where, found = "the replies that come with ctxbench", list(shipped().entries())
@@ -83,7 +80,7 @@ def check(cassette: File = None) -> None:
 
 def _of_quality() -> Iterator[str]:
     """What is wrong with the replies for the scenario `quality`, which is replayed for it."""
-    from ..answering.quality import SCENARIO, replayed, unused
+    from ..quality import SCENARIO, replayed, unused
 
     with TemporaryDirectory() as folder:
         replies = replayed(Path(folder) / SCENARIO)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..claiming.claim import Claim, Finding
-    from ..loading import Run
+    from ..claims.claim import Claim, Finding
+    from ..folder.run import Run
+
 
 RUNS = Path("runs")
 SCENARIO = "standard"
@@ -61,9 +62,8 @@ def claims(
     from ...reports.claims import as_json as exact
     from ...reports.claims import tables
     from ...scenarios.errors import UserError
-    from ..claiming.register import chosen
-    from .summary import print_json, print_tables
-    from .written import write_markdown
+    from ..claims.registry import chosen
+    from .output import print_json, print_tables, write_markdown
 
     if as_json and markdown is not None:
         raise UserError("give --json or --markdown, not both")
@@ -83,16 +83,16 @@ def claims(
 def _measured(
     wanted: list[Claim], run: Path | None, folder: Path, recordings: list[str], quick: bool, slow: bool, *, keep: bool
 ) -> list[Finding]:
-    from ..claiming.inputs import Inputs
-    from ..claiming.stored import write
-    from ..steps import rows_of
+    from ..claims.inputs import ClaimInputs
+    from ..claims.registry import write
+    from ..folder.contexts import rows_of
     from .progress import counting
-    from .say import say
+    from .streams import say
 
     strategies = tuple(dict.fromkeys(each for claim in wanted for each in claim.strategies))
     own = _own(run)
     opened = partial(_opened, own, folder, strategies)
-    inputs = Inputs(opened, rows_of, folder, strategies, tuple(recordings), quick, slow)
+    inputs = ClaimInputs(opened, rows_of, folder, strategies, tuple(recordings), quick, slow)
     for note in inputs.notes if inputs.recorded else ():
         say(note)
     found = []
@@ -107,9 +107,9 @@ def _measured(
 
 def _own(named: Path | None) -> Path | None:
     """The user's run that is meant; None if there is none."""
-    from ..loading import load
-    from .runs import chosen
-    from .say import say
+    from ..folder.run import load
+    from .arguments import chosen
+    from .streams import say
 
     if named is not None:
         return load(chosen(named)).folder  # what is wrong with it is said before anything is measured
@@ -121,11 +121,11 @@ def _own(named: Path | None) -> Path | None:
 
 def _opened(own: Path | None, folder: Path, strategies: tuple[str, ...]) -> Run:
     """The user's run; else one of what is needed, which is removed again."""
-    from ..inputs import Inputs as Named
-    from ..loading import load
-    from ..run import Plan, execute
+    from ..engine.plan import Plan, execute
+    from ..engine.plan import RunInputs as Named
+    from ..folder.run import load
     from .progress import watching
-    from .say import say
+    from .streams import say
 
     if own is not None:
         return load(own)
@@ -137,7 +137,7 @@ def _opened(own: Path | None, folder: Path, strategies: tuple[str, ...]) -> Run:
 
 def _newest() -> Path | None:
     from ...scenarios.errors import RunError
-    from ..store import read_manifest
+    from ..folder.store import read_manifest
 
     for path in sorted(RUNS.glob("*/manifest.json"), key=lambda path: path.stat().st_mtime, reverse=True):
         try:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .bill import MODELS
+from .arguments import MODELS
 
 if TYPE_CHECKING:
-    from ..gating.comparing import Compared, Rules
-    from ..gating.measured import Measured
+    from ..compare.compare import Rules, RunComparison
+    from ..compare.figures import MeasuredRun
 
 
 def compare(
@@ -51,11 +51,10 @@ def compare(
     The conversation is the unit: differences are taken in pairs, intervals are over conversations. What cannot be
     paired is counted.
     """
-    from ...reports.comparing import tables
-    from ...reports.comparing_json import as_json as exact
+    from ...reports.compare import as_json as exact
+    from ...reports.compare import tables
     from ...scenarios.errors import UserError
-    from .summary import print_json, print_tables
-    from .written import write_markdown
+    from .output import print_json, print_tables, write_markdown
 
     if as_json and markdown is not None:
         raise UserError("give --json or --markdown, not both")
@@ -75,13 +74,13 @@ def compare(
 
 def _within(
     folder: Path, against: str, wanted: list[str], metrics: list[str], models: tuple[str, ...], clock: bool
-) -> tuple[Compared, tuple[str, str]]:
+) -> tuple[RunComparison, tuple[str, str]]:
     from ...scenarios.errors import RunError
-    from ..gating.comparing import compare as compared
-    from ..gating.measured import measured
-    from ..loading import load
-    from ..steps import rows_of
-    from .meant import strategy as meant
+    from ..compare.compare import compare as compared
+    from ..compare.figures import measured
+    from ..folder.contexts import rows_of
+    from ..folder.run import load
+    from .arguments import strategy as meant
 
     run = load(folder)
     base = meant(run, against)
@@ -95,15 +94,15 @@ def _within(
 
 def _between(
     folder: Path, other: Path, wanted: list[str], metrics: list[str], models: tuple[str, ...], clock: bool
-) -> Compared:
+) -> RunComparison:
     from dataclasses import replace
 
-    from ..gating.comparing import compare as compared
-    from ..gating.measured import measured
-    from ..gating.unpaired import strategies
-    from ..loading import load
-    from ..steps import rows_of
-    from .meant import strategy as meant
+    from ..compare.compare import compare as compared
+    from ..compare.compare import strategies
+    from ..compare.figures import measured
+    from ..folder.contexts import rows_of
+    from ..folder.run import load
+    from .arguments import strategy as meant
 
     runs = load(folder), load(other)
     names = list(dict.fromkeys(meant(runs[1], each) for each in wanted)) or list(runs[1].manifest["plan"]["strategies"])
@@ -114,15 +113,15 @@ def _between(
     return replace(found, unpaired=(*apart, *found.unpaired))
 
 
-def _rules(found: Measured, metrics: list[str]) -> Rules:
+def _rules(found: MeasuredRun, metrics: list[str]) -> Rules:
     """The usual margins of the metrics that are wanted. Raises SpecError for one that there is not."""
     from ...metrics.figures import METRICS
     from ...scenarios.errors import SpecError
     from ...scenarios.spec import meant
-    from ..gating.policy import REST, Asked, Policy
+    from ..compare.gate import REST, GatePolicy, MetricPolicy
 
     known = dict.fromkeys([*found.metrics, *METRICS])
     for name in metrics:
         if name not in known:
             raise SpecError(f"unknown metric {name!r}{meant(name, known)}")
-    return Policy({name: Asked() for name in metrics or [REST]}).rule
+    return GatePolicy({name: MetricPolicy() for name in metrics or [REST]}).rule

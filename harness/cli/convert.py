@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from .say import say, say_what_was_passed_over
+from .streams import say, say_what_was_passed_over
 
 if TYPE_CHECKING:
     from ...scenarios.model import Conversation
@@ -26,13 +26,13 @@ def convert(
     strict: Annotated[bool, typer.Option("--strict/--keep-going", help="Stop at the first bad recording.")] = False,
 ) -> None:
     """Convert recordings to ctxbench JSONL: lossless, one conversation a line."""
-    from ...reports.words import count
+    from ...reports.render import count
     from ...scenarios.errors import RunError
     from ...scenarios.source import Problems
-    from ..inputs import Inputs
+    from ..engine.plan import RunInputs
 
     problems = Problems(strict=strict)
-    conversations = Inputs(tuple(inputs), form, turns, seed).open(problems).conversations()
+    conversations = RunInputs(tuple(inputs), form, turns, seed).open(problems).conversations()
     try:
         written = _write(conversations, out)
     except OSError as error:

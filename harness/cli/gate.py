@@ -8,16 +8,50 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .baseline import FILE
-from .runs import RunArgument, chosen
+from .arguments import MODELS, RunArgument, chosen
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...reports.gating import Step
-    from ..gating.measured import Measured
-    from ..gating.policy import Policy
-    from ..loading import Run
+    from ...reports.gate import Step
+    from ..compare.figures import MeasuredRun
+    from ..compare.gate import GatePolicy
+    from ..folder.run import Run
+
+
+FILE = Path("baseline.json")
+
+
+def baseline(
+    run: RunArgument = Path("runs"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write to this file; - is standard output.")] = FILE,
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=", ".join(MODELS)),
+    ] = None,
+    cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Keep what it would cost.")] = True,
+) -> None:
+    """Write the figures of a run as a baseline, which `ctxbench gate` compares other runs with.
+
+    A small JSON file: a line for each strategy and metric, with the figure of every conversation. Review it, commit it.
+    Times of the clock are not in it: another machine has others.
+    """
+    from ...reports.render import count
+    from ..compare.baseline import as_text, write
+    from ..compare.figures import measured
+    from ..folder.contexts import rows_of
+    from ..folder.run import load
+    from .streams import say
+
+    found = measured(load(chosen(run)), rows_of, tuple(model or MODELS) if cost else ())
+    if str(out) == "-":
+        typer.echo(as_text(found), nl=False)
+        return
+    write(found, out)
+    strategies = count(len(found.sums), "strategy", "strategies")
+    sizes = count(len(found.digests), "conversation"), strategies, count(len(found.metrics), "metric")
+    say(f"written: {out} ({' × '.join(sizes)})")
+
 
 _COST = re.compile(r"cost\((.+)\)")
 
@@ -49,17 +83,15 @@ def gate(
     policy says otherwise. Where the recordings, a metric's formula or a model's prices are others than in the baseline,
     it says so with exit code 2.
     """
-    from ...reports.gating import as_json as exact
-    from ...reports.gating import tables
-    from ...reports.gating_junit import as_junit
+    from ...reports.gate import as_json as exact
+    from ...reports.gate import as_junit, tables
     from ...scenarios.errors import UserError
-    from ..gating import baseline as files
-    from ..gating.gate import CODES
-    from ..gating.gate import gate as decide
-    from ..gating.measured import measured
-    from ..loading import load
-    from .summary import print_json, print_tables
-    from .written import write_markdown, write_text
+    from ..compare import baseline as files
+    from ..compare.figures import measured
+    from ..compare.gate import CODES
+    from ..compare.gate import gate as decide
+    from ..folder.run import load
+    from .output import print_json, print_tables, write_markdown, write_text
 
     if as_json and str(markdown) == "-":
         raise UserError("give --json or --markdown -, not both: there is one standard output")
@@ -82,17 +114,17 @@ def gate(
     raise typer.Exit(CODES[found.result])
 
 
-def _models(baseline: Measured, policy: Policy) -> list[str]:
+def _models(baseline: MeasuredRun, policy: GatePolicy) -> list[str]:
     """Those under whose bill the run is guarded."""
     costs = [(found[1], name) for name in baseline.metrics if (found := _COST.fullmatch(name))]
     return [model for model, name in costs if policy.rule(name, baseline.metrics[name])]
 
 
-def _policy(file: Path | None, baseline: Measured, run: Run) -> Policy:
-    from ..gating.policy import Policy, read
+def _policy(file: Path | None, baseline: MeasuredRun, run: Run) -> GatePolicy:
+    from ..compare.gate import GatePolicy, read
 
     if file is None:
-        return Policy()
+        return GatePolicy()
     return read(file, baseline.metrics, [*baseline.sums, *run.manifest["plan"]["strategies"]])
 
 
@@ -103,7 +135,7 @@ class _Rows:
         self._known: dict[str, pd.DataFrame] = {}
 
     def __call__(self, run: Run, table: str) -> pd.DataFrame:
-        from ..steps import rows_of
+        from ..folder.contexts import rows_of
 
         if table not in self._known:
             self._known[table] = rows_of(run, table)
@@ -112,7 +144,7 @@ class _Rows:
     def step(self, run: Run) -> Step:
         """From metric, conversation and strategy to the step that weighs most against the figure."""
         from ...metrics.figures import METRICS
-        from ..gating.measured import ANSWERS, worst_step
+        from ..compare.figures import ANSWERS, worst_step
 
         def found(metric: str, conversation: str, strategy: str) -> int | None:
             known = METRICS.get(metric)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .runs import RunArgument, chosen
+from .arguments import RunArgument, chosen
 
 MEMORY = (131_072, 393_216)
 """Tokens. One of Llama 3.1 8B takes 128 KiB (32 layers × 8 heads × 128 × 2 bytes, keys and values). These are 16 and
@@ -68,15 +68,15 @@ def kv_cache(
     """
     import math
 
-    from ...metrics.serving.radix import RadixCache
-    from ...metrics.serving.server import BlockCache
-    from ...reports.serving import as_json as exact
-    from ...reports.serving import notes, tables, totals
+    from ...metrics.serving.block_cache import BlockCache
+    from ...metrics.serving.radix_cache import RadixCache
+    from ...reports.kv_cache import as_json as exact
+    from ...reports.kv_cache import notes, tables, totals
     from ...scenarios.errors import SpecError
-    from ..loading import load
-    from ..serving import Serving
+    from ..bill.kv_cache import Serving
+    from ..folder.run import load
+    from .output import print_json, print_tables
     from .progress import counting
-    from .summary import print_json, print_tables
 
     block = block_size or BLOCKS[engine]
     sizes = tuple(dict.fromkeys(memory or MEMORY))

@@ -16,7 +16,7 @@ EVERY = 5.0
 """Seconds between plain lines."""
 
 
-class Counts:
+class ProgressCounts:
     """What a run has done so far, and what share of its work that is, by messages.
 
     Until all is read the whole is reckoned from the bytes read. What was read last is not reckoned from: a file that is
@@ -70,7 +70,7 @@ class Counts:
         return f"{self.conversations:,} of {found} conversations, {self.steps:,} steps, {rate:,.0f} steps/s"
 
 
-class _Lines(Counts):
+class _Lines(ProgressCounts):
     def __init__(self) -> None:
         super().__init__()
         self._said = self.began
@@ -92,7 +92,7 @@ class _Lines(Counts):
         print(f"{share}{self.words}", file=sys.stderr, flush=True)
 
 
-class _Bar(Counts):
+class _Bar(ProgressCounts):
     def __init__(self, progress: Progress) -> None:
         super().__init__()
         self._progress = progress
@@ -104,7 +104,7 @@ class _Bar(Counts):
 
 
 @contextmanager
-def watching() -> Iterator[Counts]:
+def watching() -> Iterator[ProgressCounts]:
     """A watcher for a run, shown while the block lasts."""
     console = Console(stderr=True)
     if not console.is_terminal:

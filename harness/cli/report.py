@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .bill import MODELS
-from .runs import RunArgument, chosen
+from .arguments import MODELS, RunArgument, chosen
 
 
 def report(
@@ -51,9 +50,16 @@ def report(
     report.html is one file that needs nothing else: it can be opened from disk, sent, or kept by a CI.
     """
     from ...scenarios.errors import UserError
-    from .meant import conversation
-    from .summary import conversation_tables, print_cells, print_run, print_tables, results_of, run_tables
-    from .written import write_markdown
+    from .arguments import conversation
+    from .output import (
+        conversation_tables,
+        print_cells,
+        print_run,
+        print_tables,
+        results_of,
+        run_tables,
+        write_markdown,
+    )
 
     if as_json and markdown is not None:
         raise UserError("give --json or --markdown, not both")
@@ -67,7 +73,7 @@ def report(
         write_markdown(conversation_tables(folder) if by_conversation else run_tables(results, by_kind), markdown)
     else:
         from ...reports.html.folder import write
-        from ...reports.html.inspected import check
+        from ...reports.html.inspector import check
 
         results = results_of(folder, model or MODELS)
         named = [conversation(results.run, name) for name in inspect or ()]

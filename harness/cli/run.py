@@ -13,7 +13,7 @@ from uuid import uuid4
 import typer
 
 from ...strategies.recipes import RECIPES
-from .models import (
+from .model_options import (
     MODELS,
     BaseOption,
     CassetteMode,
@@ -26,8 +26,7 @@ from .models import (
     answered_by_none,
     say_what_models_did,
 )
-from .paste import command, same_command
-from .say import say, say_what_was_passed_over
+from .streams import command, same_command, say, say_what_was_passed_over
 
 DEFAULT = (
     "none",
@@ -132,12 +131,11 @@ def run(
     conversation. The exit code is 2, after the tables, if a strategy finished none, or had no answer of its model.
     """
     from ...scenarios.errors import RunError, Stopped
-    from ..inputs import Inputs
+    from ..engine.plan import Plan, RunInputs, execute
+    from ..folder.store import is_complete, remove_empty
     from ..models import Settings
-    from ..run import Plan, execute
-    from ..store import is_complete, remove_empty
+    from .output import print_run
     from .progress import watching
-    from .summary import print_run
 
     names = tuple(inputs or (() if form else ("standard",)))
     settings = Settings(
@@ -153,7 +151,7 @@ def run(
         command=uuid4().hex,
     )
     with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
-        opened = Inputs(names, form, turns, seed)
+        opened = RunInputs(names, form, turns, seed)
         plan = Plan(opened, tuple(strategy or DEFAULT), encoding, model, settings, probes, answers)
     folder = out or Path("runs") / _name(names)
     workers = jobs or os.cpu_count() or 1
@@ -194,7 +192,7 @@ def run(
 def _logged(folder: Path) -> bool:
     """Log the run in MLflow; whether that could be done."""
     from ...scenarios.errors import NotLogged
-    from .mlflow import log, say_who_waits
+    from .export import log, say_who_waits
 
     try:
         log(folder)
@@ -212,7 +210,7 @@ def _name(names: tuple[str, ...]) -> str:
 
 def _finished_none(folder: Path) -> list[str]:
     """The strategies that failed in every conversation."""
-    from ..loading import load
+    from ..folder.run import load
 
     cells = load(folder).table("cells")
     failed = (cells.status == "failed").groupby(cells.strategy.astype(str), sort=False).all()

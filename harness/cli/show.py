@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
-from ..probing import CEILING, FLOOR
-from .paste import command
-from .runs import RunArgument, chosen
+from ..probes.ask import CEILING, FLOOR
+from .arguments import RunArgument, chosen
+from .streams import command
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
     from ...strategies.events import Event
-    from ..fates import Sending
-    from ..loading import Run
-    from ..probing.stored import Stored
+    from ..diff import StepDiff
+    from ..folder.run import Run
+    from ..probes.results import StoredProbe
+
 
 BOUNDS = (FLOOR, CEILING)
 """Were asked in every run."""
@@ -94,21 +95,21 @@ def show(
     With --probe it is what is sent for a question of the recording, asked where it belongs. A ◆ is before each message
     that the answer rests on, and what has become of it follows the messages.
     """
-    from ..fates import sending, sending_for
-    from ..loading import load
-    from . import meant
-    from .summary import print_json
+    from ..diff import probe_diff, step_diff
+    from ..folder.run import load
+    from . import arguments
+    from .output import print_json
 
     found = load(chosen(run))
     if conversation is None:
         _list(found, as_json)
         return
-    name = meant.conversation(found, conversation)
+    name = arguments.conversation(found, conversation)
     if probe is None:
-        at = sending(found, name, meant.strategy(found, strategy), step)
+        at = step_diff(found, name, arguments.strategy(found, strategy), step)
     else:
-        which = strategy if strategy in BOUNDS else meant.strategy(found, strategy)
-        at = sending_for(found, name, which, meant.probe(found, name, probe))
+        which = strategy if strategy in BOUNDS else arguments.strategy(found, strategy)
+        at = probe_diff(found, name, which, arguments.probe(found, name, probe))
     if as_json:
         print_json(at.as_json())
     else:
@@ -120,9 +121,8 @@ def _list(run: Run, as_json: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from ...reports.render import WIDE
-    from ...reports.words import printable
-    from .summary import print_json
+    from ...reports.render import WIDE, printable
+    from .output import print_json
 
     heads = ("steps", "messages", "tokens")
     table = run.table("conversations")
@@ -146,12 +146,11 @@ def _list(run: Run, as_json: bool) -> None:
     typer.echo(f"\n{command('show', run.folder)} NUMBER|CONVERSATION [STEP] [--strategy SPEC]")
 
 
-def _show(at: Sending, full: bool) -> None:
+def _show(at: StepDiff, full: bool) -> None:
     from rich.markup import escape
 
-    from ...reports.render import WIDE
-    from ...reports.words import count
-    from .summary import console as standard_output
+    from ...reports.render import WIDE, count
+    from .output import console as standard_output
 
     console = standard_output()
     cut = console.width < WIDE and not full
@@ -169,8 +168,8 @@ def _show(at: Sending, full: bool) -> None:
         console.print(line, soft_wrap=not cut)
 
 
-def _say_what_is_asked(found: Stored, console: Console) -> None:
-    from ...reports.words import printable
+def _say_what_is_asked(found: StoredProbe, console: Console) -> None:
+    from ...reports.render import printable
 
     kind = f" ({printable(found.probe.category)})" if found.probe.category else ""
     accepted = " · ".join(found.probe.answers) or (
@@ -180,8 +179,8 @@ def _say_what_is_asked(found: Stored, console: Console) -> None:
     console.print(f"accepted: {printable(accepted)}\n", markup=False, soft_wrap=True)
 
 
-def _say_what_is_there(found: Stored, console: Console) -> None:
-    from ...reports.words import percent, printable
+def _say_what_is_there(found: StoredProbe, console: Console) -> None:
+    from ...reports.render import percent, printable
 
     states = " · ".join(f"{name} {state}" for name, state in found.evidence.items())
     console.print(f"\nevidence     {printable(states) or 'none had been said'}", markup=False, soft_wrap=True)
@@ -195,7 +194,7 @@ def _say_what_is_there(found: Stored, console: Console) -> None:
     console.print(f"answer       {said[found.answer]}", markup=False, soft_wrap=True)
 
 
-def _counts(at: Sending) -> str:
+def _counts(at: StepDiff) -> str:
     """How many were sent for the first time, again and so on, where there are any; what was dropped in any case."""
     sent = [f"{at.count(word)} {word}" for word in ("same", "again", "new") if at.count(word)]
     which = [f"{at.count(word)} {word}" for word in ("replaced", "written") if at.count(word)]
@@ -203,11 +202,11 @@ def _counts(at: Sending) -> str:
     return f"{', '.join(sent) or 'none'}{' · ' * bool(which)}{', '.join(which)} · {', '.join(lost)}"
 
 
-def _lines(at: Sending, full: bool, most: int | None) -> Iterator[Text]:
+def _lines(at: StepDiff, full: bool, most: int | None) -> Iterator[Text]:
     """Each message: what became of it, id, role, whose it is where any is not the recording's, its text or a start."""
     from rich.text import Text
 
-    from ...reports.words import printable
+    from ...reports.render import printable
 
     longest = min(max((len(fate.message.id) for fate in at.fates), default=0), ID)
     beside = any(fate.origin != "recorded" for fate in at.fates)
@@ -222,12 +221,12 @@ def _lines(at: Sending, full: bool, most: int | None) -> Iterator[Text]:
         yield Text.assemble((f"{fate.status:<10}", STYLES[fate.status]), who, (origin, "magenta"), printable(said))
 
 
-def _did(at: Sending, cut: bool) -> Iterator[Text]:
+def _did(at: StepDiff, cut: bool) -> Iterator[Text]:
     """The tools that the strategy added, and a line for each event of the step: its kind and its fields."""
     from rich.text import Text
 
-    from ...reports.words import printable
-    from ..fates import kind_of
+    from ...reports.render import printable
+    from ..diff import kind_of
 
     lines = [("tools", ", ".join(at.tools_added))] if at.tools_added else []
     lines += [(kind_of(event), _fields(event, cut)) for event in at.events]

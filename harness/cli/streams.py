@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
+import shutil
+import signal
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
 from typing import TextIO
 
-from ...scenarios.errors import RunError
+import typer
+
+from ...scenarios.errors import RunError, Stopped
 
 
 class _Output(io.FileIO):
@@ -58,3 +66,50 @@ def _guarded(stream: TextIO | None, kind: type[io.FileIO]) -> TextIO:
         line_buffering=stream.line_buffering,
         write_through=stream.write_through,
     )
+
+
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def listen() -> None:
+    """Raise Stopped when told to stop, but for what we were started to ignore (nohup, a job in the background)."""
+    for each in SIGNALS:
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, _stop)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    raise Stopped(128 + number)
+
+
+_SOME = 4
+
+
+def say(text: str) -> None:
+    """One line on standard error. Nothing in it can steer the terminal."""
+    typer.echo("".join(char if char.isprintable() else "·" for char in text), err=True)
+
+
+def say_what_was_passed_over(ignored: Sequence[str], notes: Sequence[str]) -> None:
+    """What of folders is no recording, those with a reason first; and what else is to be known of the reading."""
+    from ...reports.render import count
+
+    if ignored:
+        some = sorted((Path(each).name for each in ignored), key=lambda name: ": " not in name)[:_SOME]
+        say(f"not recordings: {count(len(ignored), 'file')} ({'; '.join(some)}{' …' * (len(ignored) > _SOME)})")
+    for note in notes[:_SOME]:
+        say(f"note: {note}")
+    if len(notes) > _SOME:
+        say(f"note: {len(notes) - _SOME} more")
+
+
+def command(*words: object) -> str:
+    """A ctxbench command: as `ctxbench` if the shell would find this very program, else as it was started."""
+    started, found = sys.argv[0], shutil.which("ctxbench")
+    known = not os.path.isfile(started) or (found is not None and os.path.samefile(found, started))
+    return shlex.join(["ctxbench" if known else started, *map(str, words)])
+
+
+def same_command() -> str:
+    """This command again, to go on with a run."""
+    return command(*(word for word in sys.argv[1:] if word != "--overwrite"))

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .paste import same_command
-from .say import say, say_what_was_passed_over
+from .streams import same_command, say, say_what_was_passed_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..tuning.tune import Tuned, Wanted
+    from ..tune.tune import Tuned, TuneRequest
 
 
 class By(StrEnum):
@@ -28,7 +27,7 @@ class By(StrEnum):
     random = "random"
 
 
-class Quality(StrEnum):
+class QualityMeasure(StrEnum):
     """What quality is."""
 
     correct = "correct"
@@ -62,7 +61,7 @@ def tune(
         str, typer.Option("--model", "-m", help="Cost is the bill under this model; `tokens`: tokens sent.")
     ] = "claude-sonnet-5",
     quality: Annotated[
-        Quality | None,
+        QualityMeasure | None,
         typer.Option(help="What quality is.", show_default="the first of these that the recordings allow"),
     ] = None,
     held_out: Annotated[
@@ -86,20 +85,19 @@ def tune(
     Some conversations are held out. Settings are chosen on the others; the chosen ones are measured on those held out.
     A search that was stopped goes on when the same command is given again, with more --trials too.
     """
-    from ...reports.tuning import as_json as exact
-    from ...reports.tuning import tables
+    from ...reports.tune import as_json as exact
+    from ...reports.tune import tables
     from ...scenarios.errors import Stopped, UserError
-    from ..inputs import Inputs
-    from ..tuning.tune import Wanted
-    from .summary import print_json, print_tables
-    from .written import write_markdown
+    from ..engine.plan import RunInputs
+    from ..tune.tune import TuneRequest
+    from .output import print_json, print_tables, write_markdown
 
     if as_json and markdown is not None:
         raise UserError("give --json or --markdown, not both")
     names = tuple(inputs or (() if form else ("standard",)))
-    wanted = Wanted(
+    wanted = TuneRequest(
         strategy,
-        Inputs(names, form, turns),
+        RunInputs(names, form, turns),
         tuple(space or ()),
         trials,
         sampler.value,
@@ -128,8 +126,8 @@ def tune(
         typer.echo(f"\nresults: {out}/   (tune.json, frontier.svg, study.db for Optuna's own tools)")
 
 
-def _searched(wanted: Wanted, out: Path, jobs: int, overwrite: bool) -> Tuned:
-    from ..tuning.tune import tune as search
+def _searched(wanted: TuneRequest, out: Path, jobs: int, overwrite: bool) -> Tuned:
+    from ..tune.tune import tune as search
     from .progress import counting
 
     with counting(wanted.trials, "trials") as count:
@@ -151,9 +149,9 @@ def _so_far(count: Callable[..., None]) -> Callable[[int, int], None]:
 def _keep(found: Tuned, out: Path) -> None:
     """Write the figures and the figure."""
     from ...reports.figures.style import save
-    from ...reports.figures.tuning import frontier
-    from ...reports.tuning import as_json as exact
-    from ..tuning.folder import keep
+    from ...reports.figures.tune import frontier
+    from ...reports.tune import as_json as exact
+    from ..tune.tune import keep
 
     keep(exact(found), out)
     drawn = frontier(found)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ...scenarios.errors import RecordingError
-from .say import say, say_what_was_passed_over
+from .streams import say, say_what_was_passed_over
 
 SAID = 8
 """Calls left out that are named one by one."""
@@ -38,21 +38,20 @@ def validate(
     usage costs.
     """
     from ...metrics.prices import Prices, read_prices
-    from ...metrics.validation.counting import Counters
+    from ...metrics.validation.calibration import Counters
     from ...metrics.validation.validation import validation
     from ...reports.figures.style import check
-    from ...reports.validation import tables
-    from ...reports.validation_json import as_json
+    from ...reports.validation import as_json, tables
     from ...scenarios.errors import RunError
     from ...scenarios.source import Problems
-    from ..inputs import Inputs
-    from .summary import print_json, print_tables
+    from ..engine.plan import RunInputs
+    from .output import print_json, print_tables
 
     if figure is not None:
         check(figure)
     given = Prices(read_prices(prices)) if prices is not None else Prices()
     problems = Problems(strict=strict)
-    conversations = list(Inputs(tuple(inputs), form).open(problems).conversations())
+    conversations = list(RunInputs(tuple(inputs), form).open(problems).conversations())
     found = validation(conversations, Counters(encoding), given)
     for problem in problems.found:
         say(f"left out: {problem}")

@@ -13,22 +13,22 @@ logging takes 7 000 writes a second from four processes, a rollback journal 60.)
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import sqlite3
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache, cached_property
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 from urllib.parse import quote
 
 import msgspec
 
 from ...scenarios.errors import SetupError
-
-if TYPE_CHECKING:
-    from .shipped import Shipped
 
 SCHEMA = 1
 """Version of the tables. Another number is another layout, which this version does not read."""
@@ -45,7 +45,7 @@ _AT_ONCE = 500
 """Keys of one SELECT; SQLite takes some more."""
 
 
-class Entry(NamedTuple):
+class CassetteEntry(NamedTuple):
     """One recorded reply."""
 
     key: str
@@ -76,7 +76,6 @@ def opened(path: Path, mode: Literal["auto", "replay", "record"], *, named: bool
 
     One that nobody `named` need not be there for `replay`: what comes with ctxbench is.
     """
-    from .shipped import shipped
 
     if mode == "replay":
         return Cassette(path, read_only=True, shipped=shipped(), optional=not named)
@@ -151,12 +150,12 @@ class Cassette:
             return f"{model}: the replies that come with ctxbench are stale, to {older}: `make record` renews them"
         return f"{model}: {self.path.name} has no reply to this request: record it once with --cassette-mode auto"
 
-    def put(self, entry: Entry, *, replace: bool = False) -> bytes:
+    def put(self, entry: CassetteEntry, *, replace: bool = False) -> bytes:
         """Keep a reply, and return the one that is kept: another process may have been first."""
         self.put_many((entry,), replace=replace)
         return self.get(entry.key) or entry.reply
 
-    def put_many(self, entries: Sequence[Entry], *, replace: bool = False) -> int:
+    def put_many(self, entries: Sequence[CassetteEntry], *, replace: bool = False) -> int:
         """Keep replies, all or none. Those that are there stay unless `replace`. Returns how many were written."""
         rows = [(each.key, each.kind, each.model, each.request or None, each.reply) for each in entries]
         with self.transaction() as database:
@@ -167,13 +166,13 @@ class Cassette:
             )
             return database.total_changes - before
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[CassetteEntry]:
         """All replies, in the order of their keys."""
         with self._lock, self._explained():
             for key, kind, model, request, reply in self._open.execute(
                 "SELECT key, kind, model, request, reply FROM replies ORDER BY key"
             ):
-                yield Entry(key, kind, model, reply, request or "")
+                yield CassetteEntry(key, kind, model, reply, request or "")
 
     def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """The rows that a SELECT finds."""
@@ -290,3 +289,146 @@ def _make_tables(database: sqlite3.Connection) -> None:
         f"PRAGMA application_id={APPLICATION}",
     ):
         database.execute(statement)
+
+
+_BATCH = 1_000
+_NOTHING = msgspec.Raw()
+
+
+class _Brief(msgspec.Struct):
+    prompt: str = ""
+
+
+class _Line(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+    key: str
+    kind: Literal["chat", "choice", "embedding"]
+    model: str
+    request: msgspec.Raw = _NOTHING
+    reply: msgspec.Raw = _NOTHING
+    """Of a chat or a choice, as the cassette has it."""
+    vector: str = ""
+    """Of an embedding: its float32 bytes in base64."""
+
+
+def write_lines(cassette: Cassette, keys: Container[str] | None = None, *, brief: bool = False) -> Iterator[bytes]:
+    """Every reply, or those under some keys, as a line, in the order of the keys: equal cassettes have equal lines.
+
+    `brief`: of a request no more than which prompt it is, where whoever replays it makes the request anew.
+    """
+    for entry in cassette.entries():
+        if keys is None or entry.key in keys:
+            yield msgspec.json.encode(_line(_briefly(entry) if brief else entry)) + b"\n"
+
+
+def prompt_of(entry: CassetteEntry) -> str:
+    """The prompt that a recorded request names, NAME@DIGEST; empty if it names none."""
+    return msgspec.json.decode(entry.request, type=_Brief).prompt if entry.request else ""
+
+
+def _line(entry: CassetteEntry) -> _Line:
+    if entry.kind == "embedding":
+        return _Line(entry.key, entry.kind, entry.model, vector=base64.b64encode(entry.reply).decode())
+    return _Line(entry.key, entry.kind, entry.model, msgspec.Raw(entry.request.encode()), msgspec.Raw(entry.reply))
+
+
+def _briefly(entry: CassetteEntry) -> CassetteEntry:
+    return entry._replace(request=canonical({"prompt": prompt_of(entry)}))
+
+
+def read_lines(cassette: Cassette, lines: Iterable[bytes], name: str) -> int:
+    """Put lines into a cassette, where what is there stays. Returns how many replies were new.
+
+    Raises SetupError with the number of a line that is none, or whose key is not that of its request.
+    """
+    new, batch = 0, list[CassetteEntry]()
+    for entry in entries(lines, name):
+        batch.append(entry)
+        if len(batch) == _BATCH:
+            new += cassette.put_many(batch)
+            batch = []
+    return new + cassette.put_many(batch)
+
+
+def entries(lines: Iterable[bytes], name: str) -> Iterator[CassetteEntry]:
+    """The replies of lines. Raises SetupError as `read_lines` does."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield _entry(line, f"{name}:{number}")
+
+
+def _entry(text: bytes, place: str) -> CassetteEntry:
+    try:
+        line = msgspec.json.decode(text, type=_Line)
+        if line.kind == "embedding":
+            return CassetteEntry(line.key, line.kind, line.model, base64.b64decode(line.vector, validate=True))
+        request = canonical(msgspec.json.decode(line.request or b"{}"))
+        if not line.reply or (key_of(request) != line.key and not _is_brief(request)):
+            raise ValueError("the key is not that of the request, or there is no reply")
+        return CassetteEntry(line.key, line.kind, line.model, bytes(line.reply), request)
+    except ValueError as error:  # msgspec's and base64's own are of this kind
+        raise SetupError(f"{place}: is no line of a cassette: {error}") from None
+
+
+def _is_brief(request: str) -> bool:
+    """Whether a request is not there, only its prompt: then its key can be that of any."""
+    return request == canonical({"prompt": msgspec.json.decode(request, type=_Brief).prompt})
+
+
+FOLDER = Path(__file__).parent / "shipped"
+
+
+class Shipped:
+    """The replies of some files. They are read when they are first asked for."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.files = tuple(files)
+
+    def get_many(self, keys: Iterable[str]) -> dict[str, CassetteEntry]:
+        """The replies under those of the keys that have one."""
+        return {key: self._replies[key] for key in keys if key in self._replies}
+
+    def entries(self) -> Iterator[CassetteEntry]:
+        """All of them, in the order of the files."""
+        yield from self._replies.values()
+
+    def older(self, prompt: str) -> str:
+        """Another version of a prompt to which there are replies here; empty if there is none."""
+        name = prompt.partition("@")[0]
+        found = (each for each in self._prompts if each.partition("@")[0] == name and each != prompt)
+        return next(found, "") if name and prompt not in self._prompts else ""
+
+    @cached_property
+    def _replies(self) -> dict[str, CassetteEntry]:
+        found: dict[str, CassetteEntry] = {}
+        for file in self.files:
+            with file.open("rb") as lines:
+                found.update((entry.key, entry) for entry in entries(lines, file.name))
+        return found
+
+    @cached_property
+    def _prompts(self) -> dict[str, int]:
+        return dict(Counter(map(prompt_of, self._replies.values())))
+
+
+@cache
+def shipped() -> Shipped:
+    """What comes with this ctxbench."""
+    return Shipped(sorted(FOLDER.glob("*.jsonl")))
+
+
+def come_along(file: str) -> list[CassetteEntry]:
+    """The replies in one of the files; none if there is no such file."""
+    return list(Shipped([path for path in shipped().files if path.name == file]).entries())
+
+
+def stale(replies: Iterable[CassetteEntry], current: Mapping[str, str]) -> dict[str, int]:
+    """The prompts of replies that nobody asks any more, and how many replies each has.
+
+    `current`: the digest of each prompt that there is. What names no prompt cannot be told.
+    """
+    found = Counter(map(prompt_of, replies))
+    return {
+        prompt: times
+        for prompt, times in sorted(found.items())
+        if prompt and current.get(prompt.partition("@")[0]) != prompt.partition("@")[2]
+    }

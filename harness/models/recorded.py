@@ -5,25 +5,23 @@ An answer that holds no text is an answer: it was paid for, it is recorded, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from ...metrics.prices import BUNDLED, Usage
+from ...metrics.prices import BUNDLED, TokenUsage
 from ...metrics.tokens import PRIMING, TokenCounter
 from ...scenarios.errors import SetupError
-from ...scenarios.model import Tool, ToolCall
+from ...scenarios.model import Message, Tool, ToolCall
 from ...strategies.base import ModelError, Prompt
-from . import Reply, Unusable
-from .cassette import Cassette, Entry, canonical, key_of
-from .chat import Asked, messages_of, offered, said
-from .spending import Purse
+from .base import Reply, Unusable
+from .cassette import Cassette, CassetteEntry, canonical, key_of
 
 Mode = Literal["auto", "replay", "record"]
 
 
-class Request(msgspec.Struct, frozen=True):
+class ModelRequest(msgspec.Struct, frozen=True):
     """What a chat model is asked. Two requests with the same fields are the same request."""
 
     model: str
@@ -68,11 +66,11 @@ class Request(msgspec.Struct, frozen=True):
         return {"tools": offered(self.tools), **({"tool_choice": "none"} if self.silent else {})}
 
 
-class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+class ModelAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a chat model answered."""
 
     text: str
-    usage: Usage | None = None
+    usage: TokenUsage | None = None
     """None = it reported none."""
     finish: str = ""
     """Why it ended: "stop", "length" …"""
@@ -83,7 +81,7 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
 class ChatModel(Protocol):
     """What answers a request: a provider, or a model in this process."""
 
-    def chat(self, request: Request) -> Answer:
+    def chat(self, request: ModelRequest) -> ModelAnswer:
         """The answer. Raises ModelError where there is none."""
         ...
 
@@ -98,34 +96,34 @@ class Recorded:
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
         """The reply. Its cost is what the tokens cost at today's prices, replayed or not. Raises ModelError."""
-        return self.chat(Request(self.name, prompt.text(), prompt.temperature, prompt.max_tokens), counter)
+        return self.chat(ModelRequest(self.name, prompt.text(), prompt.temperature, prompt.max_tokens), counter)
 
-    def chat(self, request: Request, counter: TokenCounter) -> Reply:
+    def chat(self, request: ModelRequest, counter: TokenCounter) -> Reply:
         """The same of any request."""
         text = request.canonical()
         key = key_of(text)
         kept = None if self._mode == "record" else self._cassette.get(key)
         if kept is None:
             kept = self._recorded(request, text, key, counter)
-        return self._reply(request, msgspec.json.decode(kept, type=Answer), counter)
+        return self._reply(request, msgspec.json.decode(kept, type=ModelAnswer), counter)
 
-    def _recorded(self, request: Request, text: str, key: str, counter: TokenCounter) -> bytes:
+    def _recorded(self, request: ModelRequest, text: str, key: str, counter: TokenCounter) -> bytes:
         if self._full:
             raise ModelError(self._full)
         try:
             answer = self._called(request, counter)
-            made = Entry(key, "chat", self.name, msgspec.json.encode(answer), text)
+            made = CassetteEntry(key, "chat", self.name, msgspec.json.encode(answer), text)
             return self._cassette.put(made, replace=self._mode == "record")
         except SetupError as error:  # what cannot be kept is not paid for a second time
             self._full = str(error)
             raise ModelError(self._full) from None
 
-    def _called(self, request: Request, counter: TokenCounter) -> Answer:
+    def _called(self, request: ModelRequest, counter: TokenCounter) -> ModelAnswer:
         if self._mode == "replay" or self._chat is None or self._purse is None:
             raise ModelError(self._cassette.lacks(self.name, request.prompt))
         self._cassette.to_be_written()
         asked = _asked(request, counter)
-        taken = self._purse.take(self.name, BUNDLED.cost(self.name, Usage(asked, request.max_tokens)))
+        taken = self._purse.take(self.name, BUNDLED.cost(self.name, TokenUsage(asked, request.max_tokens)))
         try:
             answer = self._chat.chat(request)
         except ModelError:
@@ -134,7 +132,7 @@ class Recorded:
         self._purse.pay(taken, BUNDLED.cost(self.name, _usage(request, answer, counter)))
         return answer
 
-    def _reply(self, request: Request, answer: Answer, counter: TokenCounter) -> Reply:
+    def _reply(self, request: ModelRequest, answer: ModelAnswer, counter: TokenCounter) -> Reply:
         usage = _usage(request, answer, counter)
         reply = Reply(answer.text, self.name, usage.input, usage.output, BUNDLED.cost(self.name, usage), answer.calls)
         if answer.text.strip() or answer.calls:
@@ -142,17 +140,17 @@ class Recorded:
         raise Unusable(f"{self.name}: {_why_empty(request, answer)}", reply)
 
 
-def _asked(request: Request, counter: TokenCounter) -> int:
+def _asked(request: ModelRequest, counter: TokenCounter) -> int:
     return PRIMING + counter.tools(request.tools) + sum(map(counter.message, messages_of(request.asked)))
 
 
-def _usage(request: Request, answer: Answer, counter: TokenCounter) -> Usage:
+def _usage(request: ModelRequest, answer: ModelAnswer, counter: TokenCounter) -> TokenUsage:
     """As the provider reported it; where it did not, by our count."""
     said = counter.text(answer.text) + sum(counter.text(call.name + call.arguments) for call in answer.calls)
-    return answer.usage or Usage(_asked(request, counter), said)
+    return answer.usage or TokenUsage(_asked(request, counter), said)
 
 
-def _why_empty(request: Request, answer: Answer) -> str:
+def _why_empty(request: ModelRequest, answer: ModelAnswer) -> str:
     if answer.refusal:
         return f"refused: {' '.join(answer.refusal.split())[:200]}"
     if answer.finish == "length":
@@ -160,3 +158,119 @@ def _why_empty(request: Request, answer: Answer) -> str:
     if answer.finish == "content_filter":
         return "its provider's content filter held the answer back"
     return "answered with an empty text"
+
+
+Asked = str | tuple[Message, ...]
+"""One user message, or a chat."""
+
+
+def messages_of(asked: Asked) -> tuple[Message, ...]:
+    """The messages of what is asked."""
+    return (Message("", "user", asked),) if isinstance(asked, str) else asked
+
+
+def said(asked: Asked) -> list[dict[str, Any]]:
+    """The messages as a provider gets them. What only the recording knows of them (ids, times, usage) is not in it."""
+    return [_said(message) for message in messages_of(asked)]
+
+
+def offered(tools: Sequence[Tool]) -> list[dict[str, Any]]:
+    """The tools as a provider gets them. One whose schema cannot be read takes any object."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": _schema(tool.parameters)},
+        }
+        for tool in tools
+    ]
+
+
+def _said(message: Message) -> dict[str, Any]:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.answers or "", "content": message.text}
+    made: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.calls:
+        made["content"] = message.text or None
+        made["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.calls
+        ]
+    return made
+
+
+def _schema(text: str) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        found = None
+    return found if isinstance(found, dict) and found.get("type") == "object" else {"type": "object", "properties": {}}
+
+
+_ROUNDING = 1e-12
+
+
+class Spent(NamedTuple):
+    """What a command did at its providers."""
+
+    calls: int = 0
+    """Answered ones. What the cassette replays is none."""
+    dollars: float = 0.0
+    unpriced: int = 0
+    """Calls among them whose price is not known."""
+    refused: int = 0
+    """Calls that were not made because of the limit."""
+
+
+class Purse:
+    """The money of one command."""
+
+    def __init__(self, cassette: Cassette, run: str, limit: float | None = None) -> None:
+        self._cassette, self._run, self._limit = cassette, run, limit
+
+    def take(self, model: str, most: float | None) -> float:
+        """Set aside the most that a call can cost (None = not known), and return it.
+
+        Raises ModelError if that would go over the limit, or if there is a limit and the price is not known.
+        """
+        if self._limit is None:
+            return 0.0
+        if most is None:
+            raise ModelError(f"{model}: its price is not known, so the spend limit cannot be kept: run without one")
+        with self._cassette.transaction() as database:
+            database.execute("INSERT OR IGNORE INTO spending (run) VALUES (?)", (self._run,))
+            held = database.execute(
+                "UPDATE spending SET dollars = dollars + ? WHERE run = ? AND dollars + ? <= ?",
+                (most, self._run, most, self._limit + _ROUNDING),
+            ).rowcount
+            if not held:
+                database.execute("UPDATE spending SET refused = refused + 1 WHERE run = ?", (self._run,))
+        if not held:
+            raise ModelError(f"{model}: the spend limit of {in_dollars(self._limit)} is reached")
+        return most
+
+    def pay(self, taken: float, cost: float | None) -> None:
+        """A call was answered, for which `taken` had been set aside."""
+        self._change(1, (cost or 0.0) - taken, int(cost is None))
+
+    def give_back(self, taken: float) -> None:
+        """A call got no answer."""
+        if taken:
+            self._change(0, -taken, 0)
+
+    def spent(self) -> Spent:
+        """All that this command did until now."""
+        found = self._cassette.ask("SELECT calls, dollars, unpriced, refused FROM spending WHERE run = ?", (self._run,))
+        return Spent(*found[0]) if found else Spent()
+
+    def _change(self, calls: int, dollars: float, unpriced: int) -> None:
+        with self._cassette.transaction() as database:
+            database.execute("INSERT OR IGNORE INTO spending (run) VALUES (?)", (self._run,))
+            database.execute(
+                "UPDATE spending SET calls = calls + ?, dollars = dollars + ?, unpriced = unpriced + ? WHERE run = ?",
+                (calls, dollars, unpriced, self._run),
+            )
+
+
+def in_dollars(amount: float) -> str:
+    """$0.00005: a small amount as it is written, not in powers of ten."""
+    return "$" + f"{amount:.12f}".rstrip("0").rstrip(".")

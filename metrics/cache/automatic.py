@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .prefixes import START, Request, Used, common
+from .prefixes import START, CacheRequest, CacheUsage, common
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class AutomaticRules:
     """Whether the answer is cached as well, as what comes after its prompt."""
 
 
-class Automatic:
+class AutomaticCache:
     """One cache. Requests are given in the order they started.
 
     Every request renews all prefixes on its path. That is written down only for those that the next request leaves:
@@ -51,7 +51,7 @@ class Automatic:
         self._started = 0.0
         """Of the last request."""
 
-    def request(self, asked: Request) -> Used:
+    def request(self, asked: CacheRequest) -> CacheUsage:
         """What is read."""
         rules, now, since, ready = self.rules, asked.started, asked.started - self.rules.lifetime, self._ready
         known = self._enter(asked.prefixes, since)
@@ -67,7 +67,7 @@ class Automatic:
         self._started = now
         units = ((asked.ends[hit] if hit >= 0 else 0) + within) // rules.step * rules.step
         read = units if units >= rules.least else 0
-        return Used(read, 0, 0, asked.tokens - read, hit if read else -1)
+        return CacheUsage(read, 0, 0, asked.tokens - read, hit if read else -1)
 
     def _enter(self, prefixes: Sequence[int], since: float) -> int:
         """Leave the last path for this one. The last place of the longest prefix that is or will be cached, or -1."""
@@ -83,7 +83,7 @@ class Automatic:
             known += 1
         return known
 
-    def _within(self, asked: Request, known: int, since: float) -> int:
+    def _within(self, asked: CacheRequest, known: int, since: float) -> int:
         """Tokens of the first block that is not known that another one after the same prefix begins with."""
         if asked.alike is None:
             return 0

@@ -21,7 +21,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .prefixes import Request, Used, common
+from .prefixes import CacheRequest, CacheUsage, common
 
 FIRST_MARKS, LATEST_MARKS, EARLIER_ENDS, WRITTEN_MARKS = 2, 50, 20, 3
 MOST_WRITES = 4
@@ -39,7 +39,7 @@ class BoundaryRules:
     system_written: bool = True
 
 
-class Boundary:
+class BoundaryCache:
     """One cache. Requests are given in the order they started."""
 
     __slots__ = ("_entries", "rules")
@@ -49,7 +49,7 @@ class Boundary:
         self._entries: dict[int, list[float]] = {}
         """Of each prefix, from when on it can be read, and until when."""
 
-    def request(self, asked: Request) -> Used:
+    def request(self, asked: CacheRequest) -> CacheUsage:
         """What is read and written."""
         ends, started = asked.ends, asked.started
         hit = next((block for block in self._looked_up(asked) if self._cached(asked, block)), -1)
@@ -62,9 +62,9 @@ class Boundary:
             self._entries[asked.prefixes[hit]][1] = started + self.rules.lifetime
         read = ends[hit] if hit >= 0 else 0
         end = ends[last] if last >= 0 else 0
-        return Used(read, end - read, 0, asked.tokens - end, hit)
+        return CacheUsage(read, end - read, 0, asked.tokens - end, hit)
 
-    def _looked_up(self, asked: Request) -> Iterable[int]:
+    def _looked_up(self, asked: CacheRequest) -> Iterable[int]:
         """Blocks where a prefix may be found, the last first."""
         marks, system = asked.marks, asked.system
         if marks:
@@ -76,7 +76,7 @@ class Boundary:
             latest.insert(0, system)
         return reversed(latest)
 
-    def _written(self, asked: Request) -> set[int]:
+    def _written(self, asked: CacheRequest) -> set[int]:
         """Blocks whose prefixes are to be cached."""
         written = {mark.block for mark in asked.marks[-WRITTEN_MARKS:]}
         written.update(asked.eligible[-1:])
@@ -84,11 +84,11 @@ class Boundary:
             written.add(asked.system)
         return written
 
-    def _cached(self, asked: Request, block: int) -> bool:
+    def _cached(self, asked: CacheRequest, block: int) -> bool:
         entry = self._entries.get(asked.prefixes[block])
         return entry is not None and entry[0] <= asked.started < entry[1] and asked.ends[block] >= self.rules.least
 
-    def _renew(self, asked: Request, block: int) -> None:
+    def _renew(self, asked: CacheRequest, block: int) -> None:
         ready = self._entries[asked.prefixes[block]][0] if self._cached(asked, block) else asked.answered
         self._entries[asked.prefixes[block]] = [ready, asked.started + self.rules.lifetime]
 
@@ -101,7 +101,7 @@ class UnitRules:
     """Seconds; assumed, its page says "a few hours to a few days"."""
 
 
-class Units:
+class UnitCache:
     """One cache. Requests are given in the order they started."""
 
     __slots__ = ("_ends", "_path", "_units", "rules")
@@ -115,7 +115,7 @@ class Units:
         self._ends: list[int] = []
         """Blocks of that path where a unit ends, in order."""
 
-    def request(self, asked: Request) -> Used:
+    def request(self, asked: CacheRequest) -> CacheUsage:
         """What is read."""
         prefixes, now, last = asked.prefixes, asked.started, len(asked.prefixes) - 1
         shared = self._enter(prefixes) - 1
@@ -141,7 +141,7 @@ class Units:
             self._path.append(asked.answer)
             ends.append(last + 1)
         read = asked.ends[hit] if hit >= 0 else 0
-        return Used(read, 0, 0, asked.tokens - read, hit)
+        return CacheUsage(read, 0, 0, asked.tokens - read, hit)
 
     def _enter(self, prefixes: Sequence[int]) -> int:
         """Leave the last path for this one. How many leading prefixes they share."""
@@ -154,7 +154,7 @@ class Units:
         ends += [block for block in range(shared, len(path)) if path[block] in units]
         return shared
 
-    def _renew(self, prefix: int, asked: Request) -> None:
+    def _renew(self, prefix: int, asked: CacheRequest) -> None:
         entry, now = self._units.get(prefix), asked.started
         ready = entry[0] if entry is not None and entry[0] <= now < entry[1] else asked.answered
         self._units[prefix] = (ready, now + self.rules.lifetime)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .prefixes import Mark, Request, Used
+from .prefixes import CacheMark, CacheRequest, CacheUsage
 
 HOUR = 3600.0
 MOST_MARKS = 4
@@ -46,7 +46,7 @@ class _Entry:
     lifetime: float
 
 
-class Explicit:
+class ExplicitCache:
     """One cache. Requests are given in the order they started."""
 
     __slots__ = ("_entries", "rules")
@@ -55,7 +55,7 @@ class Explicit:
         self.rules = rules or ExplicitRules()
         self._entries: dict[int, _Entry] = {}
 
-    def request(self, asked: Request) -> Used:
+    def request(self, asked: CacheRequest) -> CacheUsage:
         """What is read and written. Raises TooManyMarks for more than four marks."""
         ends, least, marks = asked.ends, self.rules.least, asked.marks
         if len(marks) > MOST_MARKS:
@@ -63,7 +63,7 @@ class Explicit:
         while marks and ends[marks[0].block] < least:
             marks = marks[1:]
         if not marks:
-            return Used(0, 0, 0, asked.tokens)
+            return CacheUsage(0, 0, 0, asked.tokens)
         hit = self._hit(asked, marks)
         read = end = 0
         if hit >= 0:
@@ -75,9 +75,9 @@ class Explicit:
             if mark.lifetime >= HOUR:
                 end = max(end, ends[mark.block])
         last = max(end, ends[marks[-1].block])
-        return Used(read, last - end, end - read, asked.tokens - last, hit)
+        return CacheUsage(read, last - end, end - read, asked.tokens - last, hit)
 
-    def _hit(self, asked: Request, marks: tuple[Mark, ...]) -> int:
+    def _hit(self, asked: CacheRequest, marks: tuple[CacheMark, ...]) -> int:
         """The block at whose end the longest prefix ends that is found; -1 if none is."""
         prefixes, started, known, look_back = asked.prefixes, asked.started, self._entries.get, self.rules.look_back
         places = asked.places or range(len(prefixes))
@@ -90,7 +90,7 @@ class Explicit:
                 block -= 1
         return -1
 
-    def _mark(self, asked: Request, mark: Mark, read: bool) -> None:
+    def _mark(self, asked: CacheRequest, mark: CacheMark, read: bool) -> None:
         """Renew the entry of a mark, or write it if what it marks was not read."""
         entry = self._entries.get(asked.prefixes[mark.block])
         if entry is not None and asked.started < entry.until:

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from .cell import TOOLS
 from .explicit import HOUR, MOST_MARKS
-from .prefixes import Mark, Request, common
+from .prefixes import CacheMark, CacheRequest, common
+from .requests import TOOLS
 
-Placement = Callable[[Request], tuple[Mark, ...]]
+Placement = Callable[[CacheRequest], tuple[CacheMark, ...]]
 """The marks of each request of a cell, asked for in order."""
 
 TAIL = 2
@@ -37,7 +37,7 @@ def marked() -> Placement:
 
 def automatic() -> Placement:
     """The strategy's marks, or the end of the prompt."""
-    return lambda asked: asked.marks[-MOST_MARKS:] or (Mark(len(asked.prefixes) - 1),)
+    return lambda asked: asked.marks[-MOST_MARKS:] or (CacheMark(len(asked.prefixes) - 1),)
 
 
 def by_hand() -> Placement:
@@ -48,12 +48,12 @@ def by_hand() -> Placement:
 
 def hour() -> Placement:
     """The end of the prompt, for an hour."""
-    return lambda asked: (Mark(len(asked.prefixes) - 1, HOUR),)
+    return lambda asked: (CacheMark(len(asked.prefixes) - 1, HOUR),)
 
 
 def system() -> Placement:
     """The end of the system messages at the start."""
-    return lambda asked: (Mark(asked.system),) if asked.system >= 0 else ()
+    return lambda asked: (CacheMark(asked.system),) if asked.system >= 0 else ()
 
 
 def tail() -> Placement:
@@ -64,7 +64,7 @@ def tail() -> Placement:
 def document() -> Placement:
     """Each system message at the start that is long enough by itself."""
 
-    def place(asked: Request) -> tuple[Mark, ...]:
+    def place(asked: CacheRequest) -> tuple[CacheMark, ...]:
         ends, blocks = asked.ends, range(TOOLS, asked.system + 1)
         long = [block for block in blocks if ends[block] - ends[block - 1] >= DOCUMENT_LEAST]
         return _marks(*long[:MOST_MARKS])
@@ -77,7 +77,7 @@ def anchor() -> Placement:
     before: list[int] = []
     again = False
 
-    def place(asked: Request) -> tuple[Mark, ...]:
+    def place(asked: CacheRequest) -> tuple[CacheMark, ...]:
         nonlocal again
         now = asked.prefixes
         shared = common(before, now)
@@ -102,5 +102,5 @@ BY_HAND = "by hand"
 """What becomes of `automatic` under rules without a look-back."""
 
 
-def _marks(*blocks: int) -> tuple[Mark, ...]:
-    return tuple(map(Mark, sorted({block for block in blocks if block >= 0})))
+def _marks(*blocks: int) -> tuple[CacheMark, ...]:
+    return tuple(map(CacheMark, sorted({block for block in blocks if block >= 0})))

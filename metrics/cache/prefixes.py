@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...scenarios.model import Message, ToolCall
-from .alike import Alike
 
 START = 0
 """The number of the empty prefix."""
@@ -22,7 +22,7 @@ class Prefixes:
 
     __slots__ = ("_known", "alike")
 
-    def __init__(self, alike: Alike | None = None) -> None:
+    def __init__(self, alike: SharedStarts | None = None) -> None:
         self._known: dict[tuple[int, Hashable], int] = {}
         self.alike = alike
 
@@ -45,7 +45,7 @@ class Prefixes:
         return made
 
 
-class Sent(NamedTuple):
+class SentPrefix(NamedTuple):
     """What of a message a provider is sent: where these are equal, prefixes of different conversations are."""
 
     role: str
@@ -58,12 +58,12 @@ class Sent(NamedTuple):
     """How much the model was to think, with the first message after the system's."""
 
     @classmethod
-    def of(cls, message: Message, effort: str = "") -> Sent:
+    def of(cls, message: Message, effort: str = "") -> SentPrefix:
         """Of a message, without its id, time and how it was made."""
         return cls(message.role, message.text, message.calls, message.answers, message.name, message.images, effort)
 
 
-class Mark(NamedTuple):
+class CacheMark(NamedTuple):
     """A breakpoint of a request: the prefix up to the end of this block is to be cached."""
 
     block: int
@@ -72,7 +72,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(slots=True)
-class Request:
+class CacheRequest:
     """One request, as a cache sees it: the tools as block 0, what a strategy adds to them, then the messages.
 
     Whoever makes requests may go on with the same lists: a cache copies what it keeps.
@@ -88,7 +88,7 @@ class Request:
     """Seconds; of a lifetime the beginning."""
     answered: float
     """Seconds, when the answer began or, where that is not known, was there: what it wrote can be read from then on."""
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[CacheMark, ...] = ()
     """In the order of their blocks."""
     answer: int | None = None
     """The number of the prefix with the answer as one block more, if the next request may go on from it."""
@@ -96,7 +96,7 @@ class Request:
     """Blocks at whose end a provider that places breakpoints itself may place one, in order."""
     system: int = -1
     """The last block of the tools and system messages that the prompt begins with; -1 if there are none."""
-    alike: Alike | None = None
+    alike: SharedStarts | None = None
     """Blocks that begin alike, for caches that read part of a block."""
     places: Sequence[int] | None = None
     """Content blocks up to the end of each block, where a message may hold several; None = one each."""
@@ -107,7 +107,7 @@ def content_blocks(message: Message) -> int:
     return max(1, bool(message.text) + len(message.calls))
 
 
-class Used(NamedTuple):
+class CacheUsage(NamedTuple):
     """How the tokens of one prompt were billed; read, written and fresh are together all of it."""
 
     read: int
@@ -137,4 +137,103 @@ def common(one: Sequence[int], other: Sequence[int]) -> int:
             low = middle + 1
         else:
             high = middle
+    return low
+
+
+Said = Callable[[Hashable], tuple[str, str] | None]
+"""Role and text of a block; None for one that is nothing like another."""
+
+EDGE = 48
+"""Characters after the first difference that are read too: a token may reach over it."""
+
+
+class SharedStarts:
+    """Of each prefix, the blocks that came after it, by their texts.
+
+    `frame`: the tokens that a message has before its text.
+    """
+
+    __slots__ = ("_after", "_encode", "_first", "_frame", "_keys", "_made", "_more", "_of", "_said")
+
+    def __init__(self, said: Said, encode: Callable[[str], Sequence[int]], frame: int) -> None:
+        self._said = said
+        self._encode = encode
+        self._frame = frame
+        self._first: dict[int, tuple[Hashable, int]] = {}
+        """Of each prefix, the first block that came after it, and the prefix that it makes: mostly the only one."""
+        self._after: dict[int, list[tuple[str, int]]] = {}
+        """Where there are several, their roles and texts with the prefixes that they make, in this order."""
+        self._keys: dict[int, str] = {}
+        """Role and text of the last block of each such prefix."""
+        self._of = -1
+        self._made: list[tuple[int, int]] = []
+        self._more: Iterator[tuple[int, int]] = iter(())
+        """What `to` said and can still say of this prefix: caches ask one after the other."""
+
+    def add(self, before: int, block: Hashable, prefix: int) -> None:
+        """A block came after the prefix `before` for the first time, which makes `prefix`."""
+        first = self._first.setdefault(before, (block, prefix))
+        if first[1] == prefix:
+            return
+        after = self._after.get(before)
+        if after is None:
+            after = self._after[before] = []
+            self._insert(after, *first)
+        self._insert(after, block, prefix)
+
+    def to(self, before: int, prefix: int) -> Iterator[tuple[int, int]]:
+        """The other prefixes after `before` whose last block begins as that of `prefix` does, and for how many tokens;
+        the most first."""
+        if before not in self._after:
+            return
+        if self._of != prefix:
+            self._of, self._made, self._more = prefix, [], self._like(self._after[before], prefix)
+        yield from self._made
+        for each in self._more:
+            self._made.append(each)
+            yield each
+
+    def _like(self, after: list[tuple[str, int]], prefix: int) -> Iterator[tuple[int, int]]:
+        key = self._keys.get(prefix)
+        if key is None:
+            return
+        role = key.index("\0") + 1
+        at = bisect_left(after, (key, prefix))
+        left, right = at - 1, at + 1  # neighbours in this order share the most, those beyond them no more
+        below = _shared(key, after[left][0]) if left >= 0 else 0
+        above = _shared(key, after[right][0]) if right < len(after) else 0
+        while max(below, above) >= role:
+            if below >= above:
+                yield after[left][1], self._tokens(key[role:], after[left][0][role:], below - role)
+                left -= 1
+                below = min(below, _shared(key, after[left][0])) if left >= 0 else 0
+            else:
+                yield after[right][1], self._tokens(key[role:], after[right][0][role:], above - role)
+                right += 1
+                above = min(above, _shared(key, after[right][0])) if right < len(after) else 0
+
+    def _insert(self, after: list[tuple[str, int]], block: Hashable, prefix: int) -> None:
+        said = self._said(block)
+        if said is not None:
+            key = self._keys[prefix] = "\0".join(said)
+            insort(after, (key, prefix))
+
+    def _tokens(self, one: str, other: str, shared: int) -> int:
+        """Tokens that two messages have in common, of whose texts so many characters are the same."""
+        if not shared:
+            return self._frame
+        return self._frame + _shared(self._encode(one[: shared + EDGE]), self._encode(other[: shared + EDGE]))
+
+
+def _shared(one: Sequence[object], other: Sequence[object]) -> int:
+    """How many leading characters, or tokens, two texts share."""
+    low, high = 0, min(len(one), len(other))
+    if not high or one[0] != other[0]:
+        return 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
     return low

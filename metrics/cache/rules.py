@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from .automatic import Automatic, AutomaticRules
-from .boundary import Boundary, BoundaryRules, UnitRules, Units
-from .explicit import Explicit, ExplicitRules
-from .stored import Stored, StoredRules
+from .automatic import AutomaticCache, AutomaticRules
+from .boundary import BoundaryCache, BoundaryRules, UnitCache, UnitRules
+from .cached_content import CachedContent, CachedContentRules
+from .explicit import ExplicitCache, ExplicitRules
 
 ANTHROPIC = "platform.claude.com/docs/en/build-with-claude/prompt-caching"
 OPENAI = "developers.openai.com/api/docs/guides/prompt-caching"
@@ -34,27 +34,27 @@ OPENAI_LIFETIME = 600.0
 """Assumed: its page says 5 to 10 minutes without use, at most an hour."""
 
 
-Rules = ExplicitRules | AutomaticRules | BoundaryRules | UnitRules | StoredRules
-Cache = Explicit | Automatic | Boundary | Units | Stored
+Rules = ExplicitRules | AutomaticRules | BoundaryRules | UnitRules | CachedContentRules
+Cache = ExplicitCache | AutomaticCache | BoundaryCache | UnitCache | CachedContent
 
 
 def cache_of(rules: Rules) -> Cache:
     """An empty cache of this kind."""
     match rules:
         case ExplicitRules():
-            return Explicit(rules)
+            return ExplicitCache(rules)
         case AutomaticRules():
-            return Automatic(rules)
+            return AutomaticCache(rules)
         case BoundaryRules():
-            return Boundary(rules)
+            return BoundaryCache(rules)
         case UnitRules():
-            return Units(rules)
-        case StoredRules():
-            return Stored(rules)
+            return UnitCache(rules)
+        case CachedContentRules():
+            return CachedContent(rules)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CacheRule:
     """How one provider caches the prompts of some models, from a date on."""
 
     family: str
@@ -86,7 +86,7 @@ _DEEPSEEK = r"(?:(?:litellm_proxy|openrouter)/)?(?:deepseek/)?deepseek-"
 _OPENAI = rf"{_HOST}(?:gpt-4o|gpt-4\.1|gpt-5(?!\.[5-9])|o1|o3|o4)(?:[-.].*)?"
 
 
-def _claude(least: int, *names: str, in_place: bool = False, old: bool = False) -> list[Rule]:
+def _claude(least: int, *names: str, in_place: bool = False, old: bool = False) -> list[CacheRule]:
     """Models with one shortest prefix, at Anthropic itself or Vertex, and on Bedrock, which came to caching later.
 
     `in_place`: they take system messages among the others where they stand. `old`: they are of the time before the
@@ -97,18 +97,18 @@ def _claude(least: int, *names: str, in_place: bool = False, old: bool = False) 
     bedrock = "aws.amazon.com/bedrock/prompt-caching (general availability 2025-04-07)"
     name, first = f"claude {models}", not in_place
     before = [
-        Rule(name, ours, "", ExplicitRules(least, 1), f"{ANTHROPIC} as of 2024-12", None, first),
-        Rule(f"bedrock {models}", theirs, "", None, bedrock),
+        CacheRule(name, ours, "", ExplicitRules(least, 1), f"{ANTHROPIC} as of 2024-12", None, first),
+        CacheRule(f"bedrock {models}", theirs, "", None, bedrock),
     ]
     since = (LOOK_BACK, "2025-04-07") if old else ("", "")
     return [
         *(before if old else ()),
-        Rule(name, ours, since[0], ExplicitRules(least, 20), ANTHROPIC, None, first),
-        Rule(f"bedrock {models}", theirs, since[1], ExplicitRules(least, 20), bedrock, None, first),
+        CacheRule(name, ours, since[0], ExplicitRules(least, 20), ANTHROPIC, None, first),
+        CacheRule(f"bedrock {models}", theirs, since[1], ExplicitRules(least, 20), bedrock, None, first),
     ]
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[CacheRule, ...] = (
     *_claude(512, "claude-sonnet-5-5", "claude-haiku-5-5"),
     *_claude(512, "claude-opus-5", "claude-fable-5", "claude-mythos-5", in_place=True),
     *_claude(1024, "claude-opus-4-8", in_place=True),
@@ -117,42 +117,44 @@ RULES: tuple[Rule, ...] = (
     *_claude(4096, "claude-opus-4-6", "claude-opus-4-5", "claude-haiku-4-5"),
     *_claude(1024, r"claude-3.*", old=True),
     *_claude(1024, r"claude-.*"),
-    Rule("deepseek 4", rf"{_DEEPSEEK}(?:v[4-9]|flash){_VERSION}", "", UnitRules(DEEPSEEK_LIFETIME), DEEPSEEK),
-    Rule(
+    CacheRule("deepseek 4", rf"{_DEEPSEEK}(?:v[4-9]|flash){_VERSION}", "", UnitRules(DEEPSEEK_LIFETIME), DEEPSEEK),
+    CacheRule(
         "deepseek",
         rf"{_DEEPSEEK}{_SERVED}",
         "",
         AutomaticRules(64, 64, DEEPSEEK_LIFETIME, answers=True),
         f"{DEEPSEEK} as of 2024-08",
     ),
-    Rule("deepseek", rf"{_DEEPSEEK}{_SERVED}", UNITS, UnitRules(DEEPSEEK_LIFETIME), DEEPSEEK),
-    Rule("openai", _OPENAI, "2024-10-01", AutomaticRules(1024, 128, OPENAI_LIFETIME), f"{OPENAI} as of 2024-10"),
-    Rule("openai 5.5", rf"{_HOST}gpt-5\.5{_VERSION}", "", AutomaticRules(2048, 2048, 1800.0), OPENAI),
-    Rule("openai 5.6", rf"{_HOST}gpt-(?:5\.[6-9]|[6-9]){_VERSION}", "", BoundaryRules(), OPENAI),
-    Rule(
+    CacheRule("deepseek", rf"{_DEEPSEEK}{_SERVED}", UNITS, UnitRules(DEEPSEEK_LIFETIME), DEEPSEEK),
+    CacheRule("openai", _OPENAI, "2024-10-01", AutomaticRules(1024, 128, OPENAI_LIFETIME), f"{OPENAI} as of 2024-10"),
+    CacheRule("openai 5.5", rf"{_HOST}gpt-5\.5{_VERSION}", "", AutomaticRules(2048, 2048, 1800.0), OPENAI),
+    CacheRule("openai 5.6", rf"{_HOST}gpt-(?:5\.[6-9]|[6-9]){_VERSION}", "", BoundaryRules(), OPENAI),
+    CacheRule(
         "gemini 2", rf"{_HOST}gemini-2\.5{_VERSION}", "", AutomaticRules(2048, 1, GEMINI_LIFETIME), GEMINI, None, True
     ),
-    Rule("gemini", rf"{_HOST}gemini-[3-9]{_VERSION}", "", AutomaticRules(4096, 1, GEMINI_LIFETIME), GEMINI, None, True),
+    CacheRule(
+        "gemini", rf"{_HOST}gemini-[3-9]{_VERSION}", "", AutomaticRules(4096, 1, GEMINI_LIFETIME), GEMINI, None, True
+    ),
 )
 
 
-STORED: tuple[Rule, ...] = (
-    Rule("gemini 2, stored", rf"{_HOST}gemini-2\.5{_VERSION}", "", StoredRules(2048), GEMINI, None, True),
-    Rule("gemini, stored", rf"{_HOST}gemini-[3-9]{_VERSION}", "", StoredRules(4096), GEMINI, None, True),
+STORED: tuple[CacheRule, ...] = (
+    CacheRule("gemini 2, stored", rf"{_HOST}gemini-2\.5{_VERSION}", "", CachedContentRules(2048), GEMINI, None, True),
+    CacheRule("gemini, stored", rf"{_HOST}gemini-[3-9]{_VERSION}", "", CachedContentRules(4096), GEMINI, None, True),
 )
 """What Gemini does with content that the caller creates, instead of caching by itself."""
 
 _000 = "design document 000, §2.5 and §3.1.2"
-DOCUMENT: tuple[Rule, ...] = (
-    Rule("document anthropic", r".*claude.*", "", ExplicitRules(1024, 1), _000, (0.1, 1.0)),
-    Rule("document deepseek", r".*deepseek.*", "", ExplicitRules(64, 1), _000, (0.1, 1.0)),
-    Rule("document openai", r".*gpt.*|o1.*", "", AutomaticRules(1024, 1, math.inf), _000, (0.5, 1.0)),
+DOCUMENT: tuple[CacheRule, ...] = (
+    CacheRule("document anthropic", r".*claude.*", "", ExplicitRules(1024, 1), _000, (0.1, 1.0)),
+    CacheRule("document deepseek", r".*deepseek.*", "", ExplicitRules(64, 1), _000, (0.1, 1.0)),
+    CacheRule("document openai", r".*gpt.*|o1.*", "", AutomaticRules(1024, 1, math.inf), _000, (0.5, 1.0)),
 )
 """What design document 000 takes for the rules: writing costs nothing more, nothing is said of lifetimes (those of the
 marks are five minutes). Its table has a discount of 50 % for DeepSeek, its code one of 90 %: this is the code's."""
 
 
-def rule_for(model: str, when: float | None, rules: Sequence[Rule] = RULES) -> Rule | None:
+def rule_for(model: str, when: float | None, rules: Sequence[CacheRule] = RULES) -> CacheRule | None:
     """The rule for a model at a time, in seconds since 1970 (None = the latest rule); None if there is none for it."""
     name = _plain(model)
     family = next((rule.family for rule in rules if re.fullmatch(rule.models, name)), None)

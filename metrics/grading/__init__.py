@@ -4,6 +4,6 @@ here, those that do are in `harness/grading/`.
 
 from __future__ import annotations
 
-from .item import Grade, Grader, Item, Kind
+from .item import Grade, GradedItem, Grader, Kind
 
-__all__ = ["Grade", "Grader", "Item", "Kind"]
+__all__ = ["Grade", "Grader", "GradedItem", "Kind"]

@@ -8,18 +8,232 @@ class.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from statistics import NormalDist
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics.bootstrap import Ends
-from ..statistics.shares import wilson
+from ..statistics.bootstrap import AT_ONCE, counts, of_draws
+from ..statistics.intervals import Ends, wilson
 from ..value import Missing, Value
-from .bootstrap import FEWEST, RESAMPLES, SEED, intervals
-from .confusion import FIGURES, Confusion, Verdicts, figures
-from .roc import auc_of
+
+FIGURES = ("accuracy", "kappa", "precision", "recall", "specificity", "f1")
+"""What follows from a confusion matrix, in the order of `figures`."""
+
+
+_MOST = 1e300
+"""A score is at most so far from 0: what is surer than any number has thresholds below it all the same."""
+
+
+class Confusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Answers by what the grader says and what people say."""
+
+    true_positive: int = 0
+    """Right, and called right."""
+    false_positive: int = 0
+    """Wrong, and called right."""
+    false_negative: int = 0
+    true_negative: int = 0
+
+    @property
+    def right(self) -> int:
+        """Answers that people call right."""
+        return self.true_positive + self.false_negative
+
+    @property
+    def wrong(self) -> int:
+        """Answers that people call wrong."""
+        return self.false_positive + self.true_negative
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """The four numbers, as `figures` takes them."""
+        return np.array(
+            [self.true_positive, self.false_positive, self.false_negative, self.true_negative], dtype=np.float64
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdicts:
+    """What people and a grader say of the same answers, one array each."""
+
+    people: NDArray[np.bool_]
+    grader: NDArray[np.bool_]
+    score: NDArray[np.float64]
+    """The grader's; the higher, the surer that the answer is right."""
+    question: NDArray[np.intp]
+    """Its number, from 0; none is left out."""
+
+    @classmethod
+    def of(
+        cls, people: Sequence[bool], grader: Sequence[bool], score: Sequence[float], question: Sequence[str]
+    ) -> Verdicts:
+        """Of answers whose questions have names. The order of the answers changes no figure."""
+        codes = np.unique(np.array(question, dtype=object).astype(str), return_inverse=True)[1]
+        scores = np.clip(np.array(score, np.float64), -_MOST, _MOST)
+        return cls(np.array(people, bool), np.array(grader, bool), scores, codes.astype(np.intp))
+
+    def where(self, chosen: NDArray[np.bool_]) -> Verdicts:
+        """Those of some answers."""
+        codes = np.unique(self.question[chosen], return_inverse=True)[1].astype(np.intp)
+        return Verdicts(self.people[chosen], self.grader[chosen], self.score[chosen], codes)
+
+    def at(self, threshold: float) -> Verdicts:
+        """The same, had the grader called right what scores at least `threshold`."""
+        return Verdicts(self.people, self.score >= threshold, self.score, self.question)
+
+    @property
+    def questions(self) -> int:
+        """How many there are."""
+        return int(self.question.max()) + 1 if len(self.question) else 0
+
+    def cells(self) -> NDArray[np.float64]:
+        """The confusion matrix of each question, shape (questions, 4)."""
+        cell = np.where(self.grader, np.where(self.people, 0, 1), np.where(self.people, 2, 3))
+        counts = np.bincount(self.question * 4 + cell, minlength=self.questions * 4)
+        return counts.reshape(-1, 4).astype(np.float64)
+
+
+def figures(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """FIGURES of confusion matrices: from shape (…, 4) to (…, 6); nan where one is undefined."""
+    hit, false, missed, rejected = np.moveaxis(counts, -1, 0)
+    whole = hit + false + missed + rejected
+    by_chance = (hit + false) * (hit + missed) + (missed + rejected) * (false + rejected)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.stack(
+            [
+                (hit + rejected) / whole,
+                (whole * (hit + rejected) - by_chance) / (whole * whole - by_chance),
+                hit / (hit + false),
+                hit / (hit + missed),
+                rejected / (rejected + false),
+                2 * hit / (2 * hit + false + missed),
+            ],
+            axis=-1,
+        )
+
+
+class Curve(NamedTuple):
+    """The ROC curve, from the strictest threshold (nothing is called right) to the laxest; one entry a threshold."""
+
+    threshold: NDArray[np.float64]
+    """What scores at least so much is called right: midway between two scores; inf and −inf at the ends."""
+    counts: NDArray[np.float64]
+    """The confusion matrix under each, shape (thresholds, 4)."""
+
+    @property
+    def recall(self) -> NDArray[np.float64]:
+        """Of the right answers, those called right."""
+        return self.counts[:, 0] / max(1.0, float(self.counts[0, 2]))
+
+    @property
+    def false_positive_rate(self) -> NDArray[np.float64]:
+        """Of the wrong answers, those called right."""
+        return self.counts[:, 1] / max(1.0, float(self.counts[0, 3]))
+
+
+class Best(NamedTuple):
+    """The threshold under which a figure is highest, and how high it is there: in-sample."""
+
+    threshold: float
+    value: float
+
+
+def curve(verdicts: Verdicts) -> Curve:
+    """Every threshold that makes a difference."""
+    order = np.argsort(-verdicts.score, kind="stable")
+    score, right = verdicts.score[order], verdicts.people[order]
+    last = np.flatnonzero(np.append(score[1:] != score[:-1], True)) if len(score) else np.array([], np.intp)
+    hit = np.append(0, np.cumsum(right)[last]).astype(np.float64)
+    false = np.append(0, np.cumsum(~right)[last]).astype(np.float64)
+    counts = np.stack([hit, false, hit[-1] - hit, false[-1] - false], axis=1)
+    levels = score[last]
+    middle = levels[1:] + (levels[:-1] - levels[1:]) / 2
+    return Curve(np.concatenate([[math.inf], middle, [-math.inf]])[: len(hit)], counts)
+
+
+def best(verdicts: Verdicts, figure: str = "accuracy") -> Best | None:
+    """The threshold that makes one of FIGURES highest, the strictest of equals. None if it is undefined under all."""
+    found = curve(verdicts)
+    values = figures(found.counts)[:, FIGURES.index(figure)]
+    if np.isnan(values).all():
+        return None
+    at = int(np.nanargmax(values))
+    return Best(float(found.threshold[at]), float(values[at]))
+
+
+def auc_of(verdicts: Verdicts) -> Statistic:
+    """The area under the ROC curve as a statistic of weights of the questions: Mann and Whitney's, ties half."""
+    order = np.argsort(verdicts.score, kind="stable")
+    score, right, question = verdicts.score[order], verdicts.people[order], verdicts.question[order]
+    starts = np.flatnonzero(np.append(True, score[1:] != score[:-1])) if len(score) else np.array([], np.intp)
+
+    def area(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not len(starts):
+            return np.full((len(weights), 1), np.nan)
+        drawn = weights[:, question]
+        hit = np.add.reduceat(drawn * right, starts, axis=1)
+        false = np.add.reduceat(drawn, starts, axis=1) - hit
+        below = np.cumsum(false, axis=1) - false / 2
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = (hit * below).sum(axis=1) / (hit.sum(axis=1) * false.sum(axis=1))
+        return np.asarray(found[:, None], np.float64)
+
+    return area
+
+
+def halves(questions: Sequence[str], seed: int = 0) -> NDArray[np.bool_]:
+    """Which answers are in the first of two halves; a question's are all in the same. It depends on its name alone."""
+    return np.array([sha256(f"{seed}\0{name}".encode()).digest()[0] < 128 for name in questions], dtype=bool)
+
+
+Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""From weights, shape (resamples, questions), to figures, shape (resamples, figures); nan where one is undefined."""
+
+RESAMPLES, SEED, LEVEL = 2000, 0, 0.95
+FEWEST = 30
+"""Questions that a bootstrap needs: with fewer its intervals are too short."""
+GROUPS = 1000
+_NORMAL = NormalDist()
+
+
+def intervals(
+    statistic: Statistic, size: int, resamples: int = RESAMPLES, seed: int = SEED, width: int = 0
+) -> list[Ends | Missing]:
+    """The interval of each figure, over `size` questions. `width`: numbers that the statistic makes of a resample."""
+    if size < FEWEST:
+        few = Missing("undefined", f"{size} questions are too few for an interval, {FEWEST} are needed")
+        count = statistic(np.ones((1, size))).shape[1] if size else statistic(np.zeros((1, 0))).shape[1]
+        return [few] * count
+    drawn = np.concatenate([statistic(weights) for weights in counts(size, seed, resamples, width)])
+    left = np.concatenate([statistic(weights) for weights in _left_out(size, max(1, AT_ONCE // max(size, width)))])
+    whole = statistic(np.ones((1, size)))[0]
+    return [_bca(drawn[:, at], left[:, at], float(whole[at])) for at in range(len(whole))]
+
+
+def _left_out(size: int, rows: int) -> Iterator[NDArray[np.float64]]:
+    """All questions but one group of them, group by group."""
+    groups = min(size, GROUPS)
+    group = np.arange(size) * groups // size
+    for begin in range(0, groups, rows):
+        some = np.arange(begin, min(begin + rows, groups))
+        yield (group[None, :] != some[:, None]).astype(np.float64)
+
+
+def _bca(drawn: NDArray[np.float64], left: NDArray[np.float64], whole: float) -> Ends | Missing:
+    found = of_draws(whole, drawn, left[~np.isnan(left)])
+    if isinstance(found, Missing):
+        lost = np.count_nonzero(np.isnan(drawn))
+        return Missing("undefined", f"it is undefined in {lost} of {len(drawn)} resamples")
+    if found.drawn[0] == found.drawn[-1]:
+        return Missing("undefined", "it is the same in every resample")
+    return found.bca(_NORMAL.inv_cdf((1 + LEVEL) / 2))
+
 
 _SHARES = {"accuracy": (0, 1, 2, 3), "precision": (0, 1), "recall": (0, 2), "specificity": (1, 3)}
 """Figures that are a share of the answers in some cells of the confusion matrix."""
@@ -130,3 +344,80 @@ def _design(hits: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
         return 1.0
     between = float(((hits - share * sizes) ** 2).sum()) * clusters / (clusters - 1)
     return max(1.0, between / (whole * share * (1 - share)))
+
+
+Weighting = Literal["none", "quadratic"]
+
+
+class Raters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Agreement of raters over the answers that at least two of them rated."""
+
+    answers: int
+    raters: tuple[int, int]
+    """Of an answer, at least and at most."""
+    verdicts: Estimate
+    """Kappa of right and wrong: what a grader's kappa is held against."""
+    ratings: Estimate
+    """Kappa of the ratings themselves, weighted by squared distances."""
+    same: float
+    """Of two ratings of an answer, the share that says the same of right and wrong."""
+
+
+def raters(
+    votes: Sequence[Sequence[int]],
+    passing: Sequence[int],
+    questions: Sequence[str],
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Raters | None:
+    """Agreement over answers whose raters gave `votes`, right from `passing` on. None if no answer has two raters."""
+    rated = [each for each in zip(votes, passing, questions, strict=True) if len(each[0]) > 1]
+    if not rated:
+        return None
+    given, names = [tuple(each) for each, _, _ in rated], [name for _, _, name in rated]
+    code = np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)[1]
+    verdicts = [tuple(int(vote >= least) for vote in each) for each, least, _ in rated]
+    binary = _pairs(verdicts, code)
+    whole = binary.sum(axis=0)
+    return Raters(
+        len(rated),
+        (min(map(len, given)), max(map(len, given))),
+        _estimate(binary, "none", resamples, seed),
+        _estimate(_pairs(given, code), "quadratic", resamples, seed),
+        float(np.trace(whole) / whole.sum()),
+    )
+
+
+def kappa(pairs: NDArray[np.float64], weighting: Weighting = "none") -> NDArray[np.float64]:
+    """Kappa of tables of pairs, from shape (…, k, k) to (…); nan where all are of one class."""
+    size = pairs.shape[-1]
+    apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(np.float64)
+    cost = apart**2 if weighting == "quadratic" else (apart > 0).astype(np.float64)
+    rows, columns = pairs.sum(axis=-1), pairs.sum(axis=-2)
+    whole = rows.sum(axis=-1)
+    expected = np.einsum("...i,...j,ij->...", rows, columns, cost)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(1 - whole * np.einsum("...ij,ij->...", pairs, cost) / expected)
+
+
+def _pairs(votes: Sequence[tuple[int, ...]], code: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Of each question, the table of pairs of its answers' ratings, shape (questions, k, k)."""
+    low, high = min(map(min, votes)), max(map(max, votes))
+    size = high - low + 1
+    table = np.zeros((int(code.max()) + 1, size, size))
+    for each, at in zip(votes, code, strict=True):
+        counts = np.bincount(np.array(each) - low, minlength=size)
+        table[at] += (np.outer(counts, counts) - np.diag(counts)) / (len(each) - 1)
+    return table
+
+
+def _estimate(pairs: NDArray[np.float64], weighting: Weighting, resamples: int, seed: int) -> Estimate:
+    size = pairs.shape[-1]
+    flat = pairs.reshape(len(pairs), -1)
+    [around] = intervals(
+        lambda weights: kappa((weights @ flat).reshape(-1, size, size), weighting)[:, None],
+        len(pairs),
+        resamples,
+        seed,
+    )
+    return estimate(float(kappa(pairs.sum(axis=0), weighting)), around, "all ratings are of one class")

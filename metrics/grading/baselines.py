@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from ..language import HAN
-from .item import Item
+from .item import GradedItem
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
@@ -25,27 +25,27 @@ def normalised(text: str) -> str:
     return " ".join((bare if bare.isascii() else _HAN.sub(r" \1 ", bare)).split())
 
 
-def exact_match(item: Item) -> float:
+def exact_match(item: GradedItem) -> float:
     """1 if the answer is an accepted one."""
     return _best(item, lambda given, accepted: float(given == accepted))
 
 
-def containment(item: Item) -> float:
+def containment(item: GradedItem) -> float:
     """1 if an accepted answer stands in the answer, be it inside of words."""
     return _best(item, lambda given, accepted: float(accepted in given))
 
 
-def token_f1(item: Item) -> float:
+def token_f1(item: GradedItem) -> float:
     """The harmonic mean of the shares of words that answer and accepted answer have in common."""
     return _best(item, _f1)
 
 
-def gold_share(item: Item) -> float:
+def gold_share(item: GradedItem) -> float:
     """The share of an accepted answer's words that are in the answer."""
     return _best(item, _share)
 
 
-def _best(item: Item, compare: Callable[[str, str], float]) -> float:
+def _best(item: GradedItem, compare: Callable[[str, str], float]) -> float:
     given = normalised(item.candidate)
     return max((compare(given, normalised(text)) for text in item.accepted), default=0.0)
 
@@ -64,7 +64,7 @@ def _common(one: str, other: str) -> int:
     return (Counter(one.split()) & Counter(other.split())).total()
 
 
-BASELINES: Mapping[str, Callable[[Item], float]] = {
+BASELINES: Mapping[str, Callable[[GradedItem], float]] = {
     "exact match": exact_match,
     "containment": containment,
     "token F1": token_f1,

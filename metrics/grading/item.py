@@ -14,7 +14,7 @@ Kind = Literal["plain", "temporal", "preference", "update", "unanswerable"]
 something that changed; nothing, since it was never said."""
 
 
-class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class GradedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One answer to one question."""
 
     id: str
@@ -49,6 +49,6 @@ class Grader(Protocol):
         """Which grader, with all that its grades depend on: `rules`, `logit(MODEL)`, `llm(MODEL, strict)`."""
         ...
 
-    def grade(self, items: Sequence[Item]) -> list[Grade | Missing]:
+    def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         """A grade each, in their order. What could not be graded is Missing, and why: never a zero, never a guess."""
         ...

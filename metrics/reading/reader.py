@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...scenarios.model import Message
-from .library import Library, terms
-from .page import Floats, Page
-from .questions import Question, read
-from .spans import Span, spans
-from .times import day_of, written
+from ..grounding import said
+from ..language import HAN, STOP_WORDS, words
+from ..values import Value, values
+from .questions import Ints, Library, ParsedQuestion, Wanted, read, terms
+from .times import day_of, relative_times, written
 
 UNKNOWN = "UNKNOWN"
 LEAST = 0.4
@@ -48,7 +49,7 @@ TOLD = 0.6
 """How well the day of a message answers when something was that it tells of."""
 
 
-class Found(NamedTuple):
+class ReaderAnswer(NamedTuple):
     """An answer as it stands in the context."""
 
     text: str
@@ -59,32 +60,32 @@ class Found(NamedTuple):
     """How well it is supported, about 0 to 1."""
 
 
-class Reader:
+class ExtractiveReader:
     """Reads contexts. It remembers every text that it has read, for as long as it lives: one per conversation."""
 
     def __init__(self, least: float = LEAST) -> None:
         self._library, self._least = Library(), least
 
-    def answer(self, messages: Sequence[Message], question: str) -> Found:
+    def answer(self, messages: Sequence[Message], question: str) -> ReaderAnswer:
         """The best supported span of these messages. The same, whatever was read before."""
         asked, page = read(question), Page(self._library, messages)
         best = _Search(page, asked).best()
         if best is None or best.score < self._least:
-            return Found(UNKNOWN, "", best.score if best else 0.0)
+            return ReaderAnswer(UNKNOWN, "", best.score if best else 0.0)
         return best
 
 
 class _Search:
     """One question in one context."""
 
-    def __init__(self, page: Page, asked: Question) -> None:
+    def __init__(self, page: Page, asked: ParsedQuestion) -> None:
         self._page, self._asked = page, asked
         names = {message.name.lower() for message in page.messages if message.name and message.role != "tool"}
         self._speakers = {name for name in names if re.search(rf"\b{re.escape(name)}\b", asked.text.lower())}
         self._shapes = {_DIGIT.sub("0", must) for must in asked.musts if _DIGIT.search(must)}
         self._weights: dict[str, float] = {}
 
-    def best(self) -> Found | None:
+    def best(self) -> ReaderAnswer | None:
         """The best supported span; None if nothing has anything to do with the question."""
         support = self._support()
         order = np.argsort(-support, kind="stable")[:BEST].tolist()
@@ -109,7 +110,7 @@ class _Search:
         nowhere = sum(not page.says(must) for must in asked.musts)
         return support * MISSING**nowhere
 
-    def _answers(self, at: int, support: float) -> list[Found]:
+    def _answers(self, at: int, support: float) -> list[ReaderAnswer]:
         """The spans of a sentence, as answers."""
         asked, sentence = self._asked, self._page.sentence(at)
         message = self._page.messages[int(self._page.message[at])]
@@ -125,22 +126,22 @@ class _Search:
             score = support * span.fits * (0.7 + 0.3 * self._closeness(span, where)) * self._newly(span) + new
             if _replaced(sentence, span) != asked.first:
                 score *= OTHERWISE if asked.first else OLD
-            made.append(Found(self._says(span, sentence), message.id, score))
+            made.append(ReaderAnswer(self._says(span, sentence), message.id, score))
         return made
 
-    def _spans(self, sentence: str, message: Message) -> list[Span]:
+    def _spans(self, sentence: str, message: Message) -> list[AnswerSpan]:
         found = spans(sentence, self._asked.wanted, message.time)
         if self._asked.wanted == "date" and message.role in ("user", "assistant") and message.time is not None:
             day = day_of(message.time)
             if day is not None:
-                found.append(Span(sentence, 0, TOLD, written(day, self._asked.language == "zh")))
+                found.append(AnswerSpan(sentence, 0, TOLD, written(day, self._asked.language == "zh")))
         return found
 
     def _news(self, sentence: str) -> float:
         """How much a sentence says beside what the question said, 0.6 to 1."""
         return min(1.0, 0.6 + 0.1 * len(set(_terms(sentence)) - set(self._asked.terms)))
 
-    def _newly(self, span: Span) -> float:
+    def _newly(self, span: AnswerSpan) -> float:
         """How little of a span is in the question already, 0.5 to 1. Of order AL-102 no order AL-103 is asked for."""
         if self._asked.wanted in ("phrase", "yesno") or span.says:
             return 1.0
@@ -149,7 +150,7 @@ class _Search:
         own = _terms(span.text)
         return 1.0 - 0.5 * sum(term in self._asked.terms for term in own) / max(len(own), 1)
 
-    def _closeness(self, span: Span, where: dict[str, list[int]]) -> float:
+    def _closeness(self, span: AnswerSpan, where: dict[str, list[int]]) -> float:
         """How near a span is to the question's words in its sentence, 0 to 1."""
         if not where:
             return 0.0
@@ -161,7 +162,7 @@ class _Search:
             sums += self._weights[term] * math.exp(-gap / scale)
         return sums / sum(self._weights[term] for term in where)
 
-    def _says(self, span: Span, sentence: str) -> str:
+    def _says(self, span: AnswerSpan, sentence: str) -> str:
         if self._asked.wanted != "yesno":
             return span.says or span.text
         no = _NO.search(sentence) is not None
@@ -177,12 +178,12 @@ _OLD = re.compile(
 )
 
 
-def _replaced(sentence: str, span: Span) -> bool:
+def _replaced(sentence: str, span: AnswerSpan) -> bool:
     """Whether the words before a span say that it is what was so before."""
     return _OLD.search(sentence[max(0, span.start - 24) : span.start]) is not None
 
 
-def _repeats(span: Span, asked: Question) -> bool:
+def _repeats(span: AnswerSpan, asked: ParsedQuestion) -> bool:
     """Whether a span only repeats the question, be it with another unit."""
     if span.text.lower() in asked.text.lower():
         return True
@@ -204,3 +205,260 @@ def _places(term: str, lower: str) -> list[int]:
 @lru_cache(1 << 14)
 def _terms(text: str) -> tuple[str, ...]:
     return tuple(terms(text))
+
+
+Floats = NDArray[np.float64]
+
+NEAR = 4.0
+"""Sentences over which what a neighbour says fades to a third."""
+BESIDE = 0.8
+"""What a word counts for that a neighbour has, before it fades."""
+GAP = 2
+"""Sentences that the border of a message counts for."""
+SAME = 0.3
+"""What a word counts for that is in the same message, however far."""
+MOST = 400
+"""Sentences that a context is taken to have at least, when it is asked how rare a word is."""
+COMMON, EXACT = 0.4, 1.6
+"""The weight of a word that every sentence has, against 1 of one that none has; times which a word with a digit or an
+underscore weighs."""
+
+ABSENT = 0.4
+"""What a word counts for that is nowhere: else little would be supported in a small context, whatever it says."""
+
+
+class Page:
+    """The sentences of a context, by their places in it, from 0."""
+
+    def __init__(self, library: Library, messages: Sequence[Message]) -> None:
+        self._library = library
+        self.messages = [message for message in messages if said(message).strip()]
+        texts = np.array([library.number(said(message)) for message in self.messages], np.int64)
+        self._first, last = library.spans(texts) if len(texts) else (texts, texts)
+        self._begin = np.concatenate([[0], np.cumsum(last - self._first)]).astype(np.int64)
+        """Where each message's sentences begin."""
+        self.size = int(self._begin[-1])
+        self.message: Ints = np.repeat(np.arange(len(self.messages)), last - self._first)
+        """Of each sentence, its message."""
+        self._axis = np.arange(self.size) + GAP * self.message
+        self._holder = np.full(library.size, -1, np.int64)
+        """Of each text of the library, the last message that has it; -1 = none here."""
+        self._holder[texts] = np.arange(len(texts))
+
+    def sentence(self, at: int) -> str:
+        """The sentence at a place."""
+        message = self.message[at]
+        return self._library.sentences[int(self._first[message] + at - self._begin[message])]
+
+    def having(self, term: str) -> Ints:
+        """The places of the sentences that have a term, ascending."""
+        sentences, texts = self._library.having(term)
+        message = self._holder[texts]
+        sentences, message = sentences[message >= 0], message[message >= 0]
+        return np.sort(sentences - self._first[message] + self._begin[message])
+
+    def says(self, phrase: str) -> bool:
+        """Whether a sentence has something word for word, in any case."""
+        places: set[int] | None = None
+        for term in terms(phrase):
+            found = set(self.having(term).tolist())
+            places = found if places is None else places & found
+        return any(phrase.lower() in self.sentence(at).lower() for at in places or ())
+
+    def support(self, asked: Sequence[str]) -> tuple[Floats, dict[str, float]]:
+        """How much of these terms each sentence has, 0 to 1; and the weight of each term that is there."""
+        total, most = 0.0, max(self.size, MOST)
+        sums: Floats = np.zeros(self.size)
+        weights: dict[str, float] = {}
+        for term in asked:
+            places = self.having(term)
+            rarity = math.log(1 + most / (1 + len(places))) / math.log(1 + most)
+            weight = COMMON + (1 - COMMON) * rarity
+            weight *= EXACT if "_" in term or any(map(str.isdigit, term)) else 1.0
+            total += weight if len(places) else weight * ABSENT
+            if len(places):
+                weights[term] = weight
+                sums += weight * self._near(places)
+        return (sums / total if total else sums), weights
+
+    def _near(self, places: Ints) -> Floats:
+        """How near each sentence is to one of these, 1 = is one."""
+        axis, hits = self._axis, self._axis[places]
+        after = np.searchsorted(hits, axis)
+        right = np.abs(hits[np.minimum(after, len(hits) - 1)] - axis)
+        left = np.abs(axis - hits[np.maximum(after - 1, 0)])
+        near: Floats = np.exp(-np.minimum(left, right) / NEAR) * BESIDE
+        same = np.zeros(len(self.messages), bool)
+        same[self.message[places]] = True
+        near = np.where(same[self.message], np.maximum(near, SAME), near)
+        near[places] = 1.0
+        return near
+
+
+class AnswerSpan(NamedTuple):
+    """A piece of a sentence, and how it answers."""
+
+    text: str
+    start: int
+    fits: float
+    """How well it is what was asked for, 0 to 1."""
+    says: str = ""
+    """The answer, where it is not the piece itself: what "yesterday" means."""
+
+
+_TIME = re.compile(
+    r"second|sec|min|hour|hr|day|night|week|month|year|yr|ms\b|[\d ]s\b|[\d ]h\b|秒|分钟|小时|天|日|周|个月|年|晚",
+    re.IGNORECASE,
+)
+_MONEY = re.compile(r"[$€£¥￥]|dollar|euro|pound|yuan|usd|eur|gbp|cny|rmb|元|块|美元", re.IGNORECASE)
+_AMOUNT = re.compile(r"(?<![\w.-])\d[\d,]*\.\d\d(?!\d)")
+_FIGURE_SPANS = re.compile(
+    r"(?<![\w.,:/-])(?:\d[\d,]*(?:\.\d+)?%?)(?![\w/:-]|\.\d)"
+    r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|once|twice"
+    r"|both|none|half|a couple)\b(?:[ -](?:hours?|minutes?|days?|weeks?|months?|years?|times|people))?",
+    re.IGNORECASE,
+)
+_SPACED = re.compile(r"(?:\d{4} ?年 ?)?\d{1,2} ?月 ?\d{1,2} ?[日号]")
+_PHONE = re.compile(r"(?<![\w.-])\+?\d{2,5}(?:[ -]\d{3,4}){1,3}(?![\w-])")
+_KEY = re.compile(r"[\"']?\s*:\s")
+_BECAUSE = re.compile(
+    r"\b(?:because|since|due to|so that|as a result of|the reason (?:is|was)|thanks to)\b"
+    r"|因为|由于|原因是|理由是|是为了",
+    re.IGNORECASE,
+)
+_AT = re.compile(
+    r"\b(?:in|at|to|from|on|near|into)\s+((?:the\s+|my\s+|our\s+|a\s+)?[A-Za-z][\w'’-]*(?:\s+[A-Z][\w'’-]*){0,4})"
+)
+_ZH_AT = re.compile(r"(?:在|到|去|从|地点是|地址是|位于)([^，。；、\s]{2,16})")
+_CUT = re.compile(r"[,.;:!?()\[\]{}\"“”|=\n*`—–]+|\s-+\s|[，。；：！？（）【】《》、“”]+")
+_ZH_CUT = re.compile(r"是|为|在|了|把|被|由|和|与|从|到|用|让|叫|要|请|的")
+_HAN_NAME = re.compile(f"[{HAN}]{{2,4}}")
+"""As long as a Chinese name is; not every one is in a dictionary."""
+_WORD = re.compile(rf"[{HAN}]+|[^\s{HAN}]+")
+_ONLY = re.compile(r"[\W_]+")
+_SOFT_WORDS = "of the a an and for with without to in on at or by from no not"
+_SOFT = frozenset(_SOFT_WORDS.split())
+"""Words that a phrase may have inside."""
+
+
+@lru_cache(1 << 14)
+def _values(sentence: str) -> tuple[tuple[Value, int], ...]:
+    """The values of a sentence, each with every place where it stands."""
+    return tuple((value, at) for value in values(sentence) for at in _places_spans(value.text, sentence))
+
+
+def _places_spans(text: str, sentence: str) -> Iterator[int]:
+    at = sentence.find(text)
+    while at >= 0:
+        yield at
+        at = sentence.find(text, at + len(text))
+
+
+def spans(sentence: str, wanted: Wanted, time: float | None) -> list[AnswerSpan]:
+    """The pieces of a sentence that could answer; of a sentence said at that time (seconds since 1970)."""
+    found = list(_fitting(sentence, wanted, time))
+    return list(dict.fromkeys(found))
+
+
+def _fitting(sentence: str, wanted: Wanted, time: float | None) -> Iterator[AnswerSpan]:
+    match wanted:
+        case "date":
+            yield from (
+                AnswerSpan(value.text, at, 1.0 if _is_day(value.text) else 0.6) for value, at in _of(sentence, "date")
+            )
+            yield from (AnswerSpan(each.group(), each.start(), 1.0) for each in _SPACED.finditer(sentence))
+            if time is not None:
+                yield from (AnswerSpan(said, at, 0.95, means) for said, at, means in relative_times(sentence, time))
+        case "duration":
+            yield from (
+                AnswerSpan(value.text, at, 1.0) for value, at in _of(sentence, "number") if _TIME.search(value.text)
+            )
+            yield from (AnswerSpan(each.group(), each.start(), 0.5) for each in _FIGURE_SPANS.finditer(sentence))
+        case "money":
+            yield from (
+                AnswerSpan(value.text, at, 1.0) for value, at in _of(sentence, "number") if _MONEY.search(value.text)
+            )
+            yield from (AnswerSpan(each.group(), each.start(), 0.9) for each in _AMOUNT.finditer(sentence))
+            yield from (AnswerSpan(value.text, at, 0.5) for value, at in _of(sentence, "number"))
+        case "number":
+            yield from (AnswerSpan(value.text, at, 1.0) for value, at in _of(sentence, "number"))
+            yield from (AnswerSpan(each.group(), each.start(), 0.85) for each in _FIGURE_SPANS.finditer(sentence))
+        case "identifier":
+            yield from _codes(sentence)
+        case "person":
+            yield from (AnswerSpan(value.text, at, 1.0) for value, at in _of(sentence, "name"))
+            yield from (
+                each._replace(fits=0.75 if _HAN_NAME.fullmatch(each.text) else 0.35) for each in phrases(sentence)
+            )
+        case "place":
+            yield from (AnswerSpan(value.text, at, 0.9) for value, at in _of(sentence, "name"))
+            yield from (AnswerSpan(each[1], each.start(1), 1.0) for each in _AT.finditer(sentence))
+            yield from (AnswerSpan(each[1], each.start(1), 1.0) for each in _ZH_AT.finditer(sentence))
+            yield from (each._replace(fits=0.4) for each in phrases(sentence))
+        case "reason":
+            for each in _BECAUSE.finditer(sentence):
+                if rest := re.split(r"[.。！？!?；;]", sentence[each.end() :], maxsplit=1)[0].strip(" ,，:："):
+                    yield AnswerSpan(rest, sentence.find(rest, each.end()), 1.0)
+            yield AnswerSpan(sentence, 0, 0.5)
+        case "yesno":
+            yield AnswerSpan(sentence, 0, 1.0)
+        case "phrase":
+            yield AnswerSpan(sentence, 0, 1.0)
+
+
+def _codes(sentence: str) -> Iterator[AnswerSpan]:
+    """Identifiers, paths, addresses, telephone numbers; names of JSON fields are none."""
+    for value, at in _values(sentence):
+        if value.kind in ("identifier", "path", "url") and not _KEY.match(sentence, at + len(value.text)):
+            yield AnswerSpan(
+                value.text, at, 1.0 if any(map(str.isdigit, value.text)) or value.kind != "identifier" else 0.8
+            )
+    yield from (AnswerSpan(each.group(), each.start(), 1.0) for each in _PHONE.finditer(sentence))
+    yield from (AnswerSpan(value.text, at, 0.5) for value, at in _of(sentence, "number"))
+
+
+def _of(sentence: str, kind: str) -> Iterator[tuple[Value, int]]:
+    return ((value, at) for value, at in _values(sentence) if value.kind == kind)
+
+
+def _is_day(text: str) -> bool:
+    """A date rather than a time of the day or the name of a weekday."""
+    return any(char.isdigit() for char in text) and not re.fullmatch(r"[\d:]+(?: ?[ap]\.?m\.?)?", text, re.IGNORECASE)
+
+
+@lru_cache(1 << 14)
+def phrases(sentence: str) -> tuple[AnswerSpan, ...]:
+    """Runs of words that mean something, between punctuation; and whole clauses."""
+    made: list[AnswerSpan] = []
+    start = 0
+    for stop in [*_CUT.finditer(sentence), None]:
+        end = stop.start() if stop else len(sentence)
+        clause = sentence[start:end]
+        if clause.strip():
+            made += _chunks(clause, start)
+        start = stop.end() if stop else end
+    return tuple(made)
+
+
+def _chunks(clause: str, at: int) -> Iterator[AnswerSpan]:
+    """A clause of some words, and the runs in it."""
+    whole = clause.strip()
+    size = len(words(whole))
+    if 1 <= size <= 12:
+        yield AnswerSpan(whole, at + clause.index(whole), 0.75 if size > 6 else 0.9)
+    run: list[re.Match[str]] = []
+    for word in [*_WORD.finditer(clause), None]:
+        plain = _ONLY.sub("", word.group().lower()) if word else ""
+        if word is not None and plain and (plain not in STOP_WORDS or (run and plain in _SOFT)):
+            run.append(word)
+            continue
+        while run and _ONLY.sub("", run[-1].group().lower()) in _SOFT:
+            run.pop()
+        if run:
+            text = clause[run[0].start() : run[-1].end()]
+            if text != whole and len(run) <= 8:
+                yield AnswerSpan(text, at + run[0].start(), 1.0)
+        run = []
+    for part in _ZH_CUT.split(clause) if _ZH_CUT.search(clause) else ():
+        if len(part.strip()) >= 2 and part.strip() != whole:
+            yield AnswerSpan(part.strip(), at + clause.index(part.strip()), 0.8)

@@ -13,13 +13,17 @@ before beginnings.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from ...scenarios.model import Message, Tool
+from ..tokens import text_encoder
 
 Ids = NDArray[np.int32]
 
@@ -51,7 +55,7 @@ class KvCache(Protocol[Held]):
     def drop(self, running: Held) -> None: ...
 
 
-class Call(NamedTuple):
+class ServedCall(NamedTuple):
     """A call of a conversation."""
 
     prompt: Ids
@@ -77,7 +81,9 @@ class Served(NamedTuple):
     refused: bool
 
 
-def serve(talks: Sequence[Iterator[Call]], cache: KvCache[Any], starts: Sequence[float | None]) -> list[list[Served]]:
+def serve(
+    talks: Sequence[Iterator[ServedCall]], cache: KvCache[Any], starts: Sequence[float | None]
+) -> list[list[Served]]:
     """The calls of each conversation, in order.
 
     `starts`: when each conversation begins, in seconds; those without begin in their order, each as another one ends.
@@ -90,7 +96,7 @@ class _Asked:
     """A call on its way."""
 
     talk: int
-    call: Call
+    call: ServedCall
     ids: Ids
     """The prompt; of a call that was sent back with its answer, which has to fit then."""
     output: Ids
@@ -103,7 +109,9 @@ class _Asked:
 
 
 class _Server:
-    def __init__(self, talks: Sequence[Iterator[Call]], cache: KvCache[Any], starts: Sequence[float | None]) -> None:
+    def __init__(
+        self, talks: Sequence[Iterator[ServedCall]], cache: KvCache[Any], starts: Sequence[float | None]
+    ) -> None:
         self._talks, self._cache = talks, cache
         self._done: list[list[Served]] = [[] for _ in talks]
         self._events: list[tuple[float, int, int, _Asked, Any]] = []
@@ -186,5 +194,45 @@ class _Server:
         self._ask(asked.talk, time)
 
 
-def _took(call: Call, computed: int) -> float:
+def _took(call: ServedCall, computed: int) -> float:
     return computed / PREFILL + len(call.output) / DECODE if call.took is None else call.took
+
+
+START, SEPARATOR, END, NAME, CALL, ARGUMENTS, CALLED, TOOLS, SYSTEM, USER, ASSISTANT, TOOL, OTHERS = range(
+    1 << 24, (1 << 24) + 13
+)
+"""From `OTHERS` on ids are free."""
+_ROLES = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT, "tool": TOOL}
+REPLY = np.array((START, ASSISTANT, SEPARATOR), np.int32)
+
+
+class TokenIds:
+    """Token ids in one encoding. Raises SpecError for an encoding that has none."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, encoding: str) -> None:
+        self._text = text_encoder(encoding)
+
+    def message(self, message: Message) -> Ids:
+        """A message as part of a prompt."""
+        ids = [START, _ROLES[message.role], SEPARATOR]
+        if message.name:
+            ids += (NAME, *self._text(message.name))
+        ids += self._text(message.text)
+        for call in message.calls:
+            ids += (CALL, *self._text(call.name), ARGUMENTS, *self._text(call.arguments), CALLED)
+        ids.append(END)
+        return np.array(ids, np.int32)
+
+    def tools(self, tools: Iterable[Tool]) -> Ids:
+        """The tool schemas, which stand before all messages; nothing if there are none."""
+        lines = [msgspec.json.encode((each.name, each.description, each.parameters)).decode() for each in tools]
+        if not lines:
+            return REPLY[:0]
+        return np.array((START, TOOLS, SEPARATOR, *self._text("\n".join(lines)), END), np.int32)
+
+
+def answer(message: Ids) -> Ids:
+    """What the model generates of its message: all but the start of the reply."""
+    return message[len(REPLY) :]

@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..value import Missing, Value
-from .interval import Interval
-from .student import quantile
+from .intervals import LEVEL, Ends, Interval, quantile
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
@@ -33,7 +32,6 @@ Statistic = Callable[[Floats], Floats]
 
 DRAWS = 10_000
 SEED = 0
-LEVEL = 0.95
 FEW = "too few conversations have anything to measure"
 LOST = 0.05
 """The share of draws in which a figure may be undefined."""
@@ -41,13 +39,6 @@ _NUMBERS = 20_000_000
 """Of numbers in a matrix of draws, the most: over 2,000 conversations fewer draws are made."""
 _FEWEST = 1_000
 AT_ONCE = 2_000_000
-
-
-class Ends(NamedTuple):
-    """Of an interval."""
-
-    low: float
-    high: float
 
 
 class Resampled(NamedTuple):

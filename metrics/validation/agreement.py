@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
-from ..cache.prefixes import Used
+from ..cache.prefixes import CacheUsage
 from ..prices import Price, Prices
-from ..prices import Usage as Billed
+from ..prices import TokenUsage as Billed
 from ..value import Missing, Value
-from .pricing import price_of_call
-from .recorded import Compared
+from .comparison import ComparedCall
+from .costs import price_of_call
 
 NO_CALLS = Missing("undefined", "no calls")
 NO_LATER = Missing("undefined", "no calls after a first one")
@@ -81,7 +81,7 @@ class OwnCounts:
 
 
 @dataclass(slots=True)
-class Agreement:
+class CacheAgreement:
     """Sums over recorded calls. Tokens are the provider's."""
 
     calls: int = 0
@@ -107,7 +107,7 @@ class Agreement:
     money: Money = field(default_factory=Money)
     own: OwnCounts = field(default_factory=OwnCounts)
 
-    def add(self, row: Compared, price: Price | None) -> None:
+    def add(self, row: ComparedCall, price: Price | None) -> None:
         """Count one call."""
         if row.reason:
             self.reasons[row.reason] += 1
@@ -129,7 +129,7 @@ class Agreement:
         if row.gap is not None:
             self._add_own(row)
 
-    def _add_money(self, row: Compared, price: Price | None) -> None:
+    def _add_money(self, row: ComparedCall, price: Price | None) -> None:
         usage, money = row.usage, self.money
         written = row.predicted.written + row.predicted.written_1h
         if price is None:
@@ -148,7 +148,7 @@ class Agreement:
             money.predicted += price.of(_billed(row.predicted, output))
             money.own += price.of(_billed(row.own, output))
 
-    def _add_own(self, row: Compared) -> None:
+    def _add_own(self, row: ComparedCall) -> None:
         own, prompt, counted = self.own, row.usage.input or 0, _tokens(row.own)
         own.calls += 1
         own.prompts += prompt
@@ -210,17 +210,17 @@ class Agreement:
         return Missing("undefined", "nothing that costs anything")
 
 
-def agreement(rows: Iterable[Compared], prices: Prices) -> dict[tuple[str, str], Agreement]:
+def agreement(rows: Iterable[ComparedCall], prices: Prices) -> dict[tuple[str, str], CacheAgreement]:
     """By model and the day from which its rule is in force, in the order they come."""
-    found: dict[tuple[str, str], Agreement] = {}
+    found: dict[tuple[str, str], CacheAgreement] = {}
     for row in rows:
-        found.setdefault((row.model, row.rule.since), Agreement()).add(row, price_of_call(prices, row.asked))
+        found.setdefault((row.model, row.rule.since), CacheAgreement()).add(row, price_of_call(prices, row.asked))
     return found
 
 
-def _billed(used: Used, output: int) -> Billed:
+def _billed(used: CacheUsage, output: int) -> Billed:
     return Billed(_tokens(used), output, used.read, used.written + used.written_1h, used.written_1h)
 
 
-def _tokens(used: Used) -> int:
+def _tokens(used: CacheUsage) -> int:
     return used.read + used.written + used.written_1h + used.fresh

@@ -14,7 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .asked import Asked
+from ...scenarios.errors import MissingExtra
+from ..tokens import ENCODINGS, TokenCounter, encoding_of
+from .requests import RecordedRequest
 
 
 class Counted(NamedTuple):
@@ -47,9 +49,9 @@ class Calibration:
     """Our count and the provider's of the first prompt of a model in a conversation."""
 
     @classmethod
-    def of(cls, calls: Iterable[Asked]) -> Calibration:
+    def of(cls, calls: Iterable[RecordedRequest]) -> Calibration:
         """From calls in the order of their conversations. Prompts that went on from another context do not count."""
-        made, before = cls(), dict[tuple[str, str], tuple[Asked, int, int]]()
+        made, before = cls(), dict[tuple[str, str], tuple[RecordedRequest, int, int]]()
         for asked in calls:
             usage, name = asked.call.usage, (asked.call.model, asked.conversation.id)
             if usage is None or usage.input is None:
@@ -74,10 +76,49 @@ class Calibration:
             ours, recorded = ours - known[conversation][0], recorded - known[conversation][1]
         return recorded / ours if ours > 0 and recorded > 0 else 1.0
 
-    def counted(self, asked: Asked) -> Counted:
+    def counted(self, asked: RecordedRequest) -> Counted:
         """A prompt by our own count. Where no call of its conversation reports its prompt, there is no constant."""
         counts = asked.context.counts[: asked.size]
         factor = self.factor(asked.call.model, asked.conversation.id)
         ours, recorded = self._firsts.get((asked.call.model, asked.conversation.id), (0, 0))
         constant = recorded - factor * ours
         return Counted(counts[-1], [max(0, round(constant + factor * count)) for count in counts])
+
+
+OTHERWISE = "o200k_base"
+
+
+@dataclass(slots=True)
+class Counters:
+    """Token counters by model. With an `encoding` that one counts for all."""
+
+    encoding: str | None = None
+    used: dict[str, str] = field(default_factory=dict)
+    """The encoding of each model that was asked for."""
+    lacking: dict[str, str] = field(default_factory=dict)
+    """Of models whose own encoding is not installed, what to do."""
+    _made: dict[str, TokenCounter] = field(default_factory=dict)
+
+    def of(self, model: str) -> TokenCounter:
+        """Counts for a model."""
+        if model not in self.used:
+            self.used[model] = self._encoding(model)
+        return self._counter(self.used[model])
+
+    def _encoding(self, model: str) -> str:
+        wanted = self.encoding or encoding_of(model)
+        if wanted is None or (self.encoding is None and wanted not in ENCODINGS):
+            return OTHERWISE
+        try:
+            self._counter(wanted)
+        except MissingExtra as missing:
+            if self.encoding is not None:
+                raise
+            self.lacking[model] = str(missing)
+            return OTHERWISE
+        return wanted
+
+    def _counter(self, encoding: str) -> TokenCounter:
+        if encoding not in self._made:
+            self._made[encoding] = TokenCounter(encoding)
+        return self._made[encoding]

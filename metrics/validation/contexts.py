@@ -15,12 +15,11 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from ...scenarios.model import Call, Compaction, Conversation, Message, Tool
-from ..cache.alike import Alike
-from ..cache.prefixes import Prefixes, Sent, content_blocks
+from ..cache.prefixes import Prefixes, SentPrefix, SharedStarts, content_blocks
 from ..tokens import FRAME, ROLE, TokenCounter, text_encoder
 
 
-class Context(NamedTuple):
+class RecordedPrompt(NamedTuple):
     """What a stretch of a conversation's calls were asked with: each call with a start of it."""
 
     blocks: list[int]
@@ -49,7 +48,7 @@ class Context(NamedTuple):
 
 
 @dataclass(slots=True)
-class Contexts:
+class RecordedPrompts:
     """The contexts of one conversation, each made once."""
 
     conversation: Conversation
@@ -61,7 +60,7 @@ class Contexts:
     """Of each message, by its id."""
     _compactions: list[Compaction] = field(init=False)
     _firsts: dict[str, int] = field(init=False)
-    _made: dict[tuple[int, str, str, tuple[Tool, ...]], Context] = field(default_factory=dict)
+    _made: dict[tuple[int, str, str, tuple[Tool, ...]], RecordedPrompt] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         messages = self.conversation.messages
@@ -72,7 +71,7 @@ class Contexts:
             if each.call is not None and each.call.usage is not None and each.call.usage.input is not None:
                 self._firsts.setdefault(each.call.model, each.call.usage.input)
 
-    def of(self, at: int, call: Call) -> Context:
+    def of(self, at: int, call: Call) -> RecordedPrompt:
         """What the call that answered with the message at `at` was asked with a start of."""
         stretch = sum(self.place[each.after] < at for each in self._compactions)
         tools = self.conversation.tools if call.tools is None else call.tools
@@ -81,7 +80,7 @@ class Contexts:
             self._made[key] = self._make(self._compactions[stretch - 1] if stretch else None, call, tools)
         return self._made[key]
 
-    def _make(self, compaction: Compaction | None, call: Call, tools: tuple[Tool, ...]) -> Context:
+    def _make(self, compaction: Compaction | None, call: Call, tools: tuple[Tool, ...]) -> RecordedPrompt:
         counter, messages = self.counter(call.model), self.conversation.messages
         first, head = 0, list[Message]()
         if compaction is not None:
@@ -92,7 +91,7 @@ class Contexts:
         sent = [*head, *messages[first:]]
         system = next((at for at, each in enumerate(sent) if each.role != "system"), len(sent))
         hidden = None if system else self._firsts.get(call.model)
-        said = (Sent.of(each, call.effort if at == system else "") for at, each in enumerate(sent))
+        said = (SentPrefix.of(each, call.effort if at == system else "") for at, each in enumerate(sent))
         counts = [counter.tools(tools), *map(counter.message, sent)]
         eligible = [system] if system else []
         for at, each in enumerate(sent[system:], system):
@@ -102,15 +101,15 @@ class Contexts:
         heads = {each.id: at for at, each in enumerate(head, 1) if each.role == "system"}
         blocks = self.prefixes(call.model).of([(tools, hidden), *said])
         places = list(accumulate([1, *map(content_blocks, sent)]))
-        return Context(blocks, list(accumulate(counts)), eligible, system, first - 1 - len(head), places, heads)
+        return RecordedPrompt(blocks, list(accumulate(counts)), eligible, system, first - 1 - len(head), places, heads)
 
 
 def numbering(encoding: str) -> Prefixes:
     """Numbers for the prefixes of a model's prompts."""
     if encoding == "chars4":  # it has no tokens of which some could be shared
         return Prefixes()
-    return Prefixes(Alike(_said, text_encoder(encoding), FRAME + ROLE))
+    return Prefixes(SharedStarts(_said, text_encoder(encoding), FRAME + ROLE))
 
 
 def _said(block: Hashable) -> tuple[str, str] | None:
-    return (f"{block.role} {block.effort}", block.text) if isinstance(block, Sent) else None
+    return (f"{block.role} {block.effort}", block.text) if isinstance(block, SentPrefix) else None

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 
 from ...scenarios.model import Conversation
 from ..prices import Prices
-from .agreement import Agreement, agreement
-from .counting import Counters
-from .pricing import Costs, recorded_costs
-from .recorded import Compared, Replayed
+from .agreement import CacheAgreement, agreement
+from .calibration import Counters
+from .comparison import CacheReplay, ComparedCall
+from .costs import Costs, recorded_costs
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
     """What was compared, what it came to, and what stands between."""
 
-    rows: list[Compared]
-    agreements: dict[tuple[str, str], Agreement]
+    rows: list[ComparedCall]
+    agreements: dict[tuple[str, str], CacheAgreement]
     """By model and the day from which its rule is in force."""
     costs: dict[str, Costs]
     """By model, where costs are recorded."""
-    replayed: Replayed
+    replayed: CacheReplay
     counters: Counters
     prices: Prices
 
@@ -35,7 +35,7 @@ class Validation:
 
 def validation(conversations: Iterable[Conversation], counters: Counters, prices: Prices) -> Validation:
     """Every recorded call, through the cache of its model and date and at the prices of its day."""
-    replayed = Replayed(counters.of, prices)
+    replayed = CacheReplay(counters.of, prices)
     rows = list(replayed.compare(conversations))
     return Validation(
         rows, agreement(rows, prices), recorded_costs(replayed.counted, prices), replayed, counters, prices

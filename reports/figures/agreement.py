@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import wrap
+from textwrap import fill, wrap
 from typing import TYPE_CHECKING
 
-from ...metrics.validation.recorded import Compared
-from ..words import count
+from ...harness.graders.calibration import Calibrated
+from ...metrics.grading.agreement import curve
+from ...metrics.validation.comparison import ComparedCall
+from ...metrics.value import Missing
+from ..calibration import figure as figure_in_words
+from ..render import count, printable
 from .panels import short
 from .style import COLOURS, FAINT, INK, MARKERS, figure, legible, style
 
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
+
 
 KINDS = ("exact", "both read, another length", "only one of the two reads")
 """What is told apart, by shape and colour. The third kind lies on an axis."""
@@ -25,9 +30,9 @@ LINE = 36
 """Characters of a line above a panel."""
 
 
-def agreement(rows: Sequence[Compared]) -> Figure:
+def agreement(rows: Sequence[ComparedCall]) -> Figure:
     """One panel a model and rule under which anything was read, or predicted to be, in the order of the tables."""
-    panels: dict[tuple[str, str], list[Compared]] = {}
+    panels: dict[tuple[str, str], list[ComparedCall]] = {}
     for row in rows:
         if row.reported:
             panels.setdefault((row.model, row.rule.since), []).append(row)
@@ -48,7 +53,7 @@ def agreement(rows: Sequence[Compared]) -> Figure:
     return drawn
 
 
-def _panel(axes: Axes, model: str, since: str, rows: Sequence[Compared]) -> None:
+def _panel(axes: Axes, model: str, since: str, rows: Sequence[ComparedCall]) -> None:
     top = max(max(row.predicted.read, row.read) for row in rows) * 1.05
     axes.axline((0, 0), slope=1, color=FAINT, linewidth=0.8, zorder=1, label="predicted = reported")
     for at, kind in enumerate(KINDS):
@@ -74,7 +79,7 @@ def _panel(axes: Axes, model: str, since: str, rows: Sequence[Compared]) -> None
     axes.set_title("\n".join(_title(model, since, rows)), color=INK)
 
 
-def _title(model: str, since: str, rows: Sequence[Compared]) -> list[str]:
+def _title(model: str, since: str, rows: Sequence[ComparedCall]) -> list[str]:
     exact = sum(row.exact for row in rows)
     name = (line.replace("/ ", "/") for line in wrap(legible(model).replace("/", "/ "), LINE))
     return [
@@ -84,7 +89,7 @@ def _title(model: str, since: str, rows: Sequence[Compared]) -> list[str]:
     ]
 
 
-def _kind(row: Compared) -> int:
+def _kind(row: ComparedCall) -> int:
     """The place of a call's kind in KINDS."""
     if row.exact:
         return 0
@@ -95,3 +100,40 @@ def _ticks() -> MaxNLocator:
     from matplotlib.ticker import MaxNLocator
 
     return MaxNLocator(5, integer=True, steps=[1, 2, 2.5, 5, 10])
+
+
+ROC_ACROSS, ROC_SIDE, ROC_LINE = 2, 3.8, 40
+"""Panels beside each other; inches of one; characters of a line in its legend."""
+
+
+def roc(found: Sequence[Calibrated]) -> Figure:
+    """The sets in their order. A set of one class has no curve, and its panel says so."""
+    across = min(ROC_ACROSS, len(found))
+    down = -(-len(found) // across)
+    with style():
+        drawn = figure(across * ROC_SIDE + 0.4, down * ROC_SIDE + 0.4)
+        grid = list(drawn.subplots(down, across, squeeze=False).flat)
+        for axes, each in zip(grid, found, strict=False):
+            _panel_roc(axes, each)
+        for axes in grid[len(found) :]:
+            axes.set_axis_off()
+    return drawn
+
+
+def _panel_roc(axes: Axes, found: Calibrated) -> None:
+    axes.axline((0, 0), slope=1, color=FAINT, linewidth=0.8)
+    for at, (profile, verdicts) in enumerate(zip(found.profiles, found.verdicts, strict=True)):
+        recall, specificity = profile.whole.recall.value, profile.whole.specificity.value
+        if isinstance(recall, Missing) or isinstance(specificity, Missing):
+            continue
+        line, colour = curve(verdicts), COLOURS[at % len(COLOURS)]
+        name = fill(printable(f"{profile.grader}  {figure_in_words(profile.whole.auc.value)}"), ROC_LINE)
+        axes.plot(line.false_positive_rate, line.recall, color=colour, label=name)
+        axes.plot(1 - specificity, recall, linestyle="none", marker=MARKERS[at % len(MARKERS)], color=colour)
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    axes.set(xlabel="of wrong answers, called right", ylabel="of right answers, called right")
+    axes.set_title(printable(f"{found.labels.name}: {len(found.labels.answers):,} answers"))
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="lower right", title="AUC", alignment="left")
+    else:
+        axes.text(0.5, 0.5, "labels of one class only:\nthere is no curve", ha="center", va="center")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from ...harness.tier_bench.working import BOUND
 from ...metrics.survival import Survival
+from ..tier_actions import TIERS, TierActions
 from .panels import REFERENCE, Line, from_nothing, linear, logarithmic, panels, share, short
-from .style import COLOURS, MARKERS
+from .style import COLOURS, FAINT, MARKERS, figure, legible, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 EDGES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987, 1597, 2584, np.inf)
 """Turns at which a bin begins, for shares that a single turn has too few of."""
@@ -70,3 +73,81 @@ def survival(found: Mapping[str, Iterable[Survival]]) -> Figure:
         lines[name] = [Line(x, y, "facts still in the summary", OURS)]
     along = "rounds of summarising since the fact was replaced"
     return panels(lines, along, "facts still there", from_nothing(short), linear(share, 0, 1), rule=0.5)
+
+
+def decisions(times: Mapping[str, tuple[float, float]]) -> Figure:
+    """Of each strategy the median and the 99th percentile, in microseconds."""
+    from matplotlib.ticker import NullLocator
+
+    names = list(times)
+    rows = range(len(names))
+    with style():
+        drawn = figure(7.2, 1.1 + 0.24 * len(names))
+        axes = drawn.subplots()
+        medians, slowest = [times[name][0] for name in names], [times[name][1] for name in names]
+        axes.hlines(rows, medians, slowest, color=COLOURS[0], linewidth=1)
+        dots: dict[str, Any] = {"linestyle": "none", "color": COLOURS[0], "markersize": 4}
+        axes.plot(medians, rows, marker=MARKERS[0], label="median", **dots)
+        axes.plot(slowest, rows, marker=MARKERS[1], label="99th percentile", **{**dots, "color": COLOURS[1]})
+        axes.set_yticks(rows, [legible(name) for name in names])
+        axes.invert_yaxis()
+        axes.set_xscale("log")
+        axes.set_xlabel("time to decide")
+        axes.xaxis.set_major_formatter(lambda value, _: duration(value))
+        axes.xaxis.set_minor_locator(NullLocator())
+        drawn.legend(loc="outside lower center", ncols=2)
+    return drawn
+
+
+def duration(microseconds: float) -> str:
+    """At a tick: 0.1 µs · 10 µs · 1 ms · 2 s."""
+    for size, unit in ((1e6, "s"), (1e3, "ms")):
+        if microseconds >= size:
+            return f"{microseconds / size:g} {unit}"
+    return f"{microseconds:g} µs"
+
+
+_NAMES = {"focus": "Focus", "working": "Working", "archive": "Archive", "rag": "RAG"}
+
+
+def found_by_tier(deeds: Mapping[str, TierActions]) -> Figure:
+    """A bar a strategy: of the messages that it looked up, the share that each tier had, with their number."""
+    with style():
+        drawn = figure(6.4, 1.4 + 0.3 * len(deeds))
+        axes = drawn.subplots()
+        left = np.zeros(len(deeds))
+        for at, tier in enumerate(TIERS):
+            counts = np.array([each.found[tier] for each in deeds.values()], float)
+            wide = 100 * counts / np.maximum([each.found.total() for each in deeds.values()], 1)
+            bars = axes.barh(range(len(deeds)), wide, left=left, color=COLOURS[at], label=_NAMES[tier], height=0.75)
+            told = [f"{count:,.0f}" if share > 8 else "" for count, share in zip(counts, wide, strict=True)]
+            axes.bar_label(bars, told, label_type="center", color="white", fontsize=7)
+            left += wide
+        axes.set_yticks(range(len(deeds)), [legible(each) for each in deeds])
+        axes.invert_yaxis()
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("of the messages looked up, %")
+        axes.grid(visible=False, axis="y")
+        drawn.legend(loc="outside lower center", ncols=len(TIERS))
+    return drawn
+
+
+def miss_ratios(found: pd.DataFrame) -> Figure:
+    """A curve a policy: misses by the cache's size. Below the bound no policy comes."""
+    with style():
+        drawn = figure(6.4, 3.6)
+        axes = drawn.subplots()
+        for at, (policy, rows) in enumerate(found.groupby("policy", sort=False)):
+            if policy == BOUND:
+                axes.fill_between(rows["size"], 0, 100 * rows.misses, color=FAINT, alpha=0.5, lw=0, label="no policy")
+            else:
+                axes.plot(
+                    rows["size"], 100 * rows.misses, label=legible(str(policy)), color=COLOURS[at], marker=MARKERS[at]
+                )
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(sizes := sorted(set(found["size"])), [f"{size // 1024}K" for size in sizes])
+        axes.set_xlabel("tokens that Working holds")
+        axes.set_ylabel("misses, %")
+        axes.set_ylim(0, None)
+        drawn.legend(loc="outside lower center", ncols=4)
+    return drawn

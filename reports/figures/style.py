@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ...scenarios.errors import RunError
-from ..words import printable
+from ..render import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 FORMATS = {
     ".svg": {"Date": None, "Creator": None},

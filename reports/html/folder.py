@@ -13,12 +13,11 @@ import pandas as pd
 
 from ...metrics.value import Missing
 from ...scenarios.errors import RunError
-from ..render import Table, line, markdown
+from ..render import Table, line, markdown, printable
 from ..results import Results
-from ..words import printable
-from .inspected import inspected
+from .inspector import inspected
 from .page import MARK, page
-from .section import Section
+from .section import ReportSection
 from .sections import sections
 
 ENDINGS = {"figures": (".svg", ".png"), "tables": (".csv",)}
@@ -82,13 +81,13 @@ def _place(path: Path, data: bytes) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _figures(section: Section) -> Iterator[tuple[str, bytes]]:
+def _figures(section: ReportSection) -> Iterator[tuple[str, bytes]]:
     for drawn in section.figures:
         for ending, data in drawn.files.items():
             yield drawn.name + ending, data
 
 
-def as_markdown(results: Results, made: Sequence[Section]) -> str:
+def as_markdown(results: Results, made: Sequence[ReportSection]) -> str:
     """The report as Markdown, with links to the figures beside it."""
     parts = [f"# {line(results.run.folder.resolve().name)}\n"]
     for section in made:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class InlineFigure:
     """A figure, and what stands under it. It is drawn when it is first asked for."""
 
     name: str
@@ -34,7 +34,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """A part of the report with a title."""
 
     name: str
@@ -42,12 +42,12 @@ class Section:
     title: str
     lead: str
     """What is asked here and how to read the answer."""
-    parts: tuple[Table | Drawn, ...] = ()
+    parts: tuple[Table | InlineFigure, ...] = ()
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     """Exact figures, each written as a CSV file of that name."""
     template: str = "section.html"
 
     @property
-    def figures(self) -> list[Drawn]:
+    def figures(self) -> list[InlineFigure]:
         """Those among its parts."""
-        return [part for part in self.parts if isinstance(part, Drawn)]
+        return [part for part in self.parts if isinstance(part, InlineFigure)]

@@ -91,7 +91,7 @@ def _made(name: str, turns: int | None, seed: int) -> Iterator[Conversation]:
         case "traps":
             yield from _traps()
         case "fleet":
-            from .fleet import fleet
+            from .customer_service import fleet
 
             for language in LANGUAGES:
                 yield from fleet(seed, FLEET_TURNS if turns is None else turns, language)

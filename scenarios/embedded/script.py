@@ -1,12 +1,12 @@
-"""Writing a scenario: a clock, ids, and the probes that go with what was said.
+"""Write a scenario: a clock, ids, and the probes that go with what was said.
 
 script = Script("docs_qa/en-1", language="en", start="2026-03-02T09:00:00")
 script.system("You answer from the documentation …")
 fact = script.user("How long are audit logs kept?")
-shown = script.tool_call("search_docs", {"query": "audit log retention"}, result=long_text)
+page = script.tool_call("search_docs", {"query": "audit log retention"}, result=long_text)
 script.assistant("Audit logs are kept for 400 days.")
 script.wait(hours=2)
-script.probe("For how many days are audit logs kept?", ["400 days", "400"], [shown], "single_hop")
+script.probe("For how many days are audit logs kept?", ["400 days", "400"], [page], "single_hop")
 conversation = script.done()
 """
 
@@ -20,14 +20,14 @@ import msgspec
 from ..model import Conversation, Message, Probe, Role, Scalar, Tool, ToolCall
 
 CATEGORIES = ("single_hop", "multi_hop", "temporal", "updated_fact", "unanswerable", "preference")
-"""The kinds of probe that embedded scenarios have."""
+"""Kinds of probe that embedded scenarios have."""
 
 
 class Script:
-    """A conversation being written. Every method that says something returns the id of its message."""
+    """Conversation being written. Every method that adds a message returns its id."""
 
     def __init__(self, name: str, *, language: str, start: str, tools: Sequence[Tool] = ()) -> None:
-        """`start` is an ISO time in UTC; `name` becomes the conversation's id."""
+        """Start a conversation at an ISO time in UTC; `name` becomes its id."""
         self._name, self._language, self._tools = name, language, tuple(tools)
         self._now = datetime.fromisoformat(start).replace(tzinfo=UTC).timestamp()
         self._messages: list[Message] = []
@@ -38,11 +38,11 @@ class Script:
 
     @property
     def now(self) -> datetime:
-        """The script's clock, UTC."""
+        """Return the script's clock, in UTC."""
         return datetime.fromtimestamp(self._now, UTC)
 
     def __len__(self) -> int:
-        """Messages said so far."""
+        """Return how many messages there are so far."""
         return len(self._messages)
 
     def wait(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
@@ -50,36 +50,36 @@ class Script:
         self._now += seconds + 60 * minutes + 3600 * hours + 86400 * days
 
     def until(self, moment: str) -> None:
-        """Let time pass until an ISO time in UTC, which must not be over yet."""
-        there = datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
-        if there < self._now:
+        """Let time pass until an ISO time in UTC. Raises ValueError if it is over."""
+        target = datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
+        if target < self._now:
             raise ValueError(f"it is already {self.now.isoformat()}, after {moment}")
-        self._now = there
+        self._now = target
 
     def system(self, text: str) -> str:
-        """A system message."""
+        """Add a system message."""
         return self._say("system", text, 0)
 
     def user(self, text: str) -> str:
-        """A user's message, some seconds after what stands before it."""
+        """Add a user's message: the longer it is, the longer after what stands before it."""
         return self._say("user", text, 20 + len(text) / 12)
 
     def assistant(self, text: str, calls: Sequence[ToolCall] = ()) -> str:
-        """An assistant's message: one model call, as long as its text takes to generate."""
+        """Add an assistant's message: one model call, as long as its text takes to generate."""
         return self._say("assistant", text, 1.5 + len(text) / 250, calls=tuple(calls))
 
     def call(self, name: str, arguments: Mapping[str, object]) -> ToolCall:
-        """A tool call with an id of its own, for `assistant(…, calls=[…])`."""
+        """Return a tool call with an id of its own, for `assistant(…, calls=[…])`."""
         self._calls += 1
         text = msgspec.json.encode(dict(arguments)).decode()
         return ToolCall(id=f"call_{self._calls:04d}", name=name, arguments=text)
 
     def result(self, call: ToolCall, text: str) -> str:
-        """The result of a tool call."""
+        """Add the result of a tool call."""
         return self._say("tool", text, 0.4 + len(text) / 50_000, answers=call.id, name=call.name)
 
     def tool_call(self, name: str, arguments: Mapping[str, object], result: str, saying: str = "") -> str:
-        """The assistant calls one tool and gets its result; returns the id of the result's message."""
+        """Let the assistant call one tool and get its result; return the id of the result's message."""
         call = self.call(name, arguments)
         self.assistant(saying, [call])
         return self.result(call, result)
@@ -94,11 +94,13 @@ class Script:
         after: str | None = None,
         computed: bool = False,
     ) -> None:
-        """A question with its gold, asked after the message `after` (default: what was said last).
+        """Ask a question with its gold after the message `after` (default: the last one).
 
-        For `category="unanswerable"` there are no answers and no evidence. `computed`: the answer (a sum, a number of
-        days) is worked out from the evidence. Every other answer stands in it word for word. The ids of the computed
-        ones are in `meta["computed_probes"]`, with spaces between them, where there are any.
+        For `category="unanswerable"` there are no answers and no evidence. The answer of a `computed` probe (a sum, a
+        number of days) is worked out from the evidence; every other answer stands in it word for word. The ids of
+        computed probes are in `meta["computed_probes"]`, with spaces between them, where there are any.
+
+        Raises ValueError for a category that is not in CATEGORIES, and for gold that does not go with it.
         """
         if category not in CATEGORIES:
             raise ValueError(f"unknown category {category!r}: use one of {CATEGORIES}")
@@ -123,11 +125,11 @@ class Script:
         )
 
     def note(self, key: str, value: Scalar) -> None:
-        """Something to know of the whole conversation, for `Conversation.meta`."""
+        """Set something to know of the whole conversation, for `Conversation.meta`."""
         self._meta[key] = value
 
     def done(self) -> Conversation:
-        """The finished conversation."""
+        """Return the finished conversation."""
         return Conversation(
             id=self._name,
             messages=tuple(self._messages),
@@ -149,7 +151,7 @@ class Script:
         name: str = "",
     ) -> str:
         self._now += round(seconds, 3)
-        made = Message(
+        message = Message(
             id=f"m{len(self._messages)}",
             role=role,
             text=text,
@@ -158,5 +160,5 @@ class Script:
             name=name,
             time=round(self._now, 3),
         )
-        self._messages.append(made)
-        return made.id
+        self._messages.append(message)
+        return message.id

@@ -17,8 +17,7 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..source import Problems, convert
-from .format import Format, rows
-from .labelled import Labelled, language_of
+from .labelled import Format, Labelled, language_of, rows
 
 _SHAPE = frozenset({"[].question", "[].golden_answer", "[].improper"})
 

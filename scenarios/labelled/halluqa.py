@@ -19,8 +19,7 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..source import Problems, convert
-from .format import Format, rows
-from .labelled import Labelled
+from .labelled import Format, Labelled, rows
 
 _BEST, _WRONG = re.compile(r"Best[ _]Answer\d*"), re.compile(r"Wrong[ _]Answer\d*")
 _SHAPE = frozenset({"[].question_id", "[].Question", "[].Best Answer1", "[].Wrong_Answer1"})

@@ -23,8 +23,7 @@ import msgspec
 
 from ..errors import RecordingError
 from ..source import Problems, head, key_paths
-from .format import Format, parts, rows
-from .labelled import Kind, Labelled
+from .labelled import Format, Kind, Labelled, parts, rows
 
 _SHAPE = frozenset({".total_questions", ".accuracy", ".detailed_results"})
 _CORRECTIONS = frozenset({"[].question_id", "[].golden_answer", "[].correct_answer", "[].error_type"})

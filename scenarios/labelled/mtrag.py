@@ -24,8 +24,7 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..source import Problems
-from .format import Format, parts, rows
-from .labelled import Labelled, language_of
+from .labelled import Format, Labelled, language_of, parts, rows
 
 DECISIVE = ("faithfulness", "appropriateness", "completeness")
 LEAST = 3

@@ -11,8 +11,7 @@ from ..errors import Place, RecordingError
 from ..folder import files_of
 from ..source import Problems, head, key_paths
 from . import evouna, halluqa, locomo, mtrag, user
-from .format import Format
-from .labelled import Labelled
+from .labelled import Format, Labelled
 
 FORMATS: dict[str, Format] = {
     "evouna": evouna.FORMAT,

@@ -19,8 +19,7 @@ import msgspec
 
 from ..errors import RecordingError
 from ..source import Problems
-from .format import Format, rows
-from .labelled import Kind, Labelled, Language, language_of
+from .labelled import Format, Kind, Labelled, Language, language_of, rows
 
 EXAMPLE = '{"question": "…", "accepted": ["…"], "candidate": "…", "correct": true}'
 

@@ -22,8 +22,7 @@ from ..source import Problems, decode, records
 from . import Found
 from .blocks import Block, Content, assistant_message, blocks, user_messages, user_parts
 from .chat import tool
-from .requests import Request, effort, mark, series
-from .responses import Responses
+from .requests import LoggedRequest, Responses, effort, mark, series
 from .usage import usage
 
 
@@ -80,7 +79,7 @@ class AnthropicMessages:
                 yield run.conversation(path.stem)
 
 
-def _requests(path: Path, problems: Problems) -> Iterator[Request]:
+def _requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
     responses = Responses(problems)
     for place, raw in records(path, problems):
         try:
@@ -93,7 +92,7 @@ def _requests(path: Path, problems: Problems) -> Iterator[Request]:
             problems.add(error)
 
 
-def _request(request: _Request, response: _Response | None, place: Place, problems: Problems) -> Request:
+def _request(request: _Request, response: _Response | None, place: Place, problems: Problems) -> LoggedRequest:
     asked: list[Message] = []
     marks: list[Mark] = []
     names = (f"m{n}" for n in count())
@@ -131,7 +130,7 @@ def _request(request: _Request, response: _Response | None, place: Place, proble
             stop=response.stop_reason or "",
         )
         answer = assistant_message(response.content, next(names), call=call)
-    return Request(Place(place.file, place.line), tuple(asked), answer, tuple(tool(one) for one in request.tools))
+    return LoggedRequest(Place(place.file, place.line), tuple(asked), answer, tuple(tool(one) for one in request.tools))
 
 
 def _marks(message: Message, said: Sequence[Block]) -> tuple[Mark, ...]:

@@ -22,8 +22,7 @@ from ..model import Call, Mark
 from ..source import Problems, decode, records
 from . import Found
 from .chat import ChatMessage, ChatTool, chat_message, chat_messages, chat_tools
-from .requests import Request, effort, mark, series
-from .responses import Responses
+from .requests import LoggedRequest, Responses, effort, mark, series
 from .usage import dollars, usage
 
 
@@ -92,7 +91,7 @@ def _first_stamp(path: Path) -> float:
     return 0.0
 
 
-def _requests(files: Sequence[Path], problems: Problems) -> Iterator[Request]:
+def _requests(files: Sequence[Path], problems: Problems) -> Iterator[LoggedRequest]:
     responses = Responses(problems)
     for path in files:
         try:
@@ -107,7 +106,7 @@ def _requests(files: Sequence[Path], problems: Problems) -> Iterator[Request]:
             problems.add(error)
 
 
-def _request(log: _Log, place: Place, problems: Problems) -> Request:
+def _request(log: _Log, place: Place, problems: Problems) -> LoggedRequest:
     asked = chat_messages(log.messages, place.at("messages"))
     if not log.response.choices:
         raise RecordingError(place.at("response.choices"), "no answer", "leave the failed call out")
@@ -122,7 +121,7 @@ def _request(log: _Log, place: Place, problems: Problems) -> Request:
     )
     where = place.at("response.choices[0].message")
     answer = chat_message(choice.message, f"m{len(asked)}", where, time=log.timestamp, call=call)
-    return Request(place, asked, answer, chat_tools(log.kwargs.tools))
+    return LoggedRequest(place, asked, answer, chat_tools(log.kwargs.tools))
 
 
 def _marks(log: _Log) -> Iterator[Mark]:

@@ -22,7 +22,7 @@ from ..source import Problems, decode, records
 from . import Found
 from .chat import ChatMessage, chat_message
 from .history import History
-from .responses import Responses
+from .requests import Responses
 from .usage import dollars, usage
 
 

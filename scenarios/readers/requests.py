@@ -13,15 +13,16 @@ from typing import Any
 
 import msgspec
 
-from ..errors import Place
+from ..errors import Place, RecordingError
 from ..model import Conversation, Mark, Message, Tool
+from ..source import Problems
 
 OPEN = 8
 """How many conversations a log may have under way at once. One more closes the one that rested longest."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class LoggedRequest:
     """One logged model call. `asked` has the ids `m0`, `m1` …; `answer`, where there is one, the id that follows."""
 
     place: Place
@@ -36,18 +37,18 @@ class Series:
 
     number: int
     """From 1, in the order in which they began."""
-    latest: Request
+    latest: LoggedRequest
     answers: dict[int, tuple[Message, tuple[Tool, ...]]] = field(default_factory=dict)
     """The logged answers by their position, with the tools that were offered."""
 
-    def continues(self, request: Request) -> bool:
+    def continues(self, request: LoggedRequest) -> bool:
         """Whether the request repeats the latest one, goes on with an answer, and does not stop there."""
         before, asked = self.latest.asked, request.asked
         if len(asked) <= len(before) or asked[len(before)].role != "assistant":
             return False
         return all(_same(old, new) for old, new in zip(before, asked, strict=False))
 
-    def add(self, request: Request) -> None:
+    def add(self, request: LoggedRequest) -> None:
         """Go on with a request that `continues` this, or begin with the first."""
         self.latest = request
         if request.answer is not None:
@@ -72,7 +73,7 @@ class Series:
         return self.latest.place, Conversation(name, tuple(messages), tools=self.latest.tools, source=source)
 
 
-def series(requests: Iterable[Request]) -> Iterator[Series]:
+def series(requests: Iterable[LoggedRequest]) -> Iterator[Series]:
     """The conversations of a log in the order of their requests, each as soon as it is known to be over."""
     under_way: list[Series] = []
     begun = 0
@@ -112,3 +113,21 @@ def numbered(name: str, number: int) -> str:
 def _same(old: Message, new: Message) -> bool:
     """Equal but for the thinking, which clients may leave out of later requests."""
     return old == new or msgspec.structs.replace(old, thinking="") == msgspec.structs.replace(new, thinking="")
+
+
+@dataclass(slots=True)
+class Responses:
+    """The responses of one log or session that have been read."""
+
+    problems: Problems
+    _places: dict[str, Place] = field(default_factory=dict)
+
+    def new(self, name: str | None, place: Place) -> bool:
+        """Whether no response of this id has been read. Another one at `place` is a problem, and does not count."""
+        if not name:
+            return True
+        first = self._places.setdefault(name, place)
+        if first is not place:
+            what = f"response {name!r} stands at {first} already"
+            self.problems.add(RecordingError(place, what, "its call counts once; remove the second one"))
+        return first is place

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+from collections.abc import Callable
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec.structs import replace
 
+from ...metrics.extract import extract
+from ...metrics.language import sentences, words
+from ...metrics.tfidf import TfIdf, best
+from ...metrics.values import exact_values
 from ...scenarios.model import Message, ToolCall
-from ..base import Desk, ModelError, Prompt
+from ..base import ModelError, Prompt, StrategyContext
 from ..events import Archived, Deleted, Failed, Loaded
-from .digest import arguments_of, line, lines, query_of, sources_of, summary_of
-from .partial import passages
+from .placeholders import WORDING, is_placeholder, placeholder
 from .record import Card, NotArchived, StoreError, Visible, identify
-from .wording import WORDING, is_placeholder, placeholder
 
 if TYPE_CHECKING:
-    from . import Archive
-    from .store import Store
+    from .settings import ArchiveSettings
+    from .store import ResultStore
+
 
 _DAY = 86_400.0
 
@@ -28,7 +34,7 @@ _DAY = 86_400.0
 class Archives:
     """What is archived of one conversation, and what it may see of others."""
 
-    def __init__(self, desk: Desk, settings: Archive) -> None:
+    def __init__(self, desk: StrategyContext, settings: ArchiveSettings) -> None:
         self.cards: dict[str, Card] = {}
         """What this conversation has archived and not deleted, by uuid."""
         self.uuids: dict[str, str] = {}
@@ -44,10 +50,10 @@ class Archives:
         self._oldest = -inf if settings.scope != "conversation" else inf
 
     @cached_property
-    def _store(self) -> Store:
-        from .store import Store
+    def _store(self) -> ResultStore:
+        from .store import ResultStore
 
-        return Store(self._settings.store, self._settings.wait)
+        return ResultStore(self._settings.store, self._settings.wait)
 
     def process(self, message: Message, call: ToolCall | None) -> Message:
         """A tool result: itself up to the threshold, else its placeholder, and it is stored. Raises StoreError.
@@ -218,3 +224,140 @@ class Archives:
             self._desk.record(Failed("summary", str(error), "the offline summary stands"))
             return summary_of(read, most)
         return lines(reply, most)
+
+
+_BLANK = re.compile("[\\s\x00-\x1f\x7f\ud800-\udfff]+")
+_TITLE = re.compile(
+    r"""^\#{1,6}[ \t]+(?P<heading>[^\n]{1,200})$
+    | ["'](?:title|标题|source|filename|file_name|文件名)["'][ \t]*:[ \t]*["'](?P<field>[^"'\n]{1,200})["']
+    | ^(?:title|source|标题|来源|文档)[ \t]*[:：][ \t]*(?P<line>[^\n]{1,200})$
+    | 《(?P<book>[^》\n]{1,100})》""",
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+
+
+def line(text: str, most: int) -> str:
+    """A text in one line of at most `most` characters, without what no database or tokenizer takes."""
+    flat = _BLANK.sub(" ", text).strip()
+    return flat if len(flat) <= most else flat[: most - 1] + "…"
+
+
+def arguments_of(text: str) -> object:
+    """A call's arguments as JSON values, or as they are where they are no (finite) JSON."""
+    try:
+        found: object = json.loads(text)
+        json.dumps(found, allow_nan=False)
+    except (ValueError, RecursionError):
+        return text
+    return found
+
+
+def query_of(arguments: object, most: int) -> str:
+    """What was asked: a lone argument by itself, several with their names, `name=value; …`."""
+    if isinstance(arguments, dict):
+        shown = [(str(name), value if isinstance(value, str) else _json(value)) for name, value in arguments.items()]
+        if len(shown) == 1:
+            return line(shown[0][1], most)
+        return line("; ".join(f"{name}={value}" for name, value in shown), most)
+    return line("" if arguments is None else arguments if isinstance(arguments, str) else _json(arguments), most)
+
+
+def lines(text: str, most: int) -> str:
+    """A text of at most `most` characters, each of its lines as by `line`, none empty."""
+    kept = [flat for each in text.splitlines() if (flat := line(each, most))]
+    made = "\n".join(kept)
+    return made if len(made) <= most else made[: most - 1] + "…"
+
+
+def summary_of(text: str, most: int) -> str:
+    """The sentences that matter most, in their order, a line each, at most `most` characters together."""
+    return lines(extract([text], most, len), most) or lines(text, most)
+
+
+def sources_of(text: str, most: int) -> tuple[str, ...]:
+    """The addresses, then the paths, then the titles that the content names, in its order: search results rank."""
+    found: dict[str, list[str]] = {"url": [], "path": [], "title": []}
+    for kind, value in exact_values(text):
+        if kind in found:
+            found[kind].append(line(value, 200))
+    for title in _TITLE.finditer(text):
+        found["title"].append(line(next(filter(None, title.groups())), 200))
+    names = dict.fromkeys(name for kind in found.values() for name in kind if name)
+    return tuple(names)[:most]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+PIECE = 400
+"""Characters that a passage has at most; lines are put together up to it, longer ones taken by sentences."""
+
+GAP = "…\n"
+"""Stands where something was left out."""
+
+
+def passages(text: str, question: str, budget: int, count: Callable[[str], int]) -> str:
+    """The passages nearest to a question, in the order of the text, at most `budget` tokens by `count`.
+
+    Nearest = most words in common, rare ones weighing more (`TfIdf.overlap`). Where nothing is in common they are taken
+    from the start. A text that fits is whole. Empty only if not one passage's first character fits.
+    """
+    if count(text) <= budget:
+        return text
+    pieces = _pieces(text)
+    index = TfIdf()
+    index.add(map(words, pieces))
+    scores = index.overlap(words(question))
+    order = [at for at in best(scores, len(pieces)) if scores[at] > 0] or list(range(len(pieces)))
+    order.sort(key=lambda at: (-scores[at], at))
+    gap = count(GAP)
+    chosen: list[int] = []
+    left = budget
+    for at in order:
+        cost = count(pieces[at]) + gap
+        if cost <= left:
+            chosen.append(at)
+            left -= cost
+    while chosen:
+        made = _joined(pieces, sorted(chosen))
+        if count(made) <= budget:
+            return made
+        chosen.pop()
+    return _cut(pieces[order[0]], budget, count) if order else ""
+
+
+def _pieces(text: str) -> list[str]:
+    """The text in pieces of at most PIECE characters, each ending with its line end; none blank."""
+    made: list[str] = []
+    for row in text.splitlines():
+        parts = [row] if len(row) <= PIECE else [s[at : at + PIECE] for s in sentences(row) for at in _steps(s)]
+        for part in parts:
+            if not part or part.isspace():
+                continue
+            if made and len(made[-1]) + len(part) < PIECE:
+                made[-1] += part + "\n"
+            else:
+                made.append(part + "\n")
+    return made
+
+
+def _steps(text: str) -> range:
+    return range(0, len(text), PIECE)
+
+
+def _joined(pieces: list[str], places: list[int]) -> str:
+    """Pieces in order, with a gap wherever one was left out."""
+    ends = np.diff([-1, *places, len(pieces)]) > 1
+    return "".join((GAP if gap else "") + pieces[at] for at, gap in zip(places, ends[:-1], strict=True)) + (
+        GAP if ends[-1] else ""
+    )
+
+
+def _cut(text: str, budget: int, count: Callable[[str], int]) -> str:
+    """The longest start of a text that is within the budget, by halving."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count(text[:middle]) <= budget else (low, middle - 1)
+    return text[:low]

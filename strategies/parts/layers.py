@@ -9,8 +9,7 @@ from typing import Literal
 
 from ...scenarios.model import Message
 from ..events import Event, Moved
-from .kinds import Kind
-from .memories import Memory, Past
+from .memories import Kind, Memory, Past
 
 Tier = Literal["working", "short", "long"]
 
@@ -29,7 +28,7 @@ HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class LayerRules:
     """When memories move."""
 
     long_importance: float
@@ -40,7 +39,7 @@ class Rules:
     promote_after: int
 
 
-class Item:
+class LayerItem:
     """A memory in its place. `tier` is None once it is gone."""
 
     __slots__ = ("expires", "made", "memory", "references", "row", "tier")
@@ -53,9 +52,9 @@ class Item:
         self.row = -1
         """Of its vector; -1 = it has none yet."""
 
-    def __deepcopy__(self, memo: object) -> Item:
+    def __deepcopy__(self, memo: object) -> LayerItem:
         """Another item of the same memory: there are many, and a copy of a conversation has them all."""
-        other = Item(self.memory, self.tier, self.made)
+        other = LayerItem(self.memory, self.tier, self.made)
         other.expires, other.references, other.row = self.expires, self.references, self.row
         return other
 
@@ -65,12 +64,12 @@ class Layers:
 
     __slots__ = ("_clock", "_due", "_heard", "_number", "_referenced", "_rules", "_session", "items", "record")
 
-    def __init__(self, rules: Rules, record: Callable[[Event], None]) -> None:
+    def __init__(self, rules: LayerRules, record: Callable[[Event], None]) -> None:
         self._rules, self.record = rules, record
-        self.items: list[Item] = []
-        self._due: list[tuple[float, int, Item]] = []
+        self.items: list[LayerItem] = []
+        self._due: list[tuple[float, int, LayerItem]] = []
         self._number = 0
-        self._referenced: dict[Item, None] = {}
+        self._referenced: dict[LayerItem, None] = {}
         self._clock: float | None = None
         self._heard: float | None = None
         self._session: float | None = None
@@ -93,7 +92,7 @@ class Layers:
         expired = self._expire(now)
         return moved or expired or not before == past.changed == len(self.items)
 
-    def refer(self, items: Iterable[Item], now: float | None) -> None:
+    def refer(self, items: Iterable[LayerItem], now: float | None) -> None:
         """Note that these were recalled in this turn: they live on from now."""
         for item in items:
             self._referenced[item] = None
@@ -102,7 +101,7 @@ class Layers:
 
     def settle(self) -> None:
         """A turn is over: what was recalled in it, and in enough turns before it, goes to long-term memory."""
-        promoted: dict[Tier, list[Item]] = {"working": [], "short": []}
+        promoted: dict[Tier, list[LayerItem]] = {"working": [], "short": []}
         for item in self._referenced:
             item.references += 1
             if item.tier in promoted and item.references >= self._rules.promote_after:
@@ -119,7 +118,7 @@ class Layers:
             tier == "working" and self._is_old(self._clock)
         ):
             tier = "short"
-        item = Item(memory, tier, self._clock)
+        item = LayerItem(memory, tier, self._clock)
         self.items.append(item)
         if tier == "short":
             self._live_on(item, item.made)
@@ -133,7 +132,7 @@ class Layers:
             [item for item in self.items if item.tier == "working" and self._is_old(item.made)], "working", "short"
         )
 
-    def _live_on(self, item: Item, now: float | None) -> None:
+    def _live_on(self, item: LayerItem, now: float | None) -> None:
         """From now it lives for `ttl` more hours, but never longer than `longest_ttl` after it was made."""
         if now is None or item.made is None:
             return
@@ -144,14 +143,14 @@ class Layers:
             heappush(self._due, (expires, self._number, item))
 
     def _expire(self, now: float | None) -> bool:
-        gone: list[Item] = []
+        gone: list[LayerItem] = []
         while now is not None and self._due and self._due[0][0] <= now:
             expires, _, item = heappop(self._due)
             if item.tier == "short" and item.expires == expires:
                 gone.append(item)
         return self._move(gone, "short", None)
 
-    def _move(self, items: list[Item], source: Tier, to: Tier | None) -> bool:
+    def _move(self, items: list[LayerItem], source: Tier, to: Tier | None) -> bool:
         if not items:
             return False
         for item in items:

@@ -20,7 +20,7 @@ from typing import Literal
 
 from ...metrics.tokens import TokenCounter
 from ..events import Crossed
-from ..parts.bounds import at_least
+from ..parts.units import at_least
 
 Level = Literal["warning", "soft", "hard"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ctxbench.scenarios.embedded import scenario
 
+from ctxbench.scenarios.embedded import scenario
 from tests.harness.command import CTXBENCH
 
 TEXT = (Path(__file__).parents[2] / "docs" / "ci.md").read_text("utf-8")

@@ -8,4 +8,4 @@ import pytest
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shards of three conversations, so that small runs have many parts."""
-    monkeypatch.setattr("ctxbench.harness.run.SHARD_CONVERSATIONS", 3)
+    monkeypatch.setattr("ctxbench.harness.engine.plan.SHARD_CONVERSATIONS", 3)

@@ -8,11 +8,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.run import Plan
-from ctxbench.scenarios.model import Conversation
 
-from tests.making import answering, calling, talk
+from ctxbench.harness.engine.plan import Plan, RunInputs
+from ctxbench.scenarios.model import Conversation
+from tests.builders import answering, calling, talk
 
 STRATEGIES = ("none", "window(max_tokens=400)", "last_turn")
 
@@ -43,7 +42,7 @@ def bytes_of(folder: Path) -> dict[str, str]:
 
 
 def plan(*names: object, strategies: tuple[str, ...] = STRATEGIES, **more: Any) -> Plan:
-    return Plan(Inputs(tuple(map(str, names))), strategies, **more)
+    return Plan(RunInputs(tuple(map(str, names))), strategies, **more)
 
 
 def fail(monkeypatch: pytest.MonkeyPatch, kind: type[Any], said: str) -> None:

@@ -8,34 +8,36 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
-from ctxbench.harness.desk import Books, RecordedDesk
-from ctxbench.harness.log import Log, rebuild
-from ctxbench.harness.replay import replay
-from ctxbench.harness.write import cell_of
-from ctxbench.metrics.measure import Lists, measure
+from hypothesis import given
+
+from ctxbench.harness.engine.shard import cell_of
+from ctxbench.harness.folder.run import rebuild
+from ctxbench.harness.invariants import conversations
+from ctxbench.harness.replay import ContextLog, ConversationIndex, RecordedContext, replay
+from ctxbench.metrics.measure import RaggedArray, measure
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.model import Conversation, Message, Tool
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.base import Context, Desk, Strategy, budget_of
+from ctxbench.strategies.base import Context, Strategy, StrategyContext, budget_of
 from ctxbench.strategies.chain import parse
-from hypothesis import given
-
-from tests.making import conversations, talk
+from tests.builders import talk
 
 COUNTER = TokenCounter()
 
 
-def run(strategy: Strategy, conversation: Conversation) -> tuple[list[SimpleNamespace], Log]:
+def run(strategy: Strategy, conversation: Conversation) -> tuple[list[SimpleNamespace], ContextLog]:
     """The measured steps of one cell, lists with them, and its log."""
-    log, desk = Log(conversation.messages), RecordedDesk(Books(conversation, COUNTER))
+    log, desk = ContextLog(conversation.messages), RecordedContext(ConversationIndex(conversation, COUNTER))
     for step in replay(conversation, strategy, desk):
         log.add(step)
     columns = measure([cell_of(desk.books, log, budget_of(strategy))])
-    plain = {name: _lists(values) if isinstance(values, Lists) else values.tolist() for name, values in columns.items()}
+    plain = {
+        name: _lists(values) if isinstance(values, RaggedArray) else values.tolist() for name, values in columns.items()
+    }
     return [SimpleNamespace(**dict(zip(plain, row, strict=True))) for row in zip(*plain.values(), strict=True)], log
 
 
-def _lists(found: Lists) -> list[list[int]]:
+def _lists(found: RaggedArray) -> list[list[int]]:
     offsets, values = found
     return [list(map(int, values[start:stop])) for start, stop in pairwise(offsets)]
 
@@ -46,7 +48,7 @@ class By:
 
     function: Callable[[list[Message]], list[Message]]
 
-    def start(self, desk: Desk) -> Callable[[Context], Context]:
+    def start(self, desk: StrategyContext) -> Callable[[Context], Context]:
         return lambda context: context.sending(self.function(list(context.messages)))
 
 
@@ -96,7 +98,7 @@ def test_other_tools_break_the_prefix() -> None:
 
     @dataclass(frozen=True)
     class Offering:
-        def start(self, desk: Desk) -> Callable[[Context], Context]:
+        def start(self, desk: StrategyContext) -> Callable[[Context], Context]:
             offers = iter(tools)
             return lambda context: Context(context.messages, (), next(offers))
 
@@ -138,7 +140,7 @@ def test_the_future_cannot_be_sent() -> None:
 def test_any_context_is_rebuilt_from_the_log(spec: str, conversation: Conversation) -> None:
     """From (kept, added) alone every context comes back, message for message."""
     strategy = parse(spec)
-    view = strategy.start(RecordedDesk(Books(conversation, COUNTER)))
+    view = strategy.start(RecordedContext(ConversationIndex(conversation, COUNTER)))
     sent = [list(view(Context(Messages.prefix(conversation.messages, at))).messages) for at in conversation.calls()]
     steps, log = run(strategy, conversation)
     entries = [(step.kept, step.added_from, step.added_to) for step in steps]

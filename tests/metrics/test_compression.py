@@ -6,10 +6,11 @@ import math
 from collections import Counter, defaultdict
 
 import pytest
-from ctxbench.metrics.compression import adaptive_bits, adaptive_bytes, ratio, saving, smaller
-from ctxbench.metrics.value import Missing
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.compression import adaptive_bits, adaptive_bytes, ratio, saving, smaller
+from ctxbench.metrics.value import Missing
 
 
 def slow_bits(data: bytes, order: int, known: bytes = b"") -> float:

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ctxbench.harness.inputs import Inputs
-from ctxbench.metrics.estimate import content_of, estimates
-from ctxbench.metrics.tokens import text_counter
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxbench.harness.engine.plan import RunInputs
+from ctxbench.metrics.tokens import content_of, estimates, text_counter
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Message, ToolCall
 from ctxbench.scenarios.source import Problems
-from hypothesis import given
-from hypothesis import strategies as st
 
 CODE = "def total(rows):\n    made = 0\n    for row in rows:\n        made += row.price\n    return made"
 
@@ -100,7 +100,7 @@ def test_the_sample_recordings_bear_out_the_readme(recordings: Path) -> None:
     """002 speaks of ±25 %: English prose is within that, Chinese and tools' JSON are not (MemoryBank, τ-bench)."""
     total: dict[tuple[str, str], float] = {}
     for name in ("memorybank", "tau-bench"):
-        chats = Inputs((str(recordings / name),)).open(Problems()).conversations()
+        chats = RunInputs((str(recordings / name),)).open(Problems()).conversations()
         found = estimates((message for chat in chats for message in chat.messages), text_counter("o200k_base"))
         total |= {(row.language, row.content): row.total for row in found}
     assert total["zh", "prose"] == pytest.approx(-0.66, abs=0.01)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from time import process_time
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from ctxbench.metrics.extract import extract
 from ctxbench.metrics.language import words
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import scenario
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 count = TokenCounter().text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.value import Missing
 

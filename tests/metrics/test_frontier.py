@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from ctxbench.metrics.frontier import Point, Sums, dominators, frontier, how_often
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.frontier import FrontierSums, Point, dominators, frontier, how_often
 
 POINTS = {
     "all": Point(10, 1.0),
@@ -43,20 +44,20 @@ def test_how_often() -> None:
     cost = np.array([[1.0, 2, 1], [1, 2, 3]] * 50)
     wanted = np.full_like(cost, 10)
     got = np.full_like(cost, 9)
-    sure = how_often(Sums(cost[:, :2], got[:, :2], wanted[:, :2]))
+    sure = how_often(FrontierSums(cost[:, :2], got[:, :2], wanted[:, :2]))
     assert sure.tolist() == [1, 0]
     cost = np.array([[1.0, 3], [3, 1]] * 50)
-    even = how_often(Sums(cost, got[:, :2], wanted[:, :2]))
+    even = how_often(FrontierSums(cost, got[:, :2], wanted[:, :2]))
     assert abs(even[0] - 0.5) < 0.08  # both, where they are equal
     assert even.sum() >= 1
-    assert np.isnan(how_often(Sums(cost[:1], got[:1, :2], wanted[:1, :2]))).all()
-    assert np.isnan(how_often(Sums(cost, got[:, :2] * 0, wanted[:, :2] * 0))).all()
+    assert np.isnan(how_often(FrontierSums(cost[:1], got[:1, :2], wanted[:1, :2]))).all()
+    assert np.isnan(how_often(FrontierSums(cost, got[:, :2] * 0, wanted[:, :2] * 0))).all()
 
 
 def test_as_drawn_one_by_one() -> None:
     """The same as with the frontier of every draw made by itself, in one batch or in many."""
     random = np.random.default_rng(7)
-    sums = Sums(random.random((9, 4)), random.random((9, 4)), np.ones((9, 4)))
+    sums = FrontierSums(random.random((9, 4)), random.random((9, 4)), np.ones((9, 4)))
     again, count = np.random.default_rng(0), np.zeros(4)
     for draw in again.multinomial(9, np.full(9, 1 / 9), 300):
         cost, got, wanted = (draw.astype(float) @ each for each in sums)

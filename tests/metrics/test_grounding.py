@@ -6,14 +6,14 @@ from collections import Counter
 
 import msgspec
 import pytest
-from ctxbench.metrics.grounding import Demands, demands, retained, said
-from ctxbench.metrics.measure import Runs
-from ctxbench.metrics.occurrences import occurs
-from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.making import answering, talk
+from ctxbench.metrics.grounding import Demands, demands, retained, said
+from ctxbench.metrics.measure import Runs
+from ctxbench.metrics.values import occurs
+from ctxbench.scenarios.model import Conversation, Message, ToolCall
+from tests.builders import answering, talk
 
 
 def using(name: str, call: str, **arguments: object) -> Message:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from time import perf_counter
 
 import pytest
-from ctxbench.metrics.language import language_of, sentences, words
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.language import language_of, sentences, words
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ctxbench.metrics.ledger import Ledger
-from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.model import Message
-from ctxbench.scenarios.view import Messages, Span
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.making import messages, stretches
+from ctxbench.harness.invariants import messages
+from ctxbench.metrics.tokens import Ledger, TokenCounter
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages, Span
+from tests.builders import stretches
 
 COUNTER = TokenCounter()
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from ctxbench.metrics.occurrences import occurs, places
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.values import occurs, places
 
 
 @pytest.mark.parametrize(

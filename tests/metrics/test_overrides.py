@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tariff, Usage, read_prices
+
+from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tariff, TokenUsage, read_prices
 from ctxbench.scenarios.errors import SetupError
 
 PAGE = Path(__file__).parents[2] / "docs" / "prices.md"
@@ -68,7 +69,7 @@ def test_a_model_that_is_not_listed(prices: Made) -> None:
     assert dollars(found, "mine") == [1, 2, 1, 1, 1]
     assert dollars(found, "claude-9") == [1, 2, 0.1, 1.25, 2]
     assert tariff(found, "mine").window is None
-    assert found.cost("mine", Usage(10**6, 10**6)) == pytest.approx(3)
+    assert found.cost("mine", TokenUsage(10**6, 10**6)) == pytest.approx(3)
     assert "did you mean 'claude-9'" in found.unknown("claude9")
 
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pytest
-from ctxbench.metrics.listing import listed
-from ctxbench.metrics.models import model_map
-from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tariff, Usage
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.models import listed, model_map
+from ctxbench.metrics.prices import BUNDLED, Price, Prices, Tariff, TokenUsage
 
 BATCH = Prices(batch=True)
 PRICED = {name: tariff for name in model_map() if (tariff := BUNDLED.tariff(name)) is not None}
@@ -70,7 +70,7 @@ def test_price_pages(row: Golden) -> None:
 
 def test_a_call_by_hand() -> None:
     """gpt-4o-mini: $0.15 a million in, half of that cached, $0.60 out; so 800 in, 200 cached, 50 out are $0.000165."""
-    usage = Usage(1000, 50, cached=200)
+    usage = TokenUsage(1000, 50, cached=200)
     assert tariff("gpt-4o-mini").at(1000).of(usage) == pytest.approx(0.000165)
     assert BUNDLED.cost("openai/gpt-4o-mini", usage) == pytest.approx(0.000165)
 
@@ -78,7 +78,7 @@ def test_a_call_by_hand() -> None:
 def test_written_for_five_minutes_and_an_hour() -> None:
     """Of 1 000 tokens written, 400 for an hour: 600 × 1.25 and 400 × 2 of the plain price."""
     price = tariff("claude-sonnet-4-5").at(1000)
-    assert price.of(Usage(1000, 0, written=1000, written_1h=400)) == pytest.approx((600 * 1.25 + 400 * 2) * 3e-6)
+    assert price.of(TokenUsage(1000, 0, written=1000, written_1h=400)) == pytest.approx((600 * 1.25 + 400 * 2) * 3e-6)
 
 
 def test_an_hour_that_is_not_listed() -> None:
@@ -92,7 +92,7 @@ def test_writes_that_the_map_has_as_free_are_not() -> None:
     """The map has 0 for DeepSeek's writes, and the price of a read for Gemini's on Vertex: both cost as input."""
     assert model_map()["deepseek-flash"]["cache_creation_input_token_cost"] == 0
     price = tariff("deepseek-flash").at(1000)
-    assert price.of(Usage(1000, 0, written=1000)) == price.of(Usage(1000, 0))
+    assert price.of(TokenUsage(1000, 0, written=1000)) == price.of(TokenUsage(1000, 0))
     assert tariff("gemini-2.5-pro").at(300_000).write == pytest.approx(2.5e-6)
 
 
@@ -238,7 +238,7 @@ def test_other_names(model: str, same: str) -> None:
 def test_prices_that_are_not_known(model: str) -> None:
     """What the map lacks, has under another provider or has as 0 is missing, not free."""
     assert BUNDLED.tariff(model) is None
-    assert BUNDLED.cost(model, Usage(1000, 10)) is None
+    assert BUNDLED.cost(model, TokenUsage(1000, 10)) is None
 
 
 @pytest.mark.parametrize("model", ["ollama/x", "hosted_vllm/x", "local:x@1", "lm_studio/x"])
@@ -250,8 +250,8 @@ def test_own_machines_are_free(model: str, prices: Prices) -> None:
 
 def test_embedders_sell_no_output() -> None:
     """A model that makes vectors has a price without one for output."""
-    assert BUNDLED.cost("text-embedding-3-small", Usage(1_000_000, 0)) == pytest.approx(0.02)
-    assert BUNDLED.cost("mistral/mistral-embed", Usage(1_000_000, 0)) == pytest.approx(0.1)
+    assert BUNDLED.cost("text-embedding-3-small", TokenUsage(1_000_000, 0)) == pytest.approx(0.02)
+    assert BUNDLED.cost("mistral/mistral-embed", TokenUsage(1_000_000, 0)) == pytest.approx(0.1)
 
 
 def test_what_is_said_of_a_model_without_a_price() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from ctxbench.metrics.ranking import MEASURES, ranked
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.probes import MEASURES, ranked
 
 
 def test_by_hand() -> None:

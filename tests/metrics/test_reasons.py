@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ctxbench.metrics.reasons import Reason, grouped
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.value import Reason, grouped
 
 
 def test_numbers_that_differ_are_left_out() -> None:

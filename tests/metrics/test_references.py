@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ctxbench.harness.inputs import Inputs
+from hypothesis import given, settings
+
+from ctxbench.harness.engine.plan import RunInputs
+from ctxbench.harness.invariants import conversations
 from ctxbench.metrics.references import references
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
 from ctxbench.scenarios.source import Problems
-from hypothesis import given, settings
-
-from tests.making import conversations, talk
+from tests.builders import talk
 
 LONG = "the second pump in the north hall runs hot after four hours"
 
@@ -84,5 +85,5 @@ def test_references_go_back_and_are_there_once(conversation: Conversation) -> No
 
 def test_recorded_agents_go_back_to_what_was_said(recordings: Path) -> None:
     """In the sample recordings of coding agents nearly every conversation has references."""
-    found = list(Inputs((str(recordings / "openhands"),)).open(Problems()).conversations())
+    found = list(RunInputs((str(recordings / "openhands"),)).open(Problems()).conversations())
     assert all(references(each) for each in found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxbench.metrics.retrieval import Latency, latency, recall
+from ctxbench.metrics.probes import Latency, latency, recall
 from ctxbench.metrics.value import Missing
 
 

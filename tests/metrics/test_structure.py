@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from ctxbench.harness.log import Log
-from ctxbench.harness.replay import Step
-from ctxbench.metrics.ledger import Ledger
-from ctxbench.metrics.measure import Cell, measure
-from ctxbench.metrics.structure import FAULTS, Structure
-from ctxbench.metrics.tokens import PRIMING, TokenCounter
-from ctxbench.scenarios.model import Message
-from ctxbench.scenarios.view import Messages, Span
-from ctxbench.strategies.base import Context
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.making import answering, calling, messages, stretches
+from ctxbench.harness.invariants import messages
+from ctxbench.harness.replay import ContextLog, Step
+from ctxbench.metrics.measure import MeasuredResult, measure
+from ctxbench.metrics.structure import FAULTS, Structure
+from ctxbench.metrics.tokens import PRIMING, Ledger, TokenCounter
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages, Span
+from ctxbench.strategies.base import Context
+from tests.builders import answering, calling, stretches
 
 COUNTER = TokenCounter()
 SYSTEM, USER, CALLING = Message("s", "system", "Be brief."), Message("u", "user", "Do it"), calling("a", "c1", "c2")
@@ -24,13 +23,13 @@ SAID = (SYSTEM, USER, CALLING, ONE, TWO, DONE)
 
 def measured(said: tuple[Message, ...], sent: list[Messages]) -> dict[str, list[int]]:
     """The columns of a cell in which these contexts were sent after everything had been said."""
-    log = Log(said)
+    log = ContextLog(said)
     for each in sent:
         log.add(Step(len(said), Context(each), 0))
     structure = Structure(said)
     structure.advance(len(said))
     tools = [0] * len(sent)
-    found = measure([Cell(said, log.written, Ledger(COUNTER, said), structure, log.runs, tools, 0, None)])
+    found = measure([MeasuredResult(said, log.written, Ledger(COUNTER, said), structure, log.runs, tools, 0, None)])
     return {name: values.tolist() for name, values in found.items() if not isinstance(values, tuple)}
 
 

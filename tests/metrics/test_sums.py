@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from ctxbench.metrics.figures import METRICS
-from ctxbench.metrics.sums import Ratio, Saving, Total, value
-from ctxbench.metrics.value import Missing
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.figures import METRICS
+from ctxbench.metrics.value import Missing, Ratio, Saving, Total, value
 
 SUMMED = [name for name, each in METRICS.items() if isinstance(each.of, Total | Ratio) and each.table == "steps"]
 NUMBERS = ("tokens_full", "tokens_sent", "tokens_kept", "tokens_added", "own_tokens", "own_cost", "demands", "window")

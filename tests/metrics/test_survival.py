@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from ctxbench.metrics.survival import Round, Survival, cliff, facts_in, shown, shown_share, survival
-from ctxbench.metrics.value import Missing
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.survival import Round, Survival, cliff, facts_in, shown, shown_share, survival
+from ctxbench.metrics.value import Missing
 
 
 def replacing(texts: list[str], summary: str) -> Round:

@@ -7,10 +7,11 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from ctxbench.metrics.rows import Rows
-from ctxbench.metrics.tfidf import TfIdf, best
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.rows import Rows
+from ctxbench.metrics.tfidf import TfIdf, best
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "你好", "世界"]), max_size=8)
 

@@ -7,12 +7,13 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ctxbench.metrics.tokens import TokenCounter, encoding_of, text_counter
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.errors import MissingExtra, SpecError
 from ctxbench.scenarios.model import Message, Tool, ToolCall
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @pytest.fixture(scope="module", params=["o200k_base", "cl100k_base"])

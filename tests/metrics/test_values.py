@@ -6,9 +6,10 @@ import re
 from time import perf_counter
 
 import pytest
-from ctxbench.metrics.values import _PATTERN, _PLAIN, Value, exact_values, spellings, values
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.values import _PATTERN, _PLAIN, Value, exact_values, spellings, values
 
 EXAMPLES: dict[str, list[tuple[str, str]]] = {
     "Order #W2378156 of sara_doe_496 cost $1,234.50.": [

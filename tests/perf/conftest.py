@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from ctxbench.harness.inputs import Inputs
+
+from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.source import Problems
-
 from tests.conftest import RECORDINGS
 
 
 def recorded() -> list[Conversation]:
     """The sample recordings if they are there, else the `standard` scenario."""
     if RECORDINGS.is_dir():
-        return list(Inputs((str(RECORDINGS),)).open(Problems()).conversations())
+        return list(RunInputs((str(RECORDINGS),)).open(Problems()).conversations())
     return list(scenario("standard"))
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxbench.harness.desk import Books, RecordedDesk
+from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Recalled
-
 from tests.perf.langchain_peers import langchain
 from tests.perf.peers import Count, Peer, Stage, Step
 
@@ -73,7 +72,7 @@ def injection(conversation: Conversation, count: Count, tokens: int, turns: int)
 
 def facts_of(conversation: Conversation) -> dict[str, list[tuple[str, float]]]:
     """By the id of the message before each call: all facts that ours knows then, with their confidences."""
-    desk = RecordedDesk(Books(conversation, TokenCounter()))
+    desk = RecordedContext(ConversationIndex(conversation, TokenCounter()))
     view = parse("facts(max_tokens=10000000, similarity=0, confidence=1)").start(desk)
     known: dict[str, list[tuple[str, float]]] = {}
     for at in conversation.calls():

@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any
 
 from ctxbench.scenarios.model import Conversation
-
 from tests.perf.peers import CLOCK, SUMMARY, Count, Peer, Stage, Step
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from ctxbench.harness.models import OFFLINE
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation
-
 from tests.perf.peers import CLOCK, Count, Peer, Step
 
 

@@ -16,14 +16,15 @@ from time import thread_time
 from typing import Any, NamedTuple
 
 import numpy as np
-from ctxbench.harness.desk import Books, RecordedDesk
+from numpy.typing import NDArray
+
 from ctxbench.harness.models import OFFLINE, Models, Reply, Settings
+from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, Prompt
 from ctxbench.strategies.chain import parse
-from numpy.typing import NDArray
 
 Count = Callable[[str], int]
 Step = Callable[[int], Sequence[Any]]
@@ -80,7 +81,7 @@ class Replying(Models):
 REPLYING = Replying(Settings())
 
 
-class StandingDesk(RecordedDesk):
+class StandingDesk(RecordedContext):
     """The desk, on the clock. It stands still for what the harness does not count as the strategy's either."""
 
     def complete(self, prompt: Prompt) -> str:
@@ -94,7 +95,7 @@ class StandingDesk(RecordedDesk):
 
 def ours(spec: str, conversation: Conversation, models: Models = OFFLINE) -> Step:
     """A strategy of ours, as the harness replays it; what is new is counted when it asks, and that is timed."""
-    desk = StandingDesk(Books(conversation, TokenCounter()), models)
+    desk = StandingDesk(ConversationIndex(conversation, TokenCounter()), models)
     view = parse(spec).start(desk)
 
     def step(at: int) -> Sequence[Any]:

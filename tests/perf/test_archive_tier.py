@@ -14,17 +14,15 @@ from time import perf_counter, thread_time
 from typing import Any
 
 import pytest
-from ctxbench.harness.archiving import archived
-from ctxbench.harness.archiving.rows import Coded, Lossy
-from ctxbench.harness.archiving.sizes import as_json, items_of
-from ctxbench.harness.archiving.speed import READS, gets
-from ctxbench.harness.inputs import Inputs
+
+from ctxbench.harness.engine.plan import RunInputs
+from ctxbench.harness.tier_bench.archive import READS, Coded, Lossy, archived, as_json, gets, items_of
 from ctxbench.metrics.compression import saving
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.source import Problems
-from ctxbench.strategies.tiers.archive import Archive, Coding, Item
-from ctxbench.strategies.tiers.archive.draft import blocks
+from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, Coding
+from ctxbench.strategies.tiers.archive.archive import blocks
 
 zstandard: Any = pytest.importorskip("zstandard")
 pytestmark = pytest.mark.perf
@@ -33,9 +31,9 @@ MILLION = 1_000_000
 ROUNDS = 400
 
 
-def items(folder: Path) -> list[Item]:
+def items(folder: Path) -> list[ArchivedMessage]:
     """The messages of a folder of recordings. System messages are left out: the same policy repeated flatters."""
-    found = Inputs((str(folder),)).open(Problems()).conversations()
+    found = RunInputs((str(folder),)).open(Problems()).conversations()
     return [item for item in items_of(found, TokenCounter()) if item.message.role != "system"]
 
 
@@ -47,7 +45,7 @@ def test_below_zstd_9(recordings: Path, tmp_path: Path, name: str, least: float)
         len(zstandard.ZstdCompressor(level=9).compress(as_json(block)))
         for block, _ in blocks(said, coding.block_tokens)
     )
-    with Archive(tmp_path, coding) as archive:
+    with ArchiveTier(tmp_path, coding) as archive:
         archive.put(said)
         archive.seal()
         assert list(archive.items()) == said
@@ -63,7 +61,7 @@ def test_decompression_beside_zstd_b(recordings: Path, tmp_path: Path, name: str
     if shutil.which("zstd") is None:
         pytest.skip("no zstd command here")
     coding = Coding(dictionary=dictionary)
-    with Archive(tmp_path / "archive", coding) as archive:
+    with ArchiveTier(tmp_path / "archive", coding) as archive:
         archive.put(items(recordings / name))
         part = max((part for part in archive.parts if part.sealed and not part.taught), key=lambda part: part.number)
         content = archive.content(part)
@@ -76,7 +74,7 @@ def test_decompression_beside_zstd_b(recordings: Path, tmp_path: Path, name: str
     print(f"\n{name}, {dictionary}: {ours:,.0f} MB/s, {ours / theirs:.2f} of zstd -b's {theirs:,.0f} (asked: 500, 0.9)")
 
 
-def _once(archive: Archive, part: Any, size: int) -> float:
+def _once(archive: ArchiveTier, part: Any, size: int) -> float:
     began = perf_counter()
     archive.content(part)
     return size / (perf_counter() - began) / 1e6
@@ -84,13 +82,13 @@ def _once(archive: Archive, part: Any, size: int) -> float:
 
 def test_one_message_of_a_million_tokens(corpus: list[Conversation], tmp_path: Path) -> None:
     """One message of it: 5 ms are asked for at p99."""
-    said, tokens = list[Item](), 0
+    said, tokens = list[ArchivedMessage](), 0
     for item in items_of(corpus, TokenCounter()):
         said.append(item)
         tokens += item.tokens
         if tokens >= MILLION:
             break
-    with Archive(tmp_path, Coding(level=9)) as archive:
+    with ArchiveTier(tmp_path, Coding(level=9)) as archive:
         archive.put(said)
         wall, spent = (sorted(gets(archive, said, clock)) for clock in (perf_counter, thread_time))
     half, most, longest = (spent[at] * 1e3 for at in (READS // 2, READS * 99 // 100, -1))
@@ -103,7 +101,7 @@ def test_mem_003(recordings: Path) -> None:
     %."""
     conversations: list[Conversation] = []
     counter = TokenCounter()
-    for each in Inputs((str(recordings / "locomo"),)).open(Problems()).conversations():
+    for each in RunInputs((str(recordings / "locomo"),)).open(Problems()).conversations():
         conversations.append(each)
         if sum(item.tokens for item in items_of(conversations, counter)) >= 100_000:
             break

@@ -14,7 +14,9 @@ from time import perf_counter
 
 import numpy as np
 import pytest
-from ctxbench.harness.inputs import Inputs
+from numpy.typing import NDArray
+
+from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.harness.models import Models, Settings
 from ctxbench.metrics.language import words
 from ctxbench.metrics.tfidf import TfIdf
@@ -22,7 +24,6 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import KINDS, STANDARD_TURNS
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.source import Problems
-from numpy.typing import NDArray
 
 COUNTER = TokenCounter()
 Ranker = Callable[[list[str]], Callable[[str], NDArray[np.floating]]]
@@ -89,7 +90,7 @@ def test_offline_finds_more_than_words_do(language: str) -> None:
 
 def test_offline_on_long_talks(recordings: Path) -> None:
     """On recorded talks of hundreds of short messages it stays within 0.1 of TF-IDF, which knows all of them."""
-    conversations = list(Inputs((str(recordings / "locomo"),)).open(Problems()).conversations())
+    conversations = list(RunInputs((str(recordings / "locomo"),)).open(Problems()).conversations())
     vectors = report("offline", conversations, by_vectors(Settings()))
     bag = report("TF-IDF", conversations, by_words)
     assert vectors[1] > bag[1] - 0.1

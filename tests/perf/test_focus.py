@@ -12,10 +12,10 @@ from typing import Any, get_args
 import msgspec
 import numpy as np
 import pytest
+
 from ctxbench.scenarios.embedded import KINDS
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.tiers.focus.strategy import Truncating
-
 from tests.perf.langchain_peers import trim
 from tests.perf.peers import CLOCK, REPLYING, ours
 from tests.perf.test_speed import tiktoken_count

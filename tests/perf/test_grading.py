@@ -5,11 +5,11 @@ from __future__ import annotations
 from time import process_time
 
 import pytest
-from ctxbench.metrics.grading import Item
-from ctxbench.metrics.grading.rules import Rules
+
+from ctxbench.metrics.grading import GradedItem
+from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.scenarios.labelled import read
 from ctxbench.scenarios.source import Problems
-
 from tests.conftest import RECORDINGS
 from tests.metrics.grading.near_misses import PAIRS
 
@@ -19,18 +19,20 @@ LEAST = 5_000
 """Grades a second."""
 
 
-def items(name: str) -> list[Item]:
+def items(name: str) -> list[GradedItem]:
     path = RECORDINGS / name
     if path.is_file():
         found = read([path], Problems(strict=True))
-        return [Item(each.id, each.question, each.accepted, each.candidate, each.kind) for each in found]
-    some = [Item("x", pair.question, pair.accepted, each) for pair in PAIRS for each in (*pair.right, *pair.wrong)]
+        return [GradedItem(each.id, each.question, each.accepted, each.candidate, each.kind) for each in found]
+    some = [
+        GradedItem("x", pair.question, pair.accepted, each) for pair in PAIRS for each in (*pair.right, *pair.wrong)
+    ]
     return some * 20
 
 
-def rate(given: list[Item]) -> float:
+def rate(given: list[GradedItem]) -> float:
     """Grades a second of processor time, the best of three; not counted is what loads dictionaries."""
-    grader = Rules()
+    grader = RulesGrader()
     grader.grade(given[:100])
     best = 0.0
     for _ in range(3):
@@ -54,11 +56,11 @@ def test_a_long_answer() -> None:
     text = "Then they went on to the harbour of Kiel, where in 1987 some 12 ships lay. "
     took = []
     for size in (5_000, 10_000, 20_000, 100_000):
-        item = Item("x", "Who?", ("Ann Lee",), (text * (size // len(text) + 1))[:size])
+        item = GradedItem("x", "Who?", ("Ann Lee",), (text * (size // len(text) + 1))[:size])
         best = float("inf")
         for _ in range(5):
             before = process_time()
-            Rules().grade([item])
+            RulesGrader().grade([item])
             best = min(best, process_time() - before)
         took.append(best)
     print(

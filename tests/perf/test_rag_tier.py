@@ -15,24 +15,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ctxbench.harness.claiming.vectors import ASKED, DIMENSION, block, blocks, gibibytes, nearest, searched
-from ctxbench.metrics.retrieval import Latency, latency
-from ctxbench.strategies.tiers.files import reading, writing
-from ctxbench.strategies.tiers.rag.bm25 import Bm25
+from threadpoolctl import threadpool_limits
+
+from ctxbench.harness.claims.search import ASKED, DIMENSION, block, blocks, gibibytes, nearest, searched
+from ctxbench.metrics.probes import Latency, latency
+from ctxbench.strategies.tiers.rag.bm25 import Bm25, terms
 from ctxbench.strategies.tiers.rag.graph import EntityGraph
 from ctxbench.strategies.tiers.rag.hnsw import Graph
-from ctxbench.strategies.tiers.rag.switching import Kind, Vectors
-from ctxbench.strategies.tiers.rag.terms import terms
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from ctxbench.strategies.tiers.rag.vector_store import Kind, VectorStore
+from ctxbench.strategies.tiers.snapshot_file import reading, writing
 
 pytestmark = [pytest.mark.perf, pytest.mark.filterwarnings("ignore")]  # what other libraries warn of is theirs
 DOCUMENTS = 100_000
 HIT = 0.95
 
 
-def built(size: int, kind: Kind, graph: Graph) -> tuple[Vectors, float]:
+def built(size: int, kind: Kind, graph: Graph) -> tuple[VectorStore, float]:
     """All vectors of a set in an index, and the seconds of CPU that it took."""
-    index, began = Vectors(DIMENSION, kind, graph), process_time()
+    index, began = VectorStore(DIMENSION, kind, graph), process_time()
     for numbers, vectors in blocks(size):
         index.add(numbers, vectors)
     return index, process_time() - began
@@ -71,7 +71,7 @@ def test_a_million(tmp_path: Path) -> None:
         index.save(writer)
     del index
     with reading(tmp_path / "vectors", "vectors") as reader:
-        index = Vectors.load(reader, DIMENSION, "hnsw", graph)
+        index = VectorStore.load(reader, DIMENSION, "hnsw", graph)
     found = searched(index, queries, exact)
     print(
         f"\n1M: {seconds:.0f} s of CPU, {most:.2f} GiB; recall {found.recall:.3f}; wall {found.wall}, CPU {found.cpu}"

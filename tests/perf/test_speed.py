@@ -13,20 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ctxbench.harness import work, write
-from ctxbench.harness.desk import Books, RecordedDesk
-from ctxbench.harness.engine import run_shards
-from ctxbench.harness.log import Log
-from ctxbench.harness.replay import Step, replay
-from ctxbench.harness.run import groups
+
+from ctxbench.harness.engine import shard
+from ctxbench.harness.engine.plan import groups
+from ctxbench.harness.engine.workers import run_shards
+from ctxbench.harness.replay import ContextLog, ConversationIndex, RecordedContext, Step, replay
 from ctxbench.metrics.measure import measure
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, budget_of
 from ctxbench.strategies.chain import parse
-
-from tests.making import answering, calling, talk
+from tests.builders import answering, calling, talk
 from tests.perf import langchain_peers as lc
 
 pytestmark = pytest.mark.perf
@@ -43,9 +41,9 @@ def count_all(corpus: list[Conversation], count: Callable[[str], int] | None = N
             counter.message(message)
 
 
-def shards(corpus: list[Conversation], specs: Sequence[str], folder: Path) -> Iterator[work.Shard]:
+def shards(corpus: list[Conversation], specs: Sequence[str], folder: Path) -> Iterator[shard.Shard]:
     for number, group in enumerate(groups(iter(corpus))):
-        yield work.Shard(number, group, list(specs), str(folder), "o200k_base")
+        yield shard.Shard(number, group, list(specs), str(folder), "o200k_base")
 
 
 def tiktoken_count() -> Callable[[str], int]:
@@ -73,7 +71,7 @@ class TestRun:
         def fresh() -> tuple[tuple[object, ...], dict[str, object]]:
             shutil.rmtree(tmp_path)
             tmp_path.mkdir()
-            work._counter.cache_clear()
+            shard._counter.cache_clear()
             return (shards(corpus, PAIR, tmp_path), jobs, lambda _: None), {}
 
         benchmark.pedantic(run_shards, setup=fresh, rounds=5, warmup_rounds=1)
@@ -106,7 +104,7 @@ import sys
 from pathlib import Path
 from tests.perf import test_speed
 from tests.perf.conftest import recorded
-from ctxbench.harness.engine import run_shards
+from ctxbench.harness.engine.workers import run_shards
 from ctxbench.metrics.tokens import TokenCounter
 TokenCounter()
 corpus = recorded()
@@ -162,14 +160,14 @@ def long_talk(messages: int) -> Conversation:
 def test_growth(benchmark: Bench, size: int, strategy: str) -> None:
     """Time a step must not grow with the conversation: flat within 2×."""
     conversation = long_talk(size)
-    desk = RecordedDesk(Books(conversation, TokenCounter()))
+    desk = RecordedContext(ConversationIndex(conversation, TokenCounter()))
     desk.books.advance(len(conversation.messages))
     made = parse(strategy)
     view = made.start(desk)
     last = list(conversation.calls())[-400:]
 
     def steps() -> None:
-        log = Log(conversation.messages)
+        log = ContextLog(conversation.messages)
         for at in last:
             context = view(Context(Messages.prefix(conversation.messages, at), (), ()))
             log.add(Step(at, context, 0))
@@ -182,14 +180,14 @@ def test_growth(benchmark: Bench, size: int, strategy: str) -> None:
 def test_growth_whole(benchmark: Bench, size: int) -> None:
     """Ten times the messages take ten times the time; the log has as many entries as there are steps."""
     conversation = long_talk(size)
-    desk = RecordedDesk(Books(conversation, TokenCounter()))
+    desk = RecordedContext(ConversationIndex(conversation, TokenCounter()))
     desk.books.advance(len(conversation.messages))
 
     def whole() -> None:
-        log = Log(conversation.messages)
+        log = ContextLog(conversation.messages)
         for step in replay(conversation, parse("none"), desk):
             log.add(step)
-        found = measure([write.cell_of(desk.books, log, budget_of(parse("none")))])
+        found = measure([shard.cell_of(desk.books, log, budget_of(parse("none")))])
         assert len(found["added_from"][1]) == len(log.runs.at)
 
     benchmark.pedantic(whole, rounds=3, warmup_rounds=1)
@@ -205,7 +203,7 @@ def history() -> Conversation:
 class TestWindow:
     def test_ours(self, benchmark: Bench, history: Conversation) -> None:
         """Our window."""
-        desk = RecordedDesk(Books(history, TokenCounter()))
+        desk = RecordedContext(ConversationIndex(history, TokenCounter()))
         desk.books.advance(len(history.messages))
         view = parse("window(max_tokens=8000)").start(desk)
         context = Context(Messages.prefix(history.messages, len(history.messages)))
@@ -227,7 +225,7 @@ class TestWindow:
             include_system=True,
             start_on=("human", "ai"),
         )
-        desk = RecordedDesk(Books(history, ours))
+        desk = RecordedContext(ConversationIndex(history, ours))
         view = parse("window(max_tokens=8000, user_first=False)").start(desk)
         sent = view(Context(Messages.prefix(history.messages, len(history.messages)))).messages
         assert [message.id for message in kept] == [message.id for message in sent]

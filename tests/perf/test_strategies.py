@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pytest
-from ctxbench.scenarios.embedded import KINDS
-from ctxbench.scenarios.model import Conversation
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from ctxbench.scenarios.embedded import KINDS
+from ctxbench.scenarios.model import Conversation
 from tests.perf import langchain_peers as lc
 from tests.perf import llama_index_peers as li
 from tests.perf.document_peers import document_facts

@@ -14,16 +14,17 @@ from functools import cache
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+
 from ctxbench.harness import replay as replaying
-from ctxbench.harness.desk import Books, RecordedDesk
-from ctxbench.harness.work import no_cycles
+from ctxbench.harness.engine.shard import no_cycles
+from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Moved, Recalled
-from ctxbench.strategies.tiers.archive import Archive, Coding, Item, Memory
-from numpy.typing import NDArray
+from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveTier, Coding, MemoryFiles
 
 pytestmark = pytest.mark.perf
 REPEATS = 2
@@ -43,12 +44,12 @@ def timed(
 ) -> tuple[NDArray[np.float64], Counter[str]]:
     """Milliseconds of each call, and messages looked up and moved by tier and edge."""
     monkeypatch.setattr(replaying, "perf_counter_ns", time.thread_time_ns)
-    books, runs, did = Books(said(), TokenCounter()), [], Counter[str]()
+    books, runs, did = ConversationIndex(said(), TokenCounter()), [], Counter[str]()
     for _ in range(repeats):
         did.clear()
         took = []
         with no_cycles():
-            for step in replaying.replay(said(), parse(text), RecordedDesk(books)):
+            for step in replaying.replay(said(), parse(text), RecordedContext(books)):
                 took.append(step.decide_ns / 1e6)
                 for event in step.events:
                     if isinstance(event, Recalled):
@@ -77,8 +78,8 @@ def test_a_call(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_block(level: int, dictionary: str) -> None:
     """What writing a block of 64K tokens takes, which a call has to wait for, and what is saved."""
     counter = TokenCounter()
-    items = [Item(each.id, counter.message(each), each) for each in said().messages[1:3_000]]
-    archive, some, took = Archive(Memory(), Coding(level, dictionary)), list[Item](), list[float]()  # type: ignore[arg-type]
+    items = [ArchivedMessage(each.id, counter.message(each), each) for each in said().messages[1:3_000]]
+    archive, some, took = ArchiveTier(MemoryFiles(), Coding(level, dictionary)), list[ArchivedMessage](), list[float]()  # type: ignore[arg-type]
     for item in items:
         some.append(item)
         if sum(each.tokens for each in some) >= 65_536:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+
 from ctxbench.scenarios.model import Message
-from ctxbench.strategies.tiers.working import Item, Working
+from ctxbench.strategies.tiers.working import CachedMessage, Working
 from ctxbench.strategies.tiers.working.fast import lru_k
 from ctxbench.strategies.tiers.working.traces import mem_002, twice
-from numpy.typing import NDArray
 
 pytestmark = pytest.mark.perf
 Bench = Any
@@ -87,7 +88,7 @@ def test_mem_002(benchmark: Bench) -> None:
     """All of it: divide by 11,000."""
     trace = mem_002(0)
     said = zip(trace.names, trace.tokens.tolist(), strict=True)
-    items = [Item(name, size, Message(name, "user", "x")) for name, size in said]
+    items = [CachedMessage(name, size, Message(name, "user", "x")) for name, size in said]
 
     def go() -> None:
         working = Working()

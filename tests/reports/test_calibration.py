@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from ctxbench.harness.calibrating.calibrate import Calibrated, Options, calibrated
-from ctxbench.harness.calibrating.labels import part_of, sample_of, sets_of
-from ctxbench.metrics.grading import Grade, Item
+
+from ctxbench.harness.graders.calibration import Calibrated, Options, calibrated
+from ctxbench.harness.graders.labels import part_of, sample_of, sets_of
+from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.agreement import Estimate
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.calibration import as_json, tables
-from ctxbench.reports.calibration_tables import figure, interval
-from ctxbench.reports.figures.roc import roc
+from ctxbench.reports.calibration import as_json, figure, interval, tables
+from ctxbench.reports.figures.agreement import roc
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.labelled import Labelled
-
-from tests.harness.calibrating.grading import Paid, Stub, gullible, labelled, says_yes, unsure
+from tests.harness.graders.stub_graders import Paid, Stub, gullible, labelled, says_yes, unsure
 
 NAME = "llm(model='m', variant='{}', prompt='ab')"
 
@@ -66,7 +65,7 @@ def test_groups_and_what_is_missing() -> None:
 def test_strict_and_lenient() -> None:
     """Two variants of a grader stand side by side, whichever is written out; one alone does not."""
 
-    def all_right(_: Item) -> Grade:
+    def all_right(_: GradedItem) -> Grade:
         return Grade(True, 1.0)
 
     strict, lenient = Stub(says_yes, "llm(model='m', prompt='ab')"), Stub(all_right, NAME.format("lenient"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from io import StringIO
 
 import pytest
-from ctxbench.reports.render import Table, markdown, show
 from rich.console import Console
+
+from ctxbench.reports.render import Table, markdown, show
 
 NAMES = ("none", "layered | smart | session_summary | cache_marks", "window(max_tokens=8000)")
 HEADS = ("strategy", "saved", "tokens sent", "OpenAI refuses", "decides in")

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from ctxbench.harness.loading import Run, load
-from ctxbench.harness.run import execute
+
+from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder.run import Run, load
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.exact import as_json
-from ctxbench.reports.main_table import conversation_table
 from ctxbench.reports.render import markdown
+from ctxbench.reports.results import as_json
+from ctxbench.reports.strategy_tables import conversation_table
 from ctxbench.reports.summary import by_conversation, summarise
 from ctxbench.reports.tables import tables
-from ctxbench.strategies.base import Context, Desk, View
+from ctxbench.strategies.base import Context, StrategyContext, View
+from ctxbench.strategies.bounds import LastTurn
 from ctxbench.strategies.events import Failed
-from ctxbench.strategies.last_turn import LastTurn
 from ctxbench.strategies.window import Window
-
 from tests.harness.runs import STRATEGIES, fail, plan, recording
 
 WINDOW = STRATEGIES[1]
@@ -101,7 +101,7 @@ def test_why_a_figure_is_missing(tmp_path: Path) -> None:
 def failing(monkeypatch: pytest.MonkeyPatch, reasons: int) -> None:
     """Have `last_turn` report so many reasons at each step, each with another number every time."""
 
-    def start(self: object, desk: Desk) -> View:
+    def start(self: object, desk: StrategyContext) -> View:
         def view(context: Context) -> Context:
             for at in range(reasons):
                 desk.record(

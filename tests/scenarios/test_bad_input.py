@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from ctxbench.harness.inputs import Inputs
+
+from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.scenarios import source
 from ctxbench.scenarios.errors import RecordingError, SpecError
 from ctxbench.scenarios.model import Call, Conversation
@@ -267,7 +268,7 @@ def test_a_misfit_stops_strictly(tmp_path: Path) -> None:
 def test_a_format_without_a_path(form: str, what: str) -> None:
     """A format alone says what is to be named with it."""
     problems = Problems()
-    assert not list(Inputs((), form).open(problems).conversations())
+    assert not list(RunInputs((), form).open(problems).conversations())
     [problem] = problems.found
     assert str(problem).startswith(what)
     assert "path" in problem.remedy or "files" in problem.remedy

@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 
 import pytest
+
 from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems
-
 from tests.scenarios.test_bad_input import CHAT, load, written
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from jsonschema import Draft202012Validator
+
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.schema import schema
-from jsonschema import Draft202012Validator
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "recording.schema.json"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
+
 from ctxbench.scenarios.errors import SpecError
-from ctxbench.scenarios.hints import in_words
 from ctxbench.scenarios.read import parse_format
+from ctxbench.scenarios.spec import in_words
+from ctxbench.strategies.bounds import Everything
 from ctxbench.strategies.chain import Chain, parse, spec
-from ctxbench.strategies.none import Everything
 from ctxbench.strategies.window import Window
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.toml import Keys, Toml, written
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ctxbench.scenarios.model import Message
-from ctxbench.scenarios.view import Messages, Span, shared
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.making import messages, stretches
+from ctxbench.harness.invariants import messages
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages, Span, shared
+from tests.builders import stretches
 
 
 def view(said: tuple[Message, ...], parts: list[tuple[int, int]]) -> Messages:

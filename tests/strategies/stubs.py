@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from ctxbench.harness.desk import Books, RecordedDesk
+
 from ctxbench.harness.models import Embedded, Models, Reply
-from ctxbench.harness.replay import Step, replay
+from ctxbench.harness.replay import ConversationIndex, RecordedContext, Step, replay
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.base import ModelError, Prompt, Strategy
@@ -44,7 +44,9 @@ class Stub(Models):
 
 def played(strategy: Strategy, conversation: Conversation, models: Models | None = None) -> list[Step]:
     """Every step of a replay."""
-    return list(replay(conversation, strategy, RecordedDesk(Books(conversation, COUNTER), models or Stub())))
+    return list(
+        replay(conversation, strategy, RecordedContext(ConversationIndex(conversation, COUNTER), models or Stub()))
+    )
 
 
 def names(step: Step) -> list[str]:

@@ -7,20 +7,19 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from ctxbench.harness.laws import LAWS, Law, steps
+from hypothesis import given, settings
+
+from ctxbench.harness.invariants import LAWS, Law, conversations, steps
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, Tool, ToolCall
 from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.archive.archives import Archives
+from ctxbench.strategies.archive.placeholders import WORDING, Language, is_placeholder, placeholder
 from ctxbench.strategies.archive.record import Card, identify
-from ctxbench.strategies.archive.triggers import Trigger
-from ctxbench.strategies.archive.wording import WORDING, Language, is_placeholder, placeholder
+from ctxbench.strategies.archive.settings import Trigger
 from ctxbench.strategies.chain import parse, spec
 from ctxbench.strategies.events import Archived, Failed
-from hypothesis import given, settings
-
-from tests.making import conversations
-from tests.strategies.archiving import COUNTER, LONG, SEARCH, Opening, archives, asking, conversation
+from tests.strategies.tool_results import COUNTER, LONG, SEARCH, Opening, archives, asking, conversation
 
 CARD = Card(
     "u-1", "c", "m", "", "search_docs", {}, "权限", "权限管理", 52_000, ("a.md", "b.md", "c.md"), 1_734_330_000.0

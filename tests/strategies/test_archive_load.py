@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from ctxbench.harness.laws import steps
+
+from ctxbench.harness.invariants import steps
 from ctxbench.scenarios.model import Conversation, Message, Tool, ToolCall
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.chain import parse
-
-from tests.strategies.archiving import COUNTER
+from tests.strategies.tool_results import COUNTER
 
 WINDOW = 128_000
 

@@ -6,17 +6,17 @@ import json
 from pathlib import Path
 
 import pytest
-from ctxbench.scenarios.model import Conversation, Message
-from ctxbench.strategies.archive import Archive
-from ctxbench.strategies.archive.digest import query_of, sources_of, summary_of
-from ctxbench.strategies.archive.partial import passages
-from ctxbench.strategies.archive.record import Card, identify
-from ctxbench.strategies.archive.triggers import KEYWORDS, mentions
-from ctxbench.strategies.events import Archived, Event, Failed, Loaded
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.strategies.archiving import COUNTER, LONG, Fake, Opening, asking, at_file, conversation
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.strategies.archive import Archive
+from ctxbench.strategies.archive.archives import passages, query_of, sources_of, summary_of
+from ctxbench.strategies.archive.record import Card, identify
+from ctxbench.strategies.archive.session import mentions
+from ctxbench.strategies.archive.settings import KEYWORDS
+from ctxbench.strategies.events import Archived, Event, Failed, Loaded
+from tests.strategies.tool_results import COUNTER, LONG, Fake, Opening, asking, at_file, conversation
 
 FERRY = "The ferry to Norderney leaves at 09:30 from quay four. " * 220
 MUSEUM = "The museum shows coins of the Hanse until 14 March. " * 220

@@ -10,17 +10,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message, ToolCall
 from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.archive.record import NotArchived, StoreError, identify
-from ctxbench.strategies.archive.store import Store, decoded, encoded
+from ctxbench.strategies.archive.store import ResultStore, decoded, encoded
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Archived, Deleted, Failed
-from hypothesis import example, given
-from hypothesis import strategies as st
-
-from tests.strategies.archiving import LONG, Opening, archives, asking, at_file, conversation
+from tests.strategies.tool_results import LONG, Opening, archives, asking, at_file, conversation
 
 ANY = st.text(st.characters(), max_size=60)  # every code point, lone surrogates and NUL with them
 
@@ -151,7 +151,7 @@ def test_a_store_that_can_be_is_not_refused(tmp_path: Path, state: str) -> None:
     """A file that is not there yet, has our table, has none, or is in use."""
     file = tmp_path / "archive.db"
     if state == "made":
-        Store(f"sqlite:///{file}", 1).load("nobody")
+        ResultStore(f"sqlite:///{file}", 1).load("nobody")
     if state == "empty":
         file.touch()
     with closing(sqlite3.connect(file if state == "locked" else ":memory:", isolation_level=None)) as other:
@@ -189,7 +189,7 @@ def test_two_processes_on_one_store(tmp_path: Path) -> None:
     ]
     assert [each.communicate(timeout=60)[0] for each in running] == ["40\n", "40\n"]
     assert len(rows(tmp_path)) == 120
-    later = Store(url, 1).load(identify("one", "t7", "text" * 500))
+    later = ResultStore(url, 1).load(identify("one", "t7", "text" * 500))
     assert later is not None
     assert later[1] == "text" * 500
 

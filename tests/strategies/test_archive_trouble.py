@@ -9,19 +9,19 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from ctxbench.strategies.archive.record import StoreError, identify
-from ctxbench.strategies.archive.store import Store
-from ctxbench.strategies.events import Archived, Failed
 from sqlalchemy import event
 
-from tests.strategies.archiving import LONG, Opening, asking, at_file, conversation
+from ctxbench.strategies.archive.record import StoreError, identify
+from ctxbench.strategies.archive.store import ResultStore
+from ctxbench.strategies.events import Archived, Failed
+from tests.strategies.tool_results import LONG, Opening, asking, at_file, conversation
 
 
 def test_a_locked_store(tmp_path: Path) -> None:
     """The results are sent whole, with one event for all; at the next call storing them is tried again."""
     strategy = at_file(tmp_path, fresh=False)
     talk = conversation(asking(1, "a", "b", LONG), asking(2, "c", "d", LONG), asking(3, "e", "f", "short"))
-    Store(strategy.store, 1).load("nobody")  # makes the table
+    ResultStore(strategy.store, 1).load("nobody")  # makes the table
     opened = Opening(strategy, talk)
     with closing(sqlite3.connect(tmp_path / "archive.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
@@ -68,7 +68,7 @@ def test_a_store_that_may_only_be_read(tmp_path: Path) -> None:
 
 def test_a_lock_is_waited_for_once(tmp_path: Path) -> None:
     """While a store stays locked only the first attempt waits, once; when it was reached, the next lock is again."""
-    store = Store(at_file(tmp_path).store, 0.4)
+    store = ResultStore(at_file(tmp_path).store, 0.4)
 
     def seconds() -> float:
         began = monotonic()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from ctxbench.harness.desk import Books, RecordedDesk
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxbench.harness.invariants import conversations
+from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation, Message, Tool
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, Strategy, budget_of
 from ctxbench.strategies.cache_marks import CacheMarks
 from ctxbench.strategies.chain import parse
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.making import answering, calling, conversations, talk
+from tests.builders import answering, calling, talk
 
 COUNTER = TokenCounter()
 LONG = "a word of the system prompt " * 300
@@ -21,7 +22,7 @@ LONG = "a word of the system prompt " * 300
 
 def steps(strategy: Strategy, conversation: Conversation) -> list[Context]:
     """What is sent at each call, and once more after everything was said."""
-    view = strategy.start(RecordedDesk(Books(conversation, COUNTER)))
+    view = strategy.start(RecordedContext(ConversationIndex(conversation, COUNTER)))
     ends = [*conversation.calls(), len(conversation.messages)]
     return [view(Context(Messages.prefix(conversation.messages, at), (), conversation.tools)) for at in ends]
 
@@ -91,7 +92,7 @@ def test_rolling_marks_follow_the_tail() -> None:
 def test_asked_twice_it_answers_the_same() -> None:
     """The same history again is no new call: the mark of the call before stays where it was."""
     conversation = talk(("system", LONG), ("user", "a"), ("assistant", "b"), ("user", "c"))
-    view = CacheMarks(rolling=2).start(RecordedDesk(Books(conversation, COUNTER)))
+    view = CacheMarks(rolling=2).start(RecordedContext(ConversationIndex(conversation, COUNTER)))
     view(Context(Messages.prefix(conversation.messages, 2)))
     now = Context(Messages.prefix(conversation.messages, 4))
     assert view(now) == view(now)

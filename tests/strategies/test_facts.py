@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.model import Fact as Stated
 from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Called, Failed, Recalled
 from ctxbench.strategies.facts import Facts
-from ctxbench.strategies.parts.factstore import Store
-from ctxbench.strategies.parts.stated import Fact, stated
-
-from tests.making import answering, calling, talk
+from ctxbench.strategies.parts.fact_extraction import StatedFact, stated
+from ctxbench.strategies.parts.fact_store import FactStore
+from tests.builders import answering, calling, talk
 from tests.strategies.stubs import COUNTER, Stub, events, names, played, written
 
 
@@ -85,8 +85,8 @@ def test_scores_by_hand() -> None:
 
 def test_without_context_confidence_alone_counts() -> None:
     """Where nothing was said that has a word, the surest facts come first."""
-    store = Store(0.5)
-    store.take([Fact("one two three", 0.5, "a"), Fact("four five six", 0.9, "b")])
+    store = FactStore(0.5)
+    store.take([StatedFact("one two three", 0.5, "a"), StatedFact("four five six", 0.9, "b")])
     assert [fact.source for fact, _ in Facts()._best(store, [])] == ["b", "a"]
 
 
@@ -202,20 +202,20 @@ def test_the_surest_of_a_message_are_taken() -> None:
 
 def test_what_is_said_again_is_one_fact() -> None:
     """The same words are one fact, with the highest confidence it was said with, from where it was said first."""
-    store = Store(0.5)
-    store.take([Fact("The order is ABC-123.", 0.6, "a"), Fact("the order is ABC-123", 0.75, "b")])
+    store = FactStore(0.5)
+    store.take([StatedFact("The order is ABC-123.", 0.6, "a"), StatedFact("the order is ABC-123", 0.75, "b")])
     assert [fact.source for fact in store.facts] == ["a"]
     assert store.confidences.tolist() == [0.75]
 
 
 def test_an_update_outdates() -> None:
     """The same words with another number or date: the earlier counts less, until it is said again. Not for ids."""
-    store = Store(0.5)
-    store.take([Fact("The budget is 45,000 euros", 0.8, "a"), Fact("The budget is 50,000 euros", 0.8, "b")])
+    store = FactStore(0.5)
+    store.take([StatedFact("The budget is 45,000 euros", 0.8, "a"), StatedFact("The budget is 50,000 euros", 0.8, "b")])
     assert store.confidences.tolist() == [0.4, 0.8]
-    store.take([Fact("The budget is 45,000 euros", 0.6, "c")])
+    store.take([StatedFact("The budget is 45,000 euros", 0.6, "c")])
     assert store.confidences.tolist() == [0.8, 0.4]
-    store.take([Fact("Our ticket is ABC-123 now", 0.8, "d"), Fact("Our ticket is ABC-124 now", 0.8, "e")])
+    store.take([StatedFact("Our ticket is ABC-123 now", 0.8, "d"), StatedFact("Our ticket is ABC-124 now", 0.8, "e")])
     assert store.confidences.tolist() == [0.8, 0.4, 0.8, 0.8]
 
 
@@ -273,12 +273,12 @@ def test_an_empty_list_is_an_answer() -> None:
 
 def test_a_rewritten_message_changes_its_facts() -> None:
     """If a stage before it changes what was said, what it said before is forgotten."""
-    from ctxbench.harness.desk import Books, RecordedDesk
+    from ctxbench.harness.replay import ConversationIndex, RecordedContext
     from ctxbench.scenarios.view import Messages
     from ctxbench.strategies.base import Context
 
     said = talk(("user", "I prefer tea a lot"), ("assistant", "ok"), ("user", "so"))
-    view = Facts().start(RecordedDesk(Books(said, COUNTER)))
+    view = Facts().start(RecordedContext(ConversationIndex(said, COUNTER)))
     assert "tea" in view(Context(Messages.of(said.messages))).messages[0].text
     other = Message("m0", "user", "I prefer coffee a lot")
     changed = view(Context(Messages.of((other, *said.messages[1:]))))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+
 from ctxbench.scenarios.model import Call, Conversation, Message, Role
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Event, Failed, Moved, Recalled
 from ctxbench.strategies.layered import Layered
-
-from tests.making import answering, calling, talk
+from tests.builders import answering, calling, talk
 from tests.strategies.stubs import COUNTER, Stub, events, names, played, written
 
 HOUR = 3600.0

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ctxbench.harness.desk import Books, RecordedDesk
-from ctxbench.harness.laws import LAWS, Law
+from hypothesis import given
+
+from ctxbench.harness.invariants import LAWS, Law, conversations
+from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
-from ctxbench.strategies.plain import PlainError, strategy_of
-from hypothesis import given
-
-from tests.making import answering, calling, conversations, talk
+from ctxbench.strategies.plugins import PlainError, strategy_of
+from tests.builders import answering, calling, talk
 
 COUNTER = TokenCounter()
 Dicts = list[dict[str, Any]]
@@ -28,7 +28,7 @@ SAID = talk(
 
 def sent(function: Callable[..., Any], conversation: Conversation = SAID, **given: Any) -> list[Message]:
     """What the function sends after everything was said."""
-    view = strategy_of(function, "f")(**given).start(RecordedDesk(Books(conversation, COUNTER)))
+    view = strategy_of(function, "f")(**given).start(RecordedContext(ConversationIndex(conversation, COUNTER)))
     context = view(Context(Messages.of(conversation.messages), (0,), conversation.tools))
     assert context.marks == ()
     return list(context.messages)
@@ -67,7 +67,9 @@ def test_copies_are_recognised(change: Callable[[Dicts], Dicts]) -> None:
 
 def test_a_prefix_is_a_stretch_of_the_recording() -> None:
     """What is sent unchanged costs nothing to count or compare: it is the recording's own stretch."""
-    view = strategy_of(lambda messages: messages[:2] + messages[4:], "f")().start(RecordedDesk(Books(SAID, COUNTER)))
+    view = strategy_of(lambda messages: messages[:2] + messages[4:], "f")().start(
+        RecordedContext(ConversationIndex(SAID, COUNTER))
+    )
     spans = view(Context(Messages.of(SAID.messages))).messages.spans
     assert [(span.start, span.stop) for span in spans] == [(0, 2), (4, 6)]
     assert all(span.store is SAID.messages for span in spans)

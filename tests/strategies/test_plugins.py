@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.run import Plan, execute
+
+from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.scenarios.errors import RunError, SpecError
 from ctxbench.strategies.chain import Chain, parse, spec
 from ctxbench.strategies.recipes import RECIPES
-
 from tests.harness.runs import bytes_of, recording
 
 MINE = '''
@@ -100,7 +99,7 @@ def test_a_changed_file_is_another_strategy(here: Path) -> None:
 
 def test_workers_run_the_file_and_a_changed_one_is_another_run(here: Path) -> None:
     """Two workers write the same bytes as one process; when the file changes, the run is not gone on with."""
-    inputs = Inputs((str(recording(here, 8)),))
+    inputs = RunInputs((str(recording(here, 8)),))
     texts = ("mine.py:Newest(n=4) | window(max_tokens=200)", "mine.py:newest(n=4)")
     execute(Plan(inputs, texts), here / "one", jobs=1)
     execute(Plan(inputs, texts), here / "two", jobs=2)

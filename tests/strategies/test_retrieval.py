@@ -5,16 +5,16 @@ from __future__ import annotations
 from itertools import cycle
 
 import pytest
-from ctxbench.scenarios.model import Conversation, Message
-from ctxbench.strategies.chain import parse
-from ctxbench.strategies.events import Failed, Recalled, Refused
-from ctxbench.strategies.parts.kinds import importance_of, kind_of
-from ctxbench.strategies.parts.passages import passages
-from ctxbench.strategies.retrieval import Retrieval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.making import answering, calling, talk
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.strategies.chain import parse
+from ctxbench.strategies.events import Failed, Recalled, Refused
+from ctxbench.strategies.parts.memories import importance_of, kind_of
+from ctxbench.strategies.parts.passages import passages
+from ctxbench.strategies.retrieval import Retrieval
+from tests.builders import answering, calling, talk
 from tests.strategies.stubs import COUNTER, Stub, events, names, played, written
 
 PETS = talk(

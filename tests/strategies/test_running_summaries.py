@@ -5,16 +5,16 @@ from __future__ import annotations
 from itertools import count
 
 import msgspec
-from ctxbench.harness.desk import Books, RecordedDesk
+
+from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Called, Dropped, Summarised
 from ctxbench.strategies.summary import Summary
-
-from tests.making import answering, calling, talk
-from tests.strategies.replying import COUNTER, Replying, chat, numbered, refusing, sending, summarised
+from tests.builders import answering, calling, talk
+from tests.strategies.scripted_models import COUNTER, Replying, chat, numbered, refusing, sending, summarised
 
 
 class TestLevels:
@@ -90,7 +90,7 @@ class TestInAChain:
     def test_injected_system_messages_do_not_matter(self) -> None:
         """A stage before that puts another system message into each call leaves the summary as it is."""
         conversation = chat(30)
-        desk = RecordedDesk(Books(conversation, COUNTER), Replying())
+        desk = RecordedContext(ConversationIndex(conversation, COUNTER), Replying())
         view = Summary(every=5).start(desk)
         for at in range(26, 31):
             facts = Message(f"facts:{at}", "system", f"facts {at}")
@@ -101,7 +101,7 @@ class TestInAChain:
     def test_other_wording_of_summarised_messages_does_not_matter(self) -> None:
         """A summarised message that now has another text (an archived result that was expanded) is still in it."""
         conversation = chat(25)
-        desk = RecordedDesk(Books(conversation, COUNTER), Replying())
+        desk = RecordedContext(ConversationIndex(conversation, COUNTER), Replying())
         view = Summary(user_first=False).start(desk)
         view(Context(Messages.of(conversation.messages)))
         other = [*conversation.messages[:2], Message("m2", "assistant", "other"), *conversation.messages[3:]]
@@ -112,7 +112,7 @@ class TestInAChain:
     def test_the_summary_stands_for_what_a_window_dropped_since(self) -> None:
         """If a stage before drops summarised messages, one, some or all, the summary is still sent."""
         conversation = chat(32)
-        view = Summary().start(RecordedDesk(Books(conversation, COUNTER), Replying()))
+        view = Summary().start(RecordedContext(ConversationIndex(conversation, COUNTER), Replying()))
         view(Context(Messages.prefix(conversation.messages, 26)))
         rest = Messages.of(conversation.messages)
         sent = view(Context(rest[:1] + rest[4:33]))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ctxbench.harness.desk import Books, RecordedDesk
+
 from ctxbench.harness.models import OFFLINE
+from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.scenarios.embedded import KINDS
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message
@@ -12,11 +13,10 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Dropped, Failed, Refused, Summarised
-from ctxbench.strategies.parts.pieces import KEYWORDS, Scores, scorer
+from ctxbench.strategies.parts.passages import KEYWORDS, Scores, scorer
 from ctxbench.strategies.smart import Smart
-
-from tests.making import answering, calling, talk
-from tests.strategies.replying import COUNTER, Replying, Sent, refusing, sending, summarised
+from tests.builders import answering, calling, talk
+from tests.strategies.scripted_models import COUNTER, Replying, Sent, refusing, sending, summarised
 
 WORDS = "word " * 36
 
@@ -253,7 +253,7 @@ def test_a_model_that_fails() -> None:
 def test_a_stage_before_that_injects_and_rewrites() -> None:
     """Other system messages and other wording at each call cost no round; what is summarised stays so."""
     conversation = chat(60)
-    desk = RecordedDesk(Books(conversation, COUNTER), Replying(lambda _: "ok"))
+    desk = RecordedContext(ConversationIndex(conversation, COUNTER), Replying(lambda _: "ok"))
     view, plain = SMALL.start(desk), sending(SMALL, conversation, Replying(lambda _: "ok"), *range(1, 61))
     for at in range(1, 61):
         facts = Message(f"facts:{at}", "system", f"{at}")

@@ -5,20 +5,20 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
-from ctxbench.harness.desk import Books, RecordedDesk
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Called, Failed, Refused
-from ctxbench.strategies.parts.summarising import cut
+from ctxbench.strategies.parts.summarize import cut
 from ctxbench.strategies.summary import SessionSummary, Summary
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.making import answering, calling, talk
-from tests.strategies.replying import COUNTER, Replying, chat, numbered, refusing, sending, summarised
+from tests.builders import answering, calling, talk
+from tests.strategies.scripted_models import COUNTER, Replying, chat, numbered, refusing, sending, summarised
 
 
 class TestOverflowForm:
@@ -36,7 +36,7 @@ class TestOverflowForm:
         """Up to the threshold nothing is done, not even a copy made; system messages are not among the 20."""
         conversation = chat(20)
         context = Context(Messages.of(conversation.messages))
-        assert Summary().start(RecordedDesk(Books(conversation, COUNTER)))(context) is context
+        assert Summary().start(RecordedContext(ConversationIndex(conversation, COUNTER)))(context) is context
 
     def test_every_waits(self) -> None:
         """With every=5 a conversation that grows by two has a round each time that 5 or more are over the threshold."""

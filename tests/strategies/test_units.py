@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ctxbench.scenarios.model import Conversation, Message
-from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.parts.units import Units
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.making import answering, calling, conversations
+from ctxbench.harness.invariants import conversations
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.parts.units import Units
+from tests.builders import answering, calling
 
 
 def obvious(messages: list[Message]) -> list[int]:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from ctxbench.harness.desk import Books, RecordedDesk
+
+from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, Strategy
-from ctxbench.strategies.last_turn import LastTurn
+from ctxbench.strategies.bounds import LastTurn
 from ctxbench.strategies.window import Window
-
-from tests.making import answering, calling, talk
+from tests.builders import answering, calling, talk
 
 COUNTER = TokenCounter()
 
 
 def sent(strategy: Strategy, conversation: Conversation) -> list[Message]:
     """What the strategy sends after everything was said."""
-    view = strategy.start(RecordedDesk(Books(conversation, COUNTER)))
+    view = strategy.start(RecordedContext(ConversationIndex(conversation, COUNTER)))
     return list(view(Context(Messages.of(conversation.messages))).messages)
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .grader import VERSION, Rules
+from .grader import VERSION, RulesGrader
 
-__all__ = ["VERSION", "Rules"]
+__all__ = ["VERSION", "RulesGrader"]

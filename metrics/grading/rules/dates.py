@@ -6,7 +6,7 @@ import re
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
-from .numerals import ORDINALS
+from .quantities import ORDINALS
 
 Agreement = Literal["same", "finer", "coarser", "other"]
 """How a date given agrees with the accepted one: it is the same; it says more and fits; it says less and fits; it is

@@ -9,12 +9,10 @@ from typing import Literal
 
 from ...language import HAN, cutter
 from . import stance
-from .address import without_address
 from .dates import When
-from .normal import clean
-from .numerals import ROMAN
-from .quantities import Quantity
-from .words import HAN_STOP, STOP, Words
+from .quantities import ROMAN, Quantity
+from .stance import without_address
+from .words import HAN_STOP, STOP, TextWords, clean
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
@@ -87,8 +85,8 @@ class Unit:
 class Gold:
     """An accepted answer beside its question."""
 
-    text: Words
-    asked: Words
+    text: TextWords
+    asked: TextWords
     form: Form
     units: tuple[Unit, ...]
     whens: tuple[When, ...] = ()
@@ -110,9 +108,9 @@ class Gold:
 
 
 @lru_cache(8192)
-def read_question(text: str) -> Words:
+def read_question(text: str) -> TextWords:
     """The question, read; kept, since many answers are given to one."""
-    return Words(without_address(clean(text)))
+    return TextWords(without_address(clean(text)))
 
 
 @lru_cache(16384)
@@ -122,7 +120,7 @@ def read_gold(text: str, question: str) -> Gold:
 
 
 def _read(text: str, question: str, may_be_list: bool) -> Gold:
-    words, asked = Words(without_address(clean(text)).rstrip(_CLOSING)), read_question(question)
+    words, asked = TextWords(without_address(clean(text)).rstrip(_CLOSING)), read_question(question)
     units = _units(words, asked)
     whens = tuple(when for when, _, _ in words.dates)
     numbers = tuple(each for each in words.quantities if not each.times or _TIMES.search(asked.lower))
@@ -165,13 +163,13 @@ def _read(text: str, question: str, may_be_list: bool) -> Gold:
     return Gold(form="name", surnamed=_is_surnamed(words, asked), **common)  # type: ignore[arg-type]
 
 
-def _side(words: Words) -> stance.Polarity | None:
+def _side(words: TextWords) -> stance.Polarity | None:
     """Yes or no, of an accepted answer to a question that can be answered so: short ones that deny nothing say yes."""
     first = words.sentences[0].lower() if words.sentences else words.lower
     return stance.leaning(first) or ("yes" if len(words.stems) <= _SHORT else None)
 
 
-def _units(words: Words, asked: Words) -> tuple[Unit, ...]:
+def _units(words: TextWords, asked: TextWords) -> tuple[Unit, ...]:
     """The words that count. Stop words count only where there is nothing else."""
     pairs = [(stem, raw.lower()) for stem, raw in zip(words.stems, words.raw, strict=True)]
     latin = [(stem, low) for stem, low in pairs if not _HAN_RUN.match(low)]
@@ -196,7 +194,7 @@ def _left(lower: str, taken: list[tuple[int, int]]) -> list[str]:
     return [word for word in rest if word not in _FILLERS and word not in STOP]
 
 
-def _is_number(words: Words, left: list[str], asked: Words) -> bool:
+def _is_number(words: TextWords, left: list[str], asked: TextWords) -> bool:
     """Whether beside its numbers the answer has at most what is counted: no name, and little else."""
     most = 1 if _AMOUNT.search(asked.lower) is None else 2
     if len(left) > (most if words.lower.isascii() else most + 1) or _is_code(words):
@@ -204,11 +202,11 @@ def _is_number(words: Words, left: list[str], asked: Words) -> bool:
     return not any(raw[0].isupper() and raw.lower() in left for raw in words.raw)
 
 
-def _is_code(words: Words) -> bool:
+def _is_code(words: TextWords) -> bool:
     return _CODE.match(words.plain.strip(" .\"'`")) is not None
 
 
-def _items(words: Words, asked: Words) -> list[str]:
+def _items(words: TextWords, asked: TextWords) -> list[str]:
     """The items if the answer is a list: of three or more, or of two where it says "and" or several are asked for.
 
     Items are short: what has longer parts is prose, whose commas and conjunctions part no items.
@@ -226,14 +224,14 @@ def _items(words: Words, asked: Words) -> list[str]:
     return parts if len(parts) > 2 or _PAIR.search(text) or _SEVERAL.search(asked.lower) else []
 
 
-def _is_surnamed(words: Words, asked: Words) -> bool:
+def _is_surnamed(words: TextWords, asked: TextWords) -> bool:
     """Whether a person is asked for and the name ends with a surname, as far as can be seen."""
     low = [raw.lower() for raw in words.raw]
     ends = "," not in words.plain and "of" not in low and low[-1] not in _SMALL and words.raw[-1] not in ROMAN
     return ends and len(low) > 1 and _PERSON.search(asked.lower) is not None
 
 
-def _is_name(words: Words) -> bool:
+def _is_name(words: TextWords) -> bool:
     raw = words.raw
     return (
         bool(raw)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp
 from typing import NamedTuple
 
 from ...value import Missing
-from ..item import Grade, Item
-from . import decision, stance
-from .address import without_address
+from ..item import Grade, GradedItem
+from . import stance
 from .gold import Gold, read_gold
-from .match import Answer, Match, date_order, denied, match, number_order
-from .normal import LONGEST
-from .words import Words
+from .match import Match, ParsedAnswer, date_order, denied, match, number_order
+from .stance import without_address
+from .words import LONGEST, TextWords
 
 VERSION = 1
 """Goes up whenever a grade can come out otherwise: grades of two versions do not compare."""
@@ -33,7 +34,7 @@ class _Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RulesGrader:
     """Grades by what of an accepted answer is found: no model, no network, the same everywhere. English and Chinese.
 
     Of several accepted answers the best counts. What the answer is compared by depends on what is accepted: dates by
@@ -52,14 +53,14 @@ class Rules:
 
     def fitted_on(self, labelled: str, question: str) -> bool:
         """Whether its constants were fitted on this question of a labelled set: how it does there says little."""
-        return labelled in decision.FITTED_ON and not decision.half(question)
+        return labelled in FITTED_ON and not half(question)
 
-    def grade(self, items: Sequence[Item]) -> list[Grade | Missing]:
+    def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         """A grade each. An item without an accepted answer is missing, unless what is right is to say so."""
         return [_grade(item) for item in items]
 
 
-def _grade(item: Item) -> Grade | Missing:
+def _grade(item: GradedItem) -> Grade | Missing:
     accepted = [text for text in item.accepted if text.strip()]
     if not accepted and item.kind != "unanswerable":
         if item.rubric:
@@ -68,26 +69,26 @@ def _grade(item: Item) -> Grade | Missing:
     if not any(map(str.isalnum, item.candidate[:LONGEST])):
         same = item.candidate.strip() in (text.strip() for text in accepted)  # such as + or ?
         return Grade(same, float(same), "the accepted answer, sign for sign" if same else "the answer is empty")
-    answer = Answer(item.candidate)
+    answer = ParsedAnswer(item.candidate)
     found = [_judged(read_gold(text, item.question), answer) for text in accepted]
     if item.kind == "unanswerable":
         found.append(_unknown(answer))
     best = max(found, key=lambda each: each.score)
     cut = f"; only its first {LONGEST:,} characters were read" if len(item.candidate) > LONGEST else ""
-    return Grade(best.score >= decision.THRESHOLD, round(best.score, 4), best.reason + cut)
+    return Grade(best.score >= THRESHOLD, round(best.score, 4), best.reason + cut)
 
 
-def _judged(gold: Gold, answer: Answer) -> _Found:
+def _judged(gold: Gold, answer: ParsedAnswer) -> _Found:
     """One accepted answer, by its form."""
     if gold.text.bare == answer.words.bare:
         return _Found(1.0, "the accepted answer, word for word")
     found = _FORMS[gold.form](gold, answer)
-    if found.score >= decision.THRESHOLD and not (gold.denies or gold.asks_denial) and denied(gold, answer):
+    if found.score >= THRESHOLD and not (gold.denies or gold.asks_denial) and denied(gold, answer):
         return _Found(_WRONG, f"the answer denies {_quoted(gold)}, or says that it is past")
     return found
 
 
-def _date(gold: Gold, answer: Answer) -> _Found:
+def _date(gold: Gold, answer: ParsedAnswer) -> _Found:
     order = date_order(gold, answer)
     if order == 2 and gold.exact_day:
         return _Found(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
@@ -98,32 +99,32 @@ def _date(gold: Gold, answer: Answer) -> _Found:
         1: "another date than",
         0: "no date for",
     }
-    return _Found(decision.DATES[order], f"{said[order]} {_quoted(gold)}")
+    return _Found(DATES[order], f"{said[order]} {_quoted(gold)}")
 
 
-def _number(gold: Gold, answer: Answer) -> _Found:
+def _number(gold: Gold, answer: ParsedAnswer) -> _Found:
     order = number_order(gold, answer)
     if order == 2:
-        return _Found(decision.NUMBERS[2], f"the number {_quoted(gold)}")
+        return _Found(NUMBERS[2], f"the number {_quoted(gold)}")
     if order == 0:
-        return _Found(decision.NUMBERS[0], f"no number for {_quoted(gold)}")
+        return _Found(NUMBERS[0], f"no number for {_quoted(gold)}")
     given = answer.words.quantities[0]
     there = answer.said[given.start : given.stop].strip()
-    return _Found(decision.NUMBERS[1], f"another number: {there}, not {_quoted(gold)}")
+    return _Found(NUMBERS[1], f"another number: {there}, not {_quoted(gold)}")
 
 
-def _code(gold: Gold, answer: Answer) -> _Found:
+def _code(gold: Gold, answer: ParsedAnswer) -> _Found:
     whole = match(gold, answer).whole
     return _Found(_SURE, f"{_quoted(gold)} found") if whole else _Found(_WRONG, f"{_quoted(gold)} not found as a whole")
 
 
-def _yes_or_no(gold: Gold, answer: Answer) -> _Found:
+def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Found:
     said = stance.polarity(answer.said) or _leaning(without_address(answer.words.plain))
     if stance.polarity(answer.said) is None and said != "yes" and 0 <= answer.refused < _EARLY:
         return _Found(_WRONG, f"the answer does not know; accepted is {gold.polarity}")
     if said is None:  # neither yes nor no: the rest of the accepted answer, or a statement that denies nothing
         found = _phrase(gold, answer)
-        if found.score >= decision.THRESHOLD or gold.polarity == "no" or not answer.takes_up(gold.asked):
+        if found.score >= THRESHOLD or gold.polarity == "no" or not answer.takes_up(gold.asked):
             return found
         return _Found(0.6, "the answer takes up the question and denies nothing")
     right = said == gold.polarity
@@ -134,24 +135,24 @@ def _yes_or_no(gold: Gold, answer: Answer) -> _Found:
 
 def _leaning(text: str) -> stance.Polarity | None:
     """What the first sentence says."""
-    parts = Words(text).sentences
+    parts = TextWords(text).sentences
     return stance.leaning(parts[0].lower()) if parts else None
 
 
-def _unknown(answer: Answer) -> _Found:
+def _unknown(answer: ParsedAnswer) -> _Found:
     if answer.refused >= 0:
         return _Found(0.9, "says that it is not known, as is right")
     return _Found(_WRONG, "gives an answer where there is none to give")
 
 
-def _says_unknown(gold: Gold, answer: Answer) -> _Found:
+def _says_unknown(gold: Gold, answer: ParsedAnswer) -> _Found:
     """The accepted answer itself says that it is not known."""
     found = _unknown(answer)
-    return found if found.score >= decision.THRESHOLD else _phrase(gold, answer)
+    return found if found.score >= THRESHOLD else _phrase(gold, answer)
 
 
-def _list(gold: Gold, answer: Answer) -> _Found:
-    there = [_judged(item, answer).score >= decision.THRESHOLD for item in gold.items]
+def _list(gold: Gold, answer: ParsedAnswer) -> _Found:
+    there = [_judged(item, answer).score >= THRESHOLD for item in gold.items]
     count, size = sum(there), len(there)
     if count >= gold.needed:
         return _Found(_SURE, f"all {size} items found" if count == size else f"{count} of {size} items found, enough")
@@ -159,13 +160,13 @@ def _list(gold: Gold, answer: Answer) -> _Found:
     return _Found(0.45 * count / size, f"{count} of {size} items found, not {_quoted(lost)}")
 
 
-def _phrase(gold: Gold, answer: Answer) -> _Found:
+def _phrase(gold: Gold, answer: ParsedAnswer) -> _Found:
     found = match(gold, answer)
     if answer.is_quantity and not (gold.numbers or gold.whens or found.whole or found.within):
         return _Found(_WRONG, f"nothing but a number, for {_quoted(gold)}")
-    score = decision.likely(features(gold, found, answer))
+    score = likely(features(gold, found, answer))
     if _lacks(gold, found):
-        score = min(score, decision.BELOW)
+        score = min(score, BELOW)
     return _Found(score, _words_found(gold, found, answer))
 
 
@@ -173,15 +174,15 @@ def _lacks(gold: Gold, found: Match) -> bool:
     """Whether what matters is not there, however much else is: its number, the name among other names, the surname."""
     if found.lost_number and len(gold.units) <= _FEW:
         return True
-    return (found.rival and found.fresh <= decision.RIVALLED) or found.lost_surname or found.lost_place or found.swapped
+    return (found.rival and found.fresh <= RIVALLED) or found.lost_surname or found.lost_place or found.swapped
 
 
-def features(gold: Gold, found: Match, answer: Answer) -> dict[str, float]:
+def features(gold: Gold, found: Match, answer: ParsedAnswer) -> dict[str, float]:
     """What the logistic regression looks at, each from 0 to 1."""
     return {
         "share": found.share,
         "fresh": found.fresh,
-        "enough": float(found.fresh > decision.ENOUGH),
+        "enough": float(found.fresh > ENOUGH),
         "whole": float(found.whole),
         "within": float(found.within),
         "lost_number": float(found.lost_number),
@@ -193,10 +194,10 @@ def features(gold: Gold, found: Match, answer: Answer) -> dict[str, float]:
     }
 
 
-def _words_found(gold: Gold, found: Match, answer: Answer) -> str:
+def _words_found(gold: Gold, found: Match, answer: ParsedAnswer) -> str:
     if found.whole:
         return f"{_quoted(gold)} found"
-    if found.rival and found.fresh <= decision.RIVALLED:
+    if found.rival and found.fresh <= RIVALLED:
         return f"another name: a part of {_quoted(gold)} beside what is not of it"
     if found.lost_number and len(gold.units) <= _FEW:
         number = next(unit.word for unit in gold.units if unit.numeric and not answer.has(unit))
@@ -226,3 +227,47 @@ _FORMS = {
     "name": _phrase,
     "phrase": _phrase,
 }
+
+THRESHOLD = 0.5
+"""The score from which an answer is correct."""
+
+DATES = {4: 0.99, 3: 0.91, 2: 0.74, 1: 0.07, 0: 0.16}
+"""How often people found an answer right whose date is the same, finer, coarser, another, or that has none."""
+NUMBERS = {2: 0.99, 1: 0.18, 0: 0.08}
+"""The same, where the number is there, where only others are, and where there is none."""
+
+ENOUGH = 0.3
+"""The share of its own words from which an answer has some of what is accepted."""
+RIVALLED = 0.55
+"""Up to this share, a name beside another one is another name: of 59 such answers people found 46 % right."""
+BELOW = 0.4
+"""The score of what has enough in common, but not what matters."""
+WEIGHTS = {
+    "share": 0.42,
+    "fresh": 1.89,
+    "enough": 1.37,
+    "whole": 1.89,
+    "within": 0.81,
+    "lost_number": -1.38,
+    "name_missed": -1.19,
+    "rival": -0.8,
+    "refused": -0.24,
+    "denies_too": 2.15,
+    "denial_missed": -1.1,
+}
+"""Of the logistic regression for everything else."""
+BIAS = -1.58
+
+FITTED_ON = frozenset(["evouna-nq", "halluqa-zh"])
+"""The labelled sets of which half was fitted on."""
+_SEED = b"ctxbench rules 1:"
+
+
+def half(question: str) -> int:
+    """0 for the questions of FITTED_ON that the constants were fitted on, 1 for those that were only graded."""
+    return hashlib.sha256(_SEED + question.encode("utf-8", "surrogatepass")).digest()[0] & 1
+
+
+def likely(features: dict[str, float]) -> float:
+    """The logistic regression's answer: how likely people are to find this right."""
+    return 1 / (1 + exp(-BIAS - sum(WEIGHTS[name] * value for name, value in features.items())))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate, pairwise
 
 from . import stance
-from .address import without_address
 from .dates import agreement
 from .gold import Gold, Unit
-from .names import one_edit, same_given_name
-from .numerals import ROMAN
-from .quantities import equal
-from .words import HAN_STOP, STOP, Words, stemmer
+from .quantities import ROMAN, equal
+from .stance import without_address
+from .words import HAN_STOP, STOP, TextWords, stemmer
 
 _LONG = 7
 """Letters of a word in which one may differ."""
@@ -59,16 +57,16 @@ class Match:
     """The answer is a part of it, and says more than the question."""
 
 
-class Answer:
+class ParsedAnswer:
     """An answer to be graded, read once for all accepted answers."""
 
     __slots__ = ("__dict__", "said", "words")
 
     def __init__(self, text: str) -> None:
-        self.words = Words(text)
+        self.words = TextWords(text)
         self.said = self.words.lower
 
-    def takes_up(self, asked: Words) -> bool:
+    def takes_up(self, asked: TextWords) -> bool:
         """Whether it has a word of the question that is more than grammar."""
         pairs = zip(asked.stems, asked.raw, strict=True)
         return any(stem in self.words.places and raw.lower() not in STOP | HAN_STOP for stem, raw in pairs)
@@ -101,7 +99,7 @@ class Answer:
         return unit.word in (self.words.squeezed if unit.han else self.words.places)
 
 
-def match(gold: Gold, answer: Answer) -> Match:
+def match(gold: Gold, answer: ParsedAnswer) -> Match:
     """The words of an accepted answer in an answer."""
     words, made = answer.words, Match()
     made.whole = holds(gold, answer)
@@ -130,7 +128,7 @@ def match(gold: Gold, answer: Answer) -> Match:
     return made
 
 
-def _has_rival(gold: Gold, words: Words) -> bool:
+def _has_rival(gold: Gold, words: TextWords) -> bool:
     """Whether a word of the name stands right beside a capitalised one that neither name nor question has."""
     mine = {unit.word for unit in gold.units}
     there = {raw for raw, stem in zip(words.raw, words.stems, strict=True) if stem in mine and raw[0].isalpha()}
@@ -146,15 +144,15 @@ def _has_rival(gold: Gold, words: Words) -> bool:
     return False
 
 
-def _is_swapped(gold: Gold, words: Words) -> bool:
+def _is_swapped(gold: Gold, words: TextWords) -> bool:
     """Whether before a word of a short accepted answer a short sentence has another word than that one has."""
     if len(gold.units) > _FEW:
         return False
-    short = [part for part in map(Words, words.sentences) if len(part.stems) <= _SHORT]
+    short = [part for part in map(TextWords, words.sentences) if len(part.stems) <= _SHORT]
     return any(_swaps(gold, part) for part in short)
 
 
-def _swaps(gold: Gold, words: Words) -> bool:
+def _swaps(gold: Gold, words: TextWords) -> bool:
     wanted, stems = gold.text, words.stems
     for at, (lost, kept) in enumerate(pairwise(wanted.stems)):
         if lost in words.places or kept not in words.places or not _tells(wanted, at) or not _tells(wanted, at + 1):
@@ -165,15 +163,15 @@ def _swaps(gold: Gold, words: Words) -> bool:
     return False
 
 
-def _tells(words: Words, at: int) -> bool:
+def _tells(words: TextWords, at: int) -> bool:
     return words.raw[at].isalpha() and words.raw[at].isascii() and words.raw[at].lower() not in STOP
 
 
-def _adds(gold: Gold, words: Words) -> bool:
+def _adds(gold: Gold, words: TextWords) -> bool:
     return any(stem not in gold.asked.places for stem in words.stems)
 
 
-def holds(gold: Gold, answer: Answer) -> bool:
+def holds(gold: Gold, answer: ParsedAnswer) -> bool:
     """Whether the accepted answer stands in the answer as it is, but for case, spaces and marks.
 
     Texts from pages lose spaces ("isMalina Weissmanand"), so it may run into the word after it, and a phrase also into
@@ -191,7 +189,7 @@ def holds(gold: Gold, answer: Answer) -> bool:
     return at >= 0 and (gold.form != "name" or at in accumulate(map(len, words.raw), initial=0))
 
 
-def _in_order(stems: list[str], words: Words) -> bool:
+def _in_order(stems: list[str], words: TextWords) -> bool:
     first = words.places.get(stems[0]) if stems else None
     if first is None:
         return False
@@ -221,7 +219,7 @@ def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
     return 0.8 * any(one_edit(word, each) for each in places) if len(word) >= _LONG else 0.0
 
 
-def date_order(gold: Gold, answer: Answer) -> int:
+def date_order(gold: Gold, answer: ParsedAnswer) -> int:
     """How the best date of the answer agrees: 4 the same, 3 finer, 2 coarser, 1 another, 0 there is none.
 
     Of several accepted dates the worst counts: all must be there.
@@ -232,7 +230,7 @@ def date_order(gold: Gold, answer: Answer) -> int:
     return min(max(_ORDER[agreement(when, each)] for each, _, _ in given) for when in gold.whens)
 
 
-def number_order(gold: Gold, answer: Answer) -> int:
+def number_order(gold: Gold, answer: ParsedAnswer) -> int:
     """2 if the numbers are there, 1 if there are only others, 0 if there is none."""
     given = [each for each in answer.words.quantities if gold.counts_times or not each.times]
     if not given:
@@ -240,7 +238,7 @@ def number_order(gold: Gold, answer: Answer) -> int:
     return 2 if all(any(equal(each, other) for other in given) for each in gold.numbers) else 1
 
 
-def denied(gold: Gold, answer: Answer) -> bool:
+def denied(gold: Gold, answer: ParsedAnswer) -> bool:
     """Whether the accepted answer stands there, and is denied or said to be past wherever it does."""
     wanted, said, at, seen = gold.text.lower.strip(" ."), answer.said, 0, False
     while wanted and (at := said.find(wanted, at)) >= 0:
@@ -249,3 +247,53 @@ def denied(gold: Gold, answer: Answer) -> bool:
             return False
         seen, at = True, at + len(wanted)
     return seen
+
+
+_FORMS = """
+    robert bob bobby rob robbie; william bill billy will willie liam; james jim jimmy jamie; john johnny jack jon;
+    richard rick ricky dick rich; michael mike mick mikey; thomas tom tommy; charles charlie chuck charley;
+    joseph joe joey; edward ed eddie ted teddy ned; daniel dan danny; david dave davey; matthew matt; anthony tony;
+    christopher chris topher; nicholas nick nicky; samuel sam sammy; benjamin ben benny; alexander alex alec sandy;
+    andrew andy drew; stephen steven steve; gregory greg; kenneth ken kenny; lawrence larry laurence; leonard leo lenny;
+    peter pete; philip phil phillip; raymond ray; ronald ron ronnie; timothy tim; walter walt; frederick fred freddy;
+    francis frank frankie; gerald gerry jerry; harold harry hal; henry hank; jacob jake; jeffrey jeff geoffrey geoff;
+    jonathan jon jonny; joshua josh; patrick pat paddy; theodore ted theo; vincent vince vinny; zachary zach zack;
+    elizabeth liz beth betty lizzie eliza; katherine kate katie kathy catherine cathy kathryn kat;
+    margaret maggie meg peggy;
+    jennifer jen jenny; jessica jess jessie; patricia pat patty trish; rebecca becky becca; susan sue susie suzanne;
+    deborah debbie deb debra; barbara barb; christina chris tina christine; dorothy dot dottie; eleanor ellie nora;
+    victoria vicky tori; samantha sam; amanda mandy; melanie mel; caroline carrie carol; pamela pam; sandra sandy;
+    stephanie steph; theresa terry tess teresa; virginia ginny; abigail abby; alexandra alex sasha; gabriel gabe;
+    nathaniel nate nathan; maximilian max; dominic dom; albert al bert; alfred alf fred; arthur art; eugene gene;
+    donald don donny; douglas doug
+"""
+
+
+@cache
+def _table() -> dict[str, tuple[str, ...]]:
+    """The other forms of each name, all as stems."""
+    made: dict[str, set[str]] = {}
+    for group in _FORMS.split(";"):
+        names = stemmer()(group.split())
+        for name in names:
+            made.setdefault(name, set()).update(other for other in names if other != name)
+    return {name: tuple(sorted(others)) for name, others in made.items()}
+
+
+def same_given_name(word: str) -> tuple[str, ...]:
+    """Other forms of a given name, name and forms as stems: Bob is Robert."""
+    return _table().get(word, ())
+
+
+def one_edit(one: str, other: str) -> bool:
+    """Whether two words differ by one letter put in, left out or exchanged, after a first one that is the same."""
+    longest, shortest = max(len(one), len(other)), min(len(one), len(other))
+    if longest - shortest > 1 or one[0] != other[0]:
+        return False
+    before = 0
+    while before < shortest and one[before] == other[before]:
+        before += 1
+    after = 0
+    while after < shortest - before and one[-1 - after] == other[-1 - after]:
+        after += 1
+    return before + after >= longest - 1

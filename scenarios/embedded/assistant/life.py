@@ -1,18 +1,18 @@
-"""One person's life as the assistant sees it: a voice for each side, the tools, and what was told so far."""
+"""One person's life as the assistant sees it: a voice for each side, what was said so far, and what the tools find."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import date, timedelta
+from dataclasses import asdict, dataclass
+from datetime import date, datetime, time, timedelta
 from random import Random
 
 import msgspec
 
 from ...model import Tool
 from ..script import Script
-from .ledger import Ledger, Thing, Value
-from .text import Tongue, Writer
+from .language import Language, Writer
+from .questions import Ledger, Subject, Value
 
 TOOLS = tuple(
     Tool(name, description, '{"type":"object"}')
@@ -29,16 +29,16 @@ TOOLS = tuple(
         ("list_transactions", "Payments of the household account in one month, as CSV."),
     )
 )
-CAST = {
+_CAST = {
     "me": 1, "partner": 1, "child": 1, "sibling": 1, "boss": 1, "friend": 5, "colleague": 5,
     "home": 1, "company": 1, "job": 1,
 }  # fmt: skip
-"""How many of each the world of one seed has, out of all that the language offers."""
+"""Number of forms under a key that one conversation uses, out of all that the language has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that the conversation has put into the calendar."""
+    """Event that the conversation has put into the calendar."""
 
     title: str
     day: date
@@ -46,110 +46,276 @@ class Event:
     place: str
 
 
-class Life:
-    """What the arcs write with."""
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Note that holds one value."""
 
-    def __init__(self, script: Script, rng: Random, tongue: Tongue) -> None:
-        self.script, self.rng, self.tongue, self.ledger = script, rng, tongue, Ledger()
-        cast = {role: tuple(rng.sample(tongue.frames[role], count)) for role, count in CAST.items()}
-        self.write = Writer(rng, tongue, cast, lambda: self.today)
+    title: str
+    question: str
+    value: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Flight, room or thing on offer. Its price is in whole units of the currency."""
+
+    name: str
+    price: int
+    detail: str
+    description: str
+
+
+class Life:
+    """Person with a calendar, notes and tastes, whom the arcs write about."""
+
+    def __init__(self, script: Script, rng: Random, language: Language) -> None:
+        self.script, self.rng, self.language, self.ledger = script, rng, language, Ledger()
+        cast = {role: tuple(rng.sample(language.forms[role], count)) for role, count in _CAST.items()}
+        self.write = Writer(rng, language, cast, lambda: self.today)
         self.tastes: dict[str, tuple[str, ...]] = {}
-        self.events: dict[Thing, Event] = {}
+        """Preferences by topic, in all accepted spellings."""
+        self.events: dict[Subject, Event] = {}
+        self.notes: dict[str, Note] = {}
+        """Notes that a search has shown, by title: they read the same the next time."""
         self.months: set[str] = set()
-        """The months that have been summed up."""
-        self.notes: dict[str, tuple[str, str, str]] = {}
-        """The notes that have been found, by title (question, value, body): they read the same the next time."""
+        """Months whose payments have been summed up."""
 
     @property
     def today(self) -> date:
-        """The day on the script's clock."""
+        """Day on the script's clock."""
         return self.script.now.date()
 
-    def ahead(self, low: int, high: int) -> date:
-        """A day between so many days from now."""
+    def day_ahead(self, low: int, high: int) -> date:
+        """Return a day between `low` and `high` days from now."""
         return self.today + timedelta(days=self.rng.randint(low, high))
 
     def price(self, low: int, high: int) -> int:
-        """An amount of money, of so many pounds' worth."""
-        return self.rng.randint(low * self.tongue.dear, high * self.tongue.dear)
+        """Return an amount of money, of `low` to `high` pounds' worth."""
+        return self.rng.randint(low * self.language.pound, high * self.language.pound)
 
     def time(self, low: int, high: int) -> str:
-        """A time of day."""
+        """Return a time of day whose hour is between `low` and `high`."""
         return f"{self.rng.randint(low, high):02d}:{5 * self.rng.randrange(12):02d}"
 
     def code(self, letters: int, digits: int) -> str:
-        """A reference as firms print them, without letters that look like digits."""
+        """Return a reference as firms print them, without letters that look like digits."""
         head = "".join(self.rng.choices("ABCDEFGHJKLMNPQRTUVWXYZ", k=letters))
         return head + "".join(self.rng.choices("0123456789", k=digits))
 
+    def taste(self, topic: str) -> str:
+        """Return what the user prefers by now, or a neutral word if they never said."""
+        return self.tastes[topic][0] if topic in self.tastes else self.write(f"taste.{topic}.default")
+
+    def daily_events(self, count: int) -> list[tuple[str, str]]:
+        """Return events of daily life, each a title and a place."""
+        return [(title, place) for title, place in (self.write.fields("event") for _ in range(count))]
+
     def user(self, key: str, **given: object) -> str:
-        """The user says something; some of the time they lead in with a word of small talk."""
-        said = self.write(key, **given)
+        """Let the user say something, some of the time after a word of small talk; return the message's id."""
+        text = self.write(key, **given)
         if self.rng.random() < 0.25:
-            said = self.write("aside") + self.tongue.glue + said
-        return self.script.user(self.tongue.finish(said))
+            text = self.write("aside") + self.language.space + text
+        return self.script.user(self.language.finish(text))
 
     def reply(self, key: str, **given: object) -> str:
-        """The assistant's answer."""
-        return self.script.assistant(self.tongue.finish(self.write(key, **given)))
+        """Let the assistant answer; return the message's id."""
+        return self.script.assistant(self.language.finish(self.write(key, **given)))
 
-    def use(self, *calls: tuple[str, Mapping[str, object], str]) -> list[str]:
-        """One model call that uses tools, then their results: (tool, arguments, result) each. Ids of the results."""
-        made = [self.script.call(name, arguments) for name, arguments, _ in calls]
-        looks = any("search" in name for name, _, _ in calls)
-        saying = self.write("lookup") if looks and self.rng.random() < 0.4 else ""
-        self.script.assistant(saying, made)
-        return [self.script.result(call, result) for call, (_, _, result) in zip(made, calls, strict=True)]
+    def call_tools(self, *uses: tuple[str, Mapping[str, object], str]) -> list[str]:
+        """Write one model call that uses tools, and their results; return the ids of the results.
 
-    def put(self, thing: Thing, title: str, day: date, time: str, place: str) -> str:
-        """The event goes into the calendar, or moves there; the id of the tool's answer."""
-        tool = "update_event" if thing in self.events else "create_event"
-        title = titled(title)
-        self.events[thing] = Event(title, day, time, place)
+        A use is (tool, arguments, result).
+        """
+        calls = [self.script.call(tool, arguments) for tool, arguments, _ in uses]
+        is_search = any("search" in tool for tool, _, _ in uses)
+        text = self.write("lookup") if is_search and self.rng.random() < 0.4 else ""
+        self.script.assistant(text, calls)
+        return [self.script.result(call, result) for call, (_, _, result) in zip(calls, uses, strict=True)]
+
+    def schedule(self, subject: Subject, title: str, day: date, time: str, place: str) -> None:
+        """Let the assistant put the event into the calendar, or move it there."""
+        tool = "update_event" if subject in self.events else "create_event"
+        title = headline(title)
+        self.events[subject] = Event(title, day, time, place)
         entry = {"title": title, "start": f"{day}T{time}", "location": place}
         answer = {
             "status": "ok",
             "event_id": f"ev-{self.code(2, 5)}",
             **entry,
             "reminder": self.taste("reminder"),
-            "same_week": [self.write("event.brief", title=title, place=place) for title, place in self.usual(6)],
-            "hint": self.write.some("calendar.hint", 3),
+            "same_week": [self.write("event.brief", title=title, place=place) for title, place in self.daily_events(6)],
+            "hint": self.write.sentences("calendar.hint", 3),
         }
-        return self.use((tool, entry, as_json(answer)))[0]
+        self.call_tools((tool, entry, to_json(answer)))
 
-    def keep(self, text: str) -> str:
-        """The assistant saves a note."""
-        stored = {"saved": str(self.today), "id": f"n-{self.code(1, 4)}", "related": self.write.parts("note.related")}
-        stored["last_notes"] = self.write.lines("note.more", 6).split("\n")
-        return self.use(("save_note", {"text": self.tongue.finish(text)}, as_json(stored)))[0]
+    def save_note(self, text: str) -> None:
+        """Let the assistant save a note."""
+        answer = {
+            "saved": str(self.today),
+            "id": f"n-{self.code(1, 4)}",
+            "related": self.write.fields("note.related"),
+            "last_notes": self.write.bullets("note.more", 6).split("\n"),
+        }
+        self.call_tools(("save_note", {"text": self.language.finish(text)}, to_json(answer)))
 
-    def usual(self, count: int) -> list[tuple[str, str]]:
-        """Events of daily life, each a title and a place."""
-        return [(title, place) for title, place in (self.write.parts("event") for _ in range(count))]
+    def record(self, subject: Subject, aspect: str, message: str, *answers: str) -> None:
+        """Record that an aspect of the subject is so, as the message with this id says."""
+        self.ledger.record(subject, aspect, Value(answers, message))
 
-    def taste(self, topic: str) -> str:
-        """What the user prefers by now, in the words of the language; a neutral word if they never said."""
-        return self.tastes[topic][0] if topic in self.tastes else self.write(f"taste.{topic}.open")
+    def record_day(self, subject: Subject, aspect: str, message: str, day: date) -> None:
+        """Record an aspect that is a day."""
+        self.ledger.record(subject, aspect, Value(self.language.day_spellings(day), message, day=day))
 
-    def tell(self, thing: Thing, aspect: str, told: str, *answers: str) -> None:
-        """The message `told` says that this aspect of the thing is so."""
-        self.ledger.tell(thing, aspect, Value(answers, told))
-
-    def tell_day(self, thing: Thing, aspect: str, told: str, day: date) -> None:
-        """The same for a day."""
-        self.ledger.tell(thing, aspect, Value(self.tongue.days(day), told, day=day))
-
-    def tell_price(self, thing: Thing, aspect: str, told: str, amount: int) -> None:
-        """The same for an amount of money."""
-        self.ledger.tell(thing, aspect, Value(self.tongue.moneys(amount), told, amount=amount))
+    def record_price(self, subject: Subject, aspect: str, message: str, amount: int) -> None:
+        """Record an aspect that is an amount of money."""
+        self.ledger.record(subject, aspect, Value(self.language.money_spellings(amount), message, amount=amount))
 
 
-def titled(label: str) -> str:
-    """A thing's label as the title of an event or a mail."""
+def headline(label: str) -> str:
+    """Return a subject's label as the title of an event or a mail."""
     label = label.removeprefix("the ")
     return label[0].upper() + label[1:]
 
 
-def as_json(value: object) -> str:
-    """A tool's answer."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=1).decode()
+def to_json(answer: object) -> str:
+    """Return a tool's answer as the text of its result."""
+    return msgspec.json.format(msgspec.json.encode(answer), indent=1).decode()
+
+
+def flights(life: Life, city: str, day: date) -> tuple[list[Offer], str]:
+    """Return seven flights, cheapest last, and the tool's result. An offer's name is its flight number."""
+    offers, rows = [], []
+    for fare in sorted((life.price(64, 420) for _ in range(7)), reverse=True):
+        carrier, code = life.write.fields("carrier")
+        number = f"{code}{life.rng.randint(210, 9890)}"
+        departure = datetime.combine(day, time(life.rng.randint(6, 18), 5 * life.rng.randrange(12)))
+        arrival = departure + timedelta(minutes=5 * life.rng.randint(17, 44))
+        offers.append(Offer(number, fare, f"{departure:%H:%M}-{arrival:%H:%M}", carrier))
+        row = {"flight": number, "carrier": carrier, "departs": f"{departure:%H:%M}", "arrives": f"{arrival:%H:%M}"}
+        rows.append(row | {"fare": life.language.money(fare), "remarks": life.write.sentences("flight.remark", 3)})
+    answer = {"from": life.write("home"), "to": city, "date": str(day), "options": rows}
+    return offers, to_json(answer | {"conditions": life.write.sentences("fare.rule", 2)})
+
+
+def rooms(life: Life, city: str, limit: int) -> tuple[list[Offer], str]:
+    """Return six hotels, the first within the limit, and the tool's result."""
+    offers = [
+        Offer(
+            life.write("hotel"),
+            life.rng.randint(limit // 2, limit if n == 0 else limit + limit // 6),
+            life.write("hotel.where"),
+            life.write.sentences("hotel.text", 3),
+        )
+        for n in range(6)
+    ]
+    reviews = [{"by": life.write("reviewer"), "text": life.write.sentences("hotel.review", 3)} for _ in range(4)]
+    return offers, to_json({"city": city, "hotels": _rows(life, offers), "reviews": reviews})
+
+
+def presents(life: Life, query: str, limit: int) -> tuple[list[Offer], str]:
+    """Return seven presents under a price, and the tool's result."""
+    offers = []
+    for _ in range(7):
+        price = life.rng.randint(limit // 3, limit)
+        name, shop = life.write("gift.present"), life.write("gift.shop")
+        offers.append(Offer(name, price, shop, life.write.sentences("gift.text", 3)))
+    return offers, to_json({"query": query, "results": _rows(life, offers)})
+
+
+def products(life: Life, query: str, limit: int) -> tuple[list[Offer], str]:
+    """Return seven products under a price, and the tool's result."""
+    offers = [
+        Offer(
+            f"{life.write('brand')} {life.code(1, 0)}{life.rng.randint(12, 980)}",
+            life.rng.randint(limit // 3, limit),
+            life.write("product.detail"),
+            life.write.sentences("product.text", 3),
+        )
+        for _ in range(7)
+    ]
+    return offers, to_json({"query": query, "results": _rows(life, offers), "sponsored": life.write("product.text")})
+
+
+def _rows(life: Life, offers: list[Offer]) -> list[dict[str, object]]:
+    return [asdict(offer) | {"price": life.language.money(offer.price)} for offer in offers]
+
+
+def agenda(life: Life, first: date, last: date) -> tuple[list[str], str]:
+    """Return the events between two days as lines, and the tool's result: what was put there, and daily life."""
+    length = (last - first).days + 1
+    rows: list[tuple[date, str, str, str, str]] = [
+        (event.day, event.time, event.title, event.place, "")
+        for event in life.events.values()
+        if first <= event.day <= last
+    ][:6]
+    for title, place in life.daily_events(life.rng.randint(12, 17)):
+        day = first + timedelta(days=life.rng.randrange(length))
+        rows.append((day, life.time(8, 19), title, place, life.write.sentences("remark", 3)))
+    rows.sort(key=lambda row: row[:2])
+    events = [
+        {"start": f"{day}T{time}", "title": title, "location": place, "notes": notes}
+        for day, time, title, place, notes in rows
+    ]
+    lines = [
+        life.write("event.line", day=life.language.day(day), time=time, title=title, place=place)
+        for day, time, title, place, _ in rows
+    ]
+    return lines, to_json({"from": str(first), "to": str(last), "events": events})
+
+
+def thread(life: Life, subject: str, count: int) -> str:
+    """Return the tool's result of a search for a thread at work."""
+    bodies = [life.write.sentences("mail.body", life.rng.randint(8, 11)) for _ in range(count)]
+    return _inbox(life, [(life.write("sender"), subject, body) for body in bodies])
+
+
+def letters(life: Life, sender: str, subject: str, body: str, count: int) -> str:
+    """Return the tool's result of a search for this letter: it, and `count` others that match as well."""
+    write = life.write
+    others = [(write("firm"), write("post.subject"), write.sentences("post.body", 6)) for _ in range(count)]
+    mails = [(sender, subject, body), *others]
+    life.rng.shuffle(mails)
+    return _inbox(life, mails)
+
+
+def _inbox(life: Life, mails: list[tuple[str, str, str]]) -> str:
+    day, rows = life.today, []
+    for sender, subject, body in mails:
+        day -= timedelta(days=life.rng.randint(0, 4))
+        rows.append({"date": f"{day}T{life.time(8, 18)}", "from": sender, "subject": subject, "body": body})
+    return to_json({"matches": len(rows), "mails": rows})
+
+
+def notes(life: Life, count: int) -> tuple[list[Note], str]:
+    """Return up to `count` notes, and the tool's result as text."""
+    write = life.write
+    matches: dict[str, Note] = {}
+    for _ in range(count):
+        # Field by field, because the body quotes the value.
+        title, question, value, body = write.draw("note.page").split(" = ")
+        question, value = write.fill(question, {}), write.fill(value, {})
+        note = Note(title, question, value, write.fill(body, {"value": value}))
+        if title not in matches:
+            matches[title] = life.notes.setdefault(title, note)
+    pages = []
+    for note in matches.values():
+        saved = life.today - timedelta(days=life.rng.randint(20, 400))
+        more = write.sentences("note.more", 3)
+        pages.append(f"## {note.title}\n({saved})\n{note.body}{life.language.space}{more}\n")
+    return [*matches.values()], "\n".join(pages)
+
+
+def payments(life: Life, month: date) -> tuple[dict[str, int], str]:
+    """Return what was spent in the month by category, in whole money, and the CSV of it."""
+    sums: dict[str, int] = {}
+    rows: list[tuple[int, str]] = []
+    for _ in range(life.rng.randint(36, 56)):
+        category, merchant, low, high = life.write.fields("payment")
+        amount = life.rng.randint(int(low), int(high))
+        sums[category] = sums.get(category, 0) + amount
+        day = life.rng.randint(1, 28)
+        reference, note = life.code(2, 6), life.write("payment.note")
+        rows.append((day, f"{month.replace(day=day)},{merchant},{category},{amount}.00,{reference},{note}"))
+    rows.sort()
+    return sums, "date,merchant,category,amount,reference,note\n" + "\n".join(row for _, row in rows)

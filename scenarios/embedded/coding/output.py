@@ -1,133 +1,118 @@
-"""What the coding scenario's tools print: pytest, git, grep, logs, configuration files. Always English."""
+"""Output of the coding agent's tools: pytest, git, grep, logs, configuration files. Always English."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from ..wording import one
-from .module import Module, Planted
-from .words import ROLES
+from ..forms import load, one, say
+from .source import ROLES, Bug, Module
 from .world import Commit, World
 
-_TAILS = (
-    "empty",
-    "twice",
-    "on_month_end",
-    "keeps_order",
-    "without_text",
-    "at_the_limit",
-    "after_restart",
-    "under_lease",
-    "refuses_unknown",
-    "rounds_once",
-    "is_idempotent",
-    "old_rows",
-    "one_row",
-    "many_rows",
-    "logs_once",
-)
+_FORMS = load(__package__, "output")
 
 
-def pytest_run(world: World, module: Module, now: datetime, failing: Planted | None = None) -> tuple[str, int]:
-    """A verbose run of a module's tests and its neighbours'; returns the text and how many passed."""
+def pytest_run(world: World, module: Module, now: datetime, bug: Bug | None = None) -> tuple[str, int]:
+    """Return a verbose run of a module's tests and its neighbours', and how many passed; the bug's test fails."""
     rng = world.rng
-    tests = [(module.test_path, name) for name in _test_names(world, module)]
+    names = [f"test_{method}" for method in module.methods]
+    names += [f"test_{one(rng, module.methods)}_{ending}" for ending in _test_endings(world)]
+    tests = [(module.test_path, name) for name in names]
     for _ in range(2 + int(rng.random() * 3)):
-        thing, (role, _zh, area) = one(rng, world.domain.things)[0], one(rng, ROLES)
-        path = f"tests/{area}/test_{thing}_{role}.py"
-        names = (f"test_{one(rng, world.domain.verbs)}_{one(rng, world.domain.texts)}_{tail}" for tail in _tails(world))
-        tests += [(path, name) for name in names]
-    if failing is not None:
-        tests.insert(1 + int(rng.random() * 6), (module.test_path, failing.test_name))
+        thing, role = one(rng, world.domain.things)[0], one(rng, ROLES)
+        path = f"tests/{role.area}/test_{thing}_{role.name}.py"
+        tests += [
+            (path, f"test_{one(rng, world.domain.verbs)}_{one(rng, world.domain.texts)}_{ending}")
+            for ending in _test_endings(world)
+        ]
+    if bug is not None:
+        tests.insert(1 + int(rng.random() * 6), (module.test_path, bug.test_name))
     rest = world.tests - len(tests)
-    seconds = round(3 + rng.random() * 40, 2)
-    lines = [
-        "============================= test session starts ==============================",
-        f"platform linux -- Python 3.11.{4 + len(world.package) % 6}, pytest-8.3.3, pluggy-1.5.0",
-        f"rootdir: /srv/checkout/{world.package}",
-        "configfile: pyproject.toml",
-        f"plugins: xdist-3.6.1, {world.package}-fixtures-{world.tests // 50}.{world.tests % 7}",
-        f"collected {len(tests) + rest} items",
-        "",
-    ]
-    for at, (path, name) in enumerate(tests, 1):
-        verdict = "FAILED" if failing is not None and name == failing.test_name else "PASSED"
-        lines.append(f"{path}::{name} {verdict} [{100 * at // world.tests:3d}%]")
+    facts = {
+        "package": world.package,
+        "patch": str(4 + len(world.package) % 6),
+        "release": f"{world.tests // 50}.{world.tests % 7}",
+        "count": str(world.tests),
+        "seconds": str(round(3 + rng.random() * 40, 2)),
+    }
+    lines = []
+    for number, (path, name) in enumerate(tests, 1):
+        verdict = "FAILED" if bug is not None and name == bug.test_name else "PASSED"
+        lines.append(f"{path}::{name} {verdict} [{100 * number // world.tests:3d}%]")
     while rest > 0:
-        thing, (role, _zh, area) = one(rng, world.domain.things)[0], one(rng, ROLES)
+        thing, role = one(rng, world.domain.things)[0], one(rng, ROLES)
         dots = min(rest, 4 + int(rng.random() * 30))
         rest -= dots
-        lines.append(f"tests/{area}/test_{thing}_{role}_more.py {'.' * dots} [{100 - 100 * rest // world.tests:3d}%]")
-    if failing is None:
-        lines += [
-            "",
-            f"============================= {world.tests} passed in {seconds}s ==============================",
-        ]
-        return "\n".join(lines), world.tests
-    lines += _failure(world, module, now, failing)
-    lines.append(f"======================== 1 failed, {world.tests - 1} passed in {seconds}s ========================")
-    return "\n".join(lines), world.tests - 1
+        percent = 100 - 100 * rest // world.tests
+        lines.append(f"tests/{role.area}/test_{thing}_{role.name}_more.py {'.' * dots} [{percent:3d}%]")
+    facts["progress"] = "\n".join(lines)
+    passes = world.tests
+    if bug is not None:
+        passes -= 1
+        facts |= _failure(world, module, now, bug)
+    facts["passed"] = str(passes)
+    end = "pytest_passed" if bug is None else "pytest_failed"
+    return f"{say(rng, _FORMS['pytest_start'][0], facts)}\n\n{say(rng, _FORMS[end][0], facts)}", passes
 
 
-def _test_names(world: World, module: Module) -> list[str]:
-    names = [f"test_{method}" for method in module.methods]
-    return names + [f"test_{one(world.rng, module.methods)}_{tail}" for tail in _tails(world)]
+def _test_endings(world: World) -> list[str]:
+    return world.rng.sample(_FORMS["test_endings"], 3 + int(world.rng.random() * 8))
 
 
-def _tails(world: World) -> list[str]:
-    return world.rng.sample(_TAILS, 3 + int(world.rng.random() * 8))
-
-
-def _failure(world: World, module: Module, now: datetime, failing: Planted) -> list[str]:
-    line = 20 + int(world.rng.random() * 300)
-    at = module.text[: module.text.index(failing.before + failing.wrong)].count("\n") + failing.before.count("\n") + 1
-    title = f" {failing.test_name} "
-    shown = failing.test.rstrip("\n").split("\n") + failing.fails.rstrip("\n").split("\n")
-    return [
-        "",
-        "=================================== FAILURES ===================================",
-        f"{title:_^80}",
-        "",
-        f"    def {failing.test_name}():",
-        *(f"    {text}" for text in shown[:-1]),
-        f">   {shown[-1]}",
-        f"E   {failing.error}",
-        "",
-        f"{module.test_path}:{line}: {failing.error.split(':')[0].split()[0]}",
-        "",
-        f"{module.path}:{at}: in {failing.method}",
-        *(f"    {text}" for text in failing.wrong.rstrip("\n").split("\n")),
-        "------------------------------ Captured log call -------------------------------",
-        *(log_line(world, module, now + timedelta(milliseconds=137 * number)) for number in range(2)),
-        "=========================== short test summary info ============================",
-        f"FAILED {module.test_path}::{failing.test_name} - {failing.error}",
-    ]
+def _failure(world: World, module: Module, now: datetime, bug: Bug) -> dict[str, str]:
+    test_line = 20 + int(world.rng.random() * 300)
+    line = module.text[: module.text.index(bug.before + bug.wrong)].count("\n") + bug.before.count("\n") + 1
+    *setup, last = bug.test.rstrip("\n").split("\n")
+    log = [log_line(world, module, now + timedelta(milliseconds=137 * number)) for number in range(2)]
+    return {
+        "title": f"{f' {bug.test_name} ':_^80}",
+        "test": bug.test_name,
+        "setup": "\n".join(f"    {text}" for text in setup),
+        "last_line": last,
+        "error": bug.error,
+        "error_name": bug.error.split(":")[0].split()[0],
+        "test_path": module.test_path,
+        "test_line": str(test_line),
+        "path": module.path,
+        "line": str(line),
+        "method": bug.method,
+        "wrong": "\n".join(f"    {text}" for text in bug.wrong.rstrip("\n").split("\n")),
+        "log": "\n".join(log),
+    }
 
 
 def log_line(world: World, module: Module, when: datetime) -> str:
-    """One line of a service's log."""
+    """Return one line of a service's log."""
     rng, domain = world.rng, world.domain
-    level = one(rng, ("INFO", "INFO", "INFO", "DEBUG", "WARNING", "WARNING", "ERROR"))
+    level = say(rng, _FORMS["log_level"][0], {})
     thing, verb = one(rng, domain.things)[0], one(rng, domain.verbs)
     key = f"{thing[:2].upper()}-{1000 + int(rng.random() * 9000)}"
-    took, number = int(rng.expovariate(1 / 180)), int(rng.random() * 9000)
-    what = one(
-        rng,
-        (
-            f"{verb} {key} took={took}ms {one(rng, domain.numbers)}={number}",
-            f"{thing}.{verb}: retry {1 + number % 5} for {key} after {took * 3}ms",
-            f"{key} is {one(rng, domain.states)}, {one(rng, domain.texts)}={number:05d}",
-            f"peer answered {one(rng, ('200', '202', '409', '429', '503', '504'))} to {verb} of {key} ({took}ms)",
-            f"lease on {thing}:{key} released after {took}ms, {number % 40} waiting",
-            f"{number % 700} {thing} rows {one(rng, domain.states)}, {number % 13} left out",
-        ),
-    )
-    stamp = when.strftime("%Y-%m-%dT%H:%M:%S")
-    return f"{stamp}.{number % 1000:03d}Z {level:7} {world.package}.{module.area}.{module.name} {what}"
+    ms, number = int(rng.expovariate(1 / 180)), int(rng.random() * 9000)
+    facts = {
+        "thing": thing,
+        "verb": verb,
+        "key": key,
+        "ms": str(ms),
+        "long_ms": str(ms * 3),
+        "number": str(number),
+        "padded": f"{number:05d}",
+        "attempt": str(1 + number % 5),
+        "waiting": str(number % 40),
+        "rows": str(number % 700),
+        "rest": str(number % 13),
+        "num": one(rng, domain.numbers),
+        "state": one(rng, domain.states),
+        "text": one(rng, domain.texts),
+        "status": say(rng, _FORMS["http_status"][0], {}),
+        "state2": one(rng, domain.states),
+    }
+    message = say(rng, one(rng, _FORMS["log_messages"]), facts)
+    time = f"{when.isoformat(timespec='seconds')}.{number % 1000:03d}Z"
+    return f"{time} {level:7} {world.package}.{module.area}.{module.name} {message}"
 
 
 def log_tail(world: World, module: Module, now: datetime) -> str:
-    """The last minutes of the log."""
+    """Return the last minutes of the log."""
     count = 25 + int(world.rng.random() * 45)
     when, lines = now - timedelta(minutes=25), []
     for _ in range(count):
@@ -137,105 +122,135 @@ def log_tail(world: World, module: Module, now: datetime) -> str:
 
 
 def git_log(world: World, count: int) -> str:
-    """`git log`, newest first."""
-    shown = world.commits[-count:][::-1]
+    """Return the newest commits, newest first."""
     return "\n".join(
-        f"{commit.id} {commit.when:%Y-%m-%d %H:%M} {world.people[commit.author][1]:<18} {commit.subject}"
-        for commit in shown
+        f"{commit.id} {commit.when:%Y-%m-%d %H:%M} {commit.author.git_name:<18} {commit.subject}"
+        for commit in world.commits[-count:][::-1]
     )
 
 
 def git_show(world: World, commit: Commit, module: Module) -> str:
-    """`git show`: a small invented change to the module's tests."""
-    rng = world.rng
-    thing, text, number = module.thing, one(rng, world.domain.texts), one(rng, world.domain.numbers)
-    verb, line = one(rng, world.domain.verbs), 12 + int(rng.random() * 220)
+    """Return a commit with a small invented change to the module's tests."""
+    rng, domain = world.rng, world.domain
+    author = commit.author.git_name
+    facts = {
+        "text": one(rng, domain.texts),
+        "num": one(rng, domain.numbers),
+        "verb": one(rng, domain.verbs),
+        "line": str(12 + int(rng.random() * 220)),
+    }
     low, high = 2 + int(rng.random() * 50), 60 + int(rng.random() * 900)
-    author = world.people[commit.author][1]
-    return "\n".join(
-        [
-            f"commit {commit.id}{rng.getrandbits(132):033x}",
-            f"Author: {author} <{author.lower().replace(' ', '.')}@{world.package}.example>",
-            f"Date:   {commit.when:%a %b %d %H:%M:%S %Y +0000}",
-            "",
-            f"    {commit.subject}",
-            "",
-            f"diff --git a/{module.test_path} b/{module.test_path}",
-            f"index {rng.getrandbits(28):07x}..{rng.getrandbits(28):07x} 100644",
-            f"--- a/{module.test_path}",
-            f"+++ b/{module.test_path}",
-            f"@@ -{line},6 +{line},9 @@ def test_{verb}_{text}():",
-            f"     rows = [make_{thing}({number}=at) for at in range({low})]",
-            f"-    assert make_{module.role}().{verb}(rows) == {high}",
-            f"+    rows.append(make_{thing}({text}='', {number}={high}))",
-            f"+    result = make_{module.role}().{verb}(rows)",
-            f"+    assert result == {high + low}, '{text} must not matter here'",
-            f"+    assert len(rows) == {low + 1}",
-            "",
-        ]
-    )
+    facts |= {
+        "commit": f"{commit.id}{rng.getrandbits(132):033x}",
+        "author": author,
+        "address": f"{author.lower().replace(' ', '.')}@{world.package}.example",
+        "date": f"{commit.when:%a %b %d %H:%M:%S %Y}",
+        "subject": commit.subject,
+        "path": module.test_path,
+        "old_blob": f"{rng.getrandbits(28):07x}",
+        "new_blob": f"{rng.getrandbits(28):07x}",
+        "thing": module.thing,
+        "role": module.role,
+        "low": str(low),
+        "high": str(high),
+        "sum": str(high + low),
+        "rows": str(low + 1),
+    }
+    return say(rng, _FORMS["git_show"][0], facts) + "\n"
 
 
-def edit_result(path: str, text: str, new: str) -> str:
-    """What `edit_file` answers: the place, with two lines around it."""
-    at = text.index(new)
-    first = text[:at].count("\n") + 1
-    last = first + max(new.rstrip("\n").count("\n"), 0)
-    lines = text.split("\n")
-    shown = (f"{number:5d}  {lines[number - 1]}" for number in range(max(1, first - 2), min(len(lines), last + 2) + 1))
-    return f"{path}: 1 replacement, lines {first}-{last}\n" + "\n".join(shown)
+def git_commit(world: World, commit: Commit) -> str:
+    """Return what `git commit` prints for a commit by the agent, who changes two files at a time."""
+    facts = {
+        "commit": commit.id,
+        "subject": commit.subject,
+        "time": f"{commit.when:%Y-%m-%d %H:%M:%S}",
+        "insertions": str(3 + int(world.rng.random() * 30)),
+        "deletions": str(1 + int(world.rng.random() * 6)),
+    }
+    return say(world.rng, _FORMS["git_commit"][0], facts)
 
 
-def diff(path: str, before: str, old: str, new: str) -> str:
-    """A unified diff of one replacement with three lines of context."""
-    at = before.index(old)
-    first = before[:at].count("\n")
+def git_status(world: World, module: Module, branch: str) -> str:
+    """Return the status when a module and its tests are changed."""
+    facts = {"branch": branch, "path": module.path, "test_path": module.test_path}
+    return say(world.rng, _FORMS["git_status"][0], facts) + "\n"
+
+
+def git_diff_stat(world: World, module: Module) -> str:
+    """Return the size of the change when something in a module has another name."""
+    return say(world.rng, _FORMS["git_diff_stat"][0], {"path": module.path, "test_path": module.test_path})
+
+
+def git_diff(path: str, before: str, old: str, new: str) -> str:
+    """Return a unified diff of one replacement in the text `before`, with three lines of context."""
+    first = before[: before.index(old)].count("\n")
     lines = before.split("\n")
-    gone, come = old.rstrip("\n").split("\n"), new.rstrip("\n").split("\n")
+    minus, plus = old.rstrip("\n").split("\n"), new.rstrip("\n").split("\n")
     top = lines[max(0, first - 3) : first]
-    bottom = lines[first + len(gone) : first + len(gone) + 3]
+    bottom = lines[first + len(minus) : first + len(minus) + 3]
     start = max(0, first - 3) + 1
-    sizes = f"@@ -{start},{len(top) + len(gone) + len(bottom)} +{start},{len(top) + len(come) + len(bottom)} @@"
-    body = [*(f" {one}" for one in top), *(f"-{one}" for one in gone), *(f"+{one}" for one in come)]
-    return "\n".join([f"--- a/{path}", f"+++ b/{path}", sizes, *body, *(f" {one}" for one in bottom)])
+    context = len(top) + len(bottom)
+    sizes = f"@@ -{start},{context + len(minus)} +{start},{context + len(plus)} @@"
+    body = [f"{sign}{line}" for sign, part in ((" ", top), ("-", minus), ("+", plus), (" ", bottom)) for line in part]
+    return "\n".join([f"--- a/{path}", f"+++ b/{path}", sizes, *body])
+
+
+def edit_file(path: str, text: str, new: str) -> str:
+    """Return what `edit_file` answers: the place of `new` in the text, with two lines around it."""
+    first = text[: text.index(new)].count("\n") + 1
+    last = first + new.rstrip("\n").count("\n")
+    lines = text.split("\n")
+    view = (f"{number:5d}  {lines[number - 1]}" for number in range(max(1, first - 2), min(len(lines), last + 2) + 1))
+    return f"{path}: 1 replacement, lines {first}-{last}\n" + "\n".join(view)
 
 
 def grep(world: World, module: Module, pattern: str) -> str:
-    """Where the pattern stands in the module, and a few places in other files."""
+    """Return the lines of the module that have the pattern, and a few of other files."""
     hits = [f"{module.path}:{at}:{line}" for at, line in enumerate(module.text.split("\n"), 1) if pattern in line]
-    rng = world.rng
+    rng, domain = world.rng, world.domain
     for _ in range(2 + int(rng.random() * 6)):
-        thing, (role, _zh, area) = one(rng, world.domain.things)[0], one(rng, ROLES)
-        line, verb = 5 + int(rng.random() * 380), one(rng, world.domain.verbs)
-        where = one(rng, ("src/" + world.package, "tests"))
-        name = f"{thing}_{role}.py" if where != "tests" else f"test_{thing}_{role}.py"
-        text = one(
-            rng,
-            (
-                f"# {verb}: {pattern} is handled by the {module.role}",
-                f'assert "{pattern}" not in {thing}_log.text',
-                f'"{pattern}": "{one(rng, world.domain.states)}",',
-                f'log.debug("{thing}: {pattern} (%s)", {one(rng, world.domain.texts)})',
-            ),
-        )
-        hits.append(f"{where}/{area}/{name}:{line}:    {text}")
+        thing, role = one(rng, domain.things)[0], one(rng, ROLES)
+        line, verb = 5 + int(rng.random() * 380), one(rng, domain.verbs)
+        folder = one(rng, (f"src/{world.package}", "tests"))
+        name = f"test_{thing}_{role.name}.py" if folder == "tests" else f"{thing}_{role.name}.py"
+        facts = {
+            "verb": verb,
+            "pattern": pattern,
+            "role": module.role,
+            "thing": thing,
+            "state": one(rng, domain.states),
+            "text": one(rng, domain.texts),
+        }
+        hits.append(f"{folder}/{role.area}/{name}:{line}:    {say(rng, one(rng, _FORMS['grep_hits']), facts)}")
     return "\n".join(hits)
 
 
-def staging(world: World, modules: list[Module]) -> str:
-    """deploy/staging.toml with a section for each of these modules."""
-    lines = [f'project = "{world.package}"', 'stage = "staging"', f"revision = {world.tickets * 3}", ""]
-    for module in modules:
-        number = int(module.code.split("-")[1])  # a service keeps its settings from one look to the next
-        lines += [
-            f"[services.{module.name}]",
-            f"port = {world.ports[module.name]}",
-            f'node_pool = "{("amber", "birch", "cobalt", "dune", "ember")[number % 5]}-{number % 7}"',
-            f"workers = {1 + number % 6}",
-            f'health = "/health/{module.thing.replace("_", "-")}"',
-            f'log_level = "{("info", "debug", "warning")[number % 3]}"',
-            f'start_after = "{module.area}-{("base", "warmup", "migrations", "seed")[number % 4]}"',
-            f"drain_seconds = {5 + number % 71}",
-            "",
-        ]
-    return "\n".join(lines)
+def staging(world: World, modules: Sequence[Module]) -> str:
+    """Return deploy/staging.toml with a section for each of these modules."""
+    services = [_staging_service(world, module) + "\n" for module in modules]
+    facts = {"package": world.package, "revision": str(world.tickets * 3), "services": "\n".join(services)}
+    return say(world.rng, _FORMS["staging"][0], facts)
+
+
+def _staging_service(world: World, module: Module) -> str:
+    number = int(module.code.split("-")[1])  # a service keeps its settings from one look to the next
+    pools, levels, steps = _FORMS["node_pools"], _FORMS["staging_levels"], _FORMS["start_steps"]
+    facts = {
+        "name": module.name,
+        "port": str(world.ports[module.name]),
+        "pool": f"{pools[number % len(pools)]}-{number % 7}",
+        "workers": str(1 + number % 6),
+        "endpoint": module.thing.replace("_", "-"),
+        "level": levels[number % len(levels)],
+        "area": module.area,
+        "step": steps[number % len(steps)],
+        "drain": str(5 + number % 71),
+    }
+    return say(world.rng, _FORMS["staging_service"][0], facts)
+
+
+def staging_health(world: World, module: Module) -> str:
+    """Return what a service on staging answers to a question for its health."""
+    facts = {"name": module.name, "uptime": str(int(world.rng.random() * 90))}
+    return say(world.rng, _FORMS["staging_health"][0], facts)

@@ -1,253 +1,400 @@
-"""Invented Python modules: source text that parses, with constants and error codes in it that probes can ask for."""
+"""Invented Python modules: source text that parses, with constants, an error code and a bug that probes can ask for."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from random import Random
+from typing import Any, NamedTuple
 
-from ..wording import one, say
-from .bugs import BUGS, Bug
-from .methods import METHODS
-from .module import Constant, Module, Planted, camel, plural
-from .more import FUNCTIONS
-from .prose import DOC_TAILS, DOCS, NOTES, NOTES_ZH
-from .words import FLAGS, KINDS, LOCALS, Domain, Kind
+from ..forms import load, one, say, table
 
-
-def write(rng: Random, domain: Domain, module: Module, size: int, facts: dict[str, str], chinese: bool) -> None:
-    """Fill `module.text` with about `size` characters of Python, one bug among them, and the constants it uses."""
-    notes = NOTES_ZH if chinese else NOTES
-    functions = rng.sample(FUNCTIONS, min(1 + size // 6000, len(FUNCTIONS)))
-    methods = _choose(rng, size - 2400 - sum(map(len, functions)))
-    bug = one(rng, BUGS)
-    kinds = set().union(*(_kinds(form) for form in (*functions, *methods, bug.before, bug.wrong, bug.after)))
-    module.constants = _constants(rng, module.name.upper(), kinds)
-    module.facts = facts | _names(module) | {each.kind.suffix: each.name for each in module.constants}
-
-    written: dict[str, str] = {}
-    text, module.bug = _plant(rng, domain, module, bug)
-    written[module.bug.method] = text
-    for form in methods:
-        _body(rng, domain, module, form, notes, written)
-    order = list(written.values())
-    rng.shuffle(order)
-    outside: dict[str, str] = dict.fromkeys(written, "")
-    for form in functions:
-        _body(rng, domain, module, form, notes, outside)
-    module.methods = sorted(outside)
-    tail = "\n\n".join(text for text in outside.values() if text)
-    module.text = _head(rng, domain, module, notes) + "\n".join(order) + "\n\n" + tail
+Thing = tuple[str, str]
+"""Something that a service deals with: its name in code, its Chinese word."""
+ByLanguage = Mapping[str, str]
+"""A text in each language."""
 
 
-def new_method(rng: Random, domain: Domain, module: Module, chinese: bool) -> tuple[str, str]:
-    """The name and text of a method that the module does not have yet, with constants that it has."""
-    known = {constant.kind.suffix for constant in module.constants}
-    form = one(rng, [form for form in METHODS if _kinds(form) <= known])
-    written = dict.fromkeys(module.methods, "")
-    name = _body(rng, domain, module, form, NOTES_ZH if chinese else NOTES, written)
-    module.methods.append(name)
-    return name, written[name]
+class Domain(NamedTuple):
+    """Line of business: the words that a service's code is made of."""
+
+    about: ByLanguage
+    projects: Sequence[str]
+    things: Sequence[Thing]
+    numbers: Sequence[str]
+    texts: Sequence[str]
+    states: Sequence[str]
+    verbs: Sequence[str]
 
 
-def _choose(rng: Random, room: int) -> list[str]:
-    chosen: list[str] = []
-    deck: list[str] = []
-    while room > 0 or len(chosen) < 2:
-        deck = deck or rng.sample(METHODS, len(METHODS))
-        chosen.append(deck.pop())
-        room -= len(chosen[-1])
-    return chosen
+class Role(NamedTuple):
+    """Task of a module, and the folder of such modules."""
+
+    name: str
+    area: str
 
 
-@cache
-def _kinds(form: str) -> frozenset[str]:
-    """The kinds of constant that a form speaks of."""
-    return frozenset(kind.suffix for kind in KINDS if re.search(rf"\${kind.suffix}\b", form))
+class Person(NamedTuple):
+    """Member of the team: the name as people say it, and as git has it."""
+
+    name: str
+    git_name: str
+
+    @property
+    def spellings(self) -> list[str]:
+        """Return the accepted spellings of the name, first the one that the tools print."""
+        return [self.git_name, self.name]
 
 
-def _names(module: Module) -> dict[str, str]:
-    return {
-        "ent": module.thing,
-        "ents": plural(module.thing),
-        "Ent": camel(module.thing),
-        "ent_word": module.thing.replace("_", " "),
-        "ent_zh": module.thing_zh,
-        "Err": f"{camel(module.name)}Error",
-        "role": module.role,
-        "Role": camel(module.name),
-        "package": module.package,
-        "area": module.area,
-        "name": module.name,
-        "runbook": module.runbook,
-        "attr": plural(module.thing),
+class ConstantKind(NamedTuple):
+    """Kind of constant: the unit follows the number; values go from `low` to `high` by `step`."""
+
+    suffix: str
+    name: ByLanguage
+    unit: ByLanguage
+    low: int
+    high: int
+    step: int
+
+
+class BugPattern(NamedTuple):
+    """Forms of a bug: `before + wrong + after` is the method; pytest prints `error` at the last line of `test`."""
+
+    symptom: ByLanguage
+    cause: ByLanguage
+    before: str
+    wrong: str
+    right: str
+    after: str
+    test: str
+    error: str
+
+
+@dataclass
+class Constant:
+    """Constant of a module. `value` is kept up to date with the source."""
+
+    name: str
+    kind: ConstantKind
+    value: int
+
+    def other_value(self, rng: Random) -> int:
+        """Return a value that the constant does not have."""
+        value = _value(rng, self.kind)
+        if value != self.value:
+            return value
+        return value + self.kind.step if value + self.kind.step <= self.kind.high else value - self.kind.step
+
+
+@dataclass(frozen=True)
+class Bug:
+    """Bug in a module: the text to replace, and the test that shows it. All is filled in but symptom and cause."""
+
+    symptom: ByLanguage
+    cause: ByLanguage
+    facts: Mapping[str, str]
+    method: str
+    before: str
+    wrong: str
+    right: str
+    test_name: str
+    test: str
+    error: str
+
+
+@dataclass
+class Module:
+    """Source file with what is known about it. `text` changes when the agent edits it."""
+
+    package: str
+    area: str
+    name: str
+    thing: str
+    role: str
+    owner: Person
+    runbook: str
+    code: str
+    text: str
+    bug: Bug
+    constants: list[Constant]
+    methods: list[str]
+    """Names of the methods and of the functions outside the class."""
+    facts: dict[str, str]
+    """Slots that stand for the same throughout the file."""
+
+    @property
+    def path(self) -> str:
+        return f"src/{self.package}/{self.area}/{self.name}.py"
+
+    @property
+    def test_path(self) -> str:
+        return f"tests/{self.area}/test_{self.name}.py"
+
+
+def _bug_pattern(record: Mapping[str, Any]) -> BugPattern:
+    """Return the pattern of a record, whose `method` is a diff of one change. Raises ValueError for another diff."""
+    diff = re.fullmatch(r"((?: .*\n)*)((?:-.*\n)+)((?:\+.*\n)+)((?: .*\n)*)", record["method"])
+    if diff is None:
+        raise ValueError(f"not a method with one change: {record['method']}")
+    before, wrong, right, after = (re.sub("(?m)^.", "", part) for part in diff.groups())
+    return BugPattern(record["symptom"], record["cause"], before, wrong, right, after, record["test"], record["error"])
+
+
+_WORDS = table(__package__, "words")
+DOMAINS = tuple(Domain(**record | {"things": tuple(record["things"].items())}) for record in _WORDS["domains"])
+ROLES = tuple(Role(*record) for record in _WORDS["roles"])
+PEOPLE = {language: [Person(*names) for names in people] for language, people in _WORDS["people"].items()}
+"""People to choose a team from, by language."""
+_CONSTANT_KINDS = tuple(ConstantKind(**record) for record in _WORDS["constants"])
+_BUG_PATTERNS = tuple(map(_bug_pattern, table(__package__, "bugs")["bugs"]))
+_FORMS = load(__package__, "source")
+_METHODS = tuple(f"{form}\n" for form in _FORMS["methods"])
+_FUNCTIONS = tuple(f"{form}\n" for form in _FORMS["functions"])
+
+
+def write_module(
+    rng: Random,
+    domain: Domain,
+    language: str,
+    size: int,
+    *,
+    package: str,
+    area: str,
+    name: str,
+    thing: Thing,
+    role: str,
+    owner: Person,
+    runbook: str,
+    code: str,
+    facts: Mapping[str, str],
+) -> Module:
+    """Return a module of about `size` characters of Python, with a bug and the constants that its methods use.
+
+    `facts` are the slots of its comments that do not follow from the other arguments.
+    """
+    functions = rng.sample(_FUNCTIONS, min(1 + size // 6000, len(_FUNCTIONS)))
+    methods = _choose_methods(rng, size - 2400 - sum(map(len, functions)))
+    pattern = one(rng, _BUG_PATTERNS)
+    forms = (*functions, *methods, pattern.before, pattern.wrong, pattern.after)
+    constants = _constants(rng, name.upper(), set().union(*map(_suffixes, forms)))
+    snake, chinese = thing
+    module_facts = {
+        **facts,
+        "ent": snake,
+        "ents": _plural(snake),
+        "Ent": _camel(snake),
+        "ent_word": snake.replace("_", " "),
+        "ent_zh": chinese,
+        "Err": f"{_camel(name)}Error",
+        "role": role,
+        "Role": _camel(name),
+        "package": package,
+        "area": area,
+        "name": name,
+        "title": name.replace("_", " "),
+        "owner": owner.git_name,
+        "runbook": runbook,
+        "code": code,
+        "attr": _plural(snake),
+        **{constant.kind.suffix: constant.name for constant in constants},
     }
+    writer = _Writer(rng, domain, language, module_facts)
+
+    bug = writer.write_bug(pattern, constants)
+    for form in methods:
+        writer.write(form)
+    bodies = list(writer.bodies.values())
+    rng.shuffle(bodies)
+    in_class = len(bodies)
+    for form in functions:
+        writer.write(form)
+    text = writer.file(constants, bodies, list(writer.bodies.values())[in_class:])
+    names = sorted(writer.bodies)
+    return Module(package, area, name, snake, role, owner, runbook, code, text, bug, constants, names, module_facts)
 
 
-def _body(
-    rng: Random, domain: Domain, module: Module, form: str, notes: tuple[str, ...], written: dict[str, str]
-) -> str:
-    """Write a method or function under a name that is free, add it to `written`, return the name."""
-    name = ""
-    for _ in range(12):
-        facts = _local(rng, domain, module)
-        facts["note"] = article(say(rng, one(rng, notes), facts))
-        facts["tail"] = _doc_tail(rng, facts, "        " if form.startswith("    ") else "    ")
-        text = article(say(rng, form, facts))
-        name = text[text.index("def ") + 4 : text.index("(")]
-        if name not in written:
-            written[name] = text
-            return name
-    free = f"{name}_{len(written)}"
-    written[free] = text.replace(f"def {name}(", f"def {free}(", 1)
-    return free
+def add_method(rng: Random, domain: Domain, language: str, module: Module) -> tuple[str, str]:
+    """Give a module a method with the constants that it has; return its name and text, which is not in `text` yet."""
+    suffixes = {constant.kind.suffix for constant in module.constants}
+    form = one(rng, [form for form in _METHODS if _suffixes(form) <= suffixes])
+    writer = _Writer(rng, domain, language, module.facts, module.methods)
+    name = writer.write(form)
+    module.methods.append(name)
+    return name, writer.bodies[name]
 
 
-def article(text: str) -> str:
-    """`a empty row` → `an empty row`, in English texts."""
+def correct_articles(text: str) -> str:
+    """Return an English text with `an` for `a` before a vowel: `a empty row` becomes `an empty row`."""
     return _ARTICLE.sub(r"\1n ", text)
 
 
 _ARTICLE = re.compile(r"\b([Aa]) (?=[aeio][a-z]{2})")
 
 
-def _local(rng: Random, domain: Domain, module: Module) -> dict[str, str]:
-    """Names for one method: another thing, fields, states, six local variables."""
-    other, other_zh = one(rng, domain.things)
-    if other == module.thing:
-        other, other_zh = domain.things[domain.things.index((other, other_zh)) - 1]
-    number, number2 = rng.sample(domain.numbers, 2)
-    text, text2 = rng.sample(domain.texts, 2)
-    state, state2 = rng.sample(domain.states, 2)
-    verb = one(rng, domain.verbs)
-    year = 2019 + int(rng.random() * 6)
-    return module.facts | {
-        "other": other,
-        "Other": camel(other),
-        "others": plural(other),
-        "other_word": other.replace("_", " "),
-        "other_zh": other_zh,
-        "num": number,
-        "num2": number2,
-        "text": text,
-        "text2": text2,
-        "state": state,
-        "state2": state2,
-        "verb": verb,
-        "flag": one(rng, FLAGS),
-        "event": f"{module.thing}.{verb}",
-        "small": str(2 + int(rng.random() * 60)),
-        "ticket": f"{module.facts['prefix']}-{100 + int(rng.random() * 880)}",
-        "year": str(year),
-        "release": f"{year - 2016}.{int(rng.random() * 12)}",
-        **dict(zip("abcdef", rng.sample(LOCALS, 6), strict=True)),
-    }
+class _Writer:
+    """Writer of one module's methods and functions, each under a name of its own."""
+
+    def __init__(
+        self, rng: Random, domain: Domain, language: str, facts: Mapping[str, str], names: Sequence[str] = ()
+    ) -> None:
+        """`facts` are the slots of the whole file; `names` are taken."""
+        self._rng, self._domain, self._facts = rng, domain, facts
+        self._notes = _FORMS[f"notes_{language}"]
+        self.bodies: dict[str, str] = dict.fromkeys(names, "")
+        """Text by name."""
+
+    def write(self, form: str) -> str:
+        """Write a method or function and return its name."""
+        name = ""
+        for _ in range(12):
+            facts = self._local_facts()
+            facts["note"] = self._note(facts)
+            facts["tail"] = self._docstring_tail(facts, "        " if form.startswith("    ") else "    ")
+            text = correct_articles(say(self._rng, form, facts))
+            name = _function_name(text)
+            if name not in self.bodies:
+                self.bodies[name] = text
+                return name
+        free = f"{name}_{len(self.bodies)}"
+        self.bodies[free] = text.replace(f"def {name}(", f"def {free}(", 1)
+        return free
+
+    def write_bug(self, pattern: BugPattern, constants: Sequence[Constant]) -> Bug:
+        """Write a method with a bug."""
+        rng, facts = self._rng, self._local_facts()
+        number = 12 + int(rng.random() * 180)
+        if "BACKOFF_MS" in pattern.wrong:  # its test compares the number with the constant
+            number = next(constant.value for constant in constants if constant.kind.suffix == "BACKOFF_MS")
+        facts |= {
+            "one": str(number),
+            "two": str(number + 1),
+            "three": str(number + 2),
+            "sample": f"{facts['ent'][:2].upper()}-{1000 + int(rng.random() * 9000)}",
+            "tail": self._docstring_tail(facts, "        "),
+        }
+        before = correct_articles(say(rng, pattern.before, facts))
+        facts["method"] = method = _function_name(before)
+        wrong, right, after, test, error = (
+            say(rng, form, facts) for form in (pattern.wrong, pattern.right, pattern.after, pattern.test, pattern.error)
+        )
+        self.bodies[method] = before + wrong + after
+        test_name = say(rng, _FORMS["bug_test"][0], facts)
+        return Bug(pattern.symptom, pattern.cause, facts, method, before, wrong, right, test_name, test, error)
+
+    def file(self, constants: Sequence[Constant], methods: Sequence[str], functions: Sequence[str]) -> str:
+        """Return the text of the whole file."""
+        rng, domain, facts = self._rng, self._domain, self._local_facts()
+        tails = [correct_articles(say(rng, tail, facts)) for tail in rng.sample(_FORMS["doc_tails"], 2)]
+        lines = []
+        for constant in constants:
+            if rng.random() < 0.5:
+                lines.append(f"# {self._note(facts)}")
+            lines.append(f"{constant.name} = {constant.value}")
+        row_doc = say(rng, _FORMS["row_doc"][0], facts)
+        fields = [f"    {name}: str = ''" for name in rng.sample(domain.texts, len(domain.texts))]
+        fields += [f"    {name}: int = 0" for name in rng.sample(domain.numbers, len(domain.numbers))]
+        class_doc = correct_articles(say(rng, one(rng, _FORMS["class_docs"]), facts))
+        facts |= {
+            "doc_tails": "\n".join(tails),
+            "constants": "\n".join(lines),
+            "row_doc": row_doc,
+            "fields": "\n".join(fields),
+            "class_doc": f"{class_doc}.{self._docstring_tail(facts, '    ')}",
+            "methods": "\n".join(methods),
+            "functions": "\n\n".join(functions),
+        }
+        return say(rng, _FORMS["module"][0], facts)
+
+    def _local_facts(self) -> dict[str, str]:
+        """Return the facts with names for one method: another thing, fields, states, six local variables."""
+        rng, domain, thing = self._rng, self._domain, self._facts["ent"]
+        other, other_zh = one(rng, domain.things)
+        if other == thing:
+            other, other_zh = domain.things[domain.things.index((other, other_zh)) - 1]
+        number, number2 = rng.sample(domain.numbers, 2)
+        text, text2 = rng.sample(domain.texts, 2)
+        state, state2 = rng.sample(domain.states, 2)
+        verb = one(rng, domain.verbs)
+        year = 2019 + int(rng.random() * 6)
+        return {
+            **self._facts,
+            "other": other,
+            "Other": _camel(other),
+            "others": _plural(other),
+            "other_word": other.replace("_", " "),
+            "other_zh": other_zh,
+            "num": number,
+            "num2": number2,
+            "text": text,
+            "text2": text2,
+            "state": state,
+            "state2": state2,
+            "verb": verb,
+            "flag": one(rng, _WORDS["flags"]),
+            "event": f"{thing}.{verb}",
+            "small": str(2 + int(rng.random() * 60)),
+            "ticket": f"{self._facts['prefix']}-{100 + int(rng.random() * 880)}",
+            "year": str(year),
+            "release": f"{year - 2016}.{int(rng.random() * 12)}",
+            **dict(zip("abcdef", rng.sample(_WORDS["locals"], 6), strict=True)),
+        }
+
+    def _note(self, facts: Mapping[str, str]) -> str:
+        return correct_articles(say(self._rng, one(self._rng, self._notes), facts))
+
+    def _docstring_tail(self, facts: Mapping[str, str], indent: str) -> str:
+        """Return nothing, or an empty line and one or two more sentences."""
+        rng = self._rng
+        if rng.random() < 0.4:
+            return ""
+        forms = rng.sample(_FORMS["doc_tails"], 1 + int(rng.random() * 2))
+        tails = [correct_articles(say(rng, form, facts)) for form in forms]
+        return f"\n\n{indent}" + f"\n{indent}".join(tails) + f"\n{indent}"
 
 
-def _doc_tail(rng: Random, facts: dict[str, str], indent: str) -> str:
-    """Nothing, or an empty line and one or two more sentences."""
-    if rng.random() < 0.4:
-        return ""
-    tails = [article(say(rng, tail, facts)) for tail in rng.sample(DOC_TAILS, 1 + int(rng.random() * 2))]
-    return f"\n\n{indent}" + f"\n{indent}".join(tails) + f"\n{indent}"
+def _choose_methods(rng: Random, room: int) -> list[str]:
+    """Return forms of methods for so many characters, two at least; a form comes again when all have come."""
+    forms: list[str] = []
+    deck: list[str] = []
+    while room > 0 or len(forms) < 2:
+        deck = deck or rng.sample(_METHODS, len(_METHODS))
+        forms.append(deck.pop())
+        room -= len(forms[-1])
+    return forms
 
 
-def _plant(rng: Random, domain: Domain, module: Module, bug: Bug) -> tuple[str, Planted]:
-    facts = _local(rng, domain, module)
-    first = 12 + int(rng.random() * 180)
-    if "BACKOFF_MS" in bug.wrong:
-        first = next(each.value for each in module.constants if each.kind.suffix == "BACKOFF_MS")
-    facts |= {
-        "one": str(first),
-        "two": str(first + 1),
-        "three": str(first + 2),
-        "sample": f"{module.thing[:2].upper()}-{1000 + int(rng.random() * 9000)}",
-        "tail": _doc_tail(rng, facts, "        "),
-    }
-    before = article(say(rng, bug.before, facts))
-    facts["method"] = before[before.index("def ") + 4 : before.index("(")]
-    wrong, right, after, test, fails, error = (
-        say(rng, form, facts) for form in (bug.wrong, bug.right, bug.after, bug.test, bug.fails, bug.error)
-    )
-    name = f"test_{facts['method']}_{one(rng, ('exactly', 'again', 'at_the_limit', 'on_old_rows', 'with_gaps'))}"
-    planted = Planted(bug, facts["method"], before, wrong, right, name, test, fails, error, facts)
-    return before + wrong + after, planted
+@cache
+def _suffixes(form: str) -> frozenset[str]:
+    """Return the kinds of constant that a form speaks of, by their suffixes."""
+    return frozenset(kind.suffix for kind in _CONSTANT_KINDS if re.search(rf"\${kind.suffix}\b", form))
 
 
-def _head(rng: Random, domain: Domain, module: Module, notes: tuple[str, ...]) -> str:
-    facts = _local(rng, domain, module)
-    tails = [article(say(rng, tail, facts)) for tail in rng.sample(DOC_TAILS, 2)]
-    lines = [
-        f'"""The {module.name.replace("_", " ")} of {module.package}.',
-        "",
-        *tails,
-        "",
-        f"Owner: {module.facts['owner']}",
-        f"Runbook: {module.runbook}",
-        '"""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "import asyncio",
-        "import csv",
-        "import hmac",
-        "import json",
-        "import logging",
-        "from collections import Counter, defaultdict, deque",
-        "from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence",
-        "from dataclasses import dataclass, replace",
-        "from datetime import UTC, datetime, timedelta",
-        "from pathlib import Path",
-        "",
-        f"from {module.package}.base import Decision, Difference, Event, Page, Summary",
-        f"from {module.package}.models.{facts['other']} import {facts['Other']}",
-        "",
-    ]
-    for constant in module.constants:
-        if rng.random() < 0.5:
-            lines.append(f"# {article(say(rng, one(rng, notes), facts))}")
-        lines.append(f"{constant.name} = {constant.value}")
-    role, error = module.facts["Role"], module.facts["Err"]
-    lines += ["", "", f"class {error}(Exception):", f'    """What the {module.name.replace("_", " ")} refuses."""', ""]
-    lines += [f'    code = "{module.code}"', "", "", "@dataclass(frozen=True)", f"class {facts['Ent']}:"]
-    lines += [f'    """{say(rng, "One $ent_word «as we store it|on its way|between two runs».", facts)}"""', ""]
-    lines += ["    id: str", *(f"    {name}: str = ''" for name in rng.sample(domain.texts, len(domain.texts)))]
-    lines += [*(f"    {name}: int = 0" for name in rng.sample(domain.numbers, len(domain.numbers)))]
-    lines += [f'    state: str = "{facts["state"]}"', "    updated_at: datetime = datetime.min", "", ""]
-    lines += [
-        f"class {role}:",
-        f'    """{article(say(rng, one(rng, DOCS), facts))}.{_doc_tail(rng, facts, "    ")}"""',
-        "",
-        "    def __init__(self, name: str, remote,",
-    ]
-    lines[-1] += " session, clock, metrics, alerts, journal) -> None:"
-    lines += ["        self._name, self._clock, self._metrics, self._alerts = name, clock, metrics, alerts"]
-    lines += [f"        self._remote, self._session, self._{facts['attr']} = remote, session, {{}}"]
-    lines += [f'        self._log = logging.getLogger("{module.package}.{module.area}.{module.name}")']
-    lines += ["        self._journal, self._failures, self._buckets = journal, Counter(), {}", "", ""]
-    return "\n".join(lines)
-
-
-def _constants(rng: Random, prefix: str, wanted: set[str]) -> list[Constant]:
-    """A constant of each kind wanted, at least five in all."""
-    rest = [kind for kind in KINDS if kind.suffix not in wanted]
-    kinds = [kind for kind in KINDS if kind.suffix in wanted] + rng.sample(
-        rest, max(0, min(5 - len(wanted), len(rest)))
-    )
+def _constants(rng: Random, prefix: str, suffixes: set[str]) -> list[Constant]:
+    """Return a constant of each of these kinds, and of others if that makes fewer than five."""
+    rest = [kind for kind in _CONSTANT_KINDS if kind.suffix not in suffixes]
+    kinds = [kind for kind in _CONSTANT_KINDS if kind.suffix in suffixes]
+    kinds += rng.sample(rest, max(0, min(5 - len(suffixes), len(rest))))
     rng.shuffle(kinds)
     return [Constant(f"{prefix}_{kind.suffix}", kind, _value(rng, kind)) for kind in kinds]
 
 
-def other_value(rng: Random, constant: Constant) -> int:
-    """A value that the constant does not have."""
-    value = _value(rng, constant.kind)
-    return value if value != constant.value else _value_after(constant)
-
-
-def _value(rng: Random, kind: Kind) -> int:
+def _value(rng: Random, kind: ConstantKind) -> int:
     return kind.low + kind.step * int(rng.random() * ((kind.high - kind.low) // kind.step + 1))
 
 
-def _value_after(constant: Constant) -> int:
-    kind = constant.kind
-    return constant.value + kind.step if constant.value + kind.step <= kind.high else constant.value - kind.step
+def _function_name(text: str) -> str:
+    return text[text.index("def ") + 4 : text.index("(")]
+
+
+def _camel(name: str) -> str:
+    """Return `ParcelRouter` for `parcel_router`."""
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _plural(name: str) -> str:
+    """Return a plural that is good enough for names in code."""
+    if name.endswith(("ss", "x", "ch", "sh")):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") and name[-2] not in "aeiou" else f"{name}s"

@@ -1,209 +1,313 @@
-"""The kinds of cases of customer_service. Each yields when the agent has answered a message of the customer."""
+"""The cases of a support conversation: deliveries, returns, damage, addresses, invoices, repairs, credits.
+
+A case is an iterator over its turns: it yields when the agent has answered a message of the customer. Most have a
+second turn in which the customer corrects what was said or decides otherwise. Probes are offered in the turn in which
+their evidence stands.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import timedelta
+from datetime import date, timedelta
+from typing import NamedTuple
 
-from .aftercare import Aftercare
-from .desk import Desk, amounts, line_of
+from .desk import Desk
+from .tools import Return, Tools
 from .world import Order
 
 
-class Cases(Aftercare):
-    """What one customer asks for, case after case."""
+class Refund(NamedTuple):
+    """Amount in cents that was paid back for an order, and the ids of the messages that show it."""
+
+    order: Order
+    cents: int
+    evidence: tuple[str, str]
+
+
+class Cases:
+    """Requests of one customer, case after case."""
 
     def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self._trackings: list[tuple[Order, str]] = []
-        self._moved: set[str] = set()
+        self.desk, self.rng, self.world, self.script = desk, desk.rng, desk.world, desk.script
+        self.tools = Tools(desk)
+        self.verified = False
+        """The customer has given the code word today."""
+        self._request = ""
+        """The id of the customer's newest message, apart from the code word."""
+        self._account = ""
+        """The id of the newest message that shows the account; none before the first check."""
+        self._refunds: list[Refund] = []
+        self._returns: list[Return] = []
+        self._shipments: list[Order] = []
+        self._settled_branches: set[str] = set()
+        """Branches with a probe about their address, which therefore stays."""
+        self._phone_chance = 1.0
 
     def turns(self) -> Iterator[None]:
-        """One user turn after the other, without end."""
-        kinds: Mapping[str, Callable[[], Iterator[None]]] = {
+        """Yield after each user turn, without end."""
+        cases: Mapping[str, Callable[[], Iterator[None]]] = {
             "status": self._status,
-            "return": self.return_case,
+            "return": self._return,
             "address": self._address,
-            "damaged": self.damaged_case,
+            "damaged": self._damaged,
             "invoice": self._invoice,
-            "warranty": self.warranty_case,
+            "warranty": self._warranty,
             "delay": self._delay,
             "cancel": self._cancel,
             "total": self._total,
             "recall": self._recall,
         }
+        # A short conversation has the cases that every category of probes needs; after them comes any order.
         deck = [
             *self.rng.sample(("status", "damaged", "return"), 3),
             *self.rng.sample(("address", "cancel", "total"), 3),
         ]
         while True:
-            for kind in deck:
-                yield from kinds[kind]()
-            deck = self.rng.sample([*kinds, "status", "damaged", "return", "recall"], len(kinds) + 4)
+            for name in deck:
+                yield from cases[name]()
+            deck = self.rng.sample([*cases, "status", "damaged", "return", "recall"], len(cases) + 4)
+
+    def _ask(self, key: str, **facts: str) -> Iterator[None]:
+        """Let the customer ask for something. The first time on a day the code word is checked, which takes a turn."""
+        self._request = self.desk.customer(key, **facts)
+        if self.verified:
+            return
+        self.desk.agent("ask identity")
+        yield
+        self.verified = True
+        self.desk.customer("give identity", word=self.world.code_word, customer=self.world.customer)
+        self.tools.verify_identity()
+        self._account = self.tools.get_customer()
 
     def _status(self) -> Iterator[None]:
-        desk, order = self.desk, self.order("transit", self.rng.randint(2, 4))
-        product, _ = line_of(order, self.rng)
-        ago = str((self.script.now.date() - order.placed).days)
-        known = {
-            "product": product.name,
-            "branch": order.branch.name,
-            "contact": order.branch.contact,
-            "order": order.id,
-        }
-        yield from desk.ask("open_status", ago=ago, **known)
-        desk.list_orders(order.branch)
-        seen = desk.get_order(order)
+        """Tell where an order is; perhaps move its delivery."""
+        order = self.world.order("transit", self._day(-self.rng.randint(2, 4)))
+        product, _ = self.rng.choice(order.lines)
+        facts = {"product": product.name, "order": order.id, **order.branch.facts}
+        yield from self._ask("open status", ago=str((self.script.now.date() - order.placed).days), **facts)
+        self.tools.list_orders(order.branch)
+        overview = self.tools.get_order(order)
         promised = self.world.dates(order.promised)
-        facts = {"carrier": order.carrier, "tracking": order.tracking, "promised": promised[0]}
-        said = desk.reply("answer_status", **known, **facts)
-        self._trackings.append((order, said))
-        if desk.quiz.wants("single_hop"):
-            desk.probe("single_hop", "tracking", [order.tracking], [seen, said], order=order.id)
-        self.phone_probe(order, seen)
+        shipment = {"carrier": order.carrier, "tracking": order.tracking, "promised": promised[0]}
+        answer = self.desk.agent("answer status", **facts, **shipment)
+        self._shipments.append(order)
+        self.desk.probe("single_hop", "tracking", [order.tracking], [overview, answer], order=order.id)
+        self._probe_phone(order, overview)
         yield
-        if self.rng.random() < 0.25 and len(self._trackings) > 1:
+        if self.rng.random() < 0.25 and len(self._shipments) > 1:
             return
-        new = max(order.promised, self.script.now.date()) + timedelta(days=self.rng.randint(1, 9))
-        yield from desk.ask("ask_move", date=self.world.dates(new)[0], **known)
-        told, ref = desk.told, self.world.number("move", "MV-{}")
-        moved: dict[str, object] = {
-            "order": order.id,
-            "reference": ref,
-            "was": order.promised.isoformat(),
-            "date": new.isoformat(),
-        }
-        extra: dict[str, object] = {
-            "fee": "0.00",
-            "carrier": order.carrier,
-            "tracking": order.tracking,
-            "window": self.window(),
-        }
-        extra |= {"deliver_to": order.branch.address, "contact": order.branch.contact, "informed": True}
-        done = desk.tool("reschedule_delivery", {"order": order.id, "date": new.isoformat()}, moved | extra)
-        agreed = desk.reply("answer_move", date=self.world.dates(new)[0], old=promised[0], ref=ref, **known)
-        if desk.quiz.wants("updated_fact"):
-            desk.probe("updated_fact", "day", self.world.dates(new), [told, done, agreed], order=order.id)
-        if desk.quiz.wants("temporal"):
-            desk.probe("temporal", "first_day", promised, [seen, said], order=order.id)
-        order.promised = new
+        day = max(order.promised, self.script.now.date()) + timedelta(days=self.rng.randint(1, 9))
+        dates = self.world.dates(day)
+        yield from self._ask("ask move", date=dates[0], **facts)
+        reference, change = self.tools.reschedule_delivery(order, day)
+        agreement = self.desk.agent("answer move", date=dates[0], old=promised[0], ref=reference, **facts)
+        self.desk.probe("updated_fact", "day", dates, [self._request, change, agreement], order=order.id)
+        self.desk.probe("temporal", "first day", promised, [overview, answer], order=order.id)
+        yield
+
+    def _return(self) -> Iterator[None]:
+        """Take goods back for money, and then perhaps for credit."""
+        order = self.world.delivered_order(self._day(-self.rng.randint(3, 15)))
+        product, held = self.rng.choice(order.lines)
+        count = self.rng.randint(2, held)
+        amount = self.world.money(count * product.price)
+        facts = {"product": product.name, "order": order.id, "count": str(count), "amount": amount}
+        yield from self._ask("open return", reason=self.desk.clause("reason"), **facts)
+        overview = self.tools.get_order(order)
+        self.tools.search_policy("return")
+        self.desk.agent("answer return", delivered=self._delivery(order), **facts)
+        self._probe_lead_time(order, overview)
+        yield
+        yield from self._ask("ask bank")
+        goods, label = self.tools.create_return(order, product, count)
+        dates = self.world.dates(goods.until)
+        approval = self._approval(goods.cents)
+        answer = self.desk.agent("answer bank", approval, rma=goods.number, until=dates[0], **facts)
+        self._returns.append(goods)
+        self.desk.probe("single_hop", "rma", [goods.number], [label, answer], **facts)
+        self.desk.probe("temporal", "label", dates, [label, answer], rma=goods.number)
+        yield
+        if self.rng.random() < 0.3:
+            return
+        yield from self._ask("ask credit", rma=goods.number)
+        credit = goods.cents * (100 + self.world.limits["bonus"]) // 100
+        change = self.tools.update_return(goods, credit)
+        agreement = self.desk.agent("answer credit", rma=goods.number, credit=self.world.money(credit))
+        terms = self.desk.language.terms
+        methods = [terms["credit"], terms["credit in short"]]
+        self.desk.probe("updated_fact", "method", methods, [self._request, change, agreement], rma=goods.number)
         yield
 
     def _address(self) -> Iterator[None]:
-        desk, free = self.desk, [one for one in self.world.branches if one.name not in self._moved]
+        """Change the address of a branch, and correct it."""
+        free = [branch for branch in self.world.branches if branch.name not in self._settled_branches]
         if not free:
             yield from self._status()
             return
         branch = self.rng.choice(free)
         old, wrong = branch.address, self.world.move(branch)
-        known = {"branch": branch.name, "contact": branch.contact}
-        yield from desk.ask("open_address", address=wrong, **known)
-        self.save_address(branch.name, wrong, old)
-        desk.reply("answer_address", address=wrong, **known)
+        yield from self._ask("open address", address=wrong, **branch.facts)
+        self.tools.update_address(branch, wrong, old)
+        self.desk.agent("answer address", address=wrong, **branch.facts)
         yield
         right = self.world.new_address(branch)
         while right == wrong:
             right = self.world.new_address(branch)
         branch.address = right
-        yield from desk.ask("ask_fix", address=right, **known)
-        told = desk.told
-        done = self.save_address(branch.name, right, wrong)
-        said = desk.reply("answer_fix", address=right, **known)
-        if desk.quiz.wants("updated_fact"):
-            self._moved.add(branch.name)
-            desk.probe("updated_fact", "address", self.address_forms(right), [told, done, said], branch=branch.name)
+        yield from self._ask("ask fix", address=right, **branch.facts)
+        change = self.tools.update_address(branch, right, wrong)
+        answer = self.desk.agent("answer fix", address=right, **branch.facts)
+        answers = [right, re.split(r", |（", right)[0]]  # in full, and without town or postcode
+        if self.desk.probe("updated_fact", "address", answers, [self._request, change, answer], branch=branch.name):
+            self._settled_branches.add(branch.name)
+        yield
+
+    def _damaged(self) -> Iterator[None]:
+        """Refund something that arrived broken."""
+        order = self.world.delivered_order(self._day(-self.rng.randint(0, 2)))
+        product, _ = self.rng.choice(order.lines)
+        amount = self.world.money(product.price)
+        facts = {"product": product.name, "order": order.id, "amount": amount, **order.branch.facts}
+        yield from self._ask("open damaged", damage=self.desk.sentence("damage"), **facts)
+        overview = self.tools.get_order(order)
+        if self.rng.random() < 0.5:
+            self.tools.search_policy("damage")
+        self.desk.agent("answer damaged", **facts)
+        self._probe_phone(order, overview)
+        yield
+        yield from self._ask("ask refund", **facts)
+        reference, payment = self.tools.issue_refund(order, product.price, "transport_damage")
+        answer = self.desk.agent("answer refund", self._approval(product.price), ref=reference, **facts)
+        self.desk.probe("single_hop", "refund ref", [reference], [payment, answer], order=order.id)
+        self._refunds.append(Refund(order, product.price, (payment, answer)))
         yield
 
     def _invoice(self) -> Iterator[None]:
-        desk, order = self.desk, self.order("delivered", self.rng.randint(4, 25))
-        po = self.world.number("po", "PO-{}")
-        yield from desk.ask("open_invoice", order=order.id, po=po)
-        desk.get_order(order)
-        invoice = self.save_invoice(order, po)[0]
-        desk.reply("answer_invoice", order=order.id, po=po, invoice=invoice)
+        """Put a purchase order number on an invoice, and perhaps another."""
+        order = self.world.delivered_order(self._day(-self.rng.randint(4, 25)))
+        facts = {"order": order.id, "po": self.world.number("po", "PO-")}
+        yield from self._ask("open invoice", **facts)
+        self.tools.get_order(order)
+        invoice, _ = self.tools.update_invoice(order, facts["po"])
+        self.desk.agent("answer invoice", invoice=invoice, **facts)
         yield
         if self.rng.random() < 0.35:
             return
-        po = self.world.number("po", "PO-{}")
-        yield from desk.ask("ask_po", order=order.id, po=po)
-        told = desk.told
-        invoice, done = self.save_invoice(order, po)
-        said = desk.reply("answer_po", order=order.id, po=po, invoice=invoice)
-        if desk.quiz.wants("updated_fact"):
-            desk.probe("updated_fact", "po", [po], [told, done, said], order=order.id)
+        facts["po"] = self.world.number("po", "PO-")
+        yield from self._ask("ask po", **facts)
+        invoice, change = self.tools.update_invoice(order, facts["po"])
+        answer = self.desk.agent("answer po", invoice=invoice, **facts)
+        self.desk.probe("updated_fact", "po", [facts["po"]], [self._request, change, answer], order=order.id)
+        yield
+
+    def _warranty(self) -> Iterator[None]:
+        """Tell whether a device is still covered, and have it repaired."""
+        branch, product = self.rng.choice(self.world.branches), self.rng.choice(self.world.products)
+        serial = self.world.number("serial", "SN", suffix=self.rng.choice("AFKQ"))
+        facts = {"product": product.name, "serial": serial, **branch.facts}
+        yield from self._ask("open warranty", fault=self.desk.clause("fault"), **facts)
+        delivered = self._day(-self.rng.randint(90, 600))
+        until = delivered + timedelta(days=self.world.limits["warranty_months"] * 365 // 12)
+        record = self.tools.check_warranty(serial, product, branch, delivered, until)
+        self.tools.search_policy("warranty")
+        dates = self.world.dates(until)
+        answer = self.desk.agent("answer warranty", delivered=self.world.dates(delivered)[0], until=dates[0], **facts)
+        self.desk.probe("temporal", "warranty", dates, [record, answer], serial=serial)
+        yield
+        yield from self._ask("ask repair", **facts)
+        repair = self.tools.create_repair(serial, branch)
+        booking = {"ticket": repair.ticket, "date": self.world.dates(repair.day)[0], "carrier": repair.carrier}
+        answer = self.desk.agent("answer repair", **booking, **facts)
+        self.desk.probe("single_hop", "ticket", [repair.ticket], [repair.message, answer], serial=serial)
         yield
 
     def _delay(self) -> Iterator[None]:
-        desk, late = self.desk, self.rng.randint(2, 9)
-        order = self.order("delivered", self.rng.randint(0, 5), late)
-        credit = min(self.world.delay_cap, late * self.world.delay_credit)
-        known = {"order": order.id, "branch": order.branch.name, "amount": self.world.money(credit)}
-        yield from desk.ask("open_delay", **known)
-        seen = desk.get_order(order)
-        desk.policy("delay")
+        """Credit an order that came late."""
+        late = self.rng.randint(2, 9)
+        order = self.world.delivered_order(self._day(-self.rng.randint(0, 5)), late)
+        credit = min(self.world.fees["delay_cap"], late * self.world.fees["delay_credit"])
+        facts = {"order": order.id, "branch": order.branch.name, "amount": self.world.money(credit)}
+        yield from self._ask("open delay", **facts)
+        overview = self.tools.get_order(order)
+        self.tools.search_policy("delay")
         promised = self.world.dates(order.promised)[0]
-        said = desk.reply("answer_delay", promised=promised, delivered=self.delivered(order), **known)
-        if desk.quiz.wants("temporal"):
-            desk.probe("temporal", "late", self.days(late), [seen, said], order=order.id)
+        answer = self.desk.agent("answer delay", promised=promised, delivered=self._delivery(order), **facts)
+        self.desk.probe("temporal", "late", self.world.day_counts(late), [overview, answer], order=order.id)
         yield
-        yield from desk.ask("ask_take")
-        ref, done = self.refund(order, credit, "late_delivery")
-        said = desk.reply("answer_take", ref=ref, **known)
-        self.refunds.append((order, credit, done, said))
+        yield from self._ask("ask take")
+        reference, payment = self.tools.issue_refund(order, credit, "late_delivery")
+        answer = self.desk.agent("answer take", ref=reference, **facts)
+        self._refunds.append(Refund(order, credit, (payment, answer)))
         yield
 
     def _cancel(self) -> Iterator[None]:
-        desk, order = self.desk, self.order("open", 1)
-        product, count = line_of(order, self.rng)
-        amount = product.price * count
-        known = {"product": product.name, "order": order.id, "amount": self.world.money(amount)}
-        yield from desk.ask("open_cancel", **known)
-        desk.get_order(order)
-        ref = self.world.number("refund", "RF-{}")
-        order.lines.remove((product, count))
-        gone: dict[str, object] = {
-            "order": order.id,
-            "sku": product.sku,
-            "product": product.name,
-            "quantity": count,
-            "reference": ref,
-        }
-        gone |= {
-            "refunded": f"{amount / 100:.2f}",
-            "currency": desk.language.currency,
-            "new_total": f"{order.total / 100:.2f}",
-        }
-        gone |= {"remaining": [f"{held} × {one.name}" for one, held in order.lines], "method": desk.language.bank}
-        done = desk.tool("cancel_item", {"order": order.id, "sku": product.sku}, gone)
-        said = desk.reply("answer_cancel", after=self.over_limit(amount), ref=ref, **known)
-        self.refunds.append((order, amount, done, said))
+        """Take a line out of an order that was not sent yet."""
+        order = self.world.order("open", self._day(-1))
+        product, count = self.rng.choice(order.lines)
+        cents = product.price * count
+        facts = {"product": product.name, "order": order.id, "amount": self.world.money(cents)}
+        yield from self._ask("open cancel", **facts)
+        self.tools.get_order(order)
+        reference, payment = self.tools.cancel_item(order, product, count)
+        answer = self.desk.agent("answer cancel", self._approval(cents), ref=reference, **facts)
+        self._refunds.append(Refund(order, cents, (payment, answer)))
         yield
 
     def _total(self) -> Iterator[None]:
-        if len(self.refunds) < 2:
-            yield from self.damaged_case()
+        """Add up two earlier refunds."""
+        if len(self._refunds) < 2:
+            yield from self._damaged()
             return
-        (one, first, *shown), (two, second, *more) = self.rng.sample(self.refunds[-30:], 2)
-        money = self.world.money
-        known = {"order": one.id, "order2": two.id}
-        yield from self.desk.ask("open_total", **known)
-        total = {"amount": money(first), "amount2": money(second), "total": money(first + second)}
-        self.desk.reply("answer_total", **known, **total)
-        if self.desk.quiz.wants("multi_hop"):
-            answers = amounts(self.world, first + second)
-            self.desk.probe("multi_hop", "sum", answers, [*shown, *more], **known)
+        first, second = self.rng.sample(self._refunds[-30:], 2)
+        total, money = first.cents + second.cents, self.world.money
+        orders = {"order": first.order.id, "order2": second.order.id}
+        yield from self._ask("open total", **orders)
+        amounts = {"amount": money(first.cents), "amount2": money(second.cents), "total": money(total)}
+        self.desk.agent("answer total", **orders, **amounts)
+        self.desk.probe("multi_hop", "sum", self.world.amounts(total), first.evidence + second.evidence, **orders)
         yield
 
     def _recall(self) -> Iterator[None]:
-        if self.returns and (self.rng.random() < 0.5 or not self._trackings):
-            order, product, value = self.rng.choice(self.returns)
-            kind = "rma"
-        elif self._trackings:
-            order, product, kind = self.rng.choice(self._trackings)[0], "", "tracking"
-            value = order.tracking
+        """Repeat a return number or a tracking number that was given before."""
+        if self._returns and (self.rng.random() < 0.5 or not self._shipments):
+            goods = self.rng.choice(self._returns)
+            kind, facts, value = "rma", {"order": goods.order.id, "product": goods.product.name}, goods.number
+        elif self._shipments:
+            order = self.rng.choice(self._shipments)
+            kind, facts, value = "tracking", {"order": order.id}, order.tracking
         else:
             yield from self._status()
             return
-        yield from self.desk.ask(f"open_recall_{kind}", order=order.id, product=product)
-        self.desk.reply(f"answer_recall_{kind}", order=order.id, product=product, value=value)
+        yield from self._ask(f"open recall {kind}", **facts)
+        self.desk.agent(f"answer recall {kind}", value=value, **facts)
         yield
+
+    def _day(self, offset: int) -> date:
+        """Return the day so many days after today."""
+        return self.script.now.date() + timedelta(days=offset)
+
+    def _delivery(self, order: Order) -> str:
+        """Return the day of a delivery for a sentence."""
+        assert order.delivered
+        return self.world.dates(order.delivered)[0]
+
+    def _approval(self, cents: int) -> str:
+        """Return what the agent adds where somebody else has to confirm an amount, or nothing."""
+        if not self.world.needs_approval(cents):
+            return ""
+        return self.desk.language.joint + self.desk.sentence("over limit")
+
+    def _probe_phone(self, order: Order, overview: str) -> None:
+        """Perhaps ask for the telephone number of the branch that an order went to: the account has it."""
+        phone = order.branch.phone
+        if self._account and self.rng.random() < self._phone_chance:
+            answers, evidence = [phone, phone.replace(" ", "")], [self._account, overview]
+            if self.desk.probe("multi_hop", "phone", answers, evidence, order=order.id):
+                self._phone_chance = 0.08
+
+    def _probe_lead_time(self, order: Order, overview: str) -> None:
+        """Perhaps ask how long an order took."""
+        if order.delivered and self.rng.random() < 0.5:
+            lead = (order.delivered - order.placed).days
+            self.desk.probe("temporal", "lead", self.world.day_counts(lead), [overview], order=order.id)

@@ -1,18 +1,19 @@
-"""The service desk of customer_service: who speaks, and what the tools answer."""
+"""The desk of a support conversation: the one place where customer and agent speak and tools answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from random import Random
 
 import msgspec
 
 from ...model import Tool
+from ..forms import say
 from ..hours import OfficeHours
 from ..quiz import Quiz
 from ..script import Script
-from .world import Branch, Language, Order, Product, World
+from .world import Language, World
 
 _PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "verify_identity": ("customer", "code_word"),
@@ -35,7 +36,7 @@ _COMPUTED = ("sum", "lead", "late")
 
 
 class Desk:
-    """One long conversation between the buyer of a customer and the agent of the shop."""
+    """One conversation being written between the buyer of a customer and the agent of the shop."""
 
     def __init__(self, language: Language, rng: Random, name: str, turns: int) -> None:
         start = datetime(2025, 2, 3, 8, 10) + timedelta(days=rng.randrange(300), minutes=rng.randrange(150))
@@ -43,204 +44,73 @@ class Desk:
         tools = [_tool(tool, text) for tool, text in language.tools.items()]
         self.script = Script(name, language=language.code, start=start.isoformat(), tools=tools)
         self.quiz, self.hours = Quiz(self.script, rng, turns), OfficeHours(self.script, rng)
-        self.verified = False
-        self.shown_customer = ""
         self._decks: dict[str, list[str]] = {}
-        self._drawn: dict[tuple[str, str], str] = {}
+        self._numbers_of_rules: dict[tuple[str, str], str] = {}
         world = self.world
-        named = {"shop": world.shop, "company": world.company, "customer": world.customer, "buyer": world.buyer}
-        self.script.system(language.system.format(**named, **world.rules))
+        self._facts = {**world.rules, "bank": world.bank, "mail": language.terms["mail"]}
+        names = {"shop": world.shop, "company": world.company, "customer": world.customer, "buyer": world.buyer}
+        (system,) = language.forms["system"]
+        self.script.system(say(rng, system, names | world.rules))
 
-    # Speaking.
+    def customer(self, key: str, **facts: str) -> str:
+        """Let the customer speak; return the id of the message."""
+        return self.script.user(self.sentence(key, **facts))
 
-    def say(self, group: str, **given: str) -> str:
-        """A sentence for this place: every form once before any comes twice."""
-        text = self.clause(group, **given)
-        return text[:1].upper() + text[1:]
+    def agent(self, key: str, addition: str = "", **facts: str) -> str:
+        """Let the agent speak, with perhaps one more sentence; return the id of the message."""
+        return self.script.assistant(self.sentence(key, **facts) + addition)
 
-    def clause(self, group: str, **given: str) -> str:
-        """The same as part of a sentence, without the capital."""
-        return self._fill(self._deal(group, self.language.frames[group]), given)
-
-    def ask(self, group: str, **given: str) -> Iterator[None]:
-        """The customer says this. Whoever was not checked today is checked first, which takes a turn."""
-        self.told = self.script.user(self.say(group, **given))
-        if self.verified:
-            return
-        self.script.assistant(self.say("ask_identity"))
-        yield
-        self.verified = True
-        word, customer = self.world.code_word, self.world.customer
-        self.script.user(self.say("give_identity", word=word, customer=customer))
-        until = f"{self.script.now:%Y-%m-%d}T23:59:59Z"
-        checked = {"verified": True, "customer": customer, "valid_until": until, "attempts": 1, "agent": "A-17"}
-        checked |= {"name": self.world.company, "buyer": self.world.buyer, "rights": ["read", "change", "refund"]}
-        checked |= {
-            "session": self.world.number("session", "S{}"),
-            "channel": "chat",
-            "device": "known",
-            "level": "full",
-            "note": "",
-        }
-        self.tool("verify_identity", {"customer": customer, "code_word": word}, checked)
-        self.shown_customer = self.tool("get_customer", {"customer": customer}, self._account())
-
-    def reply(self, group: str, after: str = "", **given: str) -> str:
-        """The agent answers, with perhaps a sentence `after` it."""
-        return self.script.assistant(self.say(group, **given) + after)
-
-    def tool(self, name: str, arguments: Mapping[str, object], result: Mapping[str, object], quiet: bool = True) -> str:
-        """The agent calls a tool; returns the id of the result's message."""
+    def tool(
+        self, name: str, arguments: Mapping[str, object], result: Mapping[str, object], *, announced: bool = False
+    ) -> str:
+        """Let the agent call a tool, perhaps with a word before; return the id of the result's message."""
         stamped = {"as_of": f"{self.script.now:%Y-%m-%dT%H:%M:%SZ}", **result}
         text = msgspec.json.format(msgspec.json.encode(stamped), indent=2).decode()
-        return self.script.tool_call(name, arguments, text, "" if quiet else self.say("look"))
+        return self.script.tool_call(name, arguments, text, self.sentence("look") if announced else "")
 
-    def probe(self, category: str, group: str, answers: Sequence[str], evidence: Sequence[str], **given: str) -> None:
-        """Offer a question with its gold to the quiz."""
-        question = self._fill(self._deal(f"probe {group}", self.language.probes[group]), given)
-        self.quiz.ask(category, question, answers, evidence, computed=group in _COMPUTED)
+    def probe(self, category: str, key: str, answers: Sequence[str], evidence: Sequence[str], **facts: str) -> bool:
+        """Offer a question with its gold to the quiz; return whether it wanted one of this category."""
+        wanted = self.quiz.wants(category)
+        if wanted:
+            question = self.clause(f"probe {key}", **facts)
+            self.quiz.ask(category, question, answers, evidence, computed=key in _COMPUTED)
+        return wanted
 
-    # What tools answer.
+    def sentence(self, key: str, **facts: str) -> str:
+        """Return a clause with a capital at its start."""
+        text = self.clause(key, **facts)
+        return text[:1].upper() + text[1:]
 
-    def get_order(self, order: Order) -> str:
-        """Open an order; returns the id of the result's message."""
-        money = _amount
-        lines = [
-            {
-                "sku": product.sku,
-                "product": product.name,
-                "quantity": count,
-                "unit_price": money(product.price),
-                "line_total": money(product.price * count),
-            }
-            for product, count in order.lines
-        ]
-        order.note = order.note or self.say("order_note", contact=order.branch.contact)
-        order.events = order.events or self._history(order)
-        result: dict[str, object] = {
-            "order": order.id,
-            "branch": order.branch.name,
-            "contact": order.branch.contact,
-            "status": self.language.statuses[order.status],
-            "placed": order.placed.isoformat(),
-            "promised": order.promised.isoformat(),
-            "delivered": order.delivered.isoformat() if order.delivered else None,
-            "carrier": order.carrier,
-            "tracking": order.tracking,
-            "deliver_to": order.branch.address,
-            "lines": lines,
-            "parcels": self._parcels(order),
-            "total": money(order.total),
-            "currency": self.language.currency,
-            "refunds": order.refunds,
-            "note": order.note,
-            "history": order.events,
-        }
-        return self.tool("get_order", {"order": order.id}, result, quiet=False)
-
-    def list_orders(self, branch: Branch) -> str:
-        """The last orders of a branch."""
-        orders = [
-            {
-                "order": order.id,
-                "placed": order.placed.isoformat(),
-                "status": self.language.statuses[order.status],
-                "total": _amount(order.total),
-                "items": [f"{count} × {product.name}" for product, count in order.lines],
-            }
-            for order in self.world.settle(branch, self.script.now.date())
-        ]
-        return self.tool("list_orders", {"branch": branch.name}, {"branch": branch.name, "orders": orders}, quiet=False)
-
-    def policy(self, subject: str) -> str:
-        """Look up the rules on a subject."""
-        others = self.rng.sample([name for name in self.language.queries if name != subject], 2)
-        articles = [self._article(subject, 5), *(self._article(other, 3) for other in others)]
-        query = self.language.queries[subject]
-        return self.tool("search_policy", {"query": query}, {"query": query, "articles": articles})
-
-    def _article(self, subject: str, count: int) -> dict[str, str]:
-        frames = self.language.frames[f"policy_{subject}"]
-        chosen = sorted(self.rng.sample(range(len(frames)), min(count, len(frames))))
-        text = self.language.joint.join(self._fill(frames[at], {}, fixed=True) for at in chosen)
-        number = list(self.language.queries).index(subject) + 2
-        return {"id": f"P-{number}", "title": self.language.queries[subject], "text": text}
-
-    def _account(self) -> dict[str, object]:
-        branches = [
-            {"branch": one.name, "contact": one.contact, "phone": one.phone, "address": one.address}
-            for one in self.world.branches
-        ]
-        world = self.world
-        bank = {"method": self.language.bank, "ending": world.bank}
-        return {
-            "customer": world.customer,
-            "name": world.company,
-            "buyer": world.buyer,
-            "bank": bank,
-            "branches": branches,
-        }
-
-    def _parcels(self, order: Order) -> list[dict[str, str]]:
-        """How an order was packed; drawn once."""
-        if not order.parcels and order.status != "open":
-            for at in range(1, self.rng.randint(2, 4)):
-                size = " × ".join(str(self.rng.randint(12, 90)) for _ in range(3))
-                weight = f"{self.rng.randint(4, 220) / 10}"
-                order.parcels.append({"parcel": f"{order.tracking}/{at}", "size_cm": size, "weight_kg": weight})
-        return order.parcels
-
-    def _history(self, order: Order) -> list[dict[str, str]]:
-        """Some of the events in the life of an order, in the order in which they happen."""
-        rng, events = self.rng, self.language.frames["event"][: 4 if order.status == "open" else None]
-        last = order.delivered or min(order.promised, self.script.now.date())
-        minutes = (last - order.placed).days * 1440 or 600
-        chosen = sorted(rng.sample(range(len(events)), rng.randint(3, min(6, len(events)))))
-        times = sorted(rng.sample(range(minutes), len(chosen)))
-        first = datetime.combine(order.placed, datetime.min.time())
-        known = {"carrier": order.carrier, "contact": order.branch.contact}
-        return [
-            {"at": f"{first + timedelta(minutes=time):%Y-%m-%d %H:%M}", "event": self._fill(events[at], known)}
-            for at, time in zip(chosen, times, strict=True)
-        ]
-
-    # Sentences.
-
-    def _deal(self, group: str, frames: tuple[str, ...]) -> str:
-        deck = self._decks.get(group)
+    def clause(self, key: str, **facts: str) -> str:
+        """Return a filled form of a key: every form is used once before any is used twice."""
+        deck = self._decks.get(key)
         if not deck:
-            deck = self._decks[group] = self.rng.sample(frames, len(frames))
-        return deck.pop()
+            forms = self.language.forms[key]
+            deck = self._decks[key] = self.rng.sample(forms, len(forms))
+        return self.fill(deck.pop(), facts)
 
-    def _fill(self, frame: str, given: Mapping[str, str], fixed: bool = False) -> str:
-        """A form with its gaps filled; what is drawn by chance stays the same for a rule (`fixed`)."""
-        rng, world = self.rng, self.world
-        chance = {
+    def fill(self, form: str, facts: Mapping[str, str]) -> str:
+        """Return a form filled with facts of the case and of the shop, and with numbers drawn by chance."""
+        return say(self.rng, form, {**self._chance(), **self._facts, **facts})
+
+    def rule(self, form: str) -> str:
+        """Return a rule of the shop, which has the same numbers whenever it is quoted."""
+        numbers = {
+            name: self._numbers_of_rules.setdefault((form, name), number) for name, number in self._chance().items()
+        }
+        return say(self.rng, form, numbers | self._facts)
+
+    def _chance(self) -> dict[str, str]:
+        # All are drawn, whichever a form has a slot for: so an edit of a form changes nothing that comes after it.
+        rng = self.rng
+        return {
             "n": str(rng.randint(2, 12)),
             "n2": str(rng.randint(2, 9)),
             "shelf": f"{rng.choice('ABCDEF')}{rng.randint(10, 99)}",
             "weight": f"{rng.randint(4, 190) / 10}",
-            "depot": rng.choice(self.language.cities),
+            "depot": rng.choice(self.language.words["cities"]),
             "days": str(rng.choice((14, 30, 45))),
         }
-        if fixed:
-            chance = {name: self._drawn.setdefault((frame, name), text) for name, text in chance.items()}
-        return frame.format_map({**chance, **world.rules, "bank": world.bank, "mail": self.language.mail, **given})
-
-
-def amounts(world: World, cents: int) -> list[str]:
-    """Ways to write an amount, the one for sentences first."""
-    text = world.money(cents)
-    return [text, text.replace(" ", ""), _amount(cents), *([str(cents // 100)] if cents % 100 == 0 else [])]
-
-
-def line_of(order: Order, rng: Random) -> tuple[Product, int]:
-    """One of the lines of an order."""
-    return rng.choice(order.lines)
-
-
-def _amount(cents: int) -> str:
-    return f"{cents / 100:.2f}"
 
 
 def _tool(name: str, text: str) -> Tool:

@@ -1,51 +1,53 @@
-"""The invented shop behind a customer_service conversation: its rules, its customer's branches, its orders."""
+"""The invented shop behind a support conversation: its language, its rules, its customer's branches and orders."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from functools import cache
 from random import Random
+
+from ..forms import Forms, load, say
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """Everything that is written in one language. Products are (name, lowest price, highest price) in cents."""
+    """Everything that the desk has in one language, from `data/<code>*.txt`."""
 
     code: str
-    system: str
-    frames: Mapping[str, tuple[str, ...]]
-    shops: tuple[str, ...]
-    companies: tuple[str, ...]
-    people: tuple[str, ...]
-    branches: tuple[str, ...]
-    streets: tuple[str, ...]
-    cities: tuple[str, ...]
-    carriers: tuple[str, ...]
-    code_words: tuple[str, ...]
-    products: tuple[tuple[str, int, int], ...]
-    makers: tuple[str, ...]
-    decoys: tuple[str, ...]
-    bank: str
-    credit: str
-    currency: str
-    scale: int
-    """How many times the fees in euros."""
-    joint: str
-    """What stands between two sentences."""
-    mail: str
-    methods: tuple[str, ...]
-    """Ways to say that something is paid as store credit."""
+    words: Forms
+    """Names and goods to draw from."""
+    forms: Forms
+    """What people say, the rules of the shop, and the questions of the probes."""
+    terms: Mapping[str, str]
+    """Single words and forms: money, address, ways of payment."""
     statuses: Mapping[str, str]
-    address: str
-    money: str
-    date: str
-    dates: tuple[str, ...]
-    months: tuple[str, ...]
-    days: str
+    searches: Mapping[str, str]
+    """What the agent searches the policies for, by subject."""
     tools: Mapping[str, str]
-    queries: Mapping[str, str]
-    probes: Mapping[str, tuple[str, ...]]
+    joint: str
+    """Text between two sentences."""
+
+
+@cache
+def read_language(code: str) -> Language:
+    """Return the language `en` or `zh`."""
+    words = load(__package__, code)
+
+    def table(key: str) -> dict[str, str]:
+        return {name: text for name, _, text in (line.partition(": ") for line in words[key])}
+
+    return Language(
+        code=code,
+        words=words,
+        forms={**load(__package__, f"{code}_talk"), **load(__package__, f"{code}_rules")},
+        terms=table("terms"),
+        statuses=table("statuses"),
+        searches=table("policy searches"),
+        tools=table("tools"),
+        joint="" if code == "zh" else " ",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,11 @@ class Branch:
     place: tuple[str, str, str]
     """Street, postcode and city."""
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """Return the facts that forms about the branch have slots for."""
+        return {"branch": self.name, "contact": self.contact}
+
 
 @dataclass(slots=True)
 class Order:
@@ -89,22 +96,25 @@ class Order:
 
     @property
     def total(self) -> int:
+        """Return the price of all lines in cents."""
         return sum(product.price * count for product, count in self.lines)
 
 
 class World:
-    """What is true of one shop and one customer. Ids are never given twice."""
+    """Facts of one shop and one customer. Ids are never given twice."""
 
     def __init__(self, language: Language, rng: Random, today: datetime) -> None:
         self.language, self.rng = language, rng
-        self.shop, self.company = rng.choice(language.shops), rng.choice(language.companies)
-        people = rng.sample(language.people, len(language.people))
-        self.buyer, self.code_word = people.pop(), rng.choice(language.code_words)
+        words = language.words
+        self.shop_code, self.shop = rng.choice(words["shop codes and names"]).split(" ", 1)
+        self.company = rng.choice(words["companies"])
+        people = rng.sample(words["people"], len(words["people"]))
+        self.buyer, self.code_word = people.pop(), rng.choice(words["code words"])
         self.customer = f"B-{rng.randint(20000, 89999)}"
         self.bank = f"{rng.randint(0, 9999):04d}"
         self.products = self._catalogue()
-        self.branches = [self._branch(name, people.pop()) for name in rng.sample(language.branches, 9)]
-        self.rules = self._rules()
+        self.branches = [self._branch(name, people.pop()) for name in rng.sample(words["branches"], 9)]
+        self._set_rules()
         self.orders: dict[str, list[Order]] = {branch.name: [] for branch in self.branches}
         self._numbers: dict[str, int] = {}
         for branch in self.branches:
@@ -112,73 +122,93 @@ class World:
                 self.order("delivered", today.date() - timedelta(days=ago), branch)
 
     def money(self, cents: int) -> str:
-        """An amount as it stands in a sentence."""
-        return self.language.money.format(amount=f"{cents / 100:.2f}")
+        """Return an amount as it stands in a sentence."""
+        return self._fill(self.language.terms["money"], amount=decimal(cents))
+
+    def amounts(self, cents: int) -> list[str]:
+        """Return the ways to write an amount, the one for sentences first."""
+        text = self.money(cents)
+        return [text, text.replace(" ", ""), decimal(cents), *([str(cents // 100)] if cents % 100 == 0 else [])]
 
     def dates(self, day: date) -> list[str]:
-        """Ways to write a day, the one for sentences first."""
-        language = self.language
-        forms = (language.date, *language.dates)
-        month = language.months[day.month - 1]
-        return [*(form.format(day=day.day, month=month, year=day.year) for form in forms), day.isoformat()]
+        """Return the ways to write a day, the one for sentences first."""
+        words = self.language.words
+        facts = {"day": str(day.day), "month": words["months"][day.month - 1], "year": str(day.year)}
+        return [*(say(self.rng, form, facts) for form in words["dates"]), day.isoformat()]
 
-    def number(self, kind: str, form: str = "{}") -> str:
-        """The next number of a kind; numbers grow by uneven steps."""
+    def day_counts(self, count: int) -> list[str]:
+        """Return the ways to write a number of days."""
+        return [self._fill(self.language.terms["days"], count=str(count)), str(count)]
+
+    def number(self, kind: str, prefix: str = "", suffix: str = "") -> str:
+        """Return the next number of a kind; numbers grow by uneven steps."""
         self._numbers[kind] = self._numbers.get(kind, self.rng.randint(104_000, 386_000)) + self.rng.randint(3, 90)
-        return form.format(self._numbers[kind])
+        return f"{prefix}{self._numbers[kind]}{suffix}"
 
     def order(self, status: str, placed: date, branch: Branch | None = None, late: int = 0) -> Order:
-        """A new order of some branch; a delivered one came `late` days after the day promised."""
+        """Return a new order of some branch; a delivered one came `late` days after the day promised."""
         rng = self.rng
         branch = branch or rng.choice(self.branches)
         products = rng.sample(self.products, rng.randint(2, 4))
         promised = placed + timedelta(days=rng.randint(4, 8))
         order = Order(
-            id=self.number("order", f"{self.shop_code}-{placed:%y}-{{}}"),
+            id=self.order_number(placed),
             branch=branch,
             lines=[(product, rng.randint(2, 7)) for product in products],
             status=status,
             placed=placed,
             promised=promised,
             delivered=promised + timedelta(days=late) if status == "delivered" else None,
-            carrier=rng.choice(self.language.carriers),
-            tracking=self.number(
-                "parcel", f"{rng.choice('JKLMNRST')}{rng.choice('ADEGHQ')}{rng.randint(100, 999)}{{}}"
-            ),
+            carrier=rng.choice(self.language.words["carriers"]),
+            tracking=self.number("parcel", f"{rng.choice('JKLMNRST')}{rng.choice('ADEGHQ')}{rng.randint(100, 999)}"),
         )
-        kept = self.orders[branch.name]
-        kept.append(order)
-        del kept[:-7]
+        orders = self.orders[branch.name]
+        orders.append(order)
+        del orders[:-7]
         return order
 
+    def delivered_order(self, day: date, late: int = 0) -> Order:
+        """Return a new order that was delivered on a day, `late` days after the day promised."""
+        order = self.order("delivered", day, late=late)
+        assert order.delivered
+        shift = order.delivered - day
+        order.placed, order.promised, order.delivered = day - shift, order.promised - shift, day
+        return order
+
+    def order_number(self, placed: date) -> str:
+        """Return a new number of an order placed on a day."""
+        return self.number("order", f"{self.shop_code}-{placed:%y}-")
+
+    def needs_approval(self, cents: int) -> bool:
+        """Return whether somebody else has to confirm a refund of an amount."""
+        return cents > self.fees["approval_limit"]
+
     def settle(self, branch: Branch, today: date) -> list[Order]:
-        """The orders of a branch, those delivered by now marked so; the newest comes first."""
+        """Return the orders of a branch, the newest first, after marking what has arrived by now."""
         for order in self.orders[branch.name]:
             if order.delivered is None and order.promised < today:
                 order.delivered, order.status = order.promised, "delivered"
         return self.orders[branch.name][::-1]
 
-    @property
-    def shop_code(self) -> str:
-        """Two letters that begin the shop's order numbers."""
-        return ("VM", "DW", "AL", "KT", "PW")[self.language.shops.index(self.shop)]
-
     def new_address(self, branch: Branch | None = None) -> str:
-        """An address; for a branch the one that it has, with another house number."""
-        rng, language = self.rng, self.language
+        """Return an address; for a branch the one that it has, with another house number."""
         street, postcode, city = branch.place if branch else self._place()
-        return language.address.format(street=street, number=rng.randint(2, 198), postcode=postcode, city=city)
+        number = str(self.rng.randint(2, 198))
+        return self._fill(self.language.terms["address"], street=street, number=number, postcode=postcode, city=city)
 
     def move(self, branch: Branch) -> str:
-        """The branch gets a new address."""
+        """Give the branch a new address and return it."""
         branch.place = self._place()
         branch.address = self.new_address(branch)
         return branch.address
 
+    def _fill(self, form: str, **facts: str) -> str:
+        return say(self.rng, form, facts)
+
     def _place(self) -> tuple[str, str, str]:
-        rng, language = self.rng, self.language
-        city = rng.randrange(len(language.cities))
-        return rng.choice(language.streets), f"{(city + 3) * 1200 + rng.randint(10, 980):05d}", language.cities[city]
+        rng, words = self.rng, self.language.words
+        city = rng.randrange(len(words["cities"]))
+        return rng.choice(words["streets"]), f"{(city + 3) * 1200 + rng.randint(10, 980):05d}", words["cities"][city]
 
     def _branch(self, name: str, contact: str) -> Branch:
         phone = f"0{self.rng.randint(201, 899)} {self.rng.randint(100, 999)} {self.rng.randint(1000, 9999)}"
@@ -187,19 +217,22 @@ class World:
         return branch
 
     def _catalogue(self) -> list[Product]:
-        made: dict[str, Product] = {}
-        for form, low, high in self.language.products * 4:
-            model = f"{self.rng.choice('ACEHKMPRTX')}{self.rng.randint(11, 99)}0"
-            name = form.format(
-                maker=self.rng.choice(self.language.makers), n=self.rng.choice((24, 27, 32, 34)), x=model
-            )
-            price = self.rng.randrange(low, high, 500) + self.rng.choice((0, 50, 90))
-            made.setdefault(name, Product(name, f"{self.rng.randint(1000, 9999)}-{len(made):03d}", price))
-        return list(made.values())
+        rng, words = self.rng, self.language.words
+        products: dict[str, Product] = {}
+        for line in words["products with lowest and highest price"] * 4:
+            low, high, form = line.split(" ", 2)
+            model = f"{rng.choice('ACEHKMPRTX')}{rng.randint(11, 99)}0"
+            maker, inches = rng.choice(words["makers"]), str(rng.choice((24, 27, 32, 34)))
+            name = self._fill(form, maker=maker, inches=inches, model=model)
+            price = rng.randrange(int(low), int(high), 500) + rng.choice((0, 50, 90))
+            sku = f"{rng.randint(1000, 9999)}-{len(products):03d}"
+            products.setdefault(name, Product(name, sku, price))
+        return list(products.values())
 
-    def _rules(self) -> dict[str, str]:
-        pick, money = self.rng.choice, self.money
-        numbers = {
+    def _set_rules(self) -> None:
+        """Draw the `limits` and `fees` of the shop, and write them as they stand in its `rules`."""
+        pick, scale = self.rng.choice, int(self.language.terms["fees in euros times"])
+        self.limits = {
             "tries": pick((3, 4)),
             "return_days": pick((21, 30, 45, 60)),
             "fee": pick((10, 15, 20)),
@@ -214,18 +247,18 @@ class World:
             "hours": pick((24, 48)),
             "invoice_days": pick((90, 180)),
         }
-        scale = self.language.scale
-        self.delay_credit, self.delay_cap = scale * pick((250, 400, 600)), scale * pick((3000, 4500))
-        self.approval_limit = scale * pick((200_000, 350_000))
-        amounts = {
+        self.fees = {
+            "delay_credit": scale * pick((250, 400, 600)),
+            "delay_cap": scale * pick((3000, 4500)),
+            "approval_limit": scale * pick((200_000, 350_000)),
             "label_fee": scale * pick((490, 690)),
             "keep_limit": scale * pick((4000, 6000)),
             "move_fee": scale * pick((350, 590)),
-            "delay_credit": self.delay_credit,
-            "delay_cap": self.delay_cap,
-            "approval_limit": self.approval_limit,
         }
-        self.days = numbers
-        return {name: str(number) for name, number in numbers.items()} | {
-            name: money(cents) for name, cents in amounts.items()
-        }
+        numbers = {name: str(number) for name, number in self.limits.items()}
+        self.rules = numbers | {name: self.money(cents) for name, cents in self.fees.items()}
+
+
+def decimal(cents: int) -> str:
+    """Return an amount in cents with two decimals and no currency."""
+    return f"{cents / 100:.2f}"

@@ -12,10 +12,10 @@ dictionaries, `vectors.py` embeddings by product quantisation. Decision 16 has t
 
 from __future__ import annotations
 
-from .archive import Archive
-from .coding import Coding
+from .archive import ArchiveTier
+from .codec import Coding
 from .errors import ArchiveError, Damaged
-from .files import Memory
-from .item import Item
+from .files import MemoryFiles
+from .part import ArchivedMessage
 
-__all__ = ["Archive", "ArchiveError", "Coding", "Damaged", "Item", "Memory"]
+__all__ = ["ArchiveTier", "ArchiveError", "Coding", "Damaged", "ArchivedMessage", "MemoryFiles"]

@@ -63,7 +63,7 @@ class Files(Protocol):
         ...
 
 
-class Folder:
+class FolderFiles:
     """Files on disk. The folder is made when it is locked."""
 
     def __init__(self, where: Path) -> None:
@@ -125,7 +125,7 @@ class Folder:
             return
 
 
-class Memory:
+class MemoryFiles:
     """Files that end with the process."""
 
     where = Path("memory")

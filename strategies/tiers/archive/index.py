@@ -24,7 +24,7 @@ _MAGIC = b"ctxbench archive "
 _VERSION = re.compile(_MAGIC + rb"(\d{1,9})\n")
 
 
-class Section(msgspec.Struct, frozen=True, array_like=True):
+class IndexSection(msgspec.Struct, frozen=True, array_like=True):
     """Some bytes of a file."""
 
     start: int
@@ -32,15 +32,15 @@ class Section(msgspec.Struct, frozen=True, array_like=True):
     crc: int
 
 
-class Part(msgspec.Struct, frozen=True, omit_defaults=True):
+class PartEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """A file of messages: `part-NNNNNN`."""
 
     number: int
     messages: int
     tokens: int
     """Of the messages that are not deleted."""
-    table: Section
-    content: Section
+    table: IndexSection
+    content: IndexSection
     raw_bytes: int
     """Of the content before compression."""
     sealed: bool = False
@@ -49,7 +49,7 @@ class Part(msgspec.Struct, frozen=True, omit_defaults=True):
     """Number of the dictionary that it needs; 0 = none."""
     taught: bool = False
     """The dictionary is made of this part."""
-    summary: Section | None = None
+    summary: IndexSection | None = None
     deleted: tuple[tuple[int, float], ...] = ()
     """Places of messages that are deleted, and when they were."""
 
@@ -59,15 +59,15 @@ class DictionaryFile(msgspec.Struct, frozen=True):
 
     number: int
     kind: Literal["trained", "raw"]
-    data: Section
+    data: IndexSection
 
 
-class Index(msgspec.Struct, frozen=True, omit_defaults=True):
+class ArchiveIndex(msgspec.Struct, frozen=True, omit_defaults=True):
     """All that an archive is made of."""
 
     next: int = 1
     """The number of the next file. None is given twice."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PartEntry, ...] = ()
     dictionary: DictionaryFile | None = None
 
     def names(self) -> set[str]:
@@ -86,18 +86,18 @@ def dictionary_name(number: int) -> str:
     return f"dictionary-{number:06}"
 
 
-def written(index: Index) -> bytes:
+def written(index: ArchiveIndex) -> bytes:
     """The bytes of an index."""
     body = _MAGIC + str(VERSION).encode() + b"\n" + msgspec.json.encode(index) + b"\n"
     return body + f"{checksum(body):08x}\n".encode()
 
 
-def save(files: Files, index: Index) -> None:
+def save(files: Files, index: ArchiveIndex) -> None:
     """Put an index in the place of the one before. With this an archive has changed."""
     files.write(NAME, written(index))
 
 
-def load(files: Files) -> Index | None:
+def load(files: Files) -> ArchiveIndex | None:
     """The index; None if there is none. Raises ArchiveError."""
     path = files.where / NAME
     try:
@@ -115,4 +115,4 @@ def load(files: Files) -> Index | None:
     body, crc = data[:-9], data[-9:]
     if crc != f"{checksum(body):08x}\n".encode():
         raise Damaged(path, "it is not what was written: the checksum differs")
-    return msgspec.json.decode(body[version.end() :], type=Index)
+    return msgspec.json.decode(body[version.end() :], type=ArchiveIndex)

@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import TypeVar
 
 from . import index as indexing
-from .coding import Dictionary
+from .codec import Dictionary
 from .errors import ArchiveError, Damaged, telling
 from .files import Files, checksum, read_checked
-from .index import DictionaryFile, Index, Part, Section, dictionary_name, part_name
-from .layout import Laid
-from .part import Made, Table, summary_of, table_of
+from .index import ArchiveIndex, DictionaryFile, IndexSection, PartEntry, dictionary_name, part_name
+from .part import Laid, Made, PartTable, summary_of, table_of
 
 _PATIENCE = 8
 """How often a reader looks again while a writer replaces what it reads."""
 Found = TypeVar("Found")
 
 
-class Store:
+class ArchiveFiles:
     """Files of parts. `index` is what they are; `put_part` and `commit` replace it."""
 
     def __init__(self, files: Files, write: bool, keep: int = 0) -> None:
@@ -39,7 +38,7 @@ class Store:
             raise
         if found is None and not write:
             raise ArchiveError(files.where, "no archive is there", "name the folder of an archive")
-        self.index = found or Index()
+        self.index = found or ArchiveIndex()
         if write:
             self._sweep(self.index)
 
@@ -54,11 +53,11 @@ class Store:
         if not self._writes:
             raise ArchiveError(self.files.where, "it is open for reading only, or closed", "open it with write=True")
 
-    def table(self, part: Part) -> Table:
+    def table(self, part: PartEntry) -> PartTable:
         """The ids of a part."""
         return table_of(self._section(part_name(part.number), part.table))
 
-    def laid(self, part: Part, table: Table) -> Laid:
+    def laid(self, part: PartEntry, table: PartTable) -> Laid:
         """The messages of a part. Those of the last few parts are kept."""
         found = self._kept.pop(part.number, None) or Laid(self.content(part), table.ids)
         self._kept[part.number] = found
@@ -66,20 +65,20 @@ class Store:
             del self._kept[next(iter(self._kept))]
         return found
 
-    def content(self, part: Part) -> bytes:
+    def content(self, part: PartEntry) -> bytes:
         """The bytes of a part, decompressed."""
         dictionary, frame = self.frame(part)
         return dictionary.decompress(frame)
 
-    def frame(self, part: Part) -> tuple[Dictionary, bytes]:
+    def frame(self, part: PartEntry) -> tuple[Dictionary, bytes]:
         """The bytes of a part as they are on disk, and what decompresses them."""
         return self._dictionary(part.dictionary), self._section(part_name(part.number), part.content)
 
-    def summary(self, part: Part) -> str:
+    def summary(self, part: PartEntry) -> str:
         """The summary kept with a part; empty if none is."""
         return "" if part.summary is None else summary_of(self._section(part_name(part.number), part.summary))
 
-    def dictionary(self, index: Index) -> Dictionary:
+    def dictionary(self, index: ArchiveIndex) -> Dictionary:
         """The dictionary of an index; an empty one if it has none."""
         return self._dictionary(index.dictionary.number if index.dictionary else 0)
 
@@ -109,9 +108,9 @@ class Store:
         frame = Dictionary().compress(dictionary.data, level)
         self.files.write(dictionary_name(number), frame)
         self._dictionaries[number] = dictionary
-        return DictionaryFile(number, dictionary.kind, Section(0, len(frame), checksum(frame)))
+        return DictionaryFile(number, dictionary.kind, IndexSection(0, len(frame), checksum(frame)))
 
-    def commit(self, index: Index) -> None:
+    def commit(self, index: ArchiveIndex) -> None:
         """Make this the archive. What it does not name is removed."""
         indexing.save(self.files, index)
         self.index = index
@@ -121,7 +120,7 @@ class Store:
 
     def abandon(self) -> None:
         """Remove what was written since the last commit. What counts is the index on disk: it may be the new one."""
-        self.index = indexing.load(self.files) or Index()
+        self.index = indexing.load(self.files) or ArchiveIndex()
         self._sweep(self.index)
 
     def size(self) -> int:
@@ -129,7 +128,7 @@ class Store:
         with telling(self.files.where):
             return sum(self.files.size(name) for name in (indexing.NAME, *self.index.names()))
 
-    def check_end(self, part: Part) -> None:
+    def check_end(self, part: PartEntry) -> None:
         """Raise Damaged if more is in a part's file than was written."""
         name = part_name(part.number)
         end = max(each.start + each.size for each in (part.table, part.content, part.summary) if each is not None)
@@ -147,10 +146,10 @@ class Store:
             self._dictionaries[number] = Dictionary(data, file.kind)
         return self._dictionaries[number]
 
-    def _section(self, name: str, section: Section) -> bytes:
+    def _section(self, name: str, section: IndexSection) -> bytes:
         return read_checked(self.files, name, section.start, section.size, section.crc)
 
-    def _sweep(self, index: Index) -> None:
+    def _sweep(self, index: ArchiveIndex) -> None:
         """Remove files of ours that the index does not name: what a writer left that was killed."""
         named = {*index.names(), indexing.NAME}
         for name in self.files.names():

@@ -11,8 +11,7 @@ the truncations `newest.py`, `importance.py`, `summarised.py` and `merged.py`. D
 
 from __future__ import annotations
 
-from .opened import Focused, Opened
-from .space import Used
+from .session import BudgetUse, Focused, FocusSession
 from .strategy import Focus
 
-__all__ = ["Focus", "Focused", "Opened", "Used"]
+__all__ = ["Focus", "Focused", "FocusSession", "BudgetUse"]

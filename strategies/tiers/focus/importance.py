@@ -9,17 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....metrics.cues import is_constraint, is_decision
 from ....metrics.grounding import said as spelled
+from ....metrics.language import is_constraint, is_decision
 from ....metrics.rows import Rows
 from ....metrics.tfidf import Scores
 from ....scenarios.model import Message
 from ....scenarios.view import Messages
-from ...base import Desk
-from ...parts.pieces import scorer, without
-from ...parts.searching import Words
-from ...parts.spoken import Spoken
-from ...parts.stated import is_preference
+from ...base import StrategyContext
+from ...parts.fact_extraction import is_preference
+from ...parts.passages import scorer, without
+from ...parts.search import WordSearch
+from ...parts.units import Spoken
 
 EMPHASISED, SAID = 1.0, 0.5
 """What the user decides, demands or prefers; anything else that the user says."""
@@ -28,7 +28,7 @@ _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _has_parts = scorer(user=0, call=0, keyword=0, code=1, listing=1, keywords=())
 
 
-class Weights(NamedTuple):
+class ImportanceWeights(NamedTuple):
     """What each part of a score counts."""
 
     semantic: float
@@ -56,9 +56,9 @@ class Importance:
 
     __slots__ = ("_base", "_desk", "_index", "_read", "_result", "_rows", "_tokens", "_users", "_weights")
 
-    def __init__(self, desk: Desk, weights: Weights, read: int) -> None:
+    def __init__(self, desk: StrategyContext, weights: ImportanceWeights, read: int) -> None:
         self._desk, self._weights, self._read = desk, weights, read
-        self._index = Words()
+        self._index = WordSearch()
         self._rows: Rows[np.int64] = Rows(np.int64)
         self._base: Rows[np.float64] = Rows(np.float64)
         """What does not change of each message's score."""

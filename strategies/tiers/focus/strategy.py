@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
+from ....metrics.extract import extract
+from ....metrics.grounding import said as spelled
 from ....metrics.language import Language
 from ....metrics.tokens import TokenCounter
-from ...base import Context, Desk, View
-from ...parts.bounds import at_least
-from ...parts.summarising import Summariser
+from ....scenarios.model import Message
+from ....scenarios.view import Messages
+from ...base import Context, StrategyContext, View
+from ...parts.rolling_summary import Rolling
+from ...parts.summarize import RunningSummary, Summariser
+from ...parts.units import Spoken, at_least, newest
 from ...summary import PROMPTS
 from ..quota import Quota
-from .alone import Alone
-from .importance import Importance, Weights
-from .merged import Merged
-from .newest import Tail
-from .opened import Opened, Truncation
-from .space import Space
-from .summarised import Summarised
+from .importance import Importance, ImportanceWeights
+from .session import FocusSession, Tail, TokenBudget, Truncation, fitted, says
+from .standalone import StandaloneContext
 
 Truncating = Literal["tail_cutoff", "importance", "dynamic_summary", "conversation_merge"]
 
@@ -99,14 +101,14 @@ class Focus:
         """Tokens that what is sent never exceeds."""
         return self.limit
 
-    def open(self, desk: Desk | None = None, counter: TokenCounter | None = None) -> Opened:
+    def open(self, desk: StrategyContext | None = None, counter: TokenCounter | None = None) -> FocusSession:
         """The tier of one conversation. Without a desk it counts with `counter` (by default o200k_base) and extracts
         its summaries itself.
         """
-        desk = desk or Alone(counter or TokenCounter())
-        return Opened(self._space(), self._quota(), self._truncation(desk), desk)
+        desk = desk or StandaloneContext(counter or TokenCounter())
+        return FocusSession(self._space(), self._quota(), self._truncation(desk), desk)
 
-    def start(self, desk: Desk) -> View:
+    def start(self, desk: StrategyContext) -> View:
         tier = self.open(desk)
 
         def view(context: Context) -> Context:
@@ -118,23 +120,23 @@ class Focus:
 
         return view
 
-    def _space(self) -> Space:
-        return Space(self.limit, self.system, self.functions)
+    def _space(self) -> TokenBudget:
+        return TokenBudget(self.limit, self.system, self.functions)
 
     def _quota(self) -> Quota:
         return Quota(self.limit, self.soft, self.warning)
 
-    def _truncation(self, desk: Desk) -> Truncation:
+    def _truncation(self, desk: StrategyContext) -> Truncation:
         match self.truncation:
             case "tail_cutoff":
                 return Tail(desk)
             case "importance":
-                weights = Weights(self.semantic, self.recency, self.emphasis, self.structure)
+                weights = ImportanceWeights(self.semantic, self.recency, self.emphasis, self.structure)
                 return Importance(desk, weights, self.read)
             case "dynamic_summary":
-                return Summarised(desk, self._summariser(), self.keep)
+                return DynamicSummary(desk, self._summariser(), self.keep)
             case "conversation_merge":
-                return Merged(desk, self.run, self.ratio, self.language)
+                return ConversationMerge(desk, self.run, self.ratio, self.language)
 
     def _summariser(self) -> Summariser:
         return Summariser(
@@ -146,3 +148,135 @@ class Focus:
             self.temperature,
             self.summariser,
         )
+
+
+FORM: dict[Language, str] = {"zh": "[合并的对话]\n{text}", "en": "[Merged conversation]\n{text}"}
+READ = 20_000
+"""Characters of a message that sentences are extracted from, from its start."""
+
+
+class _Run(NamedTuple):
+    """A stretch of the spoken messages."""
+
+    stop: int
+    """Where it ends."""
+    merged: Message | None
+    """What stands for it; None if nothing of it fits into its share."""
+    tokens: int
+    """Of that."""
+
+
+class ConversationMerge:
+    """The oldest stretches, as many as must, are sent as one system message each: what matters of them, extracted.
+
+    The document has the name only. A stretch is units of at least `run` tokens together: what stands for it takes at
+    most `ratio` of its tokens, heading included, and at most `run`. No model is asked, and a stretch is merged once:
+    what stands for it stays as it is. If all but the newest are merged and it is still too much, the oldest merged ones
+    go.
+    """
+
+    __slots__ = ("_desk", "_form", "_ratio", "_run", "_runs")
+
+    def __init__(self, desk: StrategyContext, run: int, ratio: float, language: Language) -> None:
+        self._desk, self._run, self._ratio, self._form = desk, run, ratio, FORM[language]
+        self._runs: list[_Run] = []
+
+    def look(self, said: Messages, same: int) -> None:  # noqa: ARG002
+        """Forget the stretches that are not as they were."""
+        while self._runs and self._runs[-1].stop > same:
+            self._runs.pop()
+
+    def cut(self, history: Messages, spoken: Spoken, room: int) -> Messages:
+        """System messages, what is merged, the rest."""
+        runs = self._fewest(spoken, room)
+        start = spoken.place(runs[-1].stop if runs else 0)
+        rest = self._spoken(newest(self._desk, history, start).tail)
+        merged = sum(run.tokens for run in runs)
+        while runs and merged + rest > room:
+            merged -= runs.pop(0).tokens
+        head, tail = fitted(self._desk, history, spoken.messages[-1], start, room - merged)
+        return head + Messages.of(tuple(run.merged for run in runs if run.merged is not None)) + tail
+
+    def _fewest(self, spoken: Spoken, room: int) -> list[_Run]:
+        """The oldest stretches that must be merged so that all fits, as far as it can."""
+        said, starts = spoken.messages, spoken.units.starts
+        self._whole(starts)
+        left, start = self._desk.total(said), 0
+        merged = count = 0
+        while left + merged > room and (count < len(self._runs) or self._one_more(said, starts)):
+            run = self._runs[count]
+            left -= self._desk.total(said[start : run.stop])
+            merged += run.tokens
+            start, count = run.stop, count + 1
+        return self._runs[:count]
+
+    def _whole(self, starts: list[int]) -> None:
+        """Forget stretches that a late result has joined with what comes after them."""
+        for number, run in enumerate(self._runs):
+            at = bisect_left(starts, run.stop)
+            if at == len(starts) or starts[at] != run.stop:
+                del self._runs[number:]
+                break
+
+    def _one_more(self, said: Messages, starts: list[int]) -> bool:
+        """Merge the next stretch. False if there is none: the newest unit is never merged."""
+        start = self._runs[-1].stop if self._runs else 0
+        first = bisect_left(starts, start)
+        for stop in starts[first + 1 :]:
+            stretch = said[start:stop]
+            tokens = self._desk.total(stretch)
+            if tokens >= self._run:
+                made = self._made(stretch, min(int(self._ratio * tokens), self._run))
+                self._runs.append(_Run(stop, made, self._desk.tokens(made) if made is not None else 0))
+                return True
+        return False
+
+    def _made(self, stretch: Messages, most: int) -> Message | None:
+        """What stands for a stretch, in at most so many tokens."""
+        empty = Message(f"focus:{stretch[-1].id}", "system", self._form)
+        room = most - self._desk.tokens(empty)
+        lines = [f"{message.role}: {spelled(message)[:READ]}" for message in stretch]
+        while room > 0 and (text := extract(lines, room, self._desk.text_tokens)):
+            made = Message(empty.id, "system", self._form.replace("{text}", text))
+            if (over := self._desk.tokens(made) - most) <= 0:
+                return made
+            room -= over  # a text may have more tokens where it stands than alone
+        return None
+
+    def _spoken(self, messages: Messages) -> int:
+        """Tokens of those that are not the system's."""
+        return self._desk.total(messages) - self._desk.total(self._desk.systems(messages))
+
+
+class DynamicSummary:
+    """Once more is said than fits, all but what the newest `keep` of the room holds is summarised, merged with the
+    summary before. What is summarised stays so.
+    """
+
+    __slots__ = ("_desk", "_keep", "_rolling")
+
+    def __init__(self, desk: StrategyContext, summariser: Summariser, keep: float) -> None:
+        self._desk, self._keep = desk, keep
+        self._rolling = Rolling(desk, RunningSummary(desk, summariser))
+
+    def look(self, said: Messages, same: int) -> None:
+        """What is summarised knows by itself what has changed."""
+
+    def cut(self, history: Messages, spoken: Spoken, room: int) -> Messages:
+        """System messages, the summary, the rest."""
+        rolling, desk = self._rolling, self._desk
+        rolling.read(history)
+        budget = rolling.system_tokens + room
+        for _ in range(2):  # a summary may be longer than what it stands for
+            if rolling.tokens <= budget or not rolling.summarise(self._old(room)):
+                break
+        sent, last = rolling.sending(Context(history), budget).messages, spoken.messages[-1]
+        if says(sent, last):
+            return sent
+        head, tail = fitted(desk, history, last, spoken.place(spoken.units.starts[-1]), room)
+        return head + tail
+
+    def _old(self, room: int) -> int:
+        """How many of the messages that are not summarised are to be."""
+        kept = self._rolling.kept
+        return self._rolling.beyond(self._desk.fit(kept, int(self._keep * room)))

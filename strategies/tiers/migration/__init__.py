@@ -12,15 +12,13 @@ read figures, `accounts.py` keeps them. Decision 20 says why it is like that.
 from __future__ import annotations
 
 from .accounts import Accounts, Edge, Why
-from .alarms import Alarm, Readings, judged
-from .heat import Heat, Weights
+from .alarms import Alarm, Readings, Tuning, judged, tuned
+from .heat import Heat, HeatWeights
 from .jobs import Job, Trigger
 from .journal import FileJournal, Journal, JournalError, MemoryJournal
 from .migration import Migration
-from .moving import Outcome
-from .replacing import Replacement
-from .store import Store, Tier, TierError
-from .tuning import Tuning, tuned
+from .moves import Outcome
+from .store import ContentStore, Replacement, Tier, TierError
 
 __all__ = [
     "Accounts",
@@ -36,12 +34,12 @@ __all__ = [
     "Outcome",
     "Readings",
     "Replacement",
-    "Store",
+    "ContentStore",
     "Tier",
     "TierError",
     "Trigger",
     "Tuning",
-    "Weights",
+    "HeatWeights",
     "Why",
     "judged",
     "tuned",

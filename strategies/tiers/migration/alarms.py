@@ -12,6 +12,9 @@ from typing import Literal
 
 import msgspec
 
+from ...parts.units import at_least
+from .heat import HeatWeights
+
 
 class Readings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was measured. Times in seconds, the rest are shares."""
@@ -82,3 +85,46 @@ def judged(readings: Readings) -> tuple[Alarm, ...]:
         if value is not None and state != "good":
             found.append(Alarm(gauge.name, value, state, gauge.target, gauge.limit, gauge.unit))
     return tuple(found)
+
+
+HIT_RATE, LATENCY, PRESSURE = 0.85, 0.1, 0.8
+MOST_LRU, MOST_THRESHOLD, MOST_LEVEL = 0.8, 0.9, 22
+
+
+class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What can be tuned."""
+
+    weights: HeatWeights = HeatWeights()
+    threshold: float = 0.7
+    """What is predicted is promoted only if it is hotter."""
+    level: int = 9
+    """Of zstd, for the blocks that the Archive writes from now on."""
+
+    def __post_init__(self) -> None:
+        at_least(0, at_most=1, threshold=self.threshold, **self.weights._asdict())
+        at_least(1, at_most=MOST_LEVEL, level=self.level)
+        if abs(sum(self.weights) - 1) > 1e-9:
+            raise ValueError(f"the weights must be 1 together, not {sum(self.weights)}: {tuple(self.weights)}")
+
+
+def tuned(tuning: Tuning, readings: Readings) -> Tuning:
+    """One step of the tuner. What was not measured changes nothing."""
+    hits, latency, pressure = readings.hit_rate, readings.promotion, readings.storage_pressure
+    weights, threshold, level = tuning.weights, tuning.threshold, tuning.level
+    if hits is not None and hits < HIT_RATE:
+        weights = _recent(weights)
+    if latency is not None and latency > LATENCY:
+        threshold = max(threshold, min(MOST_THRESHOLD, threshold + 0.1))
+    if pressure is not None and pressure > PRESSURE:
+        level = min(MOST_LEVEL, level + 3)
+    return Tuning(weights, threshold, level)
+
+
+def _recent(weights: HeatWeights) -> HeatWeights:
+    """More by recency, less by frequency; 1 together."""
+    lru = min(MOST_LRU, weights.lru + 0.1)
+    lfu, semantic = max(0.0, weights.lfu - 0.05), weights.semantic
+    if weights.lru >= MOST_LRU or not lfu + semantic:
+        return weights
+    lru = min(MOST_LRU, lru / (lru + lfu + semantic))
+    return HeatWeights(lru, (1 - lru) * lfu / (lfu + semantic), (1 - lru) * semantic / (lfu + semantic))

@@ -18,7 +18,7 @@ HALF_LIFE = 600.0
 """Seconds. Assumed: a person's pause, not a night's."""
 
 
-class Weights(NamedTuple):
+class HeatWeights(NamedTuple):
     """What recency, frequency and relevance count. They are 1 together."""
 
     lru: float = 0.5
@@ -40,7 +40,7 @@ class Heat:
         if not half_life > 0:
             raise ValueError(f"half_life must be above 0, not {half_life}")
         self.half_life, self.relevance = half_life, relevance
-        self.weights = Weights()
+        self.weights = HeatWeights()
         self._uses: dict[str, tuple[float, float]] = {}
         """Of each item, the last use and the uses, as they counted then."""
 

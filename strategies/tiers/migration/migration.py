@@ -16,17 +16,17 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from ...events import Crossed, Moved
-from ...parts.bounds import at_least
+from ...parts.units import at_least
 from .accounts import Why
-from .alarms import Readings
+from .alarms import Readings, Tuning, tuned
 from .heat import Heat
 from .jobs import Job, Queue, Trigger
-from .journal import Journal
-from .moving import Moving, Outcome
-from .snapshot import State, read
+from .journal import Journal, Locations, Record
+from .moves import Moving, Outcome
 from .store import Tier, TierError, summed
-from .tuning import Tuning, tuned
 
 COOLDOWN = 30.0
 """Seconds in which an item does not go back where it came from. Assumed."""
@@ -188,7 +188,7 @@ class Migration:
         records = list(self._moving.locations.records())
         uses, jobs = self.heat.state(), self.queue.jobs()
         looked, policies = dict(self._moving.pressure.looked), self._moving.choosing.state()
-        return State(self._moving.now, records, uses, self.tuning, jobs, looked, policies).plain()
+        return MigrationState(self._moving.now, records, uses, self.tuning, jobs, looked, policies).plain()
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Go on where another was, over the same content. Raises TierError, and then nothing has changed."""
@@ -230,3 +230,38 @@ class Migration:
             wrong = True
         if wrong or tokens < 0:
             raise TierError(f"an item has an id that is text, and 0 tokens or more, not {id!r} and {tokens}")
+
+
+VERSION = 2
+
+
+class MigrationState(msgspec.Struct, forbid_unknown_fields=True):
+    """All that the moves to come depend on, but for the content, which is the tiers'."""
+
+    now: float
+    records: list[Record]
+    uses: dict[str, tuple[float, float]]
+    tuning: Tuning
+    jobs: list[Job]
+    looked: dict[str, tuple[float, int]]
+    replacements: dict[str, Any]
+    version: int = VERSION
+
+    def plain(self) -> dict[str, Any]:
+        """As plain data."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
+
+
+def read(snapshot: dict[str, Any]) -> tuple[MigrationState, Locations]:
+    """A snapshot, and what its records come to. Raises TierError if it is none of this version."""
+    try:
+        state = msgspec.convert(snapshot, MigrationState)
+        if state.version != VERSION:
+            raise ValueError(f"it is of version {state.version}, this is {VERSION}")
+        locations = Locations()
+        for record in state.records:
+            locations.apply(record)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise TierError(f"this is no snapshot of a migration: {error}") from None
+    return state, locations

@@ -14,14 +14,14 @@ else that it raises is a bug and ends the call; what is journalled by then is en
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 from zlib import crc32
 
 from ....scenarios.errors import UserError
-from ...parts.bounds import at_least
+from ...parts.units import at_least
 from ..quota import Quota
-from .replacing import Replacement
 
 FAULTS = (OSError, UserError)
 """What a store raises when it cannot do what it is asked."""
@@ -35,7 +35,7 @@ DELAY = 5.0
 """Seconds between a move and the deletion of what was moved (004 §4.3)."""
 
 
-class Store(Protocol):
+class ContentStore(Protocol):
     """Where one tier keeps its content."""
 
     def put(self, id: str, content: bytes, tokens: int, now: float) -> None: ...
@@ -51,7 +51,7 @@ class Tier:
     """One tier of a hierarchy: its name, its store, and what it may hold."""
 
     name: str
-    store: Store
+    store: ContentStore
     quota: Quota
     delay: float = DELAY
     """Seconds that a copy stays here after its content went elsewhere."""
@@ -75,10 +75,40 @@ def summed(content: bytes) -> Sum:
     return len(content), crc32(content)
 
 
-def sound(store: Store, id: str, wanted: Sum) -> bytes | None:
+def sound(store: ContentStore, id: str, wanted: Sum) -> bytes | None:
     """The content that a store has under an id, if it is what it should be."""
     try:
         content = store.get(id)
     except (KeyError, *FAULTS):
         return None
     return content if summed(content) == wanted else None
+
+
+class Replacement(Protocol):
+    """Who leaves a tier. It is told of all that comes into the tier, is used there, and is gone from it."""
+
+    def come(self, id: str, tokens: int, now: float, used: bool) -> None:
+        """An item is in the tier now. `used`: because somebody wanted it, not because somebody might."""
+        ...
+
+    def use(self, id: str, now: float) -> None:
+        """An item of the tier is used."""
+        ...
+
+    def gone(self, id: str) -> None:
+        """An item is not in the tier any more."""
+        ...
+
+    def leaving(self, now: float, cold: bool) -> Iterator[str]:
+        """Who should leave, the first first; each is chosen when it is asked for. Whoever cannot be moved stays, and is
+        named again the next time, unless it is used. `cold`: only what is not worth its place even if there is room.
+        """
+        ...
+
+    def state(self) -> Any:
+        """What it remembers, as plain data."""
+        ...
+
+    def restore(self, state: Any) -> None:
+        """Remember that instead. Raises ValueError, and then nothing has changed."""
+        ...

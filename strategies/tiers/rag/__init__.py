@@ -1,8 +1,8 @@
 """The RAG tier: passages without limit, found by vectors, words and entities together. `rag.py` says how."""
 
-from ..files import SnapshotError
+from ..snapshot_file import SnapshotError
 from .rag import Embed, Hit, Rag
-from .rules import RETRIEVERS, Fusing, Passage, Retriever, Rules, passage
+from .rules import RETRIEVERS, Fusing, Passage, RagRules, Retriever, passage
 from .snapshot import load, save
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "Passage",
     "Rag",
     "Retriever",
-    "Rules",
+    "RagRules",
     "SnapshotError",
     "load",
     "passage",

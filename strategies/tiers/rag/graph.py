@@ -12,13 +12,18 @@ the document's entities. The question's entities are always pushed: every docume
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+
 import numpy as np
 
-from ....metrics.language import STOP_WORDS, words
-from ..files import Reader, Writer
-from .entities import entities
+from ....metrics.language import HAN, STOP_WORDS, words
+from ....metrics.values import Value, spellings, values
+from ..snapshot_file import SnapshotReader, SnapshotWriter
+from .bm25 import terms
+from .fusion import NOTHING, Numbers, Ranked, Scores, ranked, within
 from .postings import Postings
-from .ranked import NOTHING, Numbers, Ranked, Scores, ranked, within
 
 ROUNDS = 50
 """Pushes from entities to documents and back, at most: what is left by then is below any precision."""
@@ -72,12 +77,12 @@ class EntityGraph:
         """Forget the scores of the last question."""
         self._last = None
 
-    def save(self, writer: Writer) -> None:
+    def save(self, writer: SnapshotWriter) -> None:
         """Write all of it."""
         self._postings.save(writer, "graph")
 
     @classmethod
-    def load(cls, reader: Reader, with_words: bool = True) -> EntityGraph:
+    def load(cls, reader: SnapshotReader, with_words: bool = True) -> EntityGraph:
         """Read all of it."""
         made = cls(with_words=with_words)
         made._postings = Postings.load(reader, "graph")
@@ -126,3 +131,40 @@ class EntityGraph:
         found += restart * arrived
         numbers = np.flatnonzero(found > 0)
         return Ranked(numbers, found[numbers])
+
+
+_RUN = re.compile(f"[{HAN}]+")
+
+
+def entities(text: str, with_words: bool = True) -> tuple[str, ...]:
+    """The different entities of a text, as they are compared: folded, in the order they first occur."""
+    found = [entity for value in values(text) for entity in _of(value)]
+    found += _nouns(text)
+    if with_words:
+        found += terms(text)
+    return tuple(dict.fromkeys(found))
+
+
+def _of(value: Value) -> Iterator[str]:
+    """How a value is compared."""
+    if value.kind == "number":
+        yield spellings(value)[-1]
+        return
+    yield value.text.casefold()
+    if value.kind == "name":
+        yield from (part for part in value.text.casefold().split() if len(part) > 2)
+
+
+def _nouns(text: str) -> Iterator[str]:
+    if text.isascii():
+        return
+    for run in _RUN.findall(text):
+        yield from (word for word, tag in _tagger()(run) if len(word) > 1 and tag.startswith("n"))
+
+
+@cache
+def _tagger() -> Callable[[str], list[tuple[str, str]]]:
+    import rjieba
+
+    tag: Callable[[str], list[tuple[str, str]]] = rjieba.tag
+    return tag

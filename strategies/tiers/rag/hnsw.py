@@ -23,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....scenarios.errors import MissingExtra
-from ..files import Reader, Writer
-from .keys import Keys
-from .ranked import NOTHING, Numbers, Ranked, ranked
-from .vectors import DEAD, Matrix, checked, cosines_of, rounded
+from ..snapshot_file import SnapshotReader, SnapshotWriter
+from .fusion import NOTHING, Numbers, Ranked, ranked
+from .vectors import DEAD, Keys, Matrix, checked, cosines_of, rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ class FaissHnsw:
         rows = self._keys.living()
         return self._keys.of(rows), self._matrix()[rows]
 
-    def save(self, writer: Writer) -> None:
+    def save(self, writer: SnapshotWriter) -> None:
         writer.json("vectors.kind", self.kind)
         writer.array("vectors.keys", self._keys.of(np.arange(len(self._keys))))
         writer.array("vectors.alive", self._keys.alive.all)
@@ -116,7 +115,7 @@ class FaissHnsw:
         writer.stream("vectors.graph", stream)
 
     @classmethod
-    def load(cls, reader: Reader, graph: Graph) -> FaissHnsw:
+    def load(cls, reader: SnapshotReader, graph: Graph) -> FaissHnsw:
         """Read all of it. The links and the candidates of the building are those of the file."""
         faiss = _library()
         index = faiss.read_index(faiss.PyCallbackIOReader(reader.stream("vectors.graph"), 1 << 20))

@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....scenarios.errors import MissingExtra
-from ..files import Reader, Writer
+from ..snapshot_file import SnapshotReader, SnapshotWriter
+from .fusion import NOTHING, Numbers, Ranked, ranked
 from .hnsw import GRAPH, Graph, filter_is_few
-from .keys import Keys
-from .ranked import NOTHING, Numbers, Ranked, ranked
-from .vectors import DEAD, Matrix, checked, rounded
+from .vectors import DEAD, Keys, Matrix, checked, rounded
 
 SEED = 100
 ROOM = 1024
@@ -80,7 +79,7 @@ class Hnswlib:
         rows = self._keys.living()
         return self._keys.of(rows), self._vectors(rows)
 
-    def save(self, writer: Writer) -> None:
+    def save(self, writer: SnapshotWriter) -> None:
         writer.json("vectors.kind", self.kind)
         writer.json("vectors.dimension", self.dimension)
         writer.array("vectors.keys", self._keys.of(np.arange(len(self._keys))))
@@ -97,7 +96,7 @@ class Hnswlib:
         writer.stream("vectors.graph", stream)
 
     @classmethod
-    def load(cls, reader: Reader, graph: Graph) -> Hnswlib:
+    def load(cls, reader: SnapshotReader, graph: Graph) -> Hnswlib:
         """Read all of it. The links and the candidates of the building are those of the file."""
         made = cls(reader.json("vectors.dimension", int), graph)
         read = reader.stream("vectors.graph")

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....metrics.rows import Rows
-from ..files import Reader, Writer
-from .ranked import Numbers
+from ..snapshot_file import SnapshotReader, SnapshotWriter
+from .fusion import Numbers
 
 Terms = NDArray[np.int32]
 Times = NDArray[np.int32]
@@ -149,7 +149,7 @@ class Postings:
         found: Numbers = starts[documents + 1] - starts[documents]
         return found
 
-    def save(self, writer: Writer, name: str) -> None:
+    def save(self, writer: SnapshotWriter, name: str) -> None:
         """Write all of it, deleted documents taken out."""
         if self._dead:
             self._rebuild()
@@ -159,7 +159,7 @@ class Postings:
         writer.array(f"{name}.alive", self.alive.all)
 
     @classmethod
-    def load(cls, reader: Reader, name: str) -> Postings:
+    def load(cls, reader: SnapshotReader, name: str) -> Postings:
         """Read all of it. Everything by term is made anew."""
         made = cls()
         made._names = reader.json(f"{name}.names", list[str])

@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 
 from ....metrics.rows import Rows
 from .bm25 import Bm25
-from .fusion import reciprocal_rank, relative, weighted
+from .fusion import NOTHING, Numbers, Ranked, Scores, ranked, reciprocal_rank, relative, weighted
 from .graph import EntityGraph
-from .ranked import NOTHING, Numbers, Ranked, Scores, ranked
-from .rules import RETRIEVERS, RULES, Fusing, Passage, Retriever, Rules
-from .switching import Vectors
+from .rules import RETRIEVERS, RULES, Fusing, Passage, RagRules, Retriever
+from .vector_store import VectorStore
 
 Embed = Callable[[Sequence[str], bool], NDArray[np.float32]]
 """Texts to unit vectors, one row a text, as what is searched for (True) or what is found. `Desk.embed` is one."""
@@ -55,7 +54,7 @@ class _Question(NamedTuple):
 class Rag:
     """Passages under their ids. Time is what the caller says it is."""
 
-    def __init__(self, rules: Rules = RULES, embed: Embed | None = None) -> None:
+    def __init__(self, rules: RagRules = RULES, embed: Embed | None = None) -> None:
         if "vector" in rules.retrievers and embed is None:
             raise ValueError("the retriever `vector` needs an embedder: give one, or leave it out of Rules.retrievers")
         self.rules, self._embed = rules, embed
@@ -66,7 +65,7 @@ class Rag:
         self.users: dict[str, Rows[np.int64]] = {}
         self.waiting: list[int] = []
         """Those that are not embedded yet."""
-        self.vectors: Vectors | None = None
+        self.vectors: VectorStore | None = None
         self.bm25 = Bm25(most=rules.entries)
         self.graph = EntityGraph(with_words=rules.words)
 
@@ -177,7 +176,7 @@ class Rag:
             some = self.waiting[:_BATCH]
             made = self._embed([self._at(number).text for number in some], False)
             if self.vectors is None:
-                self.vectors = Vectors(made.shape[1], self.rules.index, self.rules.graph)
+                self.vectors = VectorStore(made.shape[1], self.rules.index, self.rules.graph)
             self.vectors.add(np.array(some, np.int64), made)
             self.waiting = self.waiting[_BATCH:]
 

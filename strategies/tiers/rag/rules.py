@@ -9,9 +9,9 @@ from typing import Literal, get_args
 import msgspec
 
 from ....scenarios.model import Message
-from ...parts.bounds import at_least
+from ...parts.units import at_least
 from .hnsw import GRAPH, Graph
-from .switching import Kind
+from .vector_store import Kind
 
 Retriever = Literal["vector", "bm25", "graph"]
 RETRIEVERS: tuple[Retriever, ...] = get_args(Retriever)
@@ -72,7 +72,7 @@ FUSING = Fusing()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class RagRules:
     """How passages are stored, and searched where a search does not say otherwise."""
 
     retrievers: tuple[Retriever, ...] = RETRIEVERS
@@ -91,4 +91,4 @@ class Rules:
             raise ValueError(f"retrievers={self.retrievers!r}: give some of {', '.join(RETRIEVERS)}, each once")
 
 
-RULES = Rules()
+RULES = RagRules()

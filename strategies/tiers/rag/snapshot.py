@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 
 from ....metrics.rows import Rows
-from ..files import Reader, Writer, reading, writing
+from ..snapshot_file import SnapshotReader, SnapshotWriter, reading, writing
 from .bm25 import Bm25
 from .graph import EntityGraph
 from .rag import Embed, Rag
-from .rules import RULES, Passage, Retriever, Rules
-from .switching import Vectors
+from .rules import RULES, Passage, RagRules, Retriever
+from .vector_store import VectorStore
 
 KIND = "RAG tier"
 
@@ -32,7 +32,7 @@ def save(rag: Rag, path: Path, model: str = "") -> None:
         write(rag, writer, model)
 
 
-def write(rag: Rag, writer: Writer, model: str = "") -> None:
+def write(rag: Rag, writer: SnapshotWriter, model: str = "") -> None:
     """The same as sections of a file."""
     writer.json("about", _About(rag.rules.retrievers, rag.rules.words, model))
     writer.json("passages", rag.passages)
@@ -47,7 +47,7 @@ def write(rag: Rag, writer: Writer, model: str = "") -> None:
 
 def load(
     path: Path,
-    rules: Rules = RULES,
+    rules: RagRules = RULES,
     embed: Embed | None = None,
     model: str = "",
     dimension: int | None = None,
@@ -60,7 +60,9 @@ def load(
         return read(reader, rules, embed, model, dimension)
 
 
-def read(reader: Reader, rules: Rules, embed: Embed | None, model: str = "", dimension: int | None = None) -> Rag:
+def read(
+    reader: SnapshotReader, rules: RagRules, embed: Embed | None, model: str = "", dimension: int | None = None
+) -> Rag:
     """The same from sections of a file."""
     _check(reader, rules, model)
     made = Rag(rules, embed)
@@ -72,11 +74,11 @@ def read(reader: Reader, rules: Rules, embed: Embed | None, model: str = "", dim
     if "graph" in rules.retrievers:
         made.graph = EntityGraph.load(reader, with_words=rules.words)
     if "vector" in rules.retrievers and reader.has("vectors.kind"):
-        made.vectors = Vectors.load(reader, dimension, rules.index, rules.graph)
+        made.vectors = VectorStore.load(reader, dimension, rules.index, rules.graph)
     return made
 
 
-def _check(reader: Reader, rules: Rules, model: str) -> None:
+def _check(reader: SnapshotReader, rules: RagRules, model: str) -> None:
     about = reader.json("about", _About)
     lacking = [each for each in rules.retrievers if each not in about.retrievers]
     if lacking:

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from .ghosts import Ghosts
 from .policy import Policy
+from .queues import Ghosts
 
 
 @dataclass(eq=False)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .policy import DERIVED, Policy
-from .ranks import Ranks
+from .queues import Ranks
 
 NEVER = float("inf")
 

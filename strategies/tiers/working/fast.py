@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....scenarios.errors import MissingExtra
-from ...parts.bounds import at_least
+from ...parts.units import at_least
 
 Ints = NDArray[np.int64]
 
 
-class Replayed(NamedTuple):
+class FastReplay(NamedTuple):
     """What a cache did with a trace."""
 
     hits: NDArray[np.bool_]
@@ -37,7 +37,7 @@ def lru_k(
     correlated: float = 0.0,
     retained: float | None = None,
     ties: Literal["lru", "fifo"] = "lru",
-) -> Replayed:
+) -> FastReplay:
     """LRU-K (`lru_k.LruK` explains the parameters) over items numbered from 0, as few numbers left out as can be.
 
     Without `tokens` each item takes 1; without `times` the clock is the number of the access, from 0. Raises
@@ -58,4 +58,4 @@ def lru_k(
     size = int(ids.max()) + 1 if len(ids) else 0
     kept = math.inf if retained is None else retained
     ids = np.ascontiguousarray(ids, np.int64)
-    return Replayed(*compiled(ids, tokens, times, size, capacity, k, float(correlated), float(kept), ties == "fifo"))
+    return FastReplay(*compiled(ids, tokens, times, size, capacity, k, float(correlated), float(kept), ties == "fifo"))

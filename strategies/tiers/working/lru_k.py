@@ -30,9 +30,9 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ...parts.bounds import at_least
+from ...parts.units import at_least
 from .policy import DERIVED, Policy
-from .ranks import Ranks
+from .queues import Ranks
 
 NEVER = float("-inf")
 

@@ -10,10 +10,8 @@ from ....scenarios.errors import SpecError
 from ....scenarios.spec import build, calls, parameters
 from .arc import Arc
 from .belady import Belady, BeladySize
-from .fifo import Fifo
 from .hybrid import Hybrid
-from .lfu import Lfu
-from .lru import Lru
+from .lru import Fifo, Lfu, Lru
 from .lru_k import LruK
 from .lru_k_document import LruKDocument
 from .policy import Policy
@@ -42,7 +40,7 @@ POLICIES: dict[str, type[Policy]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class PolicyRecipe:
     """A policy and its parameters, for a cache of any size."""
 
     name: str
@@ -61,7 +59,7 @@ def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else repr(value)
 
 
-def parse(text: str) -> Recipe:
+def parse(text: str) -> PolicyRecipe:
     """A policy as text. Parameters at their defaults are left out, so one policy has one text. Raises SpecError."""
     found = calls(text, "policy")
     if len(found) != 1:
@@ -72,6 +70,6 @@ def parse(text: str) -> Recipe:
     made = build(type(call)(call.name, {"capacity": 1, **call.parameters}), POLICIES, "policy")
     names = [field.name for field in parameters(type(made)) if field.name != "capacity"]
     plain = POLICIES[call.name](1)
-    return Recipe(
+    return PolicyRecipe(
         call.name, {name: getattr(made, name) for name in names if getattr(made, name) != getattr(plain, name)}
     )

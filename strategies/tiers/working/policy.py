@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self, get_type_hints
 
 import msgspec
 
-from ...parts.bounds import at_least
+from ...parts.units import at_least
 
 DERIVED = {"derived": True}
 """Metadata of a field that `_rebuild` makes from the others."""

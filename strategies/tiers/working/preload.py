@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ...parts.bounds import at_least
+from ...parts.units import at_least
 
 
 class Successors:

@@ -27,7 +27,7 @@ DEFAULT = "lru_k(correlated=100)"
 VERSION = 1
 
 
-class Item(NamedTuple):
+class CachedMessage(NamedTuple):
     """A message and its tokens."""
 
     id: str
@@ -38,13 +38,13 @@ class Item(NamedTuple):
 class Put(NamedTuple):
     """What came of putting an item in."""
 
-    evicted: tuple[Item, ...] = ()
+    evicted: tuple[CachedMessage, ...] = ()
     """What has to go to the Archive, in order; the item itself, if the policy does not admit it."""
     refused: bool = False
     """It is larger than the tier, which is as it was before."""
 
 
-class Counts(NamedTuple):
+class CacheCounts(NamedTuple):
     """What was looked up so far."""
 
     hits: int
@@ -64,7 +64,7 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     items: list[tuple[str, int, Message]]
     cache: dict[str, Any]
     successors: dict[str, Any]
-    counts: Counts
+    counts: CacheCounts
     predicted: list[str]
 
 
@@ -75,8 +75,8 @@ class Working:
         self.policy = parse(policy)
         self.cache: Policy = self.policy.sized(capacity)
         self.preload = preload
-        self.counts = Counts(0, 0, 0, 0, 0, 0)
-        self._items: dict[str, Item] = {}
+        self.counts = CacheCounts(0, 0, 0, 0, 0, 0)
+        self._items: dict[str, CachedMessage] = {}
         self._predicted: set[str] = set()
 
     def __contains__(self, id: str) -> bool:
@@ -85,7 +85,7 @@ class Working:
     def __len__(self) -> int:
         return len(self._items)
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[CachedMessage]:
         return iter(self._items.values())
 
     @property
@@ -98,7 +98,7 @@ class Working:
         """Tokens in the hot, warm and cold segment; empty if the policy has none."""
         return self.cache.segments() if isinstance(self.cache, Segmented) else {}
 
-    def put(self, item: Item, now: float, preloaded: bool = False) -> Put:
+    def put(self, item: CachedMessage, now: float, preloaded: bool = False) -> Put:
         """Hold an item: it counts as used, unless it is `preloaded`. One that is held already is used once more.
 
         Raises ValueError if the same id has other tokens or another message, and if the clock goes back.
@@ -115,7 +115,7 @@ class Working:
             self.counts = self.counts._replace(preloaded=self.counts.preloaded + 1)
         return Put(self._left(access.evicted))
 
-    def get(self, id: str, now: float) -> Item | None:
+    def get(self, id: str, now: float) -> CachedMessage | None:
         """Look an item up. A miss changes nothing in the cache: what is then loaded is put."""
         item = self._items.get(id)
         if self.preload is not None:
@@ -134,18 +134,18 @@ class Working:
         """What will probably be looked up after this item and is not here: to be loaded and put with `preloaded`."""
         return [] if self.preload is None else [other for other in self.preload.after(id) if other not in self._items]
 
-    def evict(self, tokens: int) -> tuple[Item, ...]:
+    def evict(self, tokens: int) -> tuple[CachedMessage, ...]:
         """Let go of the policy's victims until at most so many tokens are held."""
         return self._left(self.cache.shrink(tokens))
 
-    def remove(self, id: str) -> Item:
+    def remove(self, id: str) -> CachedMessage:
         """Take an item out that went elsewhere. Raises KeyError if it is not here."""
         item = self._items.pop(id)
         self.cache.remove(id)
         self._predicted.discard(id)
         return item
 
-    def _left(self, ids: tuple[str, ...]) -> tuple[Item, ...]:
+    def _left(self, ids: tuple[str, ...]) -> tuple[CachedMessage, ...]:
         self.counts = self.counts._replace(evictions=self.counts.evictions + len(ids))
         self._predicted.difference_update(ids)
         return tuple(self._items.pop(id) for id in ids)
@@ -178,7 +178,7 @@ class Working:
         ):
             if there != here:
                 raise ValueError(f"the snapshot is of a Working tier with {what} {there}, this one has {here}")
-        items = {id: Item(id, tokens, message) for id, tokens, message in state.items}
+        items = {id: CachedMessage(id, tokens, message) for id, tokens, message in state.items}
         fresh = self.cache.restored(state.cache)
         if {item.id: item.tokens for item in items.values()} != dict(fresh.tokens) or len(items) != len(state.items):
             raise ValueError("this is no snapshot of a Working tier: its items are not those of its policy")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .belady import Belady
 from .hybrid import Hybrid
-from .policies import Recipe
+from .policies import PolicyRecipe
 from .preload import Successors
 
 Ints = NDArray[np.int64]
@@ -57,7 +57,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class TraceReplay:
     """What a cache did with a trace."""
 
     hits: Flags
@@ -68,7 +68,7 @@ class Replayed:
     """Tokens brought in because they were predicted."""
 
 
-def replay(trace: Trace, recipe: Recipe, capacity: int, preload: Successors | None = None) -> Replayed:
+def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successors | None = None) -> TraceReplay:
     """Put all accesses through an empty cache. With `preload`, what it predicts is brought in after each access."""
     if recipe.name == "lru_k" and preload is None and len(trace.ids) >= LONG:
         found = _compiled(trace, recipe, capacity)
@@ -95,7 +95,7 @@ def replay(trace: Trace, recipe: Recipe, capacity: int, preload: Successors | No
                 size = int(trace.sizes[int(other)])
                 evictions += len(cache.preload(other, size, now).evicted)
                 preloaded += size
-    return Replayed(hits, evictions, _loaded(trace, hits), preloaded)
+    return TraceReplay(hits, evictions, _loaded(trace, hits), preloaded)
 
 
 def _look_around(cache: Hybrid, trace: Trace, at: int) -> None:
@@ -108,7 +108,7 @@ def _loaded(trace: Trace, hits: Flags) -> int:
     return int(trace.tokens[trace.counted & ~hits].sum())
 
 
-def _compiled(trace: Trace, recipe: Recipe, capacity: int) -> Replayed | None:
+def _compiled(trace: Trace, recipe: PolicyRecipe, capacity: int) -> TraceReplay | None:
     """The same by machine code; None where numba is not installed."""
     from ....scenarios.errors import MissingExtra
     from .fast import lru_k
@@ -117,4 +117,4 @@ def _compiled(trace: Trace, recipe: Recipe, capacity: int) -> Replayed | None:
         found = lru_k(trace.ids, capacity, trace.tokens, trace.times, **recipe.parameters)
     except MissingExtra:
         return None
-    return Replayed(found.hits, len(found.victims), _loaded(trace, found.hits))
+    return TraceReplay(found.hits, len(found.victims), _loaded(trace, found.hits))

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from ...parts.bounds import at_least
-from .ghosts import Ghosts
+from ...parts.units import at_least
 from .policy import Policy
+from .queues import Ghosts
 
 
 @dataclass(eq=False)

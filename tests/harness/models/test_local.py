@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
 from ctxbench.harness.models import Models, Settings
-from ctxbench.harness.models.choices import Choice
-from ctxbench.harness.models.local import Local, local_name
-from ctxbench.harness.models.recorded import Request
-from ctxbench.harness.models.weights import PARTS, assemble, main, pieces, weights
+from ctxbench.harness.models.local import PARTS, Choice, Local, assemble, local_name, main, pieces, weights
+from ctxbench.harness.models.recorded import ModelRequest
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import MissingExtra, SetupError
 from ctxbench.strategies.base import ModelError, Prompt
@@ -102,7 +101,7 @@ def test_a_gguf_that_llama_cannot_load(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     (tmp_path / "m.gguf").write_bytes(b"GGUF" + b"x" * 1000)
     with pytest.raises(ModelError, match=r"m.gguf: llama.cpp cannot load it"):
-        Local(str(tmp_path / "m.gguf")).chat(Request("local:m", "x", 0, 5))
+        Local(str(tmp_path / "m.gguf")).chat(ModelRequest("local:m", "x", 0, 5))
 
 
 class Answered(NamedTuple):
@@ -127,7 +126,7 @@ def _answered(model: Local, text: str) -> Answered:
 
     model._server = Asked()
     try:
-        model.chat(Request("local:m", text, 0.0, 4))
+        model.chat(ModelRequest("local:m", text, 0.0, 4))
     finally:
         model._server = server
     choice = kept[-1]["choices"][0]
@@ -161,10 +160,10 @@ def test_a_local_summary(gguf: str, tmp_path: Path) -> None:
     assert 0 < reply.output_tokens <= 60
     assert reply.cost == 0
     model = Local(gguf, window=512)
-    again = model.chat(Request("local", prompt.text(), 0.0, 60))
+    again = model.chat(ModelRequest("local", prompt.text(), 0.0, 60))
     assert again.text == reply.text
     with pytest.raises(ModelError, match="exceeds the available context size"):
-        model.chat(Request("local", "word " * 2000, 0.0, 60))
+        model.chat(ModelRequest("local", "word " * 2000, 0.0, 60))
 
 
 @pytest.mark.slow
@@ -177,7 +176,7 @@ def test_how_likely_a_token_is(gguf: str) -> None:
     model = Local(gguf, window=512)
     found = [model.choose(choice) for choice in asked]
     assert found[0].of(" Yes") > found[0].of(" No")
-    model.chat(Request("local:m", "Say hello.", 0.0, 5))
+    model.chat(ModelRequest("local:m", "Say hello.", 0.0, 5))
     assert [model.choose(choice) for choice in asked[::-1]] == found[::-1]
     model.choose(Choice("local:m", "another prefix\n", "text", (" Yes",)))
     assert [Local(gguf, window=512).choose(choice) for choice in asked[1:]] == found[1:]
@@ -202,5 +201,5 @@ def test_a_context_is_read_once_for_all_its_questions(gguf: str) -> None:
         assert _answered(model, texts[at])[1:] == found[at][1:]
     assert _answered(Local(gguf, window=1024), texts[1])[1:] == found[1][1:]
     with pytest.raises(ModelError, match="exceeds the available context size"):
-        model.chat(Request("local:m", f"{told}\n\n" * 4, 0.0, 5))
+        model.chat(ModelRequest("local:m", f"{told}\n\n" * 4, 0.0, 5))
     assert _answered(model, texts[2])[1:] == found[2][1:]

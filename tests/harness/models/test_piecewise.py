@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ctxbench.harness.models.piecewise import PIECE, shared, starts
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.harness.models.local import PIECE, shared, starts
 
 LINE = "x" * PIECE
 

@@ -12,15 +12,15 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from ctxbench.harness.models.provider import Provider
-from ctxbench.harness.models.recorded import Answer, Request
-from ctxbench.metrics.prices import Usage
-from ctxbench.strategies.base import ModelError
 
+from ctxbench.harness.models.provider import Provider
+from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest
+from ctxbench.metrics.prices import TokenUsage
+from ctxbench.strategies.base import ModelError
 from tests.harness.models.server import UNCLOSED, Server
 
 pytestmark = UNCLOSED
-ASK = Request("openai/m", "Summarise this.", 0.3, 50)
+ASK = ModelRequest("openai/m", "Summarise this.", 0.3, 50)
 
 
 def provider(server: Server, **given: float) -> Provider:
@@ -30,7 +30,7 @@ def provider(server: Server, **given: float) -> Provider:
 
 def test_an_answer(server: Server) -> None:
     """The request has the model's bare name, the text and both parameters; the answer has text, usage and its end."""
-    assert provider(server).chat(ASK) == Answer("a summary", Usage(1000, 100), "stop")
+    assert provider(server).chat(ASK) == ModelAnswer("a summary", TokenUsage(1000, 100), "stop")
     (seen,) = server.seen
     assert seen["path"] == "/v1/chat/completions"
     assert {key: seen[key] for key in ("model", "messages", "temperature", "max_tokens")} == {
@@ -138,7 +138,7 @@ def test_a_refused_key(server: Server, monkeypatch: pytest.MonkeyPatch, status: 
 def test_a_missing_key() -> None:
     """Without any key the error says where to put one; it is not a server's failure that may pass."""
     with pytest.raises(ModelError, match=r"gpt-4o: there is no key: .*OPENAI_API_KEY …\)$"):
-        Provider().chat(Request("gpt-4o", "x", 0, 1))
+        Provider().chat(ModelRequest("gpt-4o", "x", 0, 1))
 
 
 def test_a_request_that_the_provider_refuses(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,18 +170,18 @@ def test_a_model_that_nobody_has(server: Server) -> None:
             asked.chat(ASK)
     assert len(server.seen) == 1
     with pytest.raises(ModelError, match="LLM Provider NOT provided"):
-        asked.chat(Request("nobody/m", "x", 0, 1))
+        asked.chat(ModelRequest("nobody/m", "x", 0, 1))
 
 
 @pytest.mark.parametrize(
     ("message", "answer"),
     [
-        ({"content": ""}, Answer("", None, "stop")),
-        ({"content": None}, Answer("", None, "stop")),
-        ({"content": None, "refusal": "I will not."}, Answer("", None, "stop", "I will not.")),
+        ({"content": ""}, ModelAnswer("", None, "stop")),
+        ({"content": None}, ModelAnswer("", None, "stop")),
+        ({"content": None, "refusal": "I will not."}, ModelAnswer("", None, "stop", "I will not.")),
     ],
 )
-def test_an_empty_answer_is_an_answer(server: Server, message: dict[str, object], answer: Answer) -> None:
+def test_an_empty_answer_is_an_answer(server: Server, message: dict[str, object], answer: ModelAnswer) -> None:
     """No text, and a refusal, come back as what they are: they were paid for. Unreported usage is None, not 0."""
     body = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}]}
     server.acts = [f"reply {json.dumps(body)}"]
@@ -197,7 +197,7 @@ def test_cached_tokens(server: Server) -> None:
         "total_tokens": 1010,
         "prompt_tokens_details": {"cached_tokens": 900},
     }
-    assert provider(server).chat(ASK).usage == Usage(1000, 10, cached=900)
+    assert provider(server).chat(ASK).usage == TokenUsage(1000, 10, cached=900)
 
 
 def test_calls_at_once(server: Server) -> None:

@@ -6,19 +6,18 @@ import multiprocessing
 from pathlib import Path
 
 import pytest
-from ctxbench.harness.desk import Books, RecordedDesk
+
 from ctxbench.harness.models import Models, Reply, Settings, Unusable
 from ctxbench.harness.models.cassette import Cassette
-from ctxbench.harness.models.recorded import Answer, Recorded, Request
-from ctxbench.harness.models.spending import Purse, Spent, in_dollars
-from ctxbench.metrics.prices import Usage
+from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest, Purse, Recorded, Spent, in_dollars
+from ctxbench.harness.replay import ConversationIndex, RecordedContext
+from ctxbench.metrics.prices import TokenUsage
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Message
 from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.events import Called
-
+from tests.builders import talk
 from tests.harness.models.server import UNCLOSED, Server
-from tests.making import talk
 
 COUNTER = TokenCounter()
 pytestmark = UNCLOSED
@@ -28,10 +27,10 @@ ASK = Prompt("Summarise:\n{conversation}", ("user: hello", "assistant: hi"), 50)
 class Scripted:
     """A chat model that answers from a list, and counts."""
 
-    def __init__(self, *answers: Answer | ModelError) -> None:
-        self.answers, self.asked = list(answers), list[Request]()
+    def __init__(self, *answers: ModelAnswer | ModelError) -> None:
+        self.answers, self.asked = list(answers), list[ModelRequest]()
 
-    def chat(self, request: Request) -> Answer:
+    def chat(self, request: ModelRequest) -> ModelAnswer:
         self.asked.append(request)
         answer = self.answers.pop(0)
         if isinstance(answer, ModelError):
@@ -51,10 +50,10 @@ def cassette(tmp_path: Path):  # type: ignore[no-untyped-def]
 
 def test_auto_asks_once(cassette: Cassette) -> None:
     """First the model is called, with the whole prompt; the second time its reply is replayed, cost and all."""
-    model = Scripted(Answer("short", Usage(1000, 100, cached=400)))
+    model = Scripted(ModelAnswer("short", TokenUsage(1000, 100, cached=400)))
     first = recorded(cassette, model).complete(ASK, COUNTER)
     again = recorded(cassette, model).complete(ASK, COUNTER)
-    assert model.asked == [Request("openai/gpt-4o-mini", "Summarise:\nuser: hello\nassistant: hi", 0.3, 50)]
+    assert model.asked == [ModelRequest("openai/gpt-4o-mini", "Summarise:\nuser: hello\nassistant: hi", 0.3, 50)]
     assert (
         first
         == again
@@ -64,7 +63,7 @@ def test_auto_asks_once(cassette: Cassette) -> None:
 
 def test_other_parameters_are_other_requests(cassette: Cassette) -> None:
     """Temperature, length, text and model are in the key; what the reply stands for is not."""
-    model = Scripted(*(Answer(str(number), Usage(1, 1)) for number in range(4)))
+    model = Scripted(*(ModelAnswer(str(number), TokenUsage(1, 1)) for number in range(4)))
     with_all = recorded(cassette, model)
     for prompt in (ASK, Prompt(ASK.instruction, ASK.material, 51), Prompt(ASK.instruction, ASK.material, 50, (), 0.0)):
         with_all.complete(prompt, COUNTER)
@@ -76,9 +75,9 @@ def test_other_parameters_are_other_requests(cassette: Cassette) -> None:
 def test_a_cassette_that_can_only_be_read(tmp_path: Path) -> None:
     """In auto what it has is replayed; what it has not is not asked for, since it could not be kept, and it is said."""
     with Cassette(tmp_path / "c") as cassette:
-        recorded(cassette, Scripted(Answer("short", Usage(10, 1)))).complete(ASK, COUNTER)
+        recorded(cassette, Scripted(ModelAnswer("short", TokenUsage(10, 1)))).complete(ASK, COUNTER)
     with Cassette(tmp_path / "c", read_only=True) as cassette:
-        model = Scripted(Answer("never", Usage(10, 1)))
+        model = Scripted(ModelAnswer("never", TokenUsage(10, 1)))
         used = recorded(cassette, model)
         assert used.complete(ASK, COUNTER).text == "short"
         for _ in range(2):
@@ -92,7 +91,7 @@ def test_a_cassette_that_can_only_be_read(tmp_path: Path) -> None:
 
 def test_replay_never_calls(cassette: Cassette) -> None:
     """In replay a reply that was recorded comes back, and one that was not is an error that says how to record it."""
-    model = Scripted(Answer("short", Usage(10, 1)))
+    model = Scripted(ModelAnswer("short", TokenUsage(10, 1)))
     recorded(cassette, model).complete(ASK, COUNTER)
     replaying = Recorded("openai/gpt-4o-mini", None, cassette, None, "replay")
     assert replaying.complete(ASK, COUNTER).text == "short"
@@ -104,7 +103,7 @@ def test_replay_never_calls(cassette: Cassette) -> None:
 
 def test_record_always_calls(cassette: Cassette) -> None:
     """In record the model is called although there is a reply, and the new one takes its place."""
-    model = Scripted(Answer("old", Usage(10, 1)), Answer("new", Usage(10, 1)))
+    model = Scripted(ModelAnswer("old", TokenUsage(10, 1)), ModelAnswer("new", TokenUsage(10, 1)))
     recorded(cassette, model).complete(ASK, COUNTER)
     assert recorded(cassette, model, "record").complete(ASK, COUNTER).text == "new"
     assert recorded(cassette, model).complete(ASK, COUNTER).text == "new"
@@ -112,7 +111,7 @@ def test_record_always_calls(cassette: Cassette) -> None:
 
 def test_usage_that_is_not_reported_is_counted(cassette: Cassette) -> None:
     """Without usage, the tokens are ours: 3 to prime the reply, 3 and 1 for the message, and those of the texts."""
-    reply = recorded(cassette, Scripted(Answer("one two three"))).complete(Prompt("one two", (), 5), COUNTER)
+    reply = recorded(cassette, Scripted(ModelAnswer("one two three"))).complete(Prompt("one two", (), 5), COUNTER)
     assert (reply.input_tokens, reply.output_tokens) == (3 + 3 + 1 + 2, 3)
     assert reply.cost == pytest.approx(9 * 1.5e-7 + 3 * 6e-7)
 
@@ -120,14 +119,14 @@ def test_usage_that_is_not_reported_is_counted(cassette: Cassette) -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (Answer("", Usage(10, 0), "stop"), "answered with an empty text"),
-        (Answer(" \n", Usage(10, 1), "stop"), "answered with an empty text"),
-        (Answer("", Usage(10, 50), "length"), "answered nothing within 50 tokens"),
-        (Answer("", Usage(10, 0), "content_filter"), "content filter"),
-        (Answer("", Usage(10, 9), "stop", "I will\nnot."), r"refused: I will not\."),
+        (ModelAnswer("", TokenUsage(10, 0), "stop"), "answered with an empty text"),
+        (ModelAnswer(" \n", TokenUsage(10, 1), "stop"), "answered with an empty text"),
+        (ModelAnswer("", TokenUsage(10, 50), "length"), "answered nothing within 50 tokens"),
+        (ModelAnswer("", TokenUsage(10, 0), "content_filter"), "content filter"),
+        (ModelAnswer("", TokenUsage(10, 9), "stop", "I will\nnot."), r"refused: I will not\."),
     ],
 )
-def test_an_empty_answer_is_paid_for(cassette: Cassette, answer: Answer, says: str) -> None:
+def test_an_empty_answer_is_paid_for(cassette: Cassette, answer: ModelAnswer, says: str) -> None:
     """An answer without text is a ModelError that says why, is charged, and is replayed as the same."""
     model = Scripted(answer)
     for _ in range(2):
@@ -140,7 +139,7 @@ def test_an_empty_answer_is_paid_for(cassette: Cassette, answer: Answer, says: s
 
 def test_what_failed_is_not_recorded(cassette: Cassette) -> None:
     """A call that failed costs nothing, leaves no reply, and is made again when asked for again."""
-    model = Scripted(ModelError("down"), Answer("short", Usage(10, 1)))
+    model = Scripted(ModelError("down"), ModelAnswer("short", TokenUsage(10, 1)))
     with pytest.raises(ModelError, match="down"):
         recorded(cassette, model, limit=1.0).complete(ASK, COUNTER)
     assert Purse(cassette, "run").spent() == Spent()
@@ -156,7 +155,7 @@ def test_amounts_are_not_in_powers_of_ten(amount: float, said: str) -> None:
 def test_the_limit_by_hand(cassette: Cassette) -> None:
     """A call may cost 18 in and 50 out at most, $0.0000327; it really costs $0.00003. So $0.0001 is enough for three:
     before the fourth $0.00009 are spent."""
-    model = Scripted(*[Answer("short", Usage(0, 50))] * 9)
+    model = Scripted(*[ModelAnswer("short", TokenUsage(0, 50))] * 9)
     within = recorded(cassette, model, limit=0.0001)
     prompts = [Prompt(f"number {number} of some that all have as many tokens", (), 50) for number in range(5)]
     assert {3 + COUNTER.message(Message("", "user", prompt.text())) for prompt in prompts} == {18}
@@ -179,7 +178,7 @@ def test_each_command_has_its_own_money(cassette: Cassette) -> None:
 
 def test_a_price_that_is_not_known(cassette: Cassette) -> None:
     """Without a limit the cost is None and the call is counted as unpriced; with one the call is not made."""
-    model = Scripted(*[Answer("short", Usage(10, 1))] * 2)
+    model = Scripted(*[ModelAnswer("short", TokenUsage(10, 1))] * 2)
     free = Recorded("openai/mine", model, cassette, Purse(cassette, "run"), "auto")
     assert free.complete(ASK, COUNTER).cost is None
     assert Purse(cassette, "run").spent() == Spent(calls=1, unpriced=1)
@@ -219,7 +218,7 @@ def test_the_desk_charges_the_strategy(server: Server, tmp_path: Path) -> None:
     """A reply and an empty one are both events with their tokens and cost; only the reply stands for messages."""
     said = talk(("user", "hello there"), ("assistant", "hi"))
     settings = Settings("openai/gpt-4o-mini", cassette=str(tmp_path / "c"), api_base=server.url)
-    desk = RecordedDesk(Books(said, COUNTER), Models(settings))
+    desk = RecordedContext(ConversationIndex(said, COUNTER), Models(settings))
     assert desk.complete(Prompt("{conversation}", ("user: hello there",), 50, said.messages)) == "a summary"
     server.text = ""
     with pytest.raises(ModelError, match="empty text"):
@@ -254,7 +253,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     models = Models(settings)
     with models.cassette.transaction() as database:
         database.execute("PRAGMA max_page_count=1")
-    model = Scripted(Answer("y" * 100_000))
+    model = Scripted(ModelAnswer("y" * 100_000))
     models._completers["ollama/x"] = Recorded("ollama/x", model, models.cassette, models.purse, "auto")
     for number in range(3):
         with pytest.raises(ModelError, match="full: the cassette cannot be used"):

@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from ctxbench.harness.inputs import Inputs
-from ctxbench.harness.loading import load
-from ctxbench.harness.models import Settings
-from ctxbench.harness.models.cassette import Cassette, Entry, canonical, key_of
-from ctxbench.harness.run import Plan
-from ctxbench.scenarios.errors import SetupError
 
+from ctxbench.harness.engine.plan import Plan, RunInputs
+from ctxbench.harness.folder.run import load
+from ctxbench.harness.models import Settings
+from ctxbench.harness.models.cassette import Cassette, CassetteEntry, canonical, key_of
+from ctxbench.scenarios.errors import SetupError
 from tests.harness.command import ctxbench, said
 from tests.harness.models.server import Server
 from tests.harness.runs import bytes_of, recording
@@ -136,7 +135,7 @@ def test_replies_that_are_used_all_the_same(server: Server, tmp_path: Path) -> N
 def test_what_cannot_be_run(settings: Settings, says: str) -> None:
     """A model, price, limit, cassette or weights that cannot be used is one line, before anything is run."""
     with pytest.raises(SetupError, match=says) as caught:
-        Plan(Inputs(("standard",)), ("none",), models=settings)
+        Plan(RunInputs(("standard",)), ("none",), models=settings)
     assert "\n" not in str(caught.value)
 
 
@@ -155,7 +154,7 @@ def test_a_model_that_a_strategy_names(strategy: str) -> None:
     """A name that a strategy gives a model is checked as --summariser is, and the line says whose it is."""
     stage = strategy.rpartition(" | ")[2]
     with pytest.raises(SetupError) as caught:
-        Plan(Inputs(("standard",)), ("none", strategy))
+        Plan(RunInputs(("standard",)), ("none", strategy))
     assert str(caught.value).startswith(stage.partition("(")[0])
     assert "unknown model 'offlne'; did you mean 'offline'" in str(caught.value)
 
@@ -164,7 +163,7 @@ def test_the_price_and_cassette_of_a_model_that_a_strategy_names(tmp_path: Path)
     """They are checked too; `offline`, archive's "run" and what facts do not use need neither."""
 
     def check(strategy: str, **given: object) -> None:
-        Plan(Inputs(("standard",)), (strategy,), models=Settings(**{"cassette": str(tmp_path / "c"), **given}))  # type: ignore[arg-type]
+        Plan(RunInputs(("standard",)), (strategy,), models=Settings(**{"cassette": str(tmp_path / "c"), **given}))  # type: ignore[arg-type]
 
     with pytest.raises(SetupError, match="the price of openai/mine is not known"):
         check("summary(summariser='openai/mine')", spend_limit=1.0)
@@ -184,7 +183,7 @@ def test_facts_by_no_model(strategy: str) -> None:
     """Facts by the offline model, which reads no instruction, are refused before the run, in a chain too."""
     for chain in (strategy, f"{strategy} | window(max_tokens=4000)"):
         with pytest.raises(SetupError, match="the model `offline` picks sentences and cannot list facts") as caught:
-            Plan(Inputs(("standard",)), (chain,))
+            Plan(RunInputs(("standard",)), (chain,))
         assert str(caught.value).startswith(strategy)
 
 
@@ -203,8 +202,8 @@ def test_lines_of_a_cassette(tmp_path: Path) -> None:
     path = recording(tmp_path, conversations=1)
     with Cassette(tmp_path / "c") as cassette:
         request = canonical({"kind": "chat", "model": "m"})
-        cassette.put(Entry(key_of(request), "chat", "m", b'{"text":"yes"}', request))
-        cassette.put(Entry("k", "embedding", "e", b"12345678"))
+        cassette.put(CassetteEntry(key_of(request), "chat", "m", b'{"text":"yes"}', request))
+        cassette.put(CassetteEntry("k", "embedding", "e", b"12345678"))
     ctxbench("cassette", "export", "lines.jsonl", "--cassette", "c", cwd=tmp_path)
     printed = ctxbench("cassette", "export", "-", "--cassette", "c", cwd=tmp_path).stdout
     assert printed == (tmp_path / "lines.jsonl").read_text()

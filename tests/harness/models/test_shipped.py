@@ -5,24 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ctxbench.harness.answering.wording import PROMPT
-from ctxbench.harness.grading import prompts
+
+from ctxbench.harness.answers.chat import PROMPT
+from ctxbench.harness.graders.registry import prompts
 from ctxbench.harness.models import Models, Settings
-from ctxbench.harness.models.cassette import Cassette, Entry, key_of, opened
-from ctxbench.harness.models.choices import Choice, Likely, RecordedChoices
-from ctxbench.harness.models.lines import read_lines, write_lines
-from ctxbench.harness.models.shipped import Shipped, shipped, stale
+from ctxbench.harness.models.cassette import (
+    Cassette,
+    CassetteEntry,
+    Shipped,
+    key_of,
+    opened,
+    read_lines,
+    shipped,
+    stale,
+    write_lines,
+)
+from ctxbench.harness.models.local import Choice, Likely, RecordedChoices
 from ctxbench.scenarios.errors import SetupError
 from ctxbench.strategies.base import ModelError
-
 from tests.harness.command import ctxbench, said
 
 CHOICE = Choice("local:m@1", "examples\n", "text:", (" Yes", " No"), "logit@aaaaaaaaaaaa")
 ANSWER = b'{"logprobs":{" Yes":-0.25},"floor":-9.0,"input_tokens":7}'
 
 
-def entry(choice: Choice = CHOICE, reply: bytes = ANSWER) -> Entry:
-    return Entry(key_of(choice.canonical()), "choice", choice.model, reply, choice.canonical())
+def entry(choice: Choice = CHOICE, reply: bytes = ANSWER) -> CassetteEntry:
+    return CassetteEntry(key_of(choice.canonical()), "choice", choice.model, reply, choice.canonical())
 
 
 @pytest.fixture
@@ -32,7 +40,7 @@ def coming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shipped:
         cassette.put(entry())
         (tmp_path / "one.jsonl").write_bytes(b"".join(write_lines(cassette)))
     found = Shipped([tmp_path / "one.jsonl"])
-    monkeypatch.setattr("ctxbench.harness.models.shipped.shipped", lambda: found)
+    monkeypatch.setattr("ctxbench.harness.models.cassette.shipped", lambda: found)
     return found
 
 

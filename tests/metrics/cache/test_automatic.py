@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ctxbench.metrics.cache.automatic import Automatic, AutomaticRules
-from ctxbench.metrics.cache.prefixes import Prefixes, Request, Used
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.cache.automatic import AutomaticCache, AutomaticRules
+from ctxbench.metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes
 
 OPENAI = AutomaticRules(1024, 128, 600.0)
 DEEPSEEK = AutomaticRules(64, 64, 7200.0, answers=True)
@@ -15,7 +16,7 @@ DEEPSEEK = AutomaticRules(64, 64, 7200.0, answers=True)
 
 def request(
     prefixes: Prefixes, names: str, sizes: dict[str, int], at: float = 0.0, answer: str = "", lasts: float = 0.0
-) -> Request:
+) -> CacheRequest:
     """Blocks by their names, each of its size."""
     ends, total = [], 0
     for name in names:
@@ -23,23 +24,23 @@ def request(
         ends.append(total)
     numbers = prefixes.of(names)
     after = prefixes.after(numbers[-1], answer) if answer else None
-    return Request(numbers, ends, total, at, at + lasts, (), after)
+    return CacheRequest(numbers, ends, total, at, at + lasts, (), after)
 
 
 def test_units_of_128_from_1024() -> None:
     """A shared prefix of 1 500 tokens is read as 1 408; one of 1 023 not at all."""
     sizes = {"s": 1500, "t": 1023, "a": 50, "b": 70}
     for first, other, read in (("sa", "sb", 1408), ("ta", "tb", 0)):
-        prefixes, cache = Prefixes(), Automatic(OPENAI)
+        prefixes, cache = Prefixes(), AutomaticCache(OPENAI)
         assert cache.request(request(prefixes, first, sizes)).read == 0
         used = cache.request(request(prefixes, other, sizes, at=1))
-        assert used == Used(read, 0, 0, sizes[first[0]] + 70 - read, 0 if read else -1)
+        assert used == CacheUsage(read, 0, 0, sizes[first[0]] + 70 - read, 0 if read else -1)
 
 
 def test_the_answer_is_cached_too() -> None:
     """DeepSeek's rule: the next prompt reads the last one and its answer, in units of 64."""
     sizes = {"s": 320, "u": 100, "x": 90, "v": 200}
-    prefixes, cache = Prefixes(), Automatic(DEEPSEEK)
+    prefixes, cache = Prefixes(), AutomaticCache(DEEPSEEK)
     cache.request(request(prefixes, "su", sizes, answer="x"))
     used = cache.request(request(prefixes, "suxv", sizes, at=1))
     assert used.read == (320 + 100 + 90) // 64 * 64
@@ -50,7 +51,7 @@ def test_the_answer_is_cached_too() -> None:
 def test_what_is_asked_for_stays() -> None:
     """A lifetime counts from the last request that had the prefix, also if that went on otherwise."""
     sizes = {"s": 2048, "a": 2048, "b": 2048}
-    prefixes, cache = Prefixes(), Automatic(OPENAI)
+    prefixes, cache = Prefixes(), AutomaticCache(OPENAI)
     reads = [
         cache.request(request(prefixes, names, sizes, at=at)).read
         for names, at in (("sa", 0), ("sb", 500), ("sa", 1000), ("sa", 1700))
@@ -71,7 +72,7 @@ def test_equals_looking_at_every_request(
 ) -> None:
     """The longest prefix shared with any request, or its answer, that is answered and not too old."""
     sizes, prefixes, now = {"a": 10, "b": 10}, Prefixes(), 0.0
-    cache = Automatic(AutomaticRules(1, 1, float(lifetime), answers=answers))
+    cache = AutomaticCache(AutomaticRules(1, 1, float(lifetime), answers=answers))
     seen: list[tuple[float, str]] = []
     for names, answer, gap in asked:
         now += gap

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ctxbench.metrics.cache.boundary import Boundary, BoundaryRules, UnitRules, Units
-from ctxbench.metrics.cache.prefixes import Mark, Prefixes, Request, Used
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.cache.boundary import BoundaryCache, BoundaryRules, UnitCache, UnitRules
+from ctxbench.metrics.cache.prefixes import CacheMark, CacheRequest, CacheUsage, Prefixes
 
 
 class Talk:
@@ -16,7 +17,7 @@ class Talk:
     def __init__(self, **sizes: int) -> None:
         self.prefixes, self.sizes = Prefixes(), sizes
 
-    def request(self, names: str, *marks: int, at: float = 0.0, answer: str = "") -> Request:
+    def request(self, names: str, *marks: int, at: float = 0.0, answer: str = "") -> CacheRequest:
         ends, total = [], 0
         for name in names:
             total += self.sizes.get(name, 1000)
@@ -25,30 +26,30 @@ class Talk:
         system = len(names) - len(names.lstrip("ABCS")) - 1
         after = self.prefixes.after(numbers[-1], answer) if answer else None
         eligible = [block for block in range(len(names)) if block >= system]
-        return Request(numbers, ends, total, at, at + 1, tuple(map(Mark, marks)), after, eligible, system)
+        return CacheRequest(numbers, ends, total, at, at + 1, tuple(map(CacheMark, marks)), after, eligible, system)
 
 
 def test_openai_s_example() -> None:
     """12 000 tokens are written; of the next 15 000, 12 000 are read and 3 000 written. No token is billed twice."""
-    talk, cache = Talk(u=12_000, v=3_000), Boundary()
-    assert cache.request(talk.request("u")) == Used(0, 12_000, 0, 0)
-    assert cache.request(talk.request("uv", at=9)) == Used(12_000, 3_000, 0, 0, 0)
+    talk, cache = Talk(u=12_000, v=3_000), BoundaryCache()
+    assert cache.request(talk.request("u")) == CacheUsage(0, 12_000, 0, 0)
+    assert cache.request(talk.request("uv", at=9)) == CacheUsage(12_000, 3_000, 0, 0, 0)
 
 
 def test_no_shorter_prefix_is_read_without_a_boundary() -> None:
     """Another last message after the same one: read only if that one's end was written, by itself or by a mark."""
-    talk, cache = Talk(), Boundary()
+    talk, cache = Talk(), BoundaryCache()
     cache.request(talk.request("uvw"))
     assert cache.request(talk.request("uvx", at=9)).read == 0
-    talk, cache = Talk(), Boundary()
+    talk, cache = Talk(), BoundaryCache()
     cache.request(talk.request("uvw", 1))
-    assert cache.request(talk.request("uvx", 1, at=9)) == Used(2000, 1000, 0, 0, 1)
+    assert cache.request(talk.request("uvx", 1, at=9)) == CacheUsage(2000, 1000, 0, 0, 1)
 
 
 def test_the_system_messages_are_a_boundary() -> None:
     """A large stable start and another first question: read by the end of the system messages, if that is written."""
     for written, read in ((True, 5000), (False, 0)):
-        talk, cache = Talk(S=5000), Boundary(BoundaryRules(system_written=written))
+        talk, cache = Talk(S=5000), BoundaryCache(BoundaryRules(system_written=written))
         cache.request(talk.request("Su"))
         assert cache.request(talk.request("Sv", at=9)).read == read
 
@@ -56,33 +57,33 @@ def test_the_system_messages_are_a_boundary() -> None:
 def test_twenty_earlier_ends_are_looked_up() -> None:
     """A boundary twenty eligible messages before the last is found, one more is not."""
     for more, read in ((20, 2000), (21, 0)):
-        talk, cache = Talk(), Boundary()
+        talk, cache = Talk(), BoundaryCache()
         cache.request(talk.request("uv"))
         assert cache.request(talk.request("uv" + "x" * more, at=9)).read == read
 
 
 def test_short_prompts_and_lifetimes() -> None:
     """Under 1 024 tokens nothing is cached; after half an hour without use what was is gone."""
-    talk, cache = Talk(s=900), Boundary()
-    assert cache.request(talk.request("s")) == Used(0, 0, 0, 900)
+    talk, cache = Talk(s=900), BoundaryCache()
+    assert cache.request(talk.request("s")) == CacheUsage(0, 0, 0, 900)
     reads = [cache.request(talk.request("uv", at=at)).read for at in (0, 1700, 3400, 5300)]
     assert reads == [0, 2000, 2000, 0]
 
 
 def test_deepseek_s_examples() -> None:
     """AB then ABC reads AB. AB then AC misses, but shows that A is shared: then AD reads A."""
-    talk, cache = Talk(), Units()
+    talk, cache = Talk(), UnitCache()
     assert [cache.request(talk.request(names, at=at)).read for at, names in ((0, "ab"), (9, "abc"))] == [0, 2000]
-    talk, cache = Talk(), Units()
+    talk, cache = Talk(), UnitCache()
     reads = [cache.request(talk.request(names, at=at)).read for at, names in ((0, "ab"), (9, "ac"), (18, "ad"))]
     assert reads == [0, 0, 1000]
 
 
 def test_an_answer_is_a_unit() -> None:
     """The next prompt goes on from the answer: both are read."""
-    talk, cache = Talk(), Units()
+    talk, cache = Talk(), UnitCache()
     cache.request(talk.request("ab", answer="x"))
-    assert cache.request(talk.request("abxc", at=9)) == Used(3000, 0, 0, 1000, 2)
+    assert cache.request(talk.request("abxc", at=9)) == CacheUsage(3000, 0, 0, 1000, 2)
 
 
 @given(
@@ -94,7 +95,7 @@ def test_an_answer_is_a_unit() -> None:
 )
 def test_units_equal_looking_at_every_prefix(asked: list[tuple[str, str, int]], lifetime: int, lasts: int) -> None:
     """The longest start of the prompt that is a unit: a whole prompt, one with its answer, what two requests shared."""
-    prefixes, cache, now = Prefixes(), Units(UnitRules(float(lifetime))), 0.0
+    prefixes, cache, now = Prefixes(), UnitCache(UnitRules(float(lifetime))), 0.0
     units: dict[str, tuple[float, float]] = {}
     last = ""
     for names, answer, gap in asked:
@@ -102,7 +103,7 @@ def test_units_equal_looking_at_every_prefix(asked: list[tuple[str, str, int]], 
         ends = [10 * count for count in range(1, len(names) + 1)]
         numbers = prefixes.of(names)
         after = prefixes.after(numbers[-1], answer) if answer else None
-        used = cache.request(Request(numbers, ends, ends[-1], now, now + lasts, (), after))
+        used = cache.request(CacheRequest(numbers, ends, ends[-1], now, now + lasts, (), after))
 
         def alive(path: str, now: float = now) -> bool:
             ready, until = units.get(path, (math.inf, -math.inf))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from ctxbench.metrics.cache.explicit import Explicit, ExplicitRules, TooManyMarks
-from ctxbench.metrics.cache.prefixes import Mark, Prefixes, Request, Used
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.cache.explicit import ExplicitCache, ExplicitRules, TooManyMarks
+from ctxbench.metrics.cache.prefixes import CacheMark, CacheRequest, CacheUsage, Prefixes
 
 HOUR = 3600.0
 
@@ -17,10 +18,12 @@ class Talk:
     def __init__(self) -> None:
         self.prefixes = Prefixes()
 
-    def request(self, names: str, *marks: Mark | int, at: float = 0.0, lasts: float = 1.0, tail: int = 0) -> Request:
+    def request(
+        self, names: str, *marks: CacheMark | int, at: float = 0.0, lasts: float = 1.0, tail: int = 0
+    ) -> CacheRequest:
         ends = [1000 * count for count in range(1, len(names) + 1)]
-        made = tuple(mark if isinstance(mark, Mark) else Mark(mark) for mark in marks)
-        return Request(self.prefixes.of(names), ends, ends[-1] + tail, at, at + lasts, made)
+        made = tuple(mark if isinstance(mark, CacheMark) else CacheMark(mark) for mark in marks)
+        return CacheRequest(self.prefixes.of(names), ends, ends[-1] + tail, at, at + lasts, made)
 
 
 def letters(size: int) -> str:
@@ -29,80 +32,80 @@ def letters(size: int) -> str:
 
 def test_the_provider_s_examples() -> None:
     """Ten blocks are written; fifteen read ten and write five; of thirty-five, twenty places are looked at."""
-    talk, cache = Talk(), Explicit()
-    assert cache.request(talk.request(letters(10), 9)) == Used(0, 10_000, 0, 0)
-    assert cache.request(talk.request(letters(15), 14, at=10)) == Used(10_000, 5_000, 0, 0, 9)
-    assert cache.request(talk.request(letters(35), 34, at=20)) == Used(0, 35_000, 0, 0)
+    talk, cache = Talk(), ExplicitCache()
+    assert cache.request(talk.request(letters(10), 9)) == CacheUsage(0, 10_000, 0, 0)
+    assert cache.request(talk.request(letters(15), 14, at=10)) == CacheUsage(10_000, 5_000, 0, 0, 9)
+    assert cache.request(talk.request(letters(35), 34, at=20)) == CacheUsage(0, 35_000, 0, 0)
 
 
 def test_the_last_place_that_is_looked_at() -> None:
     """The mark's own place is the first of the twenty: nineteen blocks back is found, twenty is not."""
     for size, hit in ((29, 9), (30, -1)):
-        talk, cache = Talk(), Explicit()
+        talk, cache = Talk(), ExplicitCache()
         cache.request(talk.request(letters(10), 9))
         assert cache.request(talk.request(letters(size), size - 1, at=10)).hit == hit
 
 
 def test_an_earlier_mark_is_looked_at_next() -> None:
     """Where the last mark finds nothing, the one before it may."""
-    talk, cache = Talk(), Explicit(ExplicitRules(least=0, look_back=1))
+    talk, cache = Talk(), ExplicitCache(ExplicitRules(least=0, look_back=1))
     cache.request(talk.request("abc", 0, 2))
-    assert cache.request(talk.request("axyz", 0, 3, at=10)) == Used(1000, 3000, 0, 0, 0)
+    assert cache.request(talk.request("axyz", 0, 3, at=10)) == CacheUsage(1000, 3000, 0, 0, 0)
 
 
 def test_a_block_that_changes_under_the_only_mark() -> None:
     """A time stamp at the end: every request writes, none reads."""
-    talk, cache = Talk(), Explicit()
+    talk, cache = Talk(), ExplicitCache()
     used = [cache.request(talk.request(f"abc{stamp}", 3, at=at)) for at, stamp in enumerate("123")]
-    assert used == [Used(0, 4000, 0, 0)] * 3
+    assert used == [CacheUsage(0, 4000, 0, 0)] * 3
 
 
 def test_short_prefixes_are_plain_input() -> None:
     """Under the model's least size nothing is read or written, and nothing is said."""
-    talk, cache = Talk(), Explicit(ExplicitRules(least=2001))
-    assert cache.request(talk.request("ab", 1)) == Used(0, 0, 0, 2000)
-    assert cache.request(talk.request("abc", 1, 2, at=1)) == Used(0, 3000, 0, 0)
+    talk, cache = Talk(), ExplicitCache(ExplicitRules(least=2001))
+    assert cache.request(talk.request("ab", 1)) == CacheUsage(0, 0, 0, 2000)
+    assert cache.request(talk.request("abc", 1, 2, at=1)) == CacheUsage(0, 3000, 0, 0)
 
 
 def test_what_comes_after_the_last_mark_is_plain() -> None:
     """Blocks behind the last mark, and what is in no block."""
-    talk, cache = Talk(), Explicit()
-    assert cache.request(talk.request("abcd", 1, tail=7)) == Used(0, 2000, 0, 2007)
+    talk, cache = Talk(), ExplicitCache()
+    assert cache.request(talk.request("abcd", 1, tail=7)) == CacheUsage(0, 2000, 0, 2007)
 
 
 def test_without_marks_nothing_is_cached() -> None:
     """It is opt-in."""
-    talk, cache = Talk(), Explicit()
-    assert [cache.request(talk.request("abc", at=at)) for at in (0, 1)] == [Used(0, 0, 0, 3000)] * 2
+    talk, cache = Talk(), ExplicitCache()
+    assert [cache.request(talk.request("abc", at=at)) for at in (0, 1)] == [CacheUsage(0, 0, 0, 3000)] * 2
 
 
 def test_a_lifetime_begins_with_the_start_of_a_request_and_is_renewed_by_reading() -> None:
     """Five minutes from the start: 299 s later it is read, which renews it; 300 s after that it is gone."""
-    talk, cache = Talk(), Explicit()
+    talk, cache = Talk(), ExplicitCache()
     used = [cache.request(talk.request("abc", 2, at=at, lasts=100)).read for at in (0, 299, 598, 898)]
     assert used == [0, 3000, 3000, 0]
 
 
 def test_requests_side_by_side_all_pay() -> None:
     """What a request writes can be read once it is answered."""
-    talk, cache = Talk(), Explicit()
+    talk, cache = Talk(), ExplicitCache()
     used = [cache.request(talk.request("abc", 2, at=at, lasts=10)).read for at in (0, 9, 10)]
     assert used == [0, 0, 3000]
 
 
 def test_two_lifetimes() -> None:
     """What was read, then up to the last hour mark written for an hour, then up to the last for five minutes."""
-    talk, cache = Talk(), Explicit()
-    first = cache.request(talk.request("abcd", Mark(1, HOUR), 3))
-    assert first == Used(0, 2000, 2000, 0)
-    later = cache.request(talk.request("abcdef", Mark(1, HOUR), Mark(2, HOUR), 5, at=1000))
-    assert later == Used(2000, 3000, 1000, 0, 1)  # the five minutes of d are over, the hour of b is not
+    talk, cache = Talk(), ExplicitCache()
+    first = cache.request(talk.request("abcd", CacheMark(1, HOUR), 3))
+    assert first == CacheUsage(0, 2000, 2000, 0)
+    later = cache.request(talk.request("abcdef", CacheMark(1, HOUR), CacheMark(2, HOUR), 5, at=1000))
+    assert later == CacheUsage(2000, 3000, 1000, 0, 1)  # the five minutes of d are over, the hour of b is not
 
 
 def test_more_than_four_marks() -> None:
     """The provider refuses them."""
     with pytest.raises(TooManyMarks, match="5 cache breakpoints, 4 are the most"):
-        Explicit().request(Talk().request("abcdef", 0, 1, 2, 3, 4))
+        ExplicitCache().request(Talk().request("abcdef", 0, 1, 2, 3, 4))
 
 
 @given(
@@ -114,7 +117,7 @@ def test_more_than_four_marks() -> None:
 )
 def test_laws(asked: list[tuple[str, set[int], int]], look_back: int) -> None:
     """All tokens are billed once; what is read was marked by an earlier request with the same start."""
-    talk, cache, now = Talk(), Explicit(ExplicitRules(least=0, look_back=look_back)), 0.0
+    talk, cache, now = Talk(), ExplicitCache(ExplicitRules(least=0, look_back=look_back)), 0.0
     marked: list[tuple[float, str]] = []
     for names, places, gap in asked:
         now += gap
@@ -143,14 +146,14 @@ def test_the_least_size_can_be_left_out_afterwards(
     """A cache with a least size says what one without it says, but for what ends before that size."""
     talk, one, all_of_it, now = (
         Talk(),
-        Explicit(ExplicitRules(least, look_back)),
-        Explicit(ExplicitRules(0, look_back)),
+        ExplicitCache(ExplicitRules(least, look_back)),
+        ExplicitCache(ExplicitRules(0, look_back)),
         0,
     )
     for names, places, gap in asked:
         now += gap
         blocks = sorted({place for place in places if place < len(names)})
-        marks = [Mark(block, HOUR if hour and at == 0 else 300.0) for at, block in enumerate(blocks)]
+        marks = [CacheMark(block, HOUR if hour and at == 0 else 300.0) for at, block in enumerate(blocks)]
         request = talk.request(names, *marks, at=now)
         found, whole = one.request(request), all_of_it.request(request)
         ends = [whole.read, whole.read + whole.written_1h, whole.read + whole.written_1h + whole.written]
@@ -161,11 +164,11 @@ def test_the_least_size_can_be_left_out_afterwards(
 
 def test_the_look_back_counts_content_blocks() -> None:
     """An answer with eighteen tool calls and their results are 36 blocks: the prefix before them is not found."""
-    talk, cache = Talk(), Explicit()
+    talk, cache = Talk(), ExplicitCache()
     cache.request(talk.request("ab", 1))
     many = talk.request("ab" + letters(19)[1:], 19, at=10)
     many.places = [1, 2, *range(20, 38)]
     assert cache.request(many).hit == -1
-    talk, cache = Talk(), Explicit()
+    talk, cache = Talk(), ExplicitCache()
     cache.request(talk.request("ab", 1))
     assert cache.request(talk.request("ab" + letters(19)[1:], 19, at=10)).hit == 1

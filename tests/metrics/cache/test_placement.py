@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ctxbench.metrics.cache.cell import Messages, Step, requests
+
 from ctxbench.metrics.cache.placement import PLACEMENTS
+from ctxbench.metrics.cache.requests import MessageSizes, RequestStep, requests
 from ctxbench.metrics.tokens import PRIMING
 
 ROLES = ("system", "system", "user", "assistant", "tool", "tool", "assistant", "user")
@@ -12,14 +13,14 @@ TOKENS = (2000, 500, 10, 10, 10, 10, 10, 10)
 WHOLE = [(0, 8)]
 
 
-def step(kept: int, added: list[tuple[int, int]], sent: list[int], *marks: int) -> Step:
-    return Step(kept, added, (), sum(TOKENS[each] for each in sent) + PRIMING, marks, 0.0, 0.0, 7, 1)
+def step(kept: int, added: list[tuple[int, int]], sent: list[int], *marks: int) -> RequestStep:
+    return RequestStep(kept, added, (), sum(TOKENS[each] for each in sent) + PRIMING, marks, 0.0, 0.0, 7, 1)
 
 
-def blocks(placement: str, steps: list[Step]) -> list[list[int]]:
+def blocks(placement: str, steps: list[RequestStep]) -> list[list[int]]:
     """Messages after which a mark is put, at each step; blocks 0 and 1 are the tools."""
     place = PLACEMENTS[placement]()
-    return [[mark.block - 2 for mark in place(asked)] for asked in requests(steps, Messages(TOKENS, ROLES, 0))]
+    return [[mark.block - 2 for mark in place(asked)] for asked in requests(steps, MessageSizes(TOKENS, ROLES, 0))]
 
 
 @pytest.mark.parametrize(

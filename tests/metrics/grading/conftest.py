@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from ctxbench.scenarios.labelled import Labelled, read
 from ctxbench.scenarios.source import Problems
 

@@ -1,4 +1,4 @@
-"""Fits the constants of `metrics/grading/rules/decision.py`, on halves of EVOUNA-NQ and HalluQA, and prints them.
+"""Fits the constants of `metrics/grading/rules/grader.py`, on halves of EVOUNA-NQ and HalluQA, and prints them.
 
     python -m tests.metrics.grading.fit_rules FOLDER        # of the sample recordings
 
@@ -13,10 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from ctxbench.metrics.grading.rules.decision import half
 from ctxbench.metrics.grading.rules.gold import Gold, read_gold
-from ctxbench.metrics.grading.rules.grader import features
-from ctxbench.metrics.grading.rules.match import Answer, date_order, match, number_order
+from ctxbench.metrics.grading.rules.grader import features, half
+from ctxbench.metrics.grading.rules.match import ParsedAnswer, date_order, match, number_order
 from ctxbench.scenarios.labelled import Labelled, read
 from ctxbench.scenarios.source import Problems
 
@@ -34,7 +33,7 @@ def shares(answers: Iterable[Labelled], form: str) -> dict[int, tuple[float, int
     for each in answers:
         golds = [read_gold(text, each.question) for text in each.accepted]
         if all(gold.form == form for gold in golds):
-            answer = Answer(each.candidate)
+            answer = ParsedAnswer(each.candidate)
             seen[max(order(gold, answer) for gold in golds)].append(each.correct)
     return {at: (sum(found) / len(found), len(found)) for at, found in sorted(seen.items(), reverse=True)}
 
@@ -46,7 +45,7 @@ def table(answers: Iterable[Labelled]) -> tuple[list[dict[str, float]], list[boo
         golds = [read_gold(text, each.question) for text in each.accepted]
         if any(gold.form not in ("name", "phrase") for gold in golds):
             continue
-        answer = Answer(each.candidate)
+        answer = ParsedAnswer(each.candidate)
         rows.append(max((_row(gold, answer) for gold in golds), key=_closeness))
         labels.append(each.correct)
     return rows, labels
@@ -56,7 +55,7 @@ def _closeness(row: dict[str, float]) -> tuple[float, float]:
     return row["whole"], row["fresh"] + row["share"] + 0.3 * (row["denies_too"] - row["denial_missed"])
 
 
-def _row(gold: Gold, answer: Answer) -> dict[str, float]:
+def _row(gold: Gold, answer: ParsedAnswer) -> dict[str, float]:
     return features(gold, match(gold, answer), answer)
 
 

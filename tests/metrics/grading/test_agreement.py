@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ctxbench.metrics.grading.agreement import FIGURES, Agreement, agreement
-from ctxbench.metrics.grading.confusion import Confusion, Verdicts, figures
-from ctxbench.metrics.value import Missing
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from ctxbench.metrics.grading.agreement import FIGURES, Agreement, Confusion, Verdicts, agreement, figures
+from ctxbench.metrics.value import Missing
 
 Answers = list[tuple[bool, bool, int, int]]
 ANSWERS = st.lists(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from ctxbench.metrics.grading import Item
+
+from ctxbench.metrics.grading import GradedItem
 from ctxbench.metrics.grading.baselines import BASELINES, containment, exact_match, gold_share, token_f1
 from ctxbench.scenarios.labelled import Labelled
 
 
-def item(accepted: tuple[str, ...], candidate: str) -> Item:
-    return Item("x", "?", accepted, candidate)
+def item(accepted: tuple[str, ...], candidate: str) -> GradedItem:
+    return GradedItem("x", "?", accepted, candidate)
 
 
 def test_by_hand() -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ctxbench.metrics.grading.bootstrap import intervals
-from ctxbench.metrics.grading.confusion import figures
-from ctxbench.metrics.statistics.bootstrap import Ends
-from ctxbench.metrics.statistics.shares import wilson
-from ctxbench.metrics.value import Missing
 from numpy.typing import NDArray
+
+from ctxbench.metrics.grading.agreement import figures, intervals
+from ctxbench.metrics.statistics.intervals import Ends, wilson
+from ctxbench.metrics.value import Missing
 
 
 def cells(questions: int, seed: int, systems: int = 3) -> NDArray[np.float64]:

@@ -6,10 +6,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from ctxbench.metrics.grading.raters import Raters, kappa, raters
-from ctxbench.metrics.value import Missing
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from ctxbench.metrics.grading.agreement import Raters, kappa, raters
+from ctxbench.metrics.value import Missing
 
 VOTES = st.lists(st.tuples(*[st.integers(1, 4)] * 3), min_size=2, max_size=20)
 

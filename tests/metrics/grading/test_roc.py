@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from ctxbench.metrics.grading.confusion import FIGURES, Verdicts, figures
-from ctxbench.metrics.grading.roc import auc_of, best, curve, halves
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.grading.agreement import FIGURES, Verdicts, auc_of, best, curve, figures, halves
 
 SCORED = st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=1, max_size=30)
 

@@ -8,23 +8,23 @@ from pathlib import Path
 from time import process_time
 
 import pytest
-from ctxbench.harness.grading.attacks import ATTACKS, attempts, flipped
-from ctxbench.metrics.grading import Grade, Grader, Item
-from ctxbench.metrics.grading.rules import Rules, decision
-from ctxbench.metrics.grading.rules.decision import half
-from ctxbench.metrics.grading.rules.normal import LONGEST
-from ctxbench.metrics.value import Missing
-from ctxbench.scenarios.embedded import scenario
-from ctxbench.scenarios.labelled import Labelled
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxbench.harness.graders.attacks import ATTACKS, attempts, flipped
+from ctxbench.metrics.grading import Grade, GradedItem, Grader
+from ctxbench.metrics.grading.rules import RulesGrader, grader
+from ctxbench.metrics.grading.rules.grader import half
+from ctxbench.metrics.grading.rules.words import LONGEST
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.labelled import Labelled
 from tests.metrics.grading import fit_rules
 from tests.metrics.grading.near_misses import PAIRS, Pair
 
 
 def graded(question: str, accepted: tuple[str, ...], candidate: str, **more: object) -> Grade:
-    [grade] = Rules().grade([Item("x", question, accepted, candidate, **more)])  # type: ignore[arg-type]
+    [grade] = RulesGrader().grade([GradedItem("x", question, accepted, candidate, **more)])  # type: ignore[arg-type]
     assert isinstance(grade, Grade)
     return grade
 
@@ -65,7 +65,7 @@ def test_the_accepted_answer_is_right_whatever_is_asked(question: str, text: str
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=300))
 def test_grades_are_sound(question: str, accepted: str, candidate: str) -> None:
     """Any text has a grade: a score from 0 to 1, over the threshold if and only if it is correct, and a reason."""
-    [grade] = Rules().grade([Item("x", question, (accepted,), candidate)])
+    [grade] = RulesGrader().grade([GradedItem("x", question, (accepted,), candidate)])
     if not accepted.strip():
         assert isinstance(grade, Missing)
         return
@@ -87,7 +87,7 @@ PIECES = """
 def test_any_mixture_of_dates_numbers_and_words_has_a_grade(one: tuple[str, str], other: tuple[str, str]) -> None:
     """Apart or run together, as accepted answer and as answer: graded, and right beside itself."""
     for accepted, candidate in (*product(one, other), *zip(one, one, strict=True)):
-        [grade] = Rules().grade([Item("x", candidate, (accepted,), candidate)])
+        [grade] = RulesGrader().grade([GradedItem("x", candidate, (accepted,), candidate)])
         if accepted.strip():
             assert isinstance(grade, Grade)
             assert grade.correct or accepted != candidate or not any(map(str.isalnum, accepted))
@@ -95,8 +95,10 @@ def test_any_mixture_of_dates_numbers_and_words_has_a_grade(one: tuple[str, str]
 
 def test_a_grade_does_not_depend_on_what_is_graded_beside_it() -> None:
     """Grading all pairs at once, backwards, gives what grading each alone gives."""
-    items = [Item(str(at), pair.question, pair.accepted, each) for at, pair in enumerate(PAIRS) for each in pair.right]
-    grader: Grader = Rules()
+    items = [
+        GradedItem(str(at), pair.question, pair.accepted, each) for at, pair in enumerate(PAIRS) for each in pair.right
+    ]
+    grader: Grader = RulesGrader()
     assert grader.grade(items[::-1])[::-1] == [grade for item in items for grade in grader.grade([item])]
 
 
@@ -139,12 +141,12 @@ def test_what_cannot_be_answered_is_answered_by_saying_so(candidate: str, correc
 
 def test_what_there_is_nothing_to_compare_with_is_missing() -> None:
     """No accepted answer, empty ones, only a rubric: missing with the reason, and the items beside it are graded."""
-    grades = Rules().grade(
+    grades = RulesGrader().grade(
         [
-            Item("a", "Who?", (), "Ann"),
-            Item("b", "Who?", ("", " "), "Ann"),
-            Item("c", "Who?", (), "Ann", "preference", ("short",)),
-            Item("d", "Who?", ("", "Ann"), "Ann"),
+            GradedItem("a", "Who?", (), "Ann"),
+            GradedItem("b", "Who?", ("", " "), "Ann"),
+            GradedItem("c", "Who?", (), "Ann", "preference", ("short",)),
+            GradedItem("d", "Who?", ("", "Ann"), "Ann"),
         ]
     )
     assert grades[:2] == [Missing("undefined", "no accepted answer to compare with")] * 2
@@ -180,13 +182,13 @@ def test_an_answer_of_any_length_is_graded_soon(accepted: str, start: str) -> No
 def test_text_that_speaks_to_the_grader_changes_hardly_a_verdict() -> None:
     """60 attacks on near misses, right and wrong: under 1 % of the verdicts become what the attacker wanted."""
     items = [
-        Item(str(at), pair.question, pair.accepted, each)
+        GradedItem(str(at), pair.question, pair.accepted, each)
         for at, pair in enumerate(PAIRS[::4])
         for each in pair.right[:1]
     ]
-    items += [Item(f"w{at}", pair.question, pair.accepted, pair.wrong[0]) for at, pair in enumerate(PAIRS[::4])]
-    tried = list(attempts(items, Rules().grade(items), ATTACKS))
-    after = Rules().grade([attempt.item for attempt in tried])
+    items += [GradedItem(f"w{at}", pair.question, pair.accepted, pair.wrong[0]) for at, pair in enumerate(PAIRS[::4])]
+    tried = list(attempts(items, RulesGrader().grade(items), ATTACKS))
+    after = RulesGrader().grade([attempt.item for attempt in tried])
     flips = sum(
         flipped(attempt, grade) for attempt, grade in zip(tried, after, strict=True) if isinstance(grade, Grade)
     )
@@ -196,11 +198,13 @@ def test_text_that_speaks_to_the_grader_changes_hardly_a_verdict() -> None:
 
 def test_the_name_has_the_version() -> None:
     """So that grades of two versions are not compared."""
-    assert Rules().name == "rules(1)"
+    assert RulesGrader().name == "rules(1)"
 
 
 def agreement(answers: list[Labelled]) -> float:
-    grades = Rules().grade([Item(each.id, each.question, each.accepted, each.candidate, each.kind) for each in answers])
+    grades = RulesGrader().grade(
+        [GradedItem(each.id, each.question, each.accepted, each.candidate, each.kind) for each in answers]
+    )
     return sum(
         grade.correct == each.correct for grade, each in zip(grades, answers, strict=True) if isinstance(grade, Grade)
     ) / len(answers)
@@ -218,8 +222,8 @@ def test_it_says_what_it_was_fitted_on() -> None:
     """So that agreement there can be kept apart: half of the questions of two sets, none of others."""
     questions = [f"question {at}" for at in range(200)]
     for name in ("evouna-nq", "halluqa-zh"):
-        assert 60 < sum(Rules().fitted_on(name, each) for each in questions) < 140
-    assert not any(Rules().fitted_on("mine", each) for each in questions)
+        assert 60 < sum(RulesGrader().fitted_on(name, each) for each in questions) < 140
+    assert not any(RulesGrader().fitted_on("mine", each) for each in questions)
 
 
 @pytest.mark.slow
@@ -227,9 +231,9 @@ def test_the_constants_are_what_fitting_gives(recordings: Path, capsys: pytest.C
     """The weights, the bias and the shares for dates and numbers are printed again by the script that fits them."""
     fit_rules.main(recordings)
     printed = capsys.readouterr().out
-    assert f"WEIGHTS = {decision.WEIGHTS}" in printed
-    assert f"BIAS = {decision.BIAS}" in printed
-    for name, shares in (("dates", decision.DATES), ("numbers", decision.NUMBERS)):
+    assert f"WEIGHTS = {grader.WEIGHTS}" in printed
+    assert f"BIAS = {grader.BIAS}" in printed
+    for name, shares in (("dates", grader.DATES), ("numbers", grader.NUMBERS)):
         [line] = [line for line in printed.splitlines() if line.startswith(name)]
         found = {int(at): float(share) for at, share in re.findall(r"(\d): '([\d.]+) of", line)}
         assert found == {at: pytest.approx(share, abs=0.006) for at, share in shares.items()}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from ctxbench.metrics.grading.rules.dates import When, agreement, dates
-from ctxbench.metrics.grading.rules.normal import clean
-from ctxbench.metrics.grading.rules.quantities import chinese, equal, quantities
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.grading.rules.dates import When, agreement, dates
+from ctxbench.metrics.grading.rules.quantities import chinese, equal, quantities
+from ctxbench.metrics.grading.rules.words import clean
 
 
 def when(text: str) -> When:

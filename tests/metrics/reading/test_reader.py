@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from itertools import count
 
 import pytest
-from ctxbench.metrics.reading import UNKNOWN, Found, Reader
-from ctxbench.scenarios.model import Message, Role
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.metrics.reading import UNKNOWN, ExtractiveReader, ReaderAnswer
+from ctxbench.scenarios.model import Message, Role
 
 MAY_8 = datetime(2023, 5, 8, 13, 56, tzinfo=UTC).timestamp()
 _ids = count()
@@ -19,8 +20,8 @@ def said(text: str, role: Role = "user", name: str = "", time: float | None = No
     return Message(f"m{next(_ids)}", role, text, name=name, time=time)
 
 
-def ask(question: str, *messages: Message) -> Found:
-    return Reader().answer(messages, question)
+def ask(question: str, *messages: Message) -> ReaderAnswer:
+    return ExtractiveReader().answer(messages, question)
 
 
 NOISE = (
@@ -136,8 +137,8 @@ def test_a_question_in_another_language_finds_what_it_names() -> None:
 
 def test_the_same_context_has_the_same_answer_whatever_was_read_before() -> None:
     """A reader remembers texts, and never lets one context weigh in another."""
-    fresh = Reader().answer(NOISE, "Until when is the noodle place open?")
-    reader = Reader()
+    fresh = ExtractiveReader().answer(NOISE, "Until when is the noodle place open?")
+    reader = ExtractiveReader()
     for each in (NOISE[:1], [said("The noodle place is closed on 1 May 2024.")], NOISE[::-1]):
         reader.answer(each, "Until when is the noodle place open?")
     assert reader.answer(NOISE, "Until when is the noodle place open?") == fresh
@@ -147,6 +148,6 @@ def test_the_same_context_has_the_same_answer_whatever_was_read_before() -> None
 def test_any_text_is_read(texts: list[str], question: str) -> None:
     """No text breaks it; an answer stands in the message that it names, or is worked out from its time."""
     messages = [Message(f"m{at}", "user", text) for at, text in enumerate(texts)]
-    found = Reader().answer(messages, question)
+    found = ExtractiveReader().answer(messages, question)
     by = {message.id: message.text for message in messages}
     assert found.text == UNKNOWN or found.text in by[found.support] or found.text in ("Yes", "No", "是", "否")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ctxbench.metrics.serving.serve import KvCache
 from hypothesis import strategies as st
+
+from ctxbench.metrics.serving.serve import KvCache
 
 Tokens = list[int]
 

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ctxbench.metrics.serving.radix import RadixCache
-from ctxbench.metrics.serving.serve import Call, KvCache, Served, serve
-from ctxbench.metrics.serving.server import BlockCache
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxbench.metrics.serving.block_cache import BlockCache
+from ctxbench.metrics.serving.radix_cache import RadixCache
+from ctxbench.metrics.serving.serve import KvCache, Served, ServedCall, serve
 
-def call(prompt: Iterable[int], answer: int = 1, pause: float | None = 1.0, took: float | None = 1.0) -> Call:
+
+def call(prompt: Iterable[int], answer: int = 1, pause: float | None = 1.0, took: float | None = 1.0) -> ServedCall:
     """A call whose answer is so many tokens 99."""
-    return Call(np.array([*prompt], np.int32), np.full(answer, 99, np.int32), pause, took)
+    return ServedCall(np.array([*prompt], np.int32), np.full(answer, 99, np.int32), pause, took)
 
 
 class Watched(BlockCache):
@@ -112,13 +113,13 @@ def test_times_that_are_not_known() -> None:
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> list[list[Call]]:
+def conversations(draw: st.DrawFn) -> list[list[ServedCall]]:
     """Each goes on from what it said, or from nothing; all begin alike."""
     token = st.integers(0, 1)
     times = st.none() | st.sampled_from((0.0, 1.0, 5.0))
     made = []
     for _ in range(draw(st.integers(1, 5))):
-        calls: list[Call] = []
+        calls: list[ServedCall] = []
         said: list[int] = []
         for _ in range(draw(st.integers(0, 5))):
             said = (said if draw(st.booleans()) else []) + draw(st.lists(token, min_size=1, max_size=8))
@@ -131,7 +132,7 @@ def conversations(draw: st.DrawFn) -> list[list[Call]]:
 
 @pytest.mark.parametrize("make", [lambda memory: BlockCache(memory, 2), lambda memory: RadixCache(memory, 1)])
 @given(talks=conversations(), memory=st.integers(4, 40), together=st.integers(1, 5))
-def test_laws(make: Any, talks: list[list[Call]], memory: int, together: int) -> None:
+def test_laws(make: Any, talks: list[list[ServedCall]], memory: int, together: int) -> None:
     """Every call is served once or refused; what is not read is computed; nothing is held at the end; and twice the
     same is the same."""
 
@@ -162,7 +163,7 @@ def test_calls_are_asked_for_as_they_come() -> None:
     """Nothing is prepared ahead: a call is made when the one before it is over."""
     cache = Watched()
 
-    def calls() -> Iterator[Call]:
+    def calls() -> Iterator[ServedCall]:
         yield call([1] * 4)
         assert cache.log == "+1 -1 "
         yield call([2] * 4)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from ctxbench.metrics.serving.token_ids import END, REPLY, TokenIds, answer
+from hypothesis import given
+
+from ctxbench.harness.invariants import messages
+from ctxbench.metrics.serving.serve import END, REPLY, TokenIds, answer
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message, Tool
-from hypothesis import given
-
-from tests.making import calling, messages
+from tests.builders import calling
 
 IDS, COUNTER = TokenIds("o200k_base"), TokenCounter("o200k_base")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ctxbench.metrics.statistics.bootstrap import Resampled, interval, mean_of, resampled
-from ctxbench.metrics.statistics.interval import Interval
-from ctxbench.metrics.statistics.student import quantile
-from ctxbench.metrics.value import Missing
 from scipy import stats
+
+from ctxbench.metrics.statistics.bootstrap import Resampled, interval, mean_of, resampled
+from ctxbench.metrics.statistics.intervals import Interval, quantile
+from ctxbench.metrics.value import Missing
 
 
 def made(sums: object, statistic: object = mean_of, **how: int) -> Resampled:

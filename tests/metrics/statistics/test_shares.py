@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from ctxbench.metrics.statistics.bootstrap import Ends
-from ctxbench.metrics.statistics.shares import of_share, wilson
+
+from ctxbench.metrics.statistics.intervals import Ends, of_share, wilson
 from ctxbench.metrics.value import Missing
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.metrics.validation.recorded import Compared, Replayed
+from ctxbench.metrics.validation.comparison import CacheReplay, ComparedCall
 from ctxbench.scenarios.model import Call, Conversation, Mark, Message, Usage
 
 T0 = 1_790_000_000.0
@@ -37,17 +37,17 @@ def said(name: str, *calls: Call, system: str = "", **fields: Any) -> Conversati
     return Conversation(name, tuple(messages), source=f"{name}.jsonl:1", **fields)
 
 
-def compared(*conversations: Conversation) -> list[Compared]:
+def compared(*conversations: Conversation) -> list[ComparedCall]:
     """All their calls, in the order in which they began."""
     return replayed(*conversations)[1]
 
 
-def replayed(*conversations: Conversation) -> tuple[Replayed, list[Compared]]:
+def replayed(*conversations: Conversation) -> tuple[CacheReplay, list[ComparedCall]]:
     """The same, with what was assumed and left out."""
-    made = Replayed(lambda _: COUNTER)
+    made = CacheReplay(lambda _: COUNTER)
     return made, list(made.compare(conversations))
 
 
-def reads(rows: Iterable[Compared]) -> list[int]:
+def reads(rows: Iterable[ComparedCall]) -> list[int]:
     """What is predicted to be read."""
     return [row.predicted.read for row in rows]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+
 from ctxbench.metrics.prices import Prices
-from ctxbench.metrics.validation.agreement import Agreement, agreement
+from ctxbench.metrics.validation.agreement import CacheAgreement, agreement
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation
-
 from tests.metrics.validation.recordings import call, compared, said
 
 
-def agreed(*conversations: Conversation) -> Agreement:
+def agreed(*conversations: Conversation) -> CacheAgreement:
     [found] = agreement(compared(*conversations), Prices()).values()
     return found
 
@@ -70,7 +70,7 @@ def test_pauses() -> None:
 
 def test_no_calls() -> None:
     """Every figure is missing, and says why."""
-    empty = Agreement()
+    empty = CacheAgreement()
     figures = [empty.exact_share, empty.later_share, empty.hit_rate, empty.money_error, empty.median_off]
     figures += [empty.own.error, empty.own.raw_error, empty.own.read_error, empty.own.median_error]
     assert all(isinstance(each, Missing) for each in figures)

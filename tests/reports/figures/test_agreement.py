@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ctxbench.reports.figures.agreement import KINDS, agreement
-
 from tests.metrics.validation.recordings import call, compared, said
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+
 from ctxbench.reports.figures.panels import Line, from_nothing, linear, logarithmic, panels, share, short, times
 from ctxbench.reports.figures.style import written
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+
 from ctxbench.reports.figures.style import COLOURS, MARKERS, _fonts, check, figure, legible, save, style, written
 from ctxbench.scenarios.errors import RunError
 

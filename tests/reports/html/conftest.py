@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ctxbench.harness.loading import Run
-from ctxbench.reports.html.folder import write
 
-from tests.reports.html.making import results, usual
+from ctxbench.harness.folder.run import Run
+from ctxbench.reports.html.folder import write
+from tests.reports.html.builders import results, usual
 
 Opening = Callable[..., Any]
 

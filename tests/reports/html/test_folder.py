@@ -8,16 +8,16 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from ctxbench.harness.loading import Run
+
+from ctxbench.harness.folder.run import Run
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.html import folder
 from ctxbench.reports.html.folder import as_markdown, check, write
-from ctxbench.reports.html.section import Section
+from ctxbench.reports.html.section import ReportSection
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.errors import RunError
-
 from tests.harness.runs import bytes_of
-from tests.reports.html.making import HOSTILE, results
+from tests.reports.html.builders import HOSTILE, results
 
 
 def test_all_files_and_the_same_again(run: Run, page_of: Path, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_tables_as_csv(tmp_path: Path) -> None:
 def test_markdown_of_hostile_texts(run: Run) -> None:
     """No text makes a heading, a row, an emphasis or an element of its own."""
     table = Table(HOSTILE[0], tuple(HOSTILE), (tuple(HOSTILE),), tuple(HOSTILE))
-    text = as_markdown(results(run), [Section("x", "X", "\n".join(HOSTILE), (table,))])
+    text = as_markdown(results(run), [ReportSection("x", "X", "\n".join(HOSTILE), (table,))])
     assert "<" not in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(rows) == 2

@@ -7,7 +7,7 @@ import re
 from ctxbench.metrics.survival import Survival
 from ctxbench.reports.figures.curves import survival
 from ctxbench.reports.figures.style import written
-from ctxbench.reports.html.inline import Styles, inline
+from ctxbench.reports.html.page import Styles, inline
 
 
 def test_a_figure_in_a_page() -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ctxbench.harness.fates import sending
-from ctxbench.harness.loading import Run
-from ctxbench.reports.html.folder import write
-from ctxbench.reports.html.inspected import CUTS
 
+from ctxbench.harness.diff import step_diff
+from ctxbench.harness.folder.run import Run
+from ctxbench.reports.html.folder import write
+from ctxbench.reports.html.inspector import CUTS
+from tests.reports.html.builders import STRATEGIES, hostile, ran, recorded, results
 from tests.reports.html.conftest import Opening
-from tests.reports.html.making import STRATEGIES, hostile, ran, recorded, results
 
 ALL_FATES = """async ([name, strategies]) => {
   const all = [...document.querySelectorAll("script.packed")];
@@ -54,7 +54,7 @@ def test_as_show_has_it(opening: Opening, run: Run, page_of: Path) -> None:
     found = page.evaluate(ALL_FATES, ["talk 2", list(STRATEGIES)])
     for strategy, steps in zip(STRATEGIES, found, strict=True):
         for step in (0, 2, 5, 6, 11):
-            at, rows = sending(run, "talk 2", strategy, step), steps[step]
+            at, rows = step_diff(run, "talk 2", strategy, step), steps[step]
             wanted = [[fate.status, fate.origin, -1 if fate.place is None else fate.place] for fate in at.fates]
             assert [row[:3] for row in rows] == wanted, (strategy, step)
             texts = [fate.message.text[: CUTS[0]] for fate in at.fates if not fate.message.calls]
@@ -67,7 +67,7 @@ def test_a_link_opens_a_step(opening: Opening, run: Run, page_of: Path) -> None:
     """The anchor that others link to opens that step; its counts are those of `ctxbench show`."""
     page = opening(page_of, "#conversation=talk%201&strategy=summary%28threshold%3D4%29&step=7")
     page.locator("#told:not(:empty)").wait_for()
-    at = sending(run, "talk 1", "summary(threshold=4)", 7)
+    at = step_diff(run, "talk 1", "summary(threshold=4)", 7)
     told = page.locator("#told").inner_text()
     assert f"step 7 of 0 to {at.steps - 1}" in told
     assert f"{at.sent} messages sent, {at.said} said" in told

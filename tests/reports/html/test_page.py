@@ -11,31 +11,31 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ctxbench.harness.loading import Run
-from ctxbench.reports.html.inspected import CUTS, Inspected, inspected
+
+from ctxbench.harness.folder.run import Run
+from ctxbench.reports.html.inspector import CUTS, Inspected, inspected
 from ctxbench.reports.html.page import page
-from ctxbench.reports.html.section import Section
+from ctxbench.reports.html.section import ReportSection
 from ctxbench.reports.html.sections import sections
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.errors import RunError
-from ctxbench.strategies.last_turn import LastTurn
-
+from ctxbench.strategies.bounds import LastTurn
 from tests.harness.runs import fail
-from tests.reports.html.making import HOSTILE, hostile, ran, recorded, results
+from tests.reports.html.builders import HOSTILE, hostile, ran, recorded, results
 
 html5lib = pytest.importorskip("html5lib")
 NOTHING = Inspected((), 0, "claude-sonnet-5")
 
 
-def made(run: Run) -> dict[str, Section]:
+def made(run: Run) -> dict[str, ReportSection]:
     """The sections of a run, by their names."""
     return {section.name: section for section in sections(results(run))}
 
 
-def without_figures(section: Section) -> Section:
+def without_figures(section: ReportSection) -> ReportSection:
     """What takes time to draw is tested elsewhere."""
     tables = tuple(part for part in section.parts if isinstance(part, Table))
-    return Section(section.name, section.title, section.lead, tables)
+    return ReportSection(section.name, section.title, section.lead, tables)
 
 
 def document(text: str) -> Any:
@@ -74,7 +74,7 @@ def test_hostile_texts_are_text(tmp_path: Path) -> None:
     assert not set("\u202e\u2066\x00") & set(found)
     whole = hostile(tmp_path / "more", long=5000)
     table = Table("<b>", tuple(HOSTILE), (tuple(HOSTILE),), tuple(HOSTILE))
-    only = Section("x", "X", HOSTILE[0], (table,))
+    only = ReportSection("x", "X", HOSTILE[0], (table,))
     cells = [each.text for each in document(page(results(whole), [only], NOTHING)).iter("td")]
     assert cells == ["".join(c if c.isprintable() else "·" for c in each) for each in HOSTILE[1:]]
 
@@ -148,13 +148,13 @@ def test_how_the_inspector_is_packed(run: Run, tmp_path: Path, monkeypatch: pyte
     with pytest.raises(RunError, match="no conversation 'talk 9' is in this run"):
         inspected(results(run), ["talk 9"])
     sizes = [len(each.data) for each in inspected(results(run)).conversations]
-    monkeypatch.setattr("ctxbench.reports.html.inspected.ROOM", sizes[0] + sizes[1])
+    monkeypatch.setattr("ctxbench.reports.html.inspector.ROOM", sizes[0] + sizes[1])
     few = inspected(results(run))
     assert [each.name for each in few.conversations] == ["talk 0", "talk 1"]
     assert "2 of 3 conversations are in this file" in page(results(run), [], few)
     long = ran(tmp_path, recorded("long", ["".join(map(chr, range(at, at + 1900))) for at in range(9000, 19000, 2000)]))
     monkeypatch.undo()
     whole = inspected(results(long)).conversations[0]
-    monkeypatch.setattr("ctxbench.reports.html.inspected.ROOM", len(whole.data) - 1)
+    monkeypatch.setattr("ctxbench.reports.html.inspector.ROOM", len(whole.data) - 1)
     assert whole.cut == CUTS[0]
     assert inspected(results(long)).conversations[0].cut in CUTS[1:]

@@ -9,15 +9,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ctxbench.harness.loading import Run
+
+from ctxbench.harness.folder.run import Run
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.html.quality import Quality
-from ctxbench.reports.html.verdict import Verdict, breakage, verdict
-
-from tests.reports.html.making import ran, recorded, results
+from ctxbench.reports.html.verdict import ReportQuality, ReportVerdict, breakage, verdict
+from tests.reports.html.builders import ran, recorded, results
 
 
-def by_hand(costs: dict[str, list[float]], shares: dict[str, list[float]], **more: float) -> Verdict:
+def by_hand(costs: dict[str, list[float]], shares: dict[str, list[float]], **more: float) -> ReportVerdict:
     """Of strategies with these costs and qualities in each conversation; each wants ten values there."""
     rows = [
         {"conversation": f"c{at}", "strategy": name, "model": "m", "cost": cost, "cost_own": more.get(name, 0.0)}
@@ -34,7 +33,7 @@ def by_hand(costs: dict[str, list[float]], shares: dict[str, list[float]], **mor
     totals = totals.agg(lambda column: column.sum(skipna=False)).reset_index()
     values = {name: sum(those) / len(those) for name, those in shares.items()}
     fake: Any = SimpleNamespace(models=("m",), bills=bills, totals=totals, is_sampled=False, strategies=list(costs))
-    return Verdict(fake, Quality("grounded", "", values, pd.DataFrame(got)))
+    return ReportVerdict(fake, ReportQuality("grounded", "", values, pd.DataFrame(got)))
 
 
 def test_the_frontier_by_hand() -> None:
@@ -47,7 +46,7 @@ def test_the_frontier_by_hand() -> None:
     twice_the_first = pytest.approx(0.25, abs=0.05)  # in which it is as cheap and as good as `half`
     assert found.sure == {"none": 1.0, "half": 1.0, "worse": twice_the_first, "own": 0.0}
     blind = replace(found.quality, values={**found.quality.values, "half": Missing("undefined", "nothing")})
-    assert Verdict(found.results, blind).best("m") == ["none", "worse"]
+    assert ReportVerdict(found.results, blind).best("m") == ["none", "worse"]
 
 
 def test_a_bound_dominates_nothing() -> None:

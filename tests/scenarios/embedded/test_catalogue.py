@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 import quicktok
+
 from ctxbench.scenarios.check import check
 from ctxbench.scenarios.embedded import KINDS, LANGUAGES, SCENARIOS, scenario
 from ctxbench.scenarios.errors import Place, SpecError

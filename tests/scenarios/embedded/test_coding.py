@@ -8,7 +8,9 @@ import re
 from itertools import pairwise
 
 import pytest
-from ctxbench.scenarios.embedded.coding import make, speech_en, speech_zh
+
+from ctxbench.scenarios.embedded.coding import make
+from ctxbench.scenarios.embedded.forms import load
 from ctxbench.scenarios.model import Conversation
 
 CASES = [(seed, language) for seed in range(4) for language in ("en", "zh")]
@@ -20,9 +22,9 @@ def characters(conversation: Conversation) -> int:
 
 
 def speech(conversation: Conversation) -> list[str]:
-    """What people and the agent say, without what is quoted as code."""
-    said = [m.text for m in conversation.messages if m.role != "tool"] + [p.question for p in conversation.probes]
-    return [re.sub(r"`[^`]*`", "", text) for text in said if text]
+    """Return the texts of people and of the agent, without quoted code."""
+    texts = [m.text for m in conversation.messages if m.role != "tool"] + [p.question for p in conversation.probes]
+    return [re.sub(r"`[^`]*`", "", text) for text in texts if text]
 
 
 @pytest.mark.parametrize(("seed", "language"), CASES)
@@ -44,8 +46,8 @@ def test_updates(seed: int, language: str) -> None:
     for at, message in enumerate(conversation.messages):
         for call in message.calls:
             new = json.loads(call.arguments).get("new", "")
-            if found := re.fullmatch(r"([A-Z_0-9]+) = (\d+)\n", new):
-                moments.append((at, found[1], found[2]))
+            if constant := re.fullmatch(r"([A-Z_0-9]+) = (\d+)\n", new):
+                moments.append((at, constant[1], constant[2]))
     checked = 0
     for probe in conversation.probes:
         if probe.category != "updated_fact" or not probe.answers[0].isdigit():
@@ -88,7 +90,7 @@ def test_python(seed: int, language: str) -> None:
 
 
 def test_files_change() -> None:
-    """What the agent edits is what it reads later: an edit's old text stood in the file, its new text does after."""
+    """The agent reads later what it edits now: an edit's old text stood in the file, its new text does after."""
     conversation = make(3, 40, "en")
     text = {m.answers: m.text for m in conversation.messages if m.role == "tool"}
     for message in conversation.messages:
@@ -111,6 +113,7 @@ def test_language(seed: int) -> None:
 
 
 def test_same_keys() -> None:
-    """Whatever can be said in one language can be said in the other, with the same number of reasons."""
-    assert speech_en.SPEECH.keys() == speech_zh.SPEECH.keys()
-    assert len(speech_en.REASONS) == len(speech_zh.REASONS)
+    """All that can be said in one language can be said in the other, with the same number of reasons."""
+    english, chinese = (load("ctxbench.scenarios.embedded.coding", f"speech_{language}") for language in ("en", "zh"))
+    assert english.keys() == chinese.keys()
+    assert len(english["reasons"]) == len(chinese["reasons"])

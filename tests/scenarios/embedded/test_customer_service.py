@@ -5,7 +5,10 @@ import re
 from typing import Any
 
 import pytest
+
+from ctxbench.scenarios.embedded import customer_service
 from ctxbench.scenarios.embedded.customer_service import make
+from ctxbench.scenarios.embedded.forms import load
 from ctxbench.scenarios.model import Conversation, Probe
 
 LANGUAGES = ("en", "zh")
@@ -19,10 +22,19 @@ def results(conversation: Conversation, tool: str) -> list[dict[str, Any]]:
     return [json.loads(m.text) for m in conversation.messages if m.role == "tool" and m.name == tool]
 
 
-def asked(conversation: Conversation, pattern: str) -> list[Probe]:
-    found = [probe for probe in conversation.probes if re.search(pattern, probe.question)]
-    assert found
-    return found
+def probes_like(conversation: Conversation, pattern: str) -> list[Probe]:
+    probes = [probe for probe in conversation.probes if re.search(pattern, probe.question)]
+    assert probes
+    return probes
+
+
+@pytest.mark.parametrize("part", ["{}", "{}_talk", "{}_rules"])
+def test_languages_have_the_same_forms(part: str) -> None:
+    """What can be said in one language can be said in the other."""
+    english, chinese = (load(customer_service.__name__, part.format(language)) for language in LANGUAGES)
+    assert english.keys() == chinese.keys()
+    assert all(english.values())
+    assert all(chinese.values())
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -56,7 +68,7 @@ def test_sums_are_right(language: str) -> None:
     """The answer to a sum of refunds is the sum of the amounts in the cited results."""
     conversation = make(2, 100, language)
     by_id = {message.id: message for message in conversation.messages}
-    for probe in asked(conversation, "refunded for the orders|一共退了多少钱"):
+    for probe in probes_like(conversation, "refunded for the orders|一共退了多少钱"):
         paid = [json.loads(by_id[name].text) for name in probe.evidence if by_id[name].role == "tool"]
         amounts = [float(one.get("amount") or one["refunded"]) for one in paid]
         assert len(amounts) == 2

@@ -3,7 +3,9 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from ctxbench.scenarios.embedded.docs_qa import make
+from ctxbench.scenarios.embedded.docs_qa.world import load_language
 from ctxbench.scenarios.model import Conversation
 
 LANGUAGES = ("en", "zh")
@@ -74,5 +76,17 @@ def test_no_gap_is_left(language: str) -> None:
     """No sentence form is left with a gap, a doubled stop, or the wrong article."""
     said = texts(make(9, 40, language))
     assert not re.search(r"\{[a-z_]+2?\}(?!\?expand)", said.replace("/{id}", ""))
+    assert not re.search(r"\$\{?[A-Za-z]|[«»]", said)
     assert not re.search(r"\.\.(?!\.)|。。|，，| ,", said)
     assert not re.search(r"\b[Aa] (?:[aeio]|upgrade)", said)
+
+
+def test_same_keys() -> None:
+    """Whatever can be said in one language can be said in the other, and the keys of settings are the same."""
+    english, chinese = load_language("en"), load_language("zh")
+    assert english.forms.keys() == chinese.forms.keys()
+    for first, second in zip(english.chapters, chinese.chapters, strict=True):
+        assert first.slug == second.slug
+        assert [(thing.slug, thing.kind) for thing in first.things] == [
+            (thing.slug, thing.kind) for thing in second.things
+        ]

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 import pytest
+
 from ctxbench.scenarios.check import check
 from ctxbench.scenarios.embedded import KINDS, LANGUAGES
 from ctxbench.scenarios.errors import Place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.embedded import LANGUAGES, scenario
 from ctxbench.scenarios.model import Conversation

@@ -6,8 +6,9 @@ import json
 import re
 
 import pytest
-from ctxbench.scenarios.embedded.research import make, speech_en, speech_zh, text_en, text_zh
-from ctxbench.scenarios.embedded.research.words import CRITERIA, FIELDS, Field
+
+from ctxbench.scenarios.embedded.research import make
+from ctxbench.scenarios.embedded.research.library import Field, load_language
 from ctxbench.scenarios.model import Conversation
 
 CASES = [(seed, language) for seed in range(4) for language in ("en", "zh")]
@@ -32,23 +33,23 @@ def test_size(seed: int, language: str) -> None:
 def test_updates(seed: int, language: str) -> None:
     """The gold for a criterion or hypothesis is the value of the last note about it before the question."""
     conversation = make(seed, 80, language)
-    at = int(language == "zh")
+    words = load_language(language)
     place = {m.id: index for index, m in enumerate(conversation.messages)}
-    rules = [rule.name[at] for rule in CRITERIA]
+    rules = [rule.name for rule in words.criteria]
     updates = [probe for probe in conversation.probes if probe.category == "updated_fact"]
     assert updates
     for probe in updates:
         notes = [m.text for m in conversation.messages[: place[probe.after]] if m.name == "take_note"]
         about = [rule for rule in rules if rule in probe.question] or [
-            name for area in FIELDS for name in topic_words(area, at) if name in probe.question
+            name for field in words.fields for name in topic_words(field) if name in probe.question
         ]
         said = [text for text in notes if all(name in text for name in about)]
         said = [text for text in said if re.search("Protocol|Criterion|Hypothesis|方案|标准|假设", text)]
         assert probe.answers[0] in said[-1]
 
 
-def topic_words(area: Field, at: int) -> list[str]:
-    return [outcome.name[at] for outcome in area.outcomes] + [moderator.name[at] for moderator in area.moderators]
+def topic_words(field: Field) -> list[str]:
+    return [outcome.name for outcome in field.outcomes] + [moderator.name for moderator in field.moderators]
 
 
 @pytest.mark.parametrize(("seed", "language"), CASES)
@@ -91,5 +92,6 @@ def test_language(seed: int) -> None:
 
 def test_same_keys() -> None:
     """Whatever can be said in one language can be said in the other."""
-    assert speech_en.SPEECH.keys() == speech_zh.SPEECH.keys()
-    assert text_en.PAPER.keys() == text_zh.PAPER.keys()
+    english, chinese = load_language("en"), load_language("zh")
+    assert english.speech.keys() == chinese.speech.keys()
+    assert english.papers.keys() == chinese.papers.keys()

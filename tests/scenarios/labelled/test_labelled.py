@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ctxbench.scenarios.labelled import FORMATS, Labelled, read
 from ctxbench.scenarios.source import Problems
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from ctxbench.scenarios.readers.clock import forward
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.scenarios.readers.clock import forward
 
 TIMES = st.lists(st.none() | st.integers(0, 6).map(float), max_size=7)
 

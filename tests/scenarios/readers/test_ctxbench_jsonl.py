@@ -5,6 +5,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ctxbench.scenarios import source
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import (
@@ -21,8 +24,6 @@ from ctxbench.scenarios.model import (
 from ctxbench.scenarios.read import Batch, detect, read
 from ctxbench.scenarios.readers.ctxbench_jsonl import CtxbenchJsonl
 from ctxbench.scenarios.source import Problems
-from hypothesis import given
-from hypothesis import strategies as st
 
 text = st.text(max_size=12)
 number = st.floats(allow_nan=False, allow_infinity=False)

@@ -10,15 +10,15 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from ctxbench.scenarios.check import check
 from ctxbench.scenarios.errors import Place
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import detect, find, read
 from ctxbench.scenarios.readers import readers
 from ctxbench.scenarios.source import Problems
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
 from tests.scenarios.readers.samples import SAMPLES, Sample
 
 ODD = [

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ctxbench.scenarios.errors import MissingExtra, RecordingError
 from ctxbench.scenarios.model import Conversation, Tool
 from ctxbench.scenarios.read import Batch, detect, find, parse_format, read

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation, Mark, Usage
 from ctxbench.scenarios.read import detect, find, read

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Call, Conversation, Usage
 from ctxbench.scenarios.read import detect, find, read

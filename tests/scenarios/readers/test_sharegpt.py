@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.read import detect, find, read

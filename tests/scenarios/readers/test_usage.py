@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ctxbench.scenarios.check import usage_faults
 from ctxbench.scenarios.errors import Place, RecordingError
 from ctxbench.scenarios.model import Usage
 from ctxbench.scenarios.readers.usage import dollars, usage
 from ctxbench.scenarios.source import Problems
-from hypothesis import given
-from hypothesis import strategies as st
 
 HERE = Place("log.json", 3, "response.usage")
 

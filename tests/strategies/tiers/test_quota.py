@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.strategies.events import Crossed
 from ctxbench.strategies.tiers.quota import Quota, QuotaError, Quotas, count
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def opened(hard: int = 100) -> tuple[Quotas, list[Crossed]]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
-from ctxbench.strategies.tiers.archive import files
 
+from ctxbench.strategies.tiers.archive import files
 from tests.strategies.tiers.archive.disk import Disk
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
-from ctxbench.scenarios.model import Message
-from ctxbench.strategies.tiers.archive import Archive, ArchiveError, Coding, Item, files
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from ctxbench.scenarios.model import Message
+from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveError, ArchiveTier, Coding, files
+from tests.strategies.tiers.archive.builders import MESSAGES, SMALL, item, items
 from tests.strategies.tiers.archive.disk import Disk
-from tests.strategies.tiers.archive.making import MESSAGES, SMALL, item, items
 
 IDS = st.integers(0, 30).map(lambda number: f"talk/{number}")
 
@@ -26,17 +26,17 @@ class AgainstADict(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(mkdtemp())
         self.usual, files.os = files.os, Disk()  # type: ignore[assignment, attr-defined]
-        self.there: dict[str, Item] = {}
+        self.there: dict[str, ArchivedMessage] = {}
         self.now = 0.0
 
     @initialize(dictionary=st.sampled_from(["none", "trained", "raw"]))
     def begin(self, dictionary: str) -> None:
         self.coding = Coding(level=1, block_tokens=60, dictionary=dictionary, dictionary_bytes=2000)  # type: ignore[arg-type]
-        self.archive = Archive(self.folder, self.coding)
+        self.archive = ArchiveTier(self.folder, self.coding)
 
     @rule(new=st.lists(st.tuples(IDS, st.integers(0, 30), MESSAGES), max_size=6, unique_by=lambda each: each[0]))
     def put(self, new: list[tuple[str, int, Message]]) -> None:
-        free = [Item(*each) for each in new if each[0] not in self.there]
+        free = [ArchivedMessage(*each) for each in new if each[0] not in self.there]
         assert self.archive.put(free) == len(free)
         assert self.archive.put(free) == 0
         self.there |= {each.id: each for each in free}
@@ -57,7 +57,7 @@ class AgainstADict(RuleBasedStateMachine):
     @rule()
     def open_again(self) -> None:
         self.archive.close()
-        self.archive = Archive(self.folder, self.coding)
+        self.archive = ArchiveTier(self.folder, self.coding)
 
     @invariant()
     def is_the_same(self) -> None:
@@ -82,10 +82,10 @@ TestAgainstADict.settings = settings(max_examples=40, stateful_step_count=12, de
 
 def test_put_get_and_what_is_not_there(tmp_path: Path) -> None:
     """A message is there as soon as it is put, and after the archive is opened again."""
-    with Archive(tmp_path) as archive:
+    with ArchiveTier(tmp_path) as archive:
         archive.put([item(1, "hello")])
         assert archive.get("talk/m1").message.text == "hello"
-    with Archive(tmp_path, write=False) as archive:
+    with ArchiveTier(tmp_path, write=False) as archive:
         assert "talk/m1" in archive
         assert "talk/m2" not in archive
         with pytest.raises(KeyError):
@@ -94,7 +94,7 @@ def test_put_get_and_what_is_not_there(tmp_path: Path) -> None:
 
 def test_blocks_hold_as_many_tokens_as_they_may(tmp_path: Path) -> None:
     """Messages of 10 tokens fill blocks of 40; what is left over is no block until it is sealed."""
-    with Archive(tmp_path, SMALL) as archive:
+    with ArchiveTier(tmp_path, SMALL) as archive:
         archive.put(items(10))
         assert [(part.messages, part.sealed) for part in archive.parts] == [(4, True), (4, True), (2, False)]
         archive.seal()
@@ -106,7 +106,7 @@ def test_the_same_blocks_however_the_messages_came(tmp_path: Path) -> None:
     """One by one or all at once: the same messages stand in the same blocks."""
     cuts = []
     for name, sizes in (("one", [10]), ("many", [1] * 10), ("some", [3, 3, 4])):
-        with Archive(tmp_path / name, SMALL) as archive:
+        with ArchiveTier(tmp_path / name, SMALL) as archive:
             left = items(10)
             for size in sizes:
                 archive.put(left[:size])
@@ -118,7 +118,7 @@ def test_the_same_blocks_however_the_messages_came(tmp_path: Path) -> None:
 def test_the_same_messages_give_the_same_bytes(tmp_path: Path) -> None:
     """Two archives of the same puts are the same files."""
     for name in ("one", "two"):
-        with Archive(tmp_path / name, SMALL) as archive:
+        with ArchiveTier(tmp_path / name, SMALL) as archive:
             archive.put(items(13))
     one, two = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "two"))
     assert one == two
@@ -126,7 +126,7 @@ def test_the_same_messages_give_the_same_bytes(tmp_path: Path) -> None:
 
 def test_a_message_larger_than_a_block_is_a_block(tmp_path: Path) -> None:
     """It stands alone, and comes back whole."""
-    with Archive(tmp_path, SMALL) as archive:
+    with ArchiveTier(tmp_path, SMALL) as archive:
         archive.put([item(0), item(1, "long " * 999, 999), item(2)])
         assert [part.messages for part in archive.parts] == [1, 1, 1]
         assert archive.get("talk/m1").message.text == "long " * 999
@@ -134,7 +134,7 @@ def test_a_message_larger_than_a_block_is_a_block(tmp_path: Path) -> None:
 
 def test_few_small_parts_are_kept(tmp_path: Path) -> None:
     """A hundred puts of one message do not make a hundred files."""
-    with Archive(tmp_path) as archive:
+    with ArchiveTier(tmp_path) as archive:
         for each in items(100):
             archive.put([each])
         assert len(archive.parts) <= 16
@@ -144,7 +144,7 @@ def test_few_small_parts_are_kept(tmp_path: Path) -> None:
 def test_what_the_dictionary_was_made_of_takes_almost_nothing(tmp_path: Path) -> None:
     """The text of the first blocks is stored once, in the dictionary."""
     texts = [f"{number * 7919 % 10007} is what {number * 104729 % 9973} had said" for number in range(12)]
-    with Archive(tmp_path, SMALL) as archive:
+    with ArchiveTier(tmp_path, SMALL) as archive:
         archive.put([item(at, text) for at, text in enumerate(texts)])
         taught = [part for part in archive.parts if part.taught]
         assert len(taught) == 2
@@ -155,11 +155,11 @@ def test_deleted_text_is_nowhere_once_it_is_cleaned(tmp_path: Path) -> None:
     """Not in a block, not in the dictionary: not before the delay, and all of it after."""
     secret = "the password is hunter-2-correct-horse"
 
-    def found(archive: Archive) -> bool:
+    def found(archive: ArchiveTier) -> bool:
         contents = [archive.content(part) for part in archive.parts]
         return any(secret.encode() in each for each in [*contents, archive.dictionary.data])
 
-    with Archive(tmp_path, SMALL) as archive:
+    with ArchiveTier(tmp_path, SMALL) as archive:
         archive.put([item(0, secret), *items(12)[1:]])
         assert archive.delete(["talk/m0", "talk/m0", "nobody"], now=100.0) == 1
         assert "talk/m0" not in archive
@@ -173,7 +173,7 @@ def test_deleted_text_is_nowhere_once_it_is_cleaned(tmp_path: Path) -> None:
 
 def test_all_deleted(tmp_path: Path) -> None:
     """An archive of nothing is an archive, and its dictionary is gone as well."""
-    with Archive(tmp_path, SMALL) as archive:
+    with ArchiveTier(tmp_path, SMALL) as archive:
         archive.put(items(12))
         archive.delete(archive.ids, now=0.0)
         assert archive.clean(now=9.0) > 0
@@ -183,9 +183,9 @@ def test_all_deleted(tmp_path: Path) -> None:
 
 def test_a_reader_goes_on_while_a_writer_replaces_its_files(tmp_path: Path) -> None:
     """It reads the new index, and finds every message that is still there."""
-    with Archive(tmp_path, SMALL) as writer:
+    with ArchiveTier(tmp_path, SMALL) as writer:
         writer.put(items(9))
-        reader = Archive(tmp_path, write=False)
+        reader = ArchiveTier(tmp_path, write=False)
         writer.put(items(9, "more"))
         writer.delete(["talk/m1"], now=0.0)
         writer.clean(now=9.0)
@@ -199,8 +199,8 @@ def test_a_reader_goes_on_while_a_writer_replaces_its_files(tmp_path: Path) -> N
 
 def test_100k_identical_messages(tmp_path: Path) -> None:
     """They take less than a byte each, and each is there."""
-    same = [Item(f"talk/m{at}", 9, Message(f"m{at}", "user", "Are you there?")) for at in range(100_000)]
-    with Archive(tmp_path, Coding(level=3, dictionary="none")) as archive:
+    same = [ArchivedMessage(f"talk/m{at}", 9, Message(f"m{at}", "user", "Are you there?")) for at in range(100_000)]
+    with ArchiveTier(tmp_path, Coding(level=3, dictionary="none")) as archive:
         assert archive.put(same) == 100_000
         assert archive.size < 100_000
         assert archive.get("talk/m77777") == same[77_777]
@@ -210,7 +210,7 @@ def test_summaries_stand_beside_the_blocks(tmp_path: Path) -> None:
     """Each block has a summary of at most the tokens asked for; the messages are there as they were."""
     coding = Coding(level=1, block_tokens=100, summary=0.2)
     said = [item(at, f"Booking {at}00{at} for Anna Smith costs {at}5 euros.", 12) for at in range(20)]
-    with Archive(tmp_path, coding, count=lambda text: len(text.split())) as archive:
+    with ArchiveTier(tmp_path, coding, count=lambda text: len(text.split())) as archive:
         archive.put(said)
         archive.seal()
         summaries = list(archive.summaries())
@@ -222,7 +222,7 @@ def test_summaries_stand_beside_the_blocks(tmp_path: Path) -> None:
 
 def test_a_coding_may_change(tmp_path: Path) -> None:
     """The next blocks are written with it, the others read as before."""
-    with Archive(tmp_path, SMALL) as archive:
+    with ArchiveTier(tmp_path, SMALL) as archive:
         archive.put(items(9))
         archive.coding = Coding(level=22, dictionary="none", block_tokens=20)
         archive.put(items(9, "more"))

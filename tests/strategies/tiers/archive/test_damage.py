@@ -7,17 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ctxbench.scenarios.model import Message
-from ctxbench.strategies.tiers.archive import Archive, ArchiveError, Coding, Damaged, Item, files
 
+from ctxbench.scenarios.model import Message
+from ctxbench.strategies.tiers.archive import ArchivedMessage, ArchiveError, ArchiveTier, Coding, Damaged, files
+from tests.strategies.tiers.archive.builders import SMALL, item, items
 from tests.strategies.tiers.archive.disk import FULL, READ_ONLY, Disk, PowerCut
-from tests.strategies.tiers.archive.making import SMALL, item, items
 
 
 def archive_of(folder: Path) -> None:
     """Two blocks, a dictionary, summaries, a part that is no block, a deleted message."""
     coding = Coding(level=1, block_tokens=10, summary=0.9)
-    with Archive(folder, coding, count=lambda text: len(text.split())) as archive:
+    with ArchiveTier(folder, coding, count=lambda text: len(text.split())) as archive:
         archive.put([item(1), item(2), item(3, tokens=5)])
         archive.delete(["talk/m3"], now=1.0)
 
@@ -45,7 +45,7 @@ def test_every_bit_is_checked(memory: Path) -> None:
 def said_of(folder: Path) -> str:
     """What opening and verifying say is wrong; empty if nothing is."""
     try:
-        archive = Archive(folder, write=False)
+        archive = ArchiveTier(folder, write=False)
     except ArchiveError as error:
         return str(error)
     return "\n".join(map(str, archive.verify()))
@@ -62,13 +62,13 @@ def test_a_file_that_ends_too_soon_or_too_late(tmp_path: Path, cut: int) -> None
 
 def test_damage_costs_one_block_only(tmp_path: Path) -> None:
     """The messages of other blocks are read; those of this one raise, and never come back wrong."""
-    with Archive(tmp_path, Coding(level=1, block_tokens=40, dictionary="none")) as archive:
+    with ArchiveTier(tmp_path, Coding(level=1, block_tokens=40, dictionary="none")) as archive:
         archive.put(items(8))
         path = tmp_path / f"part-{archive.parts[0].number:06}"
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    with Archive(tmp_path) as archive:
+    with ArchiveTier(tmp_path) as archive:
         assert archive.get("talk/m7") == item(7)
         with pytest.raises(Damaged, match=path.name):
             archive.get("talk/m0")
@@ -77,13 +77,13 @@ def test_damage_costs_one_block_only(tmp_path: Path) -> None:
 
 def test_a_table_that_cannot_be_read_is_not_an_absence(tmp_path: Path) -> None:
     """Nobody is told that a message is not there when its table cannot be read; nothing is written."""
-    with Archive(tmp_path, Coding(level=1, block_tokens=40, dictionary="none")) as archive:
+    with ArchiveTier(tmp_path, Coding(level=1, block_tokens=40, dictionary="none")) as archive:
         archive.put(items(8))
         path = tmp_path / f"part-{archive.parts[0].number:06}"
     data = bytearray(path.read_bytes())
     data[3] ^= 1
     path.write_bytes(data)
-    with Archive(tmp_path) as archive:
+    with ArchiveTier(tmp_path) as archive:
         assert archive.get("talk/m7") == item(7)
         for ask in (lambda: "talk/m0" in archive, lambda: archive.get("talk/m0"), lambda: archive.put(items(1))):
             with pytest.raises(Damaged, match=path.name):
@@ -101,7 +101,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
         path.write_bytes(data)
 
 
-CHANGES: dict[str, Callable[[Archive], object]] = {
+CHANGES: dict[str, Callable[[ArchiveTier], object]] = {
     "put": lambda archive: archive.put([item(9)]),
     "put that makes blocks and a dictionary": lambda archive: archive.put(items(4, "more")),
     "delete": lambda archive: archive.delete(["talk/m1", "talk/m4"], now=5.0),
@@ -113,14 +113,14 @@ CHANGES: dict[str, Callable[[Archive], object]] = {
 def test_killed_at_every_byte(memory: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """After whichever byte the power goes, the archive is as it was before or as it was to be, and can go on."""
     before, after = memory / "before", memory / "after"
-    with Archive(before, SMALL) as archive:
+    with ArchiveTier(before, SMALL) as archive:
         archive.put(items(3))
         archive.put(items(5)[2:])
         archive.delete(["talk/m2"], now=0.0)
     disk = Disk()
     monkeypatch.setattr(files, "os", disk)
     shutil.copytree(before, after)
-    with Archive(after, SMALL) as archive:
+    with ArchiveTier(after, SMALL) as archive:
         began = disk.taken
         CHANGES[name](archive)
         steps = disk.taken - began
@@ -130,7 +130,7 @@ def test_killed_at_every_byte(memory: Path, monkeypatch: pytest.MonkeyPatch, nam
     for step in range(steps):
         folder = memory / "now"
         shutil.copytree(before, folder)
-        archive = Archive(folder, SMALL)
+        archive = ArchiveTier(folder, SMALL)
         monkeypatch.setattr(files, "os", Disk(steps=step))
         with pytest.raises(PowerCut):
             CHANGES[name](archive)
@@ -140,7 +140,7 @@ def test_killed_at_every_byte(memory: Path, monkeypatch: pytest.MonkeyPatch, nam
         assert found in states
         seen.add(states.index(found))
         if step % 40 == 0:
-            with Archive(folder, SMALL) as archive:  # what the dead writer left is removed, and the change made
+            with ArchiveTier(folder, SMALL) as archive:  # what the dead writer left is removed, and the change made
                 CHANGES[name](archive)
                 assert archive.verify() == ()
                 assert {path.name for path in folder.iterdir()} - {".lock", "index"} == archive.files()
@@ -150,14 +150,14 @@ def test_killed_at_every_byte(memory: Path, monkeypatch: pytest.MonkeyPatch, nam
 
 def state(folder: Path) -> tuple[object, ...]:
     """What a reader sees."""
-    archive = Archive(folder, write=False)
+    archive = ArchiveTier(folder, write=False)
     assert archive.verify() == ()
     return (*archive.items(), sum(len(part.deleted) for part in archive.parts))
 
 
 def test_a_file_is_on_disk_before_it_is_named(tmp_path: Path, disk: Disk) -> None:
     """Every file is synced before it is moved to its place, its folder after, and the index comes last."""
-    with Archive(tmp_path) as archive:
+    with ArchiveTier(tmp_path) as archive:
         archive.put(items(1))
     moves = [at for at, what in enumerate(disk.log) if what.startswith("replace")]
     assert all(disk.log[at - 1] == "fsync" == disk.log[at + 1] for at in moves)
@@ -172,7 +172,7 @@ def test_a_disk_that_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, said: str, steps: int
 ) -> None:
     """One line that says why and what to do; the archive is as before, and goes on once there is room."""
-    with Archive(tmp_path, SMALL) as archive:
+    with ArchiveTier(tmp_path, SMALL) as archive:
         archive.put(items(5))
         monkeypatch.setattr(files, "os", Disk(steps, error))
         with pytest.raises(ArchiveError) as told:
@@ -188,7 +188,7 @@ def test_a_disk_that_cannot_be_written(
 
 def test_a_folder_without_permission(tmp_path: Path) -> None:
     """It is named, with what to do; for reading it is open."""
-    with Archive(tmp_path / "a") as archive:
+    with ArchiveTier(tmp_path / "a") as archive:
         archive.put(items(1))
     (tmp_path / "a").chmod(0o500)
     (tmp_path / "a" / ".lock").chmod(0o400)
@@ -197,7 +197,7 @@ def test_a_folder_without_permission(tmp_path: Path) -> None:
             (tmp_path / "a" / "probe").touch()
         except PermissionError:
             with pytest.raises(ArchiveError, match="no permission"):
-                Archive(tmp_path / "a")
+                ArchiveTier(tmp_path / "a")
         else:
             pytest.skip("this user may write everywhere")
     finally:
@@ -206,36 +206,36 @@ def test_a_folder_without_permission(tmp_path: Path) -> None:
 
 def test_another_process_writes(tmp_path: Path) -> None:
     """The second writer is told; readers are not kept out."""
-    with Archive(tmp_path):
+    with ArchiveTier(tmp_path):
         with pytest.raises(ArchiveError, match="another process writes here"):
-            Archive(tmp_path)
+            ArchiveTier(tmp_path)
         with pytest.raises(ArchiveError, match="no archive is there"):
-            Archive(tmp_path, write=False)
-    with Archive(tmp_path) as archive:
+            ArchiveTier(tmp_path, write=False)
+    with ArchiveTier(tmp_path) as archive:
         archive.put(items(1))
-        assert len(Archive(tmp_path, write=False)) == 1
+        assert len(ArchiveTier(tmp_path, write=False)) == 1
 
 
 def test_what_is_no_archive(tmp_path: Path) -> None:
     """A file, a folder with another index, another version, a folder that is not there: each says so."""
     (tmp_path / "file").write_text("x")
     with pytest.raises(ArchiveError, match="it is a file"):
-        Archive(tmp_path / "file")
+        ArchiveTier(tmp_path / "file")
     with pytest.raises(ArchiveError, match="a part of its path is a file"):
-        Archive(tmp_path / "file" / "below")
+        ArchiveTier(tmp_path / "file" / "below")
     (tmp_path / "index").write_text("{}")
     with pytest.raises(ArchiveError, match="not the index of an archive"):
-        Archive(tmp_path)
+        ArchiveTier(tmp_path)
     (tmp_path / "index").write_text("ctxbench archive 7\nwhatever comes with it")
     with pytest.raises(ArchiveError, match="of version 7, this ctxbench reads version 1"):
-        Archive(tmp_path)
+        ArchiveTier(tmp_path)
     with pytest.raises(ArchiveError, match="no archive is there"):
-        Archive(tmp_path / "nowhere", write=False)
+        ArchiveTier(tmp_path / "nowhere", write=False)
 
 
 def test_the_same_id_twice(tmp_path: Path) -> None:
     """The same message again is no second one; another under its id is refused, and nothing of that call is stored."""
-    with Archive(tmp_path) as archive:
+    with ArchiveTier(tmp_path) as archive:
         assert archive.put([item(1), item(1)]) == 1
         for again in ([item(2), item(1, "another")], [item(2), item(2, "another")], [item(1, tokens=11)]):
             with pytest.raises(ArchiveError, match="is there already, and is another"):
@@ -246,16 +246,16 @@ def test_the_same_id_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        Item("", 1, Message("m", "user", "hi")),
-        Item("m", -1, Message("m", "user", "hi")),
-        Item("m", 1, Message("m", "user", "half \ud83d")),
-        Item("half \ud83d", 1, Message("m", "user", "hi")),
-        Item("m", 1, Message("m", "user", "hi", time=float("nan"))),
+        ArchivedMessage("", 1, Message("m", "user", "hi")),
+        ArchivedMessage("m", -1, Message("m", "user", "hi")),
+        ArchivedMessage("m", 1, Message("m", "user", "half \ud83d")),
+        ArchivedMessage("half \ud83d", 1, Message("m", "user", "hi")),
+        ArchivedMessage("m", 1, Message("m", "user", "hi", time=float("nan"))),
     ],
 )
-def test_what_would_not_come_back_is_refused(tmp_path: Path, bad: Item) -> None:
+def test_what_would_not_come_back_is_refused(tmp_path: Path, bad: ArchivedMessage) -> None:
     """One line, and nothing of the call is stored."""
-    with Archive(tmp_path) as archive:
+    with ArchiveTier(tmp_path) as archive:
         with pytest.raises(ArchiveError):
             archive.put([item(1), bad])
         assert len(archive) == 0

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from ctxbench.scenarios.model import Message
-from ctxbench.strategies.tiers.archive import Item
-from ctxbench.strategies.tiers.archive.layout import Laid, by_field, by_key
-from ctxbench.strategies.tiers.archive.shapes import HOLE, shaped, split, unshaped
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.strategies.tiers.archive.making import JSON, MESSAGES, TEXTS
+from ctxbench.scenarios.model import Message
+from ctxbench.strategies.tiers.archive import ArchivedMessage
+from ctxbench.strategies.tiers.archive.part import HOLE, Laid, by_field, by_key, shaped, split, unshaped
+from tests.strategies.tiers.archive.builders import JSON, MESSAGES, TEXTS
 
 SPACED = st.sampled_from([(", ", ": "), (",", ":"), (" ,\n", "  :\t")])
 
@@ -60,7 +59,7 @@ def test_what_has_no_shape(text: str) -> None:
 def test_every_message_comes_back_alone(messages: list[Message]) -> None:
     """Each message of either layout is read without the others, and is what it was, its id too."""
     for prefix in ("talk/", "", "other/x"):
-        items = [Item(f"{prefix}{message.id}", 1, message) for message in messages]
+        items = [ArchivedMessage(f"{prefix}{message.id}", 1, message) for message in messages]
         for content in (by_field(items), by_key(items)):
             if content is not None:
                 laid = Laid(content, [item.id for item in items])
@@ -70,6 +69,6 @@ def test_every_message_comes_back_alone(messages: list[Message]) -> None:
 
 def test_an_id_that_the_items_ends_with_is_not_written() -> None:
     """The archive's id says it already."""
-    same, other = (by_field([Item(id, 1, Message("m1", "user", "hi"))]) for id in ("talk/m1", "talk/m2"))
+    same, other = (by_field([ArchivedMessage(id, 1, Message("m1", "user", "hi"))]) for id in ("talk/m1", "talk/m2"))
     assert b"m1" not in same
     assert b'"m1"' in other

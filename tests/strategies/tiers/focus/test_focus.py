@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import get_args
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctxbench.harness.invariants import messages
 from ctxbench.metrics.structure import calls_and_results
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.model import Message, Tool
 from ctxbench.strategies.events import Crossed, Refused, Summarised
 from ctxbench.strategies.tiers.focus import Focus
 from ctxbench.strategies.tiers.focus.strategy import Truncating
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from tests.making import answering, calling, messages, talk
+from tests.builders import answering, calling, talk
 
 COUNTER = TokenCounter()
 TRUNCATIONS: tuple[Truncating, ...] = get_args(Truncating)
@@ -226,9 +227,9 @@ def test_conversation_merge_says_old_stretches_in_short() -> None:
 def test_without_a_model_or_embedder() -> None:
     """The tier's own desk extracts summaries, and has no embedder and no clock."""
     from ctxbench.strategies.base import ModelError, Prompt
-    from ctxbench.strategies.tiers.focus.alone import Alone
+    from ctxbench.strategies.tiers.focus.standalone import StandaloneContext
 
-    desk = Alone(COUNTER)
+    desk = StandaloneContext(COUNTER)
     assert desk.complete(Prompt("", ("It costs 12 dollars.",), 20)) == "It costs 12 dollars."
     assert (desk.now, desk.facts(Message("m", "user"))) == (None, None)
     with pytest.raises(ModelError):

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.scenarios.model import Message
-from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.parts.spoken import Spoken
-from ctxbench.strategies.parts.units import Units
-from ctxbench.strategies.tiers.focus import Focus
-from ctxbench.strategies.tiers.focus.alone import Alone
-from ctxbench.strategies.tiers.focus.importance import Importance, Weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.making import answering, calling, messages, talk
+from ctxbench.harness.invariants import messages
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.model import Message
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.parts.units import Spoken, Units
+from ctxbench.strategies.tiers.focus import Focus
+from ctxbench.strategies.tiers.focus.importance import Importance, ImportanceWeights
+from ctxbench.strategies.tiers.focus.standalone import StandaloneContext
+from tests.builders import answering, calling, talk
 
 COUNTER = TokenCounter()
-DOCUMENT = Weights(0.4, 0.3, 0.2, 0.1)
+DOCUMENT = ImportanceWeights(0.4, 0.3, 0.2, 0.1)
 
 
-def scored(said: tuple[Message, ...], weights: Weights) -> list[float]:
+def scored(said: tuple[Message, ...], weights: ImportanceWeights) -> list[float]:
     """The scores of messages of which none is the system's."""
-    made = Importance(Alone(COUNTER), weights, 1000)
+    made = Importance(StandaloneContext(COUNTER), weights, 1000)
     made.look(Messages.of(said), 0)
     return [round(float(each), 4) for each in made.scores(Messages.of(said))]
 
@@ -35,10 +35,10 @@ def test_the_parts_of_a_score() -> None:
         ("assistant", "- one\n- two"),
         ("user", "hello Lyon"),
     ).messages
-    assert scored(said, Weights(0, 1, 0, 0)) == [0.2, 0.4, 0.6, 0.8, 1.0]
-    assert scored(said, Weights(0, 0, 1, 0)) == [1.0, 0.0, 0.5, 0.0, 0.5]
-    assert scored(said, Weights(0, 0, 0, 1)) == [0.0, 1.0, 0.0, 1.0, 0.0]
-    assert scored(said, Weights(1, 0, 0, 0)) == [0.5, 0.0, 0.5, 0.0, 1.0]
+    assert scored(said, ImportanceWeights(0, 1, 0, 0)) == [0.2, 0.4, 0.6, 0.8, 1.0]
+    assert scored(said, ImportanceWeights(0, 0, 1, 0)) == [1.0, 0.0, 0.5, 0.0, 0.5]
+    assert scored(said, ImportanceWeights(0, 0, 0, 1)) == [0.0, 1.0, 0.0, 1.0, 0.0]
+    assert scored(said, ImportanceWeights(1, 0, 0, 0)) == [0.5, 0.0, 0.5, 0.0, 1.0]
     assert scored(said, DOCUMENT)[4] == round(0.4 + 0.3 + 0.2 * 0.5, 4)
 
 
@@ -76,7 +76,7 @@ def test_a_result_without_its_call_is_not_taken() -> None:
 
 def obvious(said: tuple[Message, ...], room: int) -> list[str]:
     """The same choice, said plainly and slowly: by units, best first, then put back in order."""
-    made, units = Importance(Alone(COUNTER), DOCUMENT, 1000), Units()
+    made, units = Importance(StandaloneContext(COUNTER), DOCUMENT, 1000), Units()
     made.look(Messages.of(said), 0)
     units.read(Messages.of(said))
     scores = made.scores(Messages.of(said))
@@ -112,7 +112,7 @@ def test_the_choice_is_the_obvious_one(said: tuple[Message, ...], room: int) -> 
     """Piece for piece, on any conversation whose newest piece fits."""
     spoken = tuple(message for message in said if message.role != "system")
     history = Messages.of(spoken)
-    desk = Alone(COUNTER)
+    desk = StandaloneContext(COUNTER)
     reader = Spoken(desk)
     reader.read(history)
     if not spoken or desk.total(history[reader.units.starts[-1] :]) > room:

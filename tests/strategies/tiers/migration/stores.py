@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ctxbench.strategies.events import Crossed, Moved
-from ctxbench.strategies.tiers.joined.by_policy import ByPolicy
-from ctxbench.strategies.tiers.migration import Journal, Migration, Store, Tier
-from ctxbench.strategies.tiers.migration.records import Record
+from ctxbench.strategies.tiers.migration import ContentStore, Journal, Migration, Tier
+from ctxbench.strategies.tiers.migration.journal import Record
 from ctxbench.strategies.tiers.quota import Quota
+from ctxbench.strategies.tiers.tiered.tiers import ByPolicy
 from ctxbench.strategies.tiers.working.policies import parse
 
 
@@ -167,7 +167,7 @@ NAMES = ("focus", "working", "archive", "rag")
 SIZES = (20, 60, 120, 10_000)
 
 
-def tiers(stores: Iterable[Store], sizes: tuple[int, ...] = SIZES, policy: str = "") -> list[Tier]:
+def tiers(stores: Iterable[ContentStore], sizes: tuple[int, ...] = SIZES, policy: str = "") -> list[Tier]:
     """Four tiers, the lowest the largest. With a `policy`, that says who leaves Working and Archive."""
     by_policy = {
         name: ByPolicy(parse(policy).sized(size))

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ctxbench.strategies.tiers.migration import FileJournal, MemoryJournal, Migration, TierError, Trigger
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from ctxbench.strategies.tiers.migration import FileJournal, MemoryJournal, Migration, TierError, Trigger
 
 from .stores import NAMES, Crash, Folder, Fragile, FragileJournal, Fuse, Memory, physical, spoiled, tiers
 

@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
-from ctxbench.strategies.tiers.migration import FileJournal, JournalError, MemoryJournal, Migration, Tier
-from ctxbench.strategies.tiers.migration import journal as journals
-from ctxbench.strategies.tiers.migration.records import Begun, Cleaned, Committed, Gone, Locations, Record
-from ctxbench.strategies.tiers.quota import Quota
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .stores import NAMES, Memory
+from ctxbench.strategies.tiers.migration import FileJournal, JournalError, MemoryJournal, Migration, Tier
+from ctxbench.strategies.tiers.migration import journal as journals
+from ctxbench.strategies.tiers.migration.journal import Begun, Cleaned, Committed, Gone, Locations, Record
+from ctxbench.strategies.tiers.quota import Quota
+from tests.strategies.tiers.migration.stores import NAMES, Memory
 
 RECORDS: list[Record] = [
     Begun("a\r\nb", "working", 10, 3, 77, 1.5),

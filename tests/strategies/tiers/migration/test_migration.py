@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ctxbench.strategies.tiers.migration import (
     TierError,
     Trigger,

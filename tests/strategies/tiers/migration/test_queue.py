@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ctxbench.strategies.tiers.migration import Job, Trigger
-from ctxbench.strategies.tiers.migration.jobs import PROMOTIONS, URGENCY, Queue
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.strategies.tiers.migration import Job, Trigger
+from ctxbench.strategies.tiers.migration.jobs import PROMOTIONS, URGENCY, Queue
 
 
 def job(id: str, trigger: Trigger, now: float = 0) -> Job:

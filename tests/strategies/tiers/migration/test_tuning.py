@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-from ctxbench.strategies.tiers.migration import Alarm, Heat, Readings, Tuning, Weights, judged, tuned
-from ctxbench.strategies.tiers.migration.alarms import GAUGES
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ctxbench.strategies.tiers.migration import Alarm, Heat, HeatWeights, Readings, Tuning, judged, tuned
+from ctxbench.strategies.tiers.migration.alarms import GAUGES
 
 BAD = Readings(hit_rate=0.84, promotion=0.101, storage_pressure=0.81)
 FINE = Readings(hit_rate=0.85, promotion=0.1, storage_pressure=0.8)
@@ -16,10 +17,10 @@ SHARES = st.floats(0, 1)
 
 
 @st.composite
-def weights(draw: st.DrawFn) -> Weights:
+def weights(draw: st.DrawFn) -> HeatWeights:
     lru, lfu, semantic = (draw(st.integers(0, 100)) for _ in range(3))
     total = lru + lfu + semantic
-    return Weights(lru / total, lfu / total, semantic / total) if total else Weights()
+    return HeatWeights(lru / total, lfu / total, semantic / total) if total else HeatWeights()
 
 
 def test_each_reading_moves_what_the_document_says() -> None:
@@ -45,7 +46,7 @@ def test_it_stops_at_its_limits() -> None:
 
 @given(weights(), SHARES, st.integers(1, 22), SHARES, SHARES, SHARES)
 def test_one_step_stays_in_bounds(
-    start: Weights, threshold: float, level: int, hits: float, latency: float, pressure: float
+    start: HeatWeights, threshold: float, level: int, hits: float, latency: float, pressure: float
 ) -> None:
     """From any setting: weights are shares of 1, nothing goes over its limit that was not, nothing goes back."""
     before = Tuning(start, threshold, level)
@@ -60,8 +61,8 @@ def test_one_step_stays_in_bounds(
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"weights": Weights(0.5, 0.3, 0.3)}, "1 together"),
-        ({"weights": Weights(1.5, -0.5, 0)}, "lru"),
+        ({"weights": HeatWeights(0.5, 0.3, 0.3)}, "1 together"),
+        ({"weights": HeatWeights(1.5, -0.5, 0)}, "lru"),
         ({"threshold": 1.1}, "threshold"),
         ({"level": 23}, "level"),
     ],

@@ -5,11 +5,11 @@ from __future__ import annotations
 import bm25s
 import numpy as np
 import pytest
-from ctxbench.strategies.tiers.rag import postings
-from ctxbench.strategies.tiers.rag.bm25 import Bm25
-from ctxbench.strategies.tiers.rag.terms import terms
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from ctxbench.strategies.tiers.rag import postings
+from ctxbench.strategies.tiers.rag.bm25 import Bm25, terms
 
 WORDS = [f"word{letter}" for letter in "abcdefghij"]
 changes = st.lists(st.one_of(st.lists(st.sampled_from(WORDS), max_size=6), st.integers(0, 30)), min_size=1, max_size=40)

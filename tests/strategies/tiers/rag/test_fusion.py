@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ctxbench.strategies.tiers.rag.fusion import reciprocal_rank, relative, weighted
-from ctxbench.strategies.tiers.rag.ranked import NOTHING, Ranked
+
+from ctxbench.strategies.tiers.rag.fusion import NOTHING, Ranked, reciprocal_rank, relative, weighted
 
 
 def ranking(*pairs: tuple[int, float]) -> Ranked:

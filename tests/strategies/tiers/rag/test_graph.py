@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ctxbench.strategies.tiers.rag import postings
-from ctxbench.strategies.tiers.rag.entities import entities
-from ctxbench.strategies.tiers.rag.graph import EntityGraph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+
+from ctxbench.strategies.tiers.rag import postings
+from ctxbench.strategies.tiers.rag.graph import EntityGraph, entities
 
 NAMES = [f"ent{letter}x" for letter in "abcdefg"]
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from ctxbench.scenarios.model import Message, ToolCall
-from ctxbench.strategies.tiers.rag import RETRIEVERS, Fusing, Passage, Rag, Rules, passage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.strategies.tiers.rag.making import embed, tier
+from ctxbench.scenarios.model import Message, ToolCall
+from ctxbench.strategies.tiers.rag import RETRIEVERS, Fusing, Passage, Rag, RagRules, passage
+from tests.strategies.tiers.rag.builders import embed, tier
 
 WAYS = [Fusing(), Fusing(by="weighted"), Fusing(rerank=3, recency=0.2, half_life=100.0)]
 
@@ -68,7 +68,7 @@ def test_filters_never_leak(user: str | None, since: float | None, until: float 
 
 def test_recency_decides_between_equals() -> None:
     """Of two passages that say the same the newer leads once recency counts, and the clock is the caller's."""
-    rag = Rag(Rules(retrievers=("bm25",)))
+    rag = Rag(RagRules(retrievers=("bm25",)))
     rag.add([Passage("new", "the price is 50", time=900.0), Passage("old", "the price is 40", time=100.0)], now=0.0)
     rag.add([Passage("other", "the weather", time=950.0)], now=0.0)
     plain = [hit.passage.id for hit in rag.search("price", 2, now=1000.0)]
@@ -81,7 +81,7 @@ def test_recency_decides_between_equals() -> None:
 def test_empty_question(query: str) -> None:
     """An empty question finds nothing, in a full tier and in an empty one."""
     assert tier().search(query, now=0.0) == []
-    assert Rag(Rules(), embed).search("Anna", now=0.0) == []
+    assert Rag(RagRules(), embed).search("Anna", now=0.0) == []
 
 
 def test_question_in_another_script() -> None:
@@ -116,7 +116,7 @@ def test_delete_what_is_not_there() -> None:
 
 def test_clock_going_backwards() -> None:
     """Times may come in any order: filters look at the time, not at the order."""
-    rag = Rag(Rules(retrievers=("bm25",)))
+    rag = Rag(RagRules(retrievers=("bm25",)))
     for name, time in (("a", 300.0), ("b", 100.0), ("c", 200.0)):
         rag.add([Passage(name, "the same words")], now=time)
     assert {hit.passage.id for hit in rag.search("words", now=50.0, since=150.0)} == {"a", "c"}
@@ -140,7 +140,7 @@ def test_bad_passage(each: Passage, why: str) -> None:
 def test_bad_rules() -> None:
     """Rules and searches that cannot be name what to give."""
     with pytest.raises(ValueError, match="give some of vector, bm25, graph"):
-        Rules(retrievers=("bm25", "bm25"))
+        RagRules(retrievers=("bm25", "bm25"))
     with pytest.raises(ValueError, match="needs an embedder"):
         Rag()
     with pytest.raises(ValueError, match="give 0 or more for each"):
@@ -162,7 +162,7 @@ def test_an_embedder_that_fails() -> None:
             raise RuntimeError("no embedder today")
         return embed(texts, query)
 
-    rag = Rag(Rules(), failing)
+    rag = Rag(RagRules(), failing)
     rag.add([Passage("a", "the quarterly report"), Passage("b", "the weather")], now=0.0)
     with pytest.raises(RuntimeError, match="no embedder today"):
         rag.search("report", now=0.0)
@@ -174,7 +174,7 @@ def test_an_embedder_that_fails() -> None:
 @pytest.mark.parametrize("fusing", WAYS)
 def test_identical_messages(fusing: Fusing) -> None:
     """Many of the same message: it is found, newest first, and what else there is is found too."""
-    rag = Rag(Rules(), embed)
+    rag = Rag(RagRules(), embed)
     rag.add([Passage("odd", "Anna Berg rents a cabin")], now=0.0)
     rag.add([Passage(f"s{at}", "the server answers again") for at in range(1500)], now=1.0)
     assert [hit.passage.id for hit in rag.search("server", 3, now=2.0, fusing=fusing)] == ["s1499", "s1498", "s1497"]

@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from ctxbench.scenarios.embedded import scenario
-from ctxbench.strategies.tiers.files import VERSION
-from ctxbench.strategies.tiers.rag import Fusing, Passage, Rag, Rules, SnapshotError, load, passage, save
 
-from tests.strategies.tiers.rag.making import embed, tier
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.strategies.tiers.rag import Fusing, Passage, Rag, RagRules, SnapshotError, load, passage, save
+from ctxbench.strategies.tiers.snapshot_file import VERSION
+from tests.strategies.tiers.rag.builders import embed, tier
 
 INDEXES = [
     "auto",
@@ -36,7 +36,7 @@ def read(path: Path) -> Rag:
 @pytest.mark.parametrize("index", INDEXES)
 def test_equal_behaviour(tmp_path: Path, index: str) -> None:
     """Loaded, it finds the same with the same scores, goes on alike, and is written with the same bytes."""
-    rules = Rules(index=index)  # type: ignore[arg-type]
+    rules = RagRules(index=index)  # type: ignore[arg-type]
     traps = [each for each in scenario("traps") if each.id != "traps/enormous_result"]
     messages = [(each.id, message) for each in traps for message in each.messages if message.text.strip()]
     every = [Passage(f"{user}/{each.id}", passage(each).text, user, message=each) for user, each in messages]
@@ -62,7 +62,7 @@ def test_empty_tier(tmp_path: Path) -> None:
     """A tier that has nothing, and one whose passages are all gone, come back as they were."""
     rag = tier()
     rag.delete(["m1", "m2", "m3", "m4", "m5"])
-    for each in (Rag(Rules(), embed), rag):
+    for each in (Rag(RagRules(), embed), rag):
         save(each, tmp_path / "t", "offline")
         assert len(read(tmp_path / "t")) == 0
         assert read(tmp_path / "t").search("Anna", now=0.0) == []
@@ -107,18 +107,18 @@ def test_made_by_other_rules(written: Path) -> None:
     with pytest.raises(SnapshotError, match="2048 coordinates, the embedder makes 384"):
         load(written, embed=embed, model="offline", dimension=384)
     with pytest.raises(SnapshotError, match="of the kind exact, hnsw is wanted"):
-        load(written, Rules(index="hnsw"), embed, "offline")
+        load(written, RagRules(index="hnsw"), embed, "offline")
     with pytest.raises(SnapshotError, match="words=True"):
-        load(written, Rules(retrievers=("graph",), words=False))
+        load(written, RagRules(retrievers=("graph",), words=False))
 
 
 def test_fewer_retrievers_than_written(written: Path, tmp_path: Path) -> None:
     """Some of the retrievers can be loaded alone; one that was not written cannot."""
-    rag = load(written, Rules(retrievers=("bm25",)))
+    rag = load(written, RagRules(retrievers=("bm25",)))
     assert [hit.passage.id for hit in rag.search("Anna", now=0.0)] == ["m1"]
     save(rag, tmp_path / "less")
     with pytest.raises(SnapshotError, match="written without graph"):
-        load(tmp_path / "less", Rules(retrievers=("bm25", "graph")))
+        load(tmp_path / "less", RagRules(retrievers=("bm25", "graph")))
 
 
 def test_no_file(tmp_path: Path) -> None:

@@ -7,14 +7,15 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from ctxbench.scenarios.errors import MissingExtra
-from ctxbench.strategies.tiers.rag import switching
-from ctxbench.strategies.tiers.rag.hnsw import FaissHnsw, Graph
-from ctxbench.strategies.tiers.rag.hnswlib_index import Hnswlib
-from ctxbench.strategies.tiers.rag.switching import Kind, Vectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+
+from ctxbench.scenarios.errors import MissingExtra
+from ctxbench.strategies.tiers.rag import vector_store
+from ctxbench.strategies.tiers.rag.hnsw import FaissHnsw, Graph
+from ctxbench.strategies.tiers.rag.hnswlib_index import Hnswlib
+from ctxbench.strategies.tiers.rag.vector_store import Kind, VectorStore
 
 DIMENSION = 8
 HNSW = [
@@ -39,7 +40,7 @@ def expected(vectors: dict[int, NDArray[np.float32]], query: NDArray[np.float32]
 def test_finds_the_nearest(kind: Kind, data: st.DataObject) -> None:
     """Always `k` of those that are there and asked among, and here, where all are few, always the nearest."""
     pool = unit(12)  # few different ones: equal vectors are common
-    index, there = Vectors(DIMENSION, kind), dict[int, NDArray[np.float32]]()
+    index, there = VectorStore(DIMENSION, kind), dict[int, NDArray[np.float32]]()
     came = 0
     for size, gone in data.draw(st.lists(st.tuples(st.integers(0, 5), st.sets(st.integers(0, 40))), max_size=6)):
         new = [data.draw(st.integers(0, 11)) for _ in range(size)]
@@ -66,7 +67,7 @@ def test_finds_the_nearest(kind: Kind, data: st.DataObject) -> None:
 def test_recall_among_many(kind: Kind) -> None:
     """A graph over 3 000 vectors misses few of the nearest, unfiltered and through a filter of half of them."""
     vectors, queries = unit(3000, dimension=16), unit(50, 1, 16)
-    index = Vectors(16, kind, Graph(links=8, construction=40, search=40))
+    index = VectorStore(16, kind, Graph(links=8, construction=40, search=40))
     index.add(np.arange(3000), vectors)
     half = np.arange(0, 3000, 2)
     for among in (None, half):
@@ -83,7 +84,7 @@ def test_equal_vectors_do_not_hide_others(kind: Kind) -> None:
     """Thousands of equal vectors among others: the others are found, and of the equal ones the newest first."""
     vectors = unit(300, dimension=16)
     every = np.concatenate((np.repeat(vectors[:1], 2000, axis=0), vectors))
-    index = Vectors(16, kind, Graph(links=8, construction=40, search=64))
+    index = VectorStore(16, kind, Graph(links=8, construction=40, search=64))
     index.add(np.arange(2300), every)
     assert index.different == 300
     assert all(index.search(vectors[at], 1).numbers.tolist() == [2000 + at] for at in range(300))
@@ -103,8 +104,8 @@ def test_same_vectors_same_graph() -> None:
 def test_auto_turns_to_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto` is exact until there are too many different vectors, and finds the same after."""
     pytest.importorskip("faiss")
-    monkeypatch.setattr(switching, "EXACT_BELOW", 50)
-    index, vectors = Vectors(DIMENSION), unit(80)
+    monkeypatch.setattr(vector_store, "EXACT_BELOW", 50)
+    index, vectors = VectorStore(DIMENSION), unit(80)
     index.add(np.arange(50), vectors[:50])
     assert index.kind == "exact"
     before = index.search(vectors[3], 5)
@@ -136,7 +137,7 @@ def test_without_its_library(kind: Kind, module: str, extra: str, monkeypatch: p
     """An index whose library is not installed names the extra that brings it."""
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match=rf"ctxbench\[{extra}\]"):
-        Vectors(DIMENSION, kind)
+        VectorStore(DIMENSION, kind)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ def test_without_its_library(kind: Kind, module: str, extra: str, monkeypatch: p
 @pytest.mark.parametrize("kind", KINDS)
 def test_refused_whole(kind: Kind, numbers: list[int], vectors: NDArray[np.float32], why: str) -> None:
     """Vectors that do not fit are refused with the reason, and none of them is added."""
-    index = Vectors(DIMENSION, kind)
+    index = VectorStore(DIMENSION, kind)
     with pytest.raises(ValueError, match=why):
         index.add(np.array(numbers), vectors)
     assert len(index) == index.different == 0

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from hypothesis import strategies as st
+
 from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.policy import Policy
-from hypothesis import strategies as st
 
 
 class Accesses(NamedTuple):

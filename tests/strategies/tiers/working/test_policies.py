@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.strategies.tiers.working.hybrid import Hybrid
 from ctxbench.strategies.tiers.working.policies import POLICIES, parse
 from ctxbench.strategies.tiers.working.segmented import Segmented
-
 from tests.strategies.tiers.working.loads import hits, opened, victims
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
-from ctxbench.scenarios.model import Message
-from ctxbench.strategies.tiers.working import Item, Put, Working
-from ctxbench.strategies.tiers.working.preload import Successors
-from ctxbench.strategies.tiers.working.traces import mem_002
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctxbench.scenarios.model import Message
+from ctxbench.strategies.tiers.working import CachedMessage, Put, Working
+from ctxbench.strategies.tiers.working.preload import Successors
+from ctxbench.strategies.tiers.working.traces import mem_002
 
-def item(name: str, tokens: int = 1) -> Item:
-    return Item(name, tokens, Message(name, "user", f"message {name}"))
+
+def item(name: str, tokens: int = 1) -> CachedMessage:
+    return CachedMessage(name, tokens, Message(name, "user", f"message {name}"))
 
 
 def test_what_leaves_is_returned_with_its_message() -> None:
@@ -52,7 +53,7 @@ def test_the_same_id_twice() -> None:
     with pytest.raises(ValueError, match="'a' is held with other content"):
         working.put(item("a", 7), 2)
     with pytest.raises(ValueError, match="'a' is held with other content"):
-        working.put(Item("a", 6, Message("a", "user", "something else")), 2)
+        working.put(CachedMessage("a", 6, Message("a", "user", "something else")), 2)
     assert working.tokens == 6
 
 

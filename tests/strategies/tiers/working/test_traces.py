@@ -6,16 +6,16 @@ import sys
 
 import numpy as np
 import pytest
-from ctxbench.metrics.caching import rates
+
+from ctxbench.metrics.hit_rates import rates
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
 from ctxbench.strategies.tiers.working import trace as module
 from ctxbench.strategies.tiers.working.fast import lru_k
 from ctxbench.strategies.tiers.working.policies import parse
 from ctxbench.strategies.tiers.working.preload import Successors
-from ctxbench.strategies.tiers.working.recorded import recorded
 from ctxbench.strategies.tiers.working.trace import Trace, replay
-from ctxbench.strategies.tiers.working.traces import TRACES, zipf
+from ctxbench.strategies.tiers.working.traces import TRACES, recorded, zipf
 
 
 @pytest.mark.parametrize("name", TRACES)

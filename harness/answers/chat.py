@@ -1,0 +1,278 @@
+"""Answerers that are models, with the tool loop.
+
+A model that calls a tool of the strategy (`load_tool_history` of `archive`) is given its result, at most ROUNDS times.
+The recorded agent's own tools cannot be run again: a model that calls one is told so, and has to answer then. Every
+round is charged to the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from hashlib import sha256
+
+import msgspec
+from msgspec.structs import replace
+
+from ...metrics.language import language_of
+from ...metrics.models import window_of
+from ...metrics.reading.times import day_of, written
+from ...metrics.tokens import TokenCounter
+from ...metrics.value import Missing
+from ...scenarios.errors import SpecError, Stopped
+from ...scenarios.model import Message, ToolCall
+from ...strategies.base import ModelError
+from ..models import Models, Reply, Unusable
+from ..models.recorded import ModelRequest, messages_of
+from ..replay import why
+from .questions import UNKNOWN, Answer, Live, Question, Tools
+from .store import digest_of
+
+ROUNDS = 4
+"""Times that a model may call tools before it has to answer."""
+REPLY = 256
+"""Tokens that an answer may take."""
+READ = 0.4
+"""Share of the tokens that we count of a prompt which a provider has to report: with less it was cut on the way."""
+CUT = 1000
+"""Tokens from which on that is looked at: of a short prompt, what a provider adds or counts otherwise is too much."""
+
+
+class ByModel:
+    """A model of the run, by the run's ways: cassette, retries, time-outs, spend limit."""
+
+    def __init__(self, models: Models, counter: TokenCounter, rounds: int = ROUNDS, reply: int = REPLY) -> None:
+        self.name = models.settings.answerer
+        self._models, self._counter, self._rounds, self._reply = models, counter, rounds, reply
+        self._plain = self.name.startswith("local:")
+        """It has a small window and no tools: the context is sent as text."""
+        self.identity = digest_of(self.name, str(rounds), str(reply), PROMPT)
+
+    def answers(self, questions: Sequence[Question]) -> list[Answer]:
+        """An answer each; several at once, where none of them needs the strategy."""
+        at_once = (
+            1 if self._plain or any(question.live for question in questions) else self._models.settings.concurrency
+        )
+        first = [self._answer(question) for question in questions[:1]]  # alone: it opens what all use
+        pool = ThreadPoolExecutor(at_once)
+        try:
+            return [*first, *pool.map(self._answer, questions[1:])]
+        finally:
+            pool.shutdown(cancel_futures=True)  # when the user stops it: no more calls
+
+    def _answer(self, question: Question) -> Answer:
+        asked = instruction(question.text)
+        if self._plain:
+            text = as_text(question.context, asked)
+            return _Talk(self, question, ModelRequest(self.name, text, 0.0, self._reply, prompt=PROMPT)).answer()
+        chat = as_chat(question.context, asked)
+        return _Talk(
+            self, question, ModelRequest(self.name, chat, 0.0, self._reply, question.tools, prompt=PROMPT)
+        ).answer()
+
+    def reply(self, request: ModelRequest) -> Reply:
+        """What the model replies. Raises ModelError, also for what does not fit or was cut."""
+        size = self._size(request)
+        room = self._window
+        if room is not None and size + request.max_tokens > room:
+            raise ModelError(
+                f"{self.name}: {size:,} tokens and {request.max_tokens} for the answer do not fit its window, {room:,}"
+            )
+        found = self._models.chat(request, self._counter)
+        if size >= CUT and found.input_tokens < READ * size:
+            cut = f"{self.name}: its provider read {found.input_tokens:,} of about {size:,} tokens: the context was cut"
+            raise Unusable(f"{cut}: give the server a larger window", found)
+        return found
+
+    @property
+    def rounds(self) -> int:
+        """Times that it may call tools."""
+        return self._rounds
+
+    def _size(self, request: ModelRequest) -> int:
+        return self._counter.tools(request.tools) + sum(map(self._counter.message, messages_of(request.asked)))
+
+    @cached_property
+    def _window(self) -> int | None:
+        try:
+            return window_of(self.name)
+        except SpecError:  # a model that nobody has told us of
+            return None
+
+
+class _Talk:
+    """One question, until the model answers."""
+
+    def __init__(self, by: ByModel, question: Question, request: ModelRequest) -> None:
+        self._by, self._question, self._request = by, question, request
+        self._live: Live | None = None
+        self._charged: list[Reply] = []
+        self._called: list[str] = []
+
+    def answer(self) -> Answer:
+        """The answer, or why there is none."""
+        try:
+            text: str | Missing = cleaned(self._talk())
+        except Unusable as error:
+            self._charged.append(error.reply)
+            text = Missing("failed", str(error))
+        except ModelError as error:
+            text = Missing("failed", str(error))
+        costs = [reply.cost for reply in self._charged]
+        return Answer(
+            text,
+            "",
+            len(self._charged),
+            sum(reply.input_tokens for reply in self._charged),
+            sum(reply.output_tokens for reply in self._charged),
+            None if None in costs else sum(cost for cost in costs if cost is not None),
+            tuple(self._called),
+            self._live.events() if self._live is not None else (),
+        )
+
+    def _talk(self) -> str:
+        request = self._request
+        for left in range(self._by.rounds, -1, -1):
+            if not left and request.tools:
+                request = replace(request, silent=True)
+            reply = self._by.reply(request)
+            self._charged.append(reply)
+            if not reply.calls:
+                return reply.text
+            if request.silent:
+                break
+            request = self._told(request, reply)
+        raise ModelError(f"{self._by.name}: called a tool where it had to answer")
+
+    def _told(self, request: ModelRequest, reply: Reply) -> ModelRequest:
+        """The next request: with what the tools gave, and none to be called any more once one was not available."""
+        made = [*messages_of(request.asked), Message("", "assistant", reply.text, reply.calls)]
+        tools = self._tools()
+        silent = False
+        for call in reply.calls:
+            self._called.append(call.name)
+            answer = tools.get(call.name)
+            silent = silent or answer is None
+            text = NOT_AVAILABLE if answer is None else self._given(call, answer)
+            made.append(Message("", "tool", text, answers=call.id))
+        return replace(request, asked=tuple(made), silent=silent)
+
+    def _tools(self) -> Tools:
+        """The strategy's own, which is started when the first tool is called."""
+        if self._live is None and self._question.live is not None:
+            try:
+                self._live = self._question.live()
+            except Stopped:
+                raise
+            except (Exception, SystemExit) as error:
+                raise ModelError(f"the strategy could not be started again for its tools: {why(error)}") from None
+        return self._live.tools if self._live is not None else {}
+
+    def _given(self, call: ToolCall, answer: Callable[[str], str]) -> str:
+        try:
+            return answer(call.arguments)
+        except Stopped:
+            raise
+        except (Exception, SystemExit) as error:
+            raise ModelError(f"the strategy's tool {call.name} failed: {why(error)}") from None
+
+
+def as_chat(context: Sequence[Message], instruction: str) -> tuple[Message, ...]:
+    """The context as messages of a chat, with the instruction as the last one."""
+    pairs = list(zip(context, _texts(context), strict=True))
+    made: list[Message] = []
+    at = 0
+    while at < len(pairs):
+        message, text = pairs[at]
+        stop = at + (message.role != "tool")
+        while stop < len(pairs) and pairs[stop][0].role == "tool":
+            stop += 1
+        made += _with_results(message, text, [pair for pair in pairs[at:stop] if pair[0].role == "tool"])
+        at = stop
+    return (*made, Message("", "user", instruction))
+
+
+def _with_results(message: Message, text: str, results: Sequence[tuple[Message, str]]) -> Iterator[Message]:
+    """A message and the tool results right behind it: those of its calls first, then the others, as text."""
+    answers = dict[str, tuple[Message, str]]()
+    for result, said in results:
+        answers.setdefault(result.answers or "", (result, said))
+    if message.role != "tool":
+        calls = tuple(_readable(call) for call in message.calls if call.id in answers)
+        lost = [f"[calls {call.name}({call.arguments})]" for call in message.calls if call.id not in answers]
+        text = "\n".join(filter(None, [text, *lost]))
+        if text or calls:
+            yield Message("", message.role, text, calls)
+        taken = [answers[call.id] for call in calls]
+        yield from (Message("", "tool", said, answers=result.answers) for result, said in taken)
+        results = [pair for pair in results if not any(pair[0] is result for result, _ in taken)]
+    for result, said in results:
+        yield Message("", "user", f"[result of the tool {result.name or 'unknown'}]\n{said}")
+
+
+def as_text(context: Sequence[Message], instruction: str) -> str:
+    """The context as one text, a message after the other, and the instruction after it."""
+    parts = []
+    for message, text in zip(context, _texts(context), strict=True):
+        calls = [f"[calls {call.name}({call.arguments})]" for call in message.calls]
+        who = f"tool {message.name}".strip() if message.role == "tool" else message.role
+        parts.append(f"{who}: " + "\n".join(filter(None, [text, *calls])))
+    return "\n\n".join([*parts, instruction])
+
+
+def _texts(context: Sequence[Message]) -> Iterator[str]:
+    """The text of each message, with its speaker's name, and the day before the first message of a day."""
+    before = None
+    for message in context:
+        text = message.text
+        if message.name and message.role in ("user", "assistant") and text:
+            text = f"{message.name}: {text}"
+        day = day_of(message.time) if message.time is not None else None
+        if day is not None and day != before and message.role in ("user", "assistant") and text:
+            before, text = day, f"[{written(day)}]\n{text}"
+        yield text
+
+
+def _readable(call: ToolCall) -> ToolCall:
+    """A call whose arguments are a JSON object, which some providers insist on."""
+    try:
+        if isinstance(msgspec.json.decode(call.arguments), dict):
+            return call
+    except msgspec.DecodeError:
+        pass
+    return replace(call, arguments=msgspec.json.encode({"arguments": call.arguments}).decode())
+
+
+_EN = """Answer this question about the conversation above.
+
+Question: {question}
+
+Give only the answer, in as few words as possible: a name, a number with its unit, a date, a short phrase. Write dates \
+in full, not as "yesterday". Where something changed, the newest statement counts, unless the question asks for an \
+older one. If the conversation does not say, answer UNKNOWN."""
+_ZH = """请根据上面的对话回答这个问题。
+
+问题：{question}
+
+只给出答案，越短越好：一个名字、带单位的数字、日期或短语。日期要写完整，不要写“昨天”。内容有变动时以最新的说法为准，除非问题问的是之前的。\
+如果对话里没有提到，请回答 UNKNOWN。"""
+
+NOT_AVAILABLE = "This tool is not available now. Answer from what is above; if it does not say, answer UNKNOWN."
+"""What a model is told that calls a tool of the recorded agent."""
+
+PROMPT = f"answer@{sha256((_EN + _ZH + NOT_AVAILABLE).encode()).hexdigest()[:12]}"
+"""Which prompt it is: recorded answers to another are told from it."""
+
+_UNKNOWN = re.compile(r"\W*(?:answer\W+)?(?:unknown|未知)\W*", re.IGNORECASE)
+
+
+def instruction(question: str) -> str:
+    """The last user message, in the language of the question."""
+    return (_ZH if language_of(question) == "zh" else _EN).replace("{question}", question)
+
+
+def cleaned(text: str) -> str:
+    """An answer without white space around it; UNKNOWN however it is written."""
+    return UNKNOWN if _UNKNOWN.fullmatch(text) else text.strip()

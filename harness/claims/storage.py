@@ -1,0 +1,386 @@
+"""C11–C14: archiving tool results, what it saves, what it loses, and who has them loaded (design document 001)."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle, islice
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow.parquet as pq
+
+from ...metrics.statistics.bootstrap import Floats, Statistic, resampled
+from ...metrics.statistics.intervals import Interval
+from ...metrics.value import Missing
+from ...scenarios.embedded import KINDS
+from ...scenarios.model import Conversation, Message, ToolCall
+from ...strategies.archive.placeholders import TOOL
+from ...strategies.chain import parse
+from ...strategies.events import Archived
+from ..compare.figures import measured
+from ..folder.run import Run
+from ..replay import ConversationIndex, RecordedContext, replay
+from .claim import Claim, Claimed, ClaimRow, Measurement
+from .inputs import ClaimInputs
+from .rows import of_groups, of_metric, of_sums, row
+
+BY_RULE = ("keyword", "semantic", "hybrid")
+MODEL = "archive"
+"""Whose trigger is the model."""
+NO_MODEL = Missing("unsupported", "no model that calls tools has answered the probes of this run")
+
+
+def triggers(inputs: ClaimInputs) -> Measurement:
+    """Loads and evidence by conversation: right loads, loads, and archived evidence."""
+    found = {name: counted(inputs.run_of(_spec(name)), _spec(name)) for name in BY_RULE}
+    model = of_model(inputs.run)
+    rows = [
+        ClaimRow(
+            setting="the model − " + name,
+            figure="difference in F1 of what is loaded",
+            unit="points",
+            found=NO_MODEL if model is None else difference(found[name], model),
+            claimed=Claimed(least=0.0, above=True),
+            of=inputs.of,
+        )
+        for name in ("keyword", "semantic")
+    ]
+    for name, sums in (found if model is None else {"model": model, **found}).items():
+        table = np.array(list(sums.values()), np.float64).reshape(-1, 3)
+        for figure, statistic in (("F1", f1), ("precision", precision), ("recall", recall)):
+            rows.append(
+                ClaimRow(
+                    setting=f"trigger {name}",
+                    figure=f"{figure} of what is loaded",
+                    unit="share",
+                    found=_interval(table, statistic),
+                    of=f"{len(table)} conversations with archived evidence or loads",
+                    decides=False,
+                )
+            )
+    return Measurement(
+        tuple(rows),
+        "Keyword, similarity and hybrid need no model and are measured; F1 joins precision and recall.",
+        "Answers by a model that calls tools: `ctxbench answer RUN --answerer MODEL`.",
+    )
+
+
+def _spec(trigger: str) -> str:
+    return f"archive(trigger='{trigger}')"
+
+
+Sums = Mapping[str, Sequence[int]]
+"""By conversation: right loads, loads, archived evidence."""
+
+
+def counted(run: Run, strategy: str) -> Sums:
+    """Of a trigger that needs no model: what it loaded when each probe was asked."""
+    rows = run.probes(strategy)
+    return _counted(run, strategy, ((each, _loaded(each["events"])) for each in _asked(rows)))
+
+
+def of_model(run: Run) -> Sums | None:
+    """What models loaded that answered the probes with the tool; None where none did."""
+    folders = [each for each in (run.folder / "answers").glob("*") if each.is_dir() and each.name != "offline"]
+    called: dict[tuple[str, int], list[str]] = {}
+    for folder in folders:
+        for part in sorted(folder.rglob("*.parquet")):
+            columns = ["conversation", "strategy", "number", "events"]
+            for answer in pq.read_table(part, columns=columns).to_pylist():
+                if answer["strategy"] == MODEL:
+                    called[answer["conversation"], answer["number"]] = _loaded(answer["events"])
+    if not any(called.values()):
+        return None
+    rows = _asked(run.probes(MODEL))
+    return _counted(run, MODEL, ((each, called.get((each["conversation"], each["number"]), [])) for each in rows))
+
+
+def _asked(rows: Any) -> Iterator[dict[str, Any]]:
+    yield from rows[rows.failed.fillna("") == ""].to_dict("records")
+
+
+def _loaded(events: Any) -> list[str]:
+    """The uuids that were loaded."""
+    told = [msgspec.json.decode(each) for each in ([] if events is None else events)]
+    return [each["uuid"] for each in told if each["event"] == "loaded"]
+
+
+def _counted(run: Run, strategy: str, asked: Iterator[tuple[dict[str, Any], list[str]]]) -> Sums:
+    archived = _archived(run, strategy)
+    made: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for probe, uuids in asked:
+        known = {
+            uuid: message
+            for uuid, (message, step) in archived[str(probe["conversation"])].items()
+            if step <= probe["step"]  # NaN, before the first call: nothing is archived
+        }
+        wanted = set(probe["evidence"]) & set(known.values())
+        loaded = {known[uuid] for uuid in uuids if uuid in known}
+        if wanted or loaded:
+            sums = made[str(probe["conversation"])]
+            sums[0] += len(loaded & wanted)
+            sums[1] += len(loaded)
+            sums[2] += len(wanted)
+    return made
+
+
+def _archived(run: Run, strategy: str) -> Mapping[str, Mapping[str, tuple[str, int]]]:
+    """By conversation and uuid: the message that was archived, and at which step."""
+    events = run.table("events")
+    events = events[(events.kind == "archived") & (events.strategy.astype(str) == strategy)]
+    made: dict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
+    for conversation, step, event in zip(events.conversation, events.step, events.event, strict=True):
+        told = msgspec.json.decode(event)
+        made[str(conversation)][told["uuid"]] = told["message"], int(step)
+    return made
+
+
+def precision(sums: Floats) -> Floats:
+    """Of what is loaded, the share that answers rest on."""
+    return _over(sums[..., 0], sums[..., 1])
+
+
+def recall(sums: Floats) -> Floats:
+    """Of archived results that answers rest on, the share that is loaded."""
+    return _over(sums[..., 0], sums[..., 2])
+
+
+def f1(sums: Floats) -> Floats:
+    """Their harmonic mean."""
+    return _over(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
+
+
+def _over(top: Floats, bottom: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        made: Floats = top / bottom
+    return made
+
+
+def difference(before: Sums, after: Sums) -> Interval | Missing:
+    """By how much the second F1 is larger, in pairs of conversations."""
+    names = [*dict.fromkeys([*before, *after])]
+    table = np.array([[*before.get(name, (0, 0, 0)), *after.get(name, (0, 0, 0))] for name in names], np.float64)
+    return _interval(table.reshape(-1, 6), lambda sums: f1(sums[..., 3:]) - f1(sums[..., :3]), -1.0)
+
+
+def _interval(table: Floats, statistic: Statistic, least: float = 0.0) -> Interval | Missing:
+    """Of shares: they are never over 1, and differences of them never under -1."""
+    if not len(table) or not np.isfinite(value := float(statistic(table.sum(axis=0)))):
+        return Missing("undefined", "nothing was loaded, or no archived result has evidence")
+    found = resampled(table, statistic)
+    if isinstance(found, Missing):
+        return Interval(value, found, found)
+    ends = found.interval()
+    return Interval(value, max(ends.low, least), min(ends.high, 1.0))
+
+
+ARCHIVE = "archive"
+TURNS, CHARACTERS = 10, 50_000
+"""001 §5: ten turns, each with a tool result of 50,000 characters."""
+LONG = 10_000
+"""Characters of a result that is archived (001 §3.4)."""
+FEW_THOUSAND = 10_000
+"""Tokens under which a turn is taken to cost a few thousand: the document gives no number."""
+
+
+def saving(inputs: ClaimInputs) -> Measurement:
+    """C11. The document's load is made here; recordings and the run stand beside it."""
+    run = inputs.executed("archive_load", ("none", ARCHIVE), list(loads(inputs.seeds)))
+    figures = measured(run, inputs.rows)
+    load = f"{TURNS} turns × {CHARACTERS:,} characters"
+    of = f"{inputs.seeds} loads"
+    overflowing = {name: figures.sums[name]["overflows"] for name in ("none", ARCHIVE)}
+    rows = [
+        ClaimRow(
+            setting=f"{ARCHIVE}, {load}",
+            figure="tokens saved, net",
+            unit="share",
+            found=of_sums(figures.sums[ARCHIVE]["net_saving"], "saving"),
+            claimed=Claimed(least=0.8),
+            of=of,
+        )
+    ]
+    for name, claimed in (("none", Claimed(least=1.0)), (ARCHIVE, Claimed(most=0.0))):
+        pairs = [(float(each > 0), 1.0) for each in overflowing[name][:, 0]]
+        rows.append(
+            ClaimRow(
+                setting=f"{name}, {load}",
+                figure=f"loads that overflow {run.manifest['window']:,} tokens",
+                unit="share",
+                found=of_groups(pairs),
+                claimed=claimed,
+                of=of,
+            )
+        )
+    rows.append(row(inputs, ARCHIVE, "net_saving", "tokens saved, net", Claimed(least=0.8), decides=False))
+    rows += _of_recordings(inputs)
+    return Measurement(
+        tuple(rows),
+        "On the document's own load nearly all that is sent is tool results; of conversations in which they are a "
+        "smaller part, less is saved.",
+        "Recordings whose tool results are most of what is said.",
+    )
+
+
+def _of_recordings(inputs: ClaimInputs) -> Iterator[ClaimRow]:
+    """What it saves of the recordings that have long tool results."""
+    some = [each for each in inputs.recorded if any(len(said.text) > LONG for said in _results(each))]
+    if some:
+        figures = measured(inputs.executed("recorded_archive", ("none", ARCHIVE), some), inputs.rows)
+        yield ClaimRow(
+            setting=f"{ARCHIVE}, recordings with results over {LONG:,} characters",
+            figure="tokens saved, net",
+            unit="share",
+            found=of_sums(figures.sums[ARCHIVE]["net_saving"], "saving"),
+            claimed=Claimed(least=0.8),
+            of=f"{len(some)} of {len(inputs.recorded)} conversations",
+            decides=False,
+        )
+
+
+def loads(seeds: int) -> Iterator[Conversation]:
+    """001 §5's own load, by seeds: texts of the documentation scenario in Chinese, cut to the document's size."""
+    for seed in range(seeds):
+        pages = [said.text for said in _results(KINDS["docs_qa"](seed, TURNS, "zh"))]
+        stream = "".join(islice(cycle(pages), 2 * TURNS * CHARACTERS // max(1, len(pages[0]))))
+        said: list[Message] = [Message("s", "system", "你是文档助手。")]
+        for turn in range(TURNS):
+            text = stream[turn * CHARACTERS : (turn + 1) * CHARACTERS]
+            call = ToolCall(f"c{turn}", "search_docs", json.dumps({"query": f"第{turn + 1}个问题"}, ensure_ascii=False))
+            said += [
+                Message(f"u{turn}", "user", f"请查第{turn + 1}个问题。"),
+                Message(f"a{turn}", "assistant", "", calls=(call,)),
+                Message(f"t{turn}", "tool", text, answers=call.id, name="search_docs"),
+                Message(f"r{turn}", "assistant", "已查到,见上。"),
+            ]
+        yield Conversation(f"archive_load/{seed}", tuple(said))
+
+
+def _results(said: Conversation) -> list[Message]:
+    return [message for message in said.messages if message.role == "tool"]
+
+
+def turns(inputs: ClaimInputs) -> Measurement:
+    """C12. Tokens of all calls of a turn, and of single calls."""
+    steps = inputs.rows(inputs.run_of(ARCHIVE), "steps")
+    steps = steps[steps.strategy.astype(str) == ARCHIVE]
+    per_turn = steps.groupby(["conversation", "turn"], observed=True).tokens_sent.sum().reset_index()
+    rows = []
+    for what, frame, decides in (("turn", per_turn, True), ("call", steps, False)):
+        few = frame.assign(few=frame.tokens_sent < FEW_THOUSAND).groupby("conversation", observed=True).few
+        pairs = list(zip(few.sum().astype(float), few.count().astype(float), strict=True))
+        rows.append(
+            ClaimRow(
+                setting=f"{ARCHIVE}, a {what}",
+                figure=f"{what}s of fewer than {FEW_THOUSAND:,} tokens",
+                unit="share",
+                found=of_groups(pairs),
+                claimed=Claimed(least=0.5),
+                of=inputs.of,
+                decides=decides,
+            )
+        )
+    p10, p50, p90 = np.percentile(per_turn.tokens_sent, [10, 50, 90]) if len(per_turn) else (0, 0, 0)
+    return Measurement(
+        tuple(rows),
+        f"A turn sends {p10:,.0f} tokens at the 10th percentile, {p50:,.0f} at the median, {p90:,.0f} at the 90th: an "
+        "agent calls its model several times a turn, and what is said besides tool results grows as without an "
+        "archive. A normal turn is taken to be at least half of all, a few thousand to be fewer than 10,000.",
+        "An archive and a window or summary beside it.",
+    )
+
+
+def lossless(inputs: ClaimInputs) -> Measurement:
+    """C13. Every archived result is loaded again by the tool that the model has, and compared."""
+    pairs, archived = [], 0
+    for said in (*inputs.said, *inputs.recorded):
+        same, whole = restored(said, inputs)
+        archived += whole
+        if whole:
+            pairs.append((float(same), float(whole)))
+    absent = of_metric(inputs, ARCHIVE, "evidence_absent")
+    rows = (
+        ClaimRow(
+            setting=ARCHIVE,
+            figure="archived results that come back as they were, to the byte",
+            unit="share",
+            found=of_groups(pairs) if pairs else Missing("undefined", "no result is long enough to be archived"),
+            claimed=Claimed(least=1.0),
+            of=f"{archived:,} results of {len(pairs)} conversations",
+        ),
+        ClaimRow(
+            setting=ARCHIVE,
+            figure="evidence of probes that is neither sent nor can be loaded",
+            unit="share",
+            found=absent,
+            claimed=Claimed(most=0.0),
+            of=inputs.of,
+        ),
+        row(inputs, ARCHIVE, "grounding", "values that the model used next and were still sent", None, decides=False),
+        row(
+            inputs,
+            f"{ARCHIVE}(trigger='keyword')",
+            "grounding",
+            "the same, results loaded by keyword",
+            None,
+            decides=False,
+        ),
+    )
+    return Measurement(
+        rows, "Nothing is lost from the store; what is not sent must be asked for.", "A store that keeps all."
+    )
+
+
+def restored(said: Conversation, inputs: ClaimInputs) -> tuple[int, int]:
+    """How many archived results of a conversation come back as they were, and how many there are."""
+    if not any(len(each.text) > LONG for each in _results(said)):
+        return 0, 0
+    desk = RecordedContext(ConversationIndex(said, inputs.counter))
+    archived = [
+        event for step in replay(said, parse(ARCHIVE), desk) for event in step.events if isinstance(event, Archived)
+    ]
+    if not archived or TOOL not in desk.tools:
+        return 0, len(archived)
+    load = desk.tools[TOOL][1]
+    texts = {message.id: message.text for message in said.messages}
+    same = sum(load(json.dumps({"uuid": each.uuid})) == texts[each.message] for each in archived)
+    return same, len(archived)
+
+
+CLAIMS = (
+    Claim(
+        "C11",
+        "Archiving tool results saves about 80 %; 10 turns of 50,000 characters overflow without it",
+        "001 §5",
+        "the document's own load, and recorded agent runs with long tool results",
+        saving,
+        (ARCHIVE, "none"),
+    ),
+    Claim(
+        "C12",
+        "With archiving a normal turn costs a few thousand tokens",
+        "001 §1.2",
+        "tokens sent by turn, of all its calls",
+        turns,
+        (ARCHIVE,),
+    ),
+    Claim(
+        "C13",
+        "Nothing is lost by archiving",
+        "001 §1.2",
+        "every archived result loaded again and compared; evidence; grounding",
+        lossless,
+        (ARCHIVE, f"{ARCHIVE}(trigger='keyword')"),
+    ),
+    Claim(
+        "C14",
+        "Loading that the model decides is the most accurate but for hybrid loading",
+        "001 §4.1",
+        "what each trigger loads for a question against the archived results that its answer rests on",
+        triggers,
+        tuple(f"archive(trigger='{each}')" for each in ("keyword", "semantic", "hybrid")),
+    ),
+)

@@ -1,0 +1,308 @@
+"""A run: the conversations of some inputs × some strategies, measured into a folder. Killed anywhere, it resumes."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+from msgspec.structs import replace
+
+from ...metrics.models import map_version, window_of
+from ...metrics.tokens import text_counter
+from ...scenarios.embedded import SCENARIOS, scenario
+from ...scenarios.errors import Place, RecordingError, RunError, SpecError
+from ...scenarios.model import Conversation
+from ...scenarios.read import Batch, find, parse_format, read
+from ...scenarios.source import Problems
+from ...scenarios.spec import nearest
+from ...strategies.base import Strategy
+from ...strategies.bounds import EvidenceOnly
+from ...strategies.chain import Chain, packages, parse, spec
+from ..folder.store import (
+    FORMAT,
+    alone,
+    has_parts,
+    is_free,
+    missing_parts,
+    read_manifest,
+    remove_parts,
+    unwritable,
+    write_manifest,
+)
+from ..models import Settings
+from ..models.settings import check_extractors, named
+from .shard import Done, Shard, digest_of
+from .workers import run_shards
+
+SHARD_MESSAGES = 4_000
+SHARD_CONVERSATIONS = 256
+SHARD_CHARACTERS = 8_000_000
+NO_END = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run measures. Two runs with equal plans on equal recordings have equal results."""
+
+    inputs: RunInputs
+    strategies: tuple[str, ...]
+    encoding: str = "o200k_base"
+    model: str = "gpt-4o"
+    """Whose context window overflows are counted against."""
+    models: Settings = field(default_factory=Settings)
+    probes: bool = True
+    """Whether probes are asked."""
+    answers: bool = True
+    """Whether they are answered by `offline` and graded by `rules`. What else is in the folder is the same without."""
+
+    def __post_init__(self) -> None:
+        """Raise a UserError for what cannot be run, before anything is."""
+        text_counter(self.encoding)
+        parsed = [parse(text) for text in self.strategies]
+        _check_bounds(parsed)
+        object.__setattr__(self, "models", self.models.checked(named(parsed)))
+        check_extractors(parsed, self.models.summariser)
+        window_of(self.model)
+        object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
+
+
+class Watcher(Protocol):
+    """Told how a run goes on: the progress bar."""
+
+    def begin(self, size: int) -> None:
+        """The run reads `size` bytes (0 = not known beforehand)."""
+
+    def read(self, conversation: Conversation, consumed: int) -> None:
+        """A conversation was read; `consumed` bytes were so far."""
+
+    def all_read(self) -> None:
+        """There are no more conversations than those that were read."""
+
+    def measured(self, conversations: int, messages: int, steps: int) -> None:
+        """Some conversations are finished, of so many messages; `steps` were replayed for it now."""
+
+
+def execute(
+    plan: Plan,
+    out: Path,
+    *,
+    jobs: int = 1,
+    strict: bool = False,
+    overwrite: bool = False,
+    watcher: Watcher | None = None,
+) -> dict[str, Any]:
+    """Run a plan into the folder `out`, or go on with it where it was stopped. Returns the manifest.
+
+    Bad conversations are left out and named in the manifest's `problems`; `strict` makes the first one an error.
+    Raises RunError if `out` cannot be written or holds another run.
+    """
+    asked = _asked(plan)
+    _make(out)
+    with alone(out):
+        return _execute(plan, asked, out, jobs, strict, overwrite, watcher)
+
+
+def _execute(
+    plan: Plan,
+    asked: dict[str, Any],
+    out: Path,
+    jobs: int,
+    strict: bool,
+    overwrite: bool,
+    watcher: Watcher | None,
+) -> dict[str, Any]:
+    _enter(out, asked, overwrite)
+    problems = Problems(strict=strict)
+    opened = plan.inputs.open(problems)
+    if watcher is not None:
+        watcher.begin(opened.size)
+    models = plan.models if plan.models.command else replace(plan.models, command=uuid4().hex)
+    finished: dict[int, Done] = {}
+    messages: dict[int, int] = {}
+
+    def shards() -> Iterator[Shard]:
+        for number, group in enumerate(groups(_watched(opened.conversations(), problems, watcher))):
+            messages[number] = sum(len(conversation.messages) for conversation in group)
+            yield Shard(
+                number, group, list(plan.strategies), str(out), plan.encoding, models, plan.probes, plan.answers
+            )
+
+    def done(shard: Done) -> None:
+        finished[shard.number] = shard
+        if watcher is not None:
+            watcher.measured(shard.conversations, messages[shard.number], shard.steps)
+
+    run_shards(shards(), jobs, done)
+    remove_parts(out, len(finished))
+    if missing := missing_parts(out, len(finished), len(plan.strategies)):
+        raise RunError(f"{out}: parts have gone while the run went on ({missing[0]} …): run again")
+    manifest = {
+        **asked,
+        "complete": True,
+        "conversations": sum(shard.conversations for shard in finished.values()),
+        "shards": len(finished),
+        "digest": digest_of(finished[number].digest for number in sorted(finished)),
+        "problems": [{**asdict(error.place), "what": error.what, "remedy": error.remedy} for error in problems.found],
+        "ignored": problems.ignored,
+        "notes": problems.notes,
+    }
+    write_manifest(out, manifest)
+    return manifest
+
+
+def _check_bounds(strategies: Iterable[Strategy]) -> None:
+    """Raise SpecError if the ceiling is among the strategies."""
+    stages = (
+        each for strategy in strategies for each in (strategy.stages if isinstance(strategy, Chain) else (strategy,))
+    )
+    if any(isinstance(stage, EvidenceOnly) for stage in stages):
+        raise SpecError(
+            "evidence_only is told what each probe rests on: it is a bound, and no strategy to compare. "
+            "Every run asks it its probes: leave it out"
+        )
+
+
+def _asked(plan: Plan) -> dict[str, Any]:
+    """The manifest before anything is done: what was asked for, and of which versions."""
+    libraries = ("quicktok-v1", "msgspec", "pyarrow")
+    measured = {k: v for k, v in asdict(plan).items() if k not in ("inputs", "models", "answers")}
+    return {
+        "format": FORMAT,
+        "plan": {**asdict(plan.inputs), **measured, **plan.models.identity()},
+        "window": window_of(plan.model),
+        "versions": {
+            "ctxbench": version("ctxbench"),
+            "python": platform.python_version(),
+            **{name: version(name) for name in libraries},
+            "models": map_version(),
+            **{f"strategy {name}": whose for text in plan.strategies for name, whose in packages(parse(text)).items()},
+        },
+        "complete": False,
+    }
+
+
+def _make(out: Path) -> None:
+    """Make the folder, if nothing is there. Raises RunError if something is that is no run."""
+    try:
+        if (out / "manifest.json").exists():
+            return
+        if out.exists() and (not out.is_dir() or not is_free(out)):
+            raise RunError(f"{out}: is not a run folder and not empty: name another with --out")
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(out, error) from None
+
+
+def _enter(out: Path, asked: dict[str, Any], overwrite: bool) -> None:
+    """Make the folder ready: new, or with the same run in it, which is marked as not complete from here on.
+
+    A run that has measured nothing gives way to any other.
+    """
+    try:
+        if (out / "manifest.json").exists():
+            found = read_manifest(out, any_format=overwrite)
+            if not overwrite and has_parts(out):
+                _same(out, asked, found)
+        write_manifest(out, asked)
+        remove_parts(out, 0 if overwrite else NO_END)
+    except OSError as error:
+        raise unwritable(out, error) from None
+
+
+def _same(out: Path, asked: dict[str, Any], found: dict[str, Any]) -> None:
+    plan = {**asked["plan"], "names": list(asked["plan"]["names"]), "strategies": list(asked["plan"]["strategies"])}
+    differ = [key for key in plan if found["plan"].get(key) != plan[key]]
+    differ += [key for key, value in asked["versions"].items() if found["versions"].get(key) != value]
+    if differ:
+        what = ", ".join(differ)
+        raise RunError(f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out")
+
+
+def _watched(
+    conversations: Iterator[Conversation], problems: Problems, watcher: Watcher | None
+) -> Iterator[Conversation]:
+    for conversation in conversations:
+        if watcher is not None:
+            watcher.read(conversation, problems.consumed)
+        yield conversation
+    if watcher is not None:
+        watcher.all_read()
+
+
+def groups(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]]:
+    """Consecutive conversations as shards. Where they are cut depends on the conversations alone."""
+    group: list[Conversation] = []
+    messages = characters = 0
+    for conversation in conversations:
+        group.append(conversation)
+        messages += len(conversation.messages)
+        characters += sum(len(message.text) for message in conversation.messages)
+        if messages >= SHARD_MESSAGES or len(group) >= SHARD_CONVERSATIONS or characters >= SHARD_CHARACTERS:
+            yield group
+            group, messages, characters = [], 0, 0
+    if group:
+        yield group
+
+
+@dataclass(frozen=True, slots=True)
+class RunInputs:
+    """Scenario names and paths; the scenarios come first. `form` reads every file as that format."""
+
+    names: tuple[str, ...]
+    form: str | None = None
+    turns: int | None = None
+    """User turns of generated conversations; None = the scenario's own."""
+    seed: int = 0
+
+    def open(self, problems: Problems) -> InputFile:
+        """Find the files, and say at once what is not there."""
+        if "" in self.names:
+            raise RunError("an input is an empty text (an unset variable?): name a file, a folder or a scenario")
+        for name in self.scenarios():
+            if self.names.count(name) > 1:
+                problems.notes.append(f"{name}: named more than once, measured once")
+        paths = [Path(name) for name in self.names if not self._is_scenario(name)]
+        for path in [path for path in paths if not os.path.exists(path)]:
+            close = nearest(str(path), SCENARIOS)
+            what = f"there is no such file or folder, and no scenario of that name{close}"
+            problems.add(RecordingError(Place(str(path)), what, "`ctxbench list scenarios` has the names"))
+            paths.remove(path)
+        batches = find(paths, problems, self.form)
+        if self.form and not self.names:
+            batches = [Batch(parse_format(self.form), ())]
+        return InputFile(self, batches, problems)
+
+    def _is_scenario(self, name: str) -> bool:
+        """A run folder of that name, made by this very command maybe, is no recording: the scenario is meant."""
+        return name in SCENARIOS and (not os.path.exists(name) or os.path.isfile(f"{name}/manifest.json"))
+
+    def scenarios(self) -> list[str]:
+        """The names that are scenarios, each once."""
+        return list(dict.fromkeys(name for name in self.names if self._is_scenario(name)))
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """Inputs whose files have been found."""
+
+    inputs: RunInputs
+    batches: list[Batch]
+    problems: Problems
+
+    @property
+    def size(self) -> int:
+        """Bytes in all files."""
+        return sum(path.stat().st_size for batch in self.batches for path in batch.files)
+
+    def conversations(self) -> Iterator[Conversation]:
+        """Every conversation: the scenarios' first, then the files'."""
+        inputs = self.inputs
+        made = chain.from_iterable(scenario(name, inputs.turns, inputs.seed) for name in inputs.scenarios())
+        return read(self.batches, self.problems, made)

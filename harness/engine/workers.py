@@ -1,0 +1,145 @@
+"""The local engine: shards through this process, or through several workers side by side.
+
+Workers come from a fork server that has everything imported once. They get shards as bytes and write their parts
+themselves, so that nothing but step counts comes back. At most two shards a worker are under way: memory does not
+grow with the recordings.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import forkserver, resource_tracker
+from threading import Thread
+from typing import TypeVar
+
+import msgspec
+
+from ...scenarios.errors import RunError
+from .shard import Done, Shard, work, work_packed
+from .threads import one_thread
+
+T = TypeVar("T")
+
+LEFT_TO_THE_PARENT = {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}
+"""What a terminal sends to all processes at once. SIGTERM is not in it: the pool itself ends workers by that."""
+
+SOCKET_ROOM = 104 - len("/pymp-xxxxxxxx/listener-xxxxxxxx") - 1
+"""Bytes that the temporary folder may have in the path of the fork server's socket (macOS; 4 more on Linux)."""
+
+
+def run_shards(shards: Iterable[Shard], jobs: int, done: Callable[[Done], None]) -> None:
+    """Work through all shards, calling `done` as each is finished.
+
+    With one job everything happens in this process. An exception, Ctrl-C among them, ends the workers at once: parts
+    that were finished are whole, others are not there.
+    """
+    if jobs == 1:
+        for shard in shards:
+            done(work(shard))
+        return
+    side_by_side(work_packed, map(msgspec.msgpack.encode, shards), jobs, done)
+
+
+def side_by_side(task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int, done: Callable[[T], None]) -> None:
+    """Give every piece of work to a worker, at most two for each at a time, calling `done` as each is finished."""
+    pool = _pool(jobs, task.__module__)
+    under_way: set[Future[T]] = set()
+    try:
+        for each in packed:
+            if len(under_way) >= 2 * jobs:
+                _collect(under_way, done)
+            under_way.add(pool.submit(task, each))
+        while under_way:
+            _collect(under_way, done)
+    except BrokenProcessPool:
+        workers = list((pool._processes or {}).values())
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise RunError(_why_broken([process.exitcode for process in workers])) from None
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.kill()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _why_broken(codes: Iterable[int | None]) -> str:
+    """Why a worker died, by the exit codes of all, and what to do. The pool ends those that live by SIGTERM."""
+    code = next((each for each in codes if each not in (None, -signal.SIGTERM)), -signal.SIGTERM)
+    again = "what is finished is kept: run the same command again to go on"
+    if code >= 0:
+        return f"a worker ended with exit code {code}, as when a strategy calls os._exit: mend that; {again}"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    if name in ("SIGKILL", "SIGTERM"):
+        return f"a worker was ended by {name}, perhaps for want of memory; {again}, with fewer --jobs"
+    return f"a worker crashed ({name}), in a strategy or in a library that it uses: mend that; {again}"
+
+
+def _pool(jobs: int, imported: str = work.__module__) -> ProcessPoolExecutor:
+    """Workers from a fork server that has a module imported."""
+    one_thread()
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    context = multiprocessing.get_context(method)
+    if method == "forkserver":
+        context.set_forkserver_preload([imported])
+        _start_fork_server()
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+
+
+def _start_fork_server() -> None:
+    """Start the fork server with no ear for Ctrl-C, which it hands on to the workers."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_PARENT)
+    try:
+        resource_tracker.ensure_running()  # which unblocks SIGINT
+        signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_PARENT)
+        with _room_for_a_socket():
+            forkserver.ensure_running()
+    except OSError as error:
+        raise RunError(
+            f"worker processes cannot be started ({error}): set TMPDIR to a short folder that can be written, or use "
+            "--jobs 1"
+        ) from None
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _room_for_a_socket() -> Iterator[None]:
+    """Another temporary folder where the usual one has too long a name for a socket in it."""
+    usual = tempfile.tempdir
+    if len(os.fsencode(tempfile.gettempdir())) > SOCKET_ROOM:
+        tempfile.tempdir = "/tmp"
+    try:
+        yield
+    finally:
+        tempfile.tempdir = usual
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, and end when the parent is gone, however it went. Prints go to standard error."""
+    sys.stdout = sys.stderr
+    for each in LEFT_TO_THE_PARENT:
+        signal.signal(each, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _collect(under_way: set[Future[T]], done: Callable[[T], None]) -> None:
+    finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
+    for future in finished:
+        under_way.remove(future)
+        done(future.result())

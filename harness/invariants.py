@@ -1,0 +1,250 @@
+"""Laws that every strategy keeps, ours and any that is plugged in: put your own through them.
+
+    import pytest
+    from hypothesis import given
+    from ctxbench.harness.invariants import LAWS
+    from ctxbench.harness.invariants import conversations   # needs hypothesis
+
+    @pytest.mark.parametrize("law", LAWS)
+    @given(conversation=conversations())
+    def test_my_strategy_keeps_the_laws(law, conversation):
+        law(MyStrategy(max_tokens=500), conversation)
+
+A law is a function of a strategy and a conversation that raises AssertionError, with what was wrong at which step.
+Each replays the whole conversation, so a crash breaks every law.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from hypothesis import strategies as st
+
+from ..metrics.probes import PlacedProbe
+from ..metrics.structure import calls_and_results
+from ..metrics.tokens import TokenCounter
+from ..scenarios.model import Conversation, Message, Probe, Role, ToolCall
+from ..strategies.base import Context, Strategy, StrategyContext, View, budget_of, is_copyable
+from ..strategies.events import Refused
+from .models import OFFLINE
+from .probes.ask import OfCopies, OfReplays, ReplayedModels
+from .replay import ConversationIndex, RecordedContext, Step, proceed, replay, started
+
+Law = Callable[[Strategy, Conversation], None]
+
+COUNTER = TokenCounter()
+
+QUESTIONS = ("What did row 42 say earlier?", "之前第42行说了什么？")
+"""What is asked in between."""
+
+
+def order_is_kept(strategy: Strategy, conversation: Conversation) -> None:
+    """Recorded messages are sent in the order they were said, each at most once, and none from the future."""
+    place = _places(conversation)
+    for step in steps(strategy, conversation):
+        places = [place[message.id] for message in step.context.messages if message.id in place]
+        assert places == sorted(set(places)), f"{_at(step)}: recorded messages are sent out of order or twice: {places}"
+        assert not places or places[-1] < step.at, f"{_at(step)}: message {places[-1]} has not been said yet"
+
+
+def nothing_is_invented(strategy: Strategy, conversation: Conversation) -> None:
+    """What is sent is recorded, or written as such: a system message of a new id, or a stand-in under its own id.
+
+    A stand-in differs from the recorded message in its text alone. Tools offered in the recording stay offered.
+    """
+    recorded = {message.id: message for message in conversation.messages}
+    for step in steps(strategy, conversation):
+        for message in step.context.messages:
+            if message.id in recorded:
+                assert _but_text(message) == _but_text(recorded[message.id]), (
+                    f"{_at(step)}: {message.id!r} differs from the recorded message in more than its text"
+                )
+            else:
+                assert message.role == "system", (
+                    f"{_at(step)}: {message.id!r} is a message of the {message.role} that is in no recording"
+                )
+        missing = set(conversation.tools) - set(step.context.tools)
+        assert not missing, f"{_at(step)}: the tools {sorted(tool.name for tool in missing)} are no longer offered"
+
+
+def ids_are_unique(strategy: Strategy, conversation: Conversation) -> None:
+    """No two messages of a context share an id."""
+    for step in steps(strategy, conversation):
+        sent = Counter(message.id for message in step.context.messages)
+        twice = [name for name, times in sent.items() if times > 1]
+        assert not twice, f"{_at(step)}: several messages are sent under one id: {twice}"
+
+
+def marks_are_places(strategy: Strategy, conversation: Conversation) -> None:
+    """Cache marks ascend, none stands twice. One that is no place of a message sent makes the replay itself fail."""
+    for step in steps(strategy, conversation):
+        marks = step.context.marks
+        assert list(marks) == sorted(set(marks)), f"{_at(step)}: marks {marks} do not ascend, or stand twice"
+
+
+def calls_and_results_stay_together(strategy: Strategy, conversation: Conversation) -> None:
+    """No orphan result and no unanswered call that the history itself does not have."""
+    for step in steps(strategy, conversation):
+        orphans, unanswered = calls_and_results(step.context.messages)
+        had_orphans, had_unanswered = calls_and_results(conversation.messages[: step.at])
+        assert orphans <= had_orphans, f"{_at(step)}: {orphans} tool results are sent without their call"
+        assert unanswered <= had_unanswered, f"{_at(step)}: {unanswered} tool calls are sent without their result"
+
+
+def the_system_prompt_stays(strategy: Strategy, conversation: Conversation) -> None:
+    """Every system message that was said is sent."""
+    for step in steps(strategy, conversation):
+        sent = {message.id for message in step.context.messages}
+        lost = [m.id for m in conversation.messages[: step.at] if m.role == "system" and m.id not in sent]
+        assert not lost, f"{_at(step)}: system messages are dropped: {lost}"
+
+
+def the_budget_is_kept(strategy: Strategy, conversation: Conversation) -> None:
+    """What is sent is within the strategy's `budget`, by exact count, or the strategy says that it cannot be."""
+    budget = budget_of(strategy)
+    for step in steps(strategy, conversation):
+        tokens = sum(map(COUNTER.message, step.context.messages))
+        refused = any(isinstance(event, Refused) for event in step.events)
+        assert budget is None or tokens <= budget or refused, (
+            f"{_at(step)}: {tokens} tokens are sent, {budget} are promised, and no Refused event says why"
+        )
+
+
+def the_same_history_gives_the_same_context(strategy: Strategy, conversation: Conversation) -> None:
+    """Started again it does the same; asked twice at one point it answers the same; it changes nothing it is given."""
+    before = conversation.to_json()
+    once, again = steps(strategy, conversation), steps(strategy, conversation, asked_twice=True)
+    for one, other in zip(once, again, strict=True):
+        assert one.context == other.context, f"{_at(one)}: the second time another context was sent"
+        assert one.events == other.events, f"{_at(one)}: the second time other events were reported"
+    assert conversation.to_json() == before, "the recording was changed"
+
+
+def the_future_is_not_known(strategy: Strategy, conversation: Conversation) -> None:
+    """What is sent at a step is the same whether or not the conversation goes on."""
+    whole = steps(strategy, conversation)
+    if not whole:
+        return
+    middle = whole[len(whole) // 2].at + 1
+    short = Conversation(conversation.id, conversation.messages[:middle], conversation.tools)
+    for one, other in zip(steps(strategy, short), whole, strict=False):
+        assert one.context == other.context, f"{_at(one)}: another context is sent when the conversation ends here"
+
+
+def a_question_leaves_no_trace(strategy: Strategy, conversation: Conversation) -> None:
+    """Of those that say `copyable`: asked questions between its calls, it goes on as if it had not been asked.
+
+    Copies of it are asked, before its first call and after each. At three of these places they are compared: they send
+    and report what the strategy would, started anew, after the same calls.
+    """
+    if not is_copyable(strategy):
+        return
+    plain = steps(strategy, conversation)
+    books = ConversationIndex(conversation, COUNTER)
+    desk = RecordedContext(books)
+    view = started(strategy, desk)
+    copies, anew = OfCopies(view, desk, OFFLINE), OfReplays(strategy, books, ReplayedModels(OFFLINE))
+    going = proceed(conversation, view, desk)
+    for number in range(len(plain) + 1):
+        if number:
+            step, expected = next(going), plain[number - 1]
+            assert step.context == expected.context, f"{_at(step)}: a question before it changed what is sent"
+            assert step.events == expected.events, f"{_at(step)}: a question before it changed what is reported"
+        stop = (plain[number].at if number < len(plain) else len(conversation.messages) + 1) - 1
+        for question in QUESTIONS if stop else ():
+            asked, message = PlacedProbe(0, Probe("p", question), stop, (), frozenset()), Message("p", "user", question)
+            answer = copies.ask(asked, message)
+            assert number not in {0, len(plain) // 2, len(plain)} or answer == anew.ask(asked, message), (
+                f"at message {stop}: for a question a copy does otherwise than a strategy started anew"
+            )
+
+
+LAWS: tuple[Law, ...] = (
+    order_is_kept,
+    nothing_is_invented,
+    ids_are_unique,
+    marks_are_places,
+    calls_and_results_stay_together,
+    the_system_prompt_stays,
+    the_budget_is_kept,
+    the_same_history_gives_the_same_context,
+    the_future_is_not_known,
+    a_question_leaves_no_trace,
+)
+"""Every law."""
+
+
+def steps(strategy: Strategy, conversation: Conversation, asked_twice: bool = False) -> Sequence[Step]:
+    """Every step of a replay. `asked_twice`: the strategy is shown each history twice, and the second answer counts."""
+    desk = RecordedContext(ConversationIndex(conversation, COUNTER))
+    return list(replay(conversation, _Twice(strategy) if asked_twice else strategy, desk))
+
+
+class _Twice:
+    """A strategy that is asked twice at every point; what it reports the second time is not heard."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+
+    def start(self, desk: StrategyContext) -> View:
+        assert isinstance(desk, RecordedContext)
+        view = self.strategy.start(desk)
+
+        def twice(context: Context) -> Context:
+            first = view(context)
+            events, _ = desk.taken()
+            second = view(context)
+            desk.taken()
+            for event in events:
+                desk.record(event)
+            assert first == second, "asked twice with one history, the strategy answers differently"
+            return second
+
+        return twice
+
+
+def _places(conversation: Conversation) -> dict[str, int]:
+    return {message.id: at for at, message in enumerate(conversation.messages)}
+
+
+def _but_text(message: Message) -> tuple[object, ...]:
+    return (message.role, message.calls, message.answers, message.name)
+
+
+def _at(step: Step) -> str:
+    return f"at message {step.at}"
+
+
+_SHORT = ["", " ", "yes", "no 42", "the quick brown fox " * 9, "你好，世界" * 7, "🧑‍🚀 שלום", "def f():\n\treturn 1\n"]
+_LONG = ["row 42 of /srv/a.csv: the quick brown fox\n" * 40, "第42行：你好，世界。" * 60]
+"""Longer than what may stand for them."""
+TEXTS, RESULTS = st.sampled_from(_SHORT), st.sampled_from(_SHORT + _LONG)
+
+
+@st.composite
+def messages(draw: st.DrawFn, most: int = 40) -> tuple[Message, ...]:
+    """Any messages that a recording may hold: parallel calls, late and missing results, system messages anywhere."""
+    made: list[Message] = []
+    open_calls: list[str] = []
+    for at in range(draw(st.integers(1, most))):
+        kind = draw(st.sampled_from(["user", "assistant", "calling", "result", "result", "system"]))
+        text = draw(RESULTS if kind == "result" and open_calls else TEXTS)
+        if kind == "calling":
+            calls = [f"c{at}.{n}" for n in range(draw(st.integers(1, 3)))]
+            open_calls += calls
+            made.append(
+                Message(f"m{at}", "assistant", text, calls=tuple(ToolCall(each, "tool", '{"a": 1}') for each in calls))
+            )
+        elif kind == "result" and open_calls:
+            call = open_calls.pop(draw(st.integers(0, len(open_calls) - 1)))
+            made.append(Message(f"m{at}", "tool", text, answers=call))
+        else:
+            role: Role = "user" if kind in ("user", "result") else "system" if kind == "system" else "assistant"
+            made.append(Message(f"m{at}", role, text))
+    return tuple(made)
+
+
+def conversations(most: int = 40) -> st.SearchStrategy[Conversation]:
+    """Any conversation."""
+    return messages(most).map(lambda said: Conversation("any", said))

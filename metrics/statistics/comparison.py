@@ -1,0 +1,235 @@
+"""One figure of the same conversations twice, and how far it moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ..value import Form, Missing, Value
+from .bootstrap import DRAWS, SEED, Floats, finite, resampled
+from .intervals import ALPHA, Ends, p_value
+
+TWO_SIDED, EQUIVALENCE = 0.95, 0.9
+"""Levels: of the interval that is shown, and of the one that two one-sided tests at 5 % come to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The sums that a figure is made of (`metrics/value.py`), of each conversation, before and after."""
+
+    form: Form
+    before: Floats
+    """A row a conversation: what it adds to the upper sum, and to the lower one."""
+    after: Floats
+
+    def __post_init__(self) -> None:
+        """ValueError, naming the field, for what is not a finite number, and for pairs that are none."""
+        for name in ("before", "after"):
+            object.__setattr__(self, name, finite(getattr(self, name), name).reshape(-1, 2))
+        if len(self.before) != len(self.after):
+            raise ValueError(f"before has {len(self.before)} conversations, after has {len(self.after)}: no pairs")
+
+    def informative(self) -> Pairs:
+        """Without the conversations that have nothing in the lower sum: they say nothing of a ratio."""
+        if self.form == "total":
+            return self
+        some = (self.before[:, 1] != 0) | (self.after[:, 1] != 0)
+        return Pairs(self.form, self.before[some], self.after[some])
+
+    @property
+    def still(self) -> bool:
+        """Whether no conversation moved."""
+        sums = slice(1) if self.form == "total" else slice(2)
+        return bool((self.before[:, sums] == self.after[:, sums]).all())
+
+    def figures(self) -> tuple[Floats, Floats]:
+        """The figure of each conversation alone, before and after; NaN where it has none."""
+        return _figures(self.form, self.before), _figures(self.form, self.after)
+
+    def contributions(self) -> Floats:
+        """What each conversation adds to the difference. Their sum is the difference."""
+        if self.form == "total":
+            return self.after[:, 0] - self.before[:, 0]
+        whole = self.before[:, 1].sum(), self.after[:, 1].sum()
+        moved: Floats = self.after[:, 0] / (whole[1] or np.nan) - self.before[:, 0] / (whole[0] or np.nan)
+        return -moved if self.form == "saving" else moved
+
+
+class Difference(NamedTuple):
+    """After − before, or with `relative` after / before − 1."""
+
+    conversations: int
+    """That say anything of the figure."""
+    before: Value
+    after: Value
+    relative: bool
+    value: Value
+    shown: Ends | Missing
+    """The 95 % interval."""
+    tested: Ends | Missing
+    """The 90 % interval: within the margin, the two are equivalent at 5 %."""
+    error: Value
+    """Standard error."""
+    p: Value
+    """Two-sided, that there is no difference."""
+
+    @property
+    def nothing(self) -> bool:
+        """Whether not one conversation moved."""
+        return self.shown == Ends(0.0, 0.0)
+
+
+def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: int = DRAWS) -> Difference:
+    """How far a figure moved, with intervals over conversations. What was 0 has no relative difference: the plain one.
+
+    Missing stands for what cannot be said: of a single conversation all but the difference itself.
+    """
+    some = pairs.informative()
+    before, after = _figures(some.form, some.before.sum(axis=0)), _figures(some.form, some.after.sum(axis=0))
+    size = len(some.before)
+    if not np.isfinite(before) or not np.isfinite(after):
+        none = Missing("undefined", "nothing to measure on one of the two sides" if size else "nothing to measure")
+        known: list[Value] = [none if np.isnan(each) else float(each) for each in (before, after)]
+        return Difference(size, known[0], known[1], relative, none, none, none, none, none)
+    relative = relative and bool(before)
+    value = float(after / before - 1 if relative else after - before)
+    if size > 1 and some.still:
+        still = Ends(0.0, 0.0)
+        return Difference(size, float(before), float(after), relative, 0.0, still, still, 0.0, 1.0)
+    sums = np.hstack([some.before, some.after])
+    found = resampled(sums, lambda each: _moved(some.form, each, relative), seed, draws)
+    if isinstance(found, Missing) and relative:  # draws without what few conversations have: by what it was in all
+        found = resampled(sums, lambda each: _moved(some.form, each, False) / before, seed, draws)
+    if isinstance(found, Missing):
+        return Difference(size, float(before), float(after), relative, value, found, found, found, found)
+    p = p_value(value, found.error, size - 1)
+    least, most = (-np.inf, np.inf) if relative else _limits(some)
+    shown, tested = (
+        Ends(max(ends.low, least), min(ends.high, most))
+        for ends in (found.interval(TWO_SIDED), found.interval(EQUIVALENCE))
+    )
+    return Difference(size, float(before), float(after), relative, value, shown, tested, found.error, p)
+
+
+def _limits(pairs: Pairs) -> tuple[float, float]:
+    """Between what a difference of shares can lie, which Student's interval does not know: −1 and 1, or less.
+
+    Where a side is 0, or 1, in every conversation, the other can only be more, or less.
+    """
+    if pairs.form != "ratio" or any((top < 0).any() or (top > of).any() for top, of in (pairs.before.T, pairs.after.T)):
+        return -np.inf, np.inf
+    low, high = -1.0, 1.0
+    for sums, sign in ((pairs.before, -1), (pairs.after, 1)):
+        none, whole = not sums[:, 0].any(), bool((sums[:, 0] == sums[:, 1]).all())
+        low = 0.0 if (whole if sign > 0 else none) else low
+        high = 0.0 if (none if sign > 0 else whole) else high
+    return low, high
+
+
+def _figures(form: Form, sums: Floats) -> Floats:
+    """The figures of some sums (`sums.value`, over arrays); NaN where there is none."""
+    if form == "total":
+        return sums[..., 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: Floats = np.where(sums[..., 1] != 0, sums[..., 0] / sums[..., 1], np.nan)
+    return 1 - ratio if form == "saving" else ratio
+
+
+def _moved(form: Form, sums: Floats, relative: bool) -> Floats:
+    before, after = _figures(form, sums[..., :2]), _figures(form, sums[..., 2:])
+    if not relative:
+        return after - before
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return after / before - 1
+
+
+Word = Literal["better", "same", "worse", "cannot tell", "lost", "new", "incomparable"]
+Direction = Literal["lower", "higher"]
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """How far a figure may move and count as the same: in its own unit, or as a share of what it was."""
+
+    amount: float
+    relative: bool = False
+
+
+BY_UNIT = {
+    "share": Margin(0.01),
+    "tokens": Margin(0.01, relative=True),
+    "usd": Margin(0.01, relative=True),
+    "us": Margin(0.1, relative=True),
+}
+"""The margins of those who name none. What has another unit is counted, and may not move at all."""
+
+
+def usual_margin(unit: str) -> Margin:
+    """The margin of a figure for which none was named."""
+    return BY_UNIT.get(unit, Margin(0.0))
+
+
+class Verdict(NamedTuple):
+    """A word and the reason for it; `no_worse` whether it is certain that it is no worse than by the margin."""
+
+    word: Word
+    why: str = ""
+    no_worse: bool = False
+
+
+def judge(
+    found: Difference, margin: Margin, better: Direction, p: float | None = None, alpha: float = ALPHA
+) -> Verdict:
+    """The verdict on a difference. `p`: its p-value adjusted for other comparisons; None = it is the only one.
+
+    better, worse   The 95 % interval is on one side of 0, the difference is larger than the margin, and the p-value is
+                    below `alpha`.
+    same            The 90 % interval is within the margin: two one-sided tests at 5 % say so. Not adjusted for other
+                    comparisons: it raises no alarm.
+    cannot tell     Everything else.
+    """
+    if isinstance(found.value, Missing):
+        return Verdict("cannot tell", found.value.detail)
+    if isinstance(found.shown, Missing) or isinstance(found.tested, Missing) or isinstance(found.p, Missing):
+        return Verdict("cannot tell", found.shown.detail if isinstance(found.shown, Missing) else "")
+    allowed = margin.amount if found.relative or not margin.relative else 0.0
+    sign = 1 if better == "higher" else -1
+    gain, shown, tested = sign * found.value, _turned(found.shown, sign), _turned(found.tested, sign)
+    no_worse = tested.low >= -allowed
+    if no_worse and tested.high <= allowed:
+        return Verdict("same", "", True)
+    beyond, one_sided = abs(gain) > allowed, shown.low > 0 or shown.high < 0
+    if one_sided and beyond and (found.p if p is None else p) < alpha:
+        return Verdict("better" if gain > 0 else "worse", "", no_worse)
+    return Verdict("cannot tell", _doubt(one_sided, beyond, gain), no_worse)
+
+
+def _turned(ends: Ends, sign: int) -> Ends:
+    return ends if sign > 0 else Ends(-ends.high, -ends.low)
+
+
+def _doubt(one_sided: bool, beyond: bool, gain: float) -> str:
+    """Why it is not known."""
+    if not one_sided:
+        return "the interval has both signs"
+    word = "better" if gain > 0 else "worse"
+    if not beyond:
+        return f"{word}, but by less than the margin as far as is known"
+    return f"{word} if it were the only comparison: among so many this much happens by chance"
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Each adjusted for all others: below α, it is one of those of which none is wrong with probability 1 − α.
+
+    Whatever depends on whatever (Holm, "A Simple Sequentially Rejective Multiple Test Procedure", 1979).
+    """
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    made = [0.0] * len(p_values)
+    most = 0.0
+    for rank, at in enumerate(order):
+        most = max(most, min(1.0, p_values[at] * (len(order) - rank)))
+        made[at] = most
+    return made

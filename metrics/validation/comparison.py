@@ -1,0 +1,306 @@
+"""Recorded calls put through the cache of their model and date, beside what the provider reported of each.
+
+Calls are taken in the order they began, over all conversations: runs of one agent share what they have in common. Each
+model at each host has a cache of its own. What was asked is found by `asked.py`. A call that reports no usage is asked
+of the cache by our own count, but for one that was stopped, perhaps before it got there.
+
+Each call is put through two caches. One knows the provider's own counts: where a prefix ends in tokens is learned as
+the calls come, from the prompt of a call, what it read and wrote up to its last mark, its prompt with the answer. For
+prefixes of which nothing was reported, our own count is added to the nearest prefix before it that is known; before
+the first call, what its prompt has over our count (system prompt and tools that the recording lacks) is put in front
+(`constant`). So what is tested is the cache. The other knows our own counts alone, calibrated (`calibration.py`).
+
+A call that cannot be compared is left out with its place and the reason, and the others are compared.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from ...scenarios.errors import Place, RecordingError
+from ...scenarios.model import Conversation, Usage
+from ..cache.explicit import MOST_MARKS, ExplicitRules
+from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix
+from ..cache.rules import Cache, CacheRule
+from ..prices import Prices
+from ..tokens import TokenCounter
+from .calibration import Calibration, Counted
+from .contexts import numbering
+from .disagreements import Before, CallTrace, lifetime, reason
+from .requests import Asking, Assumed, RecordedRequest
+
+STOPPED = ("aborted", "cancelled", "error")
+"""How a call may have ended before it got to the cache."""
+
+
+class ComparedCall(NamedTuple):
+    """One recorded call: what the cache model predicts, and what the provider reported."""
+
+    asked: RecordedRequest
+    rule: CacheRule
+    usage: Usage
+    predicted: CacheUsage
+    own: CacheUsage
+    """The same by our own token counts, calibrated."""
+    own_raw: int
+    """The prompt by our own count alone."""
+    reason: str
+    """Why prediction and report disagree, as far as can be told; empty if they agree."""
+    gap: float | None
+    """Seconds since the call before in the conversation and cache began; None for its first."""
+    expired: tuple[bool, bool] | None = None
+    """After a gap longer than the lifetime: whether less is predicted to be read than was there, and whether it was."""
+
+    @property
+    def conversation(self) -> str:
+        """Its id."""
+        return self.asked.conversation.id
+
+    @property
+    def model(self) -> str:
+        """As the recording names it."""
+        return self.asked.call.model
+
+    @property
+    def read(self) -> int:
+        """Tokens read as reported."""
+        return self.usage.cache_read or 0
+
+    @property
+    def reported(self) -> bool:
+        """Whether the provider says what was read, if anything can have been."""
+        return self.usage.cache_read is not None or not self.predicted.read
+
+    @property
+    def exact(self) -> bool:
+        """Whether the tokens read are as predicted."""
+        return self.reported and self.predicted.read == self.read
+
+
+Key = tuple[str, str, str]
+"""Of a cache: host, model, and since when its rule is in force."""
+
+
+@dataclass(slots=True)
+class CacheReplay:
+    """Recorded calls through the caches of their models."""
+
+    counter: Callable[[str], TokenCounter]
+    """Counts for a model."""
+    prices: Prices = field(default_factory=Prices)
+    """They know how long a prompt may be."""
+    without_rule: dict[str, int] = field(default_factory=dict)
+    """Calls of models for which there is no rule."""
+    left_out: list[RecordingError] = field(default_factory=list)
+    """Calls that cannot be compared, each with its place and why."""
+    calibration: Calibration = field(default_factory=Calibration)
+    counted: list[RecordedRequest] = field(default_factory=list)
+    """Calls whose token counts can be believed, in the order they began."""
+    _asking: Asking = field(init=False)
+    _numberings: dict[str, Prefixes] = field(default_factory=dict)
+    """Of each model."""
+    _learned: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Of each model, the tokens up to the end of a prefix, as the provider counted them."""
+    _caches: dict[Key, tuple[Cache | None, Cache | None]] = field(default_factory=dict)
+    _traces: dict[Key, CallTrace] = field(default_factory=dict)
+    _before: dict[tuple[str, Key], Before] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._asking = Asking(self._prefixes, self.counter)
+
+    def _prefixes(self, model: str) -> Prefixes:
+        if model not in self._numberings:
+            self._numberings[model] = numbering(self.counter(model).encoding)
+        return self._numberings[model]
+
+    @property
+    def assumed(self) -> set[Assumed]:
+        """What was assumed of the recordings."""
+        return self._asking.assumed
+
+    def compare(self, conversations: Iterable[Conversation]) -> Iterator[ComparedCall]:
+        """Each call that reports its usage and can be compared, in the order they began."""
+        found = self._once([asked for each in conversations for asked in self._asking.calls(each)])
+        faults = [None if asked.call.usage is None else fault_of(asked, self.prices) for asked in found]
+        self.left_out += [fault.said_of(asked) for asked, fault in zip(found, faults, strict=True) if fault]
+        calls = sorted(zip(found, faults, strict=True), key=lambda each: each[0].started)
+        self.counted = [a for a, fault in calls if a.call.usage is not None and (fault is None or fault.counted)]
+        self.calibration = Calibration.of(self.counted)
+        for asked, fault in calls:
+            usage, rule = asked.call.usage, asked.rule
+            if rule is None and usage is None:
+                continue
+            if rule is None:
+                self.without_rule[asked.call.model] = self.without_rule.get(asked.call.model, 0) + 1
+            elif usage is None or (fault and not fault.counted):
+                self._pass_over(asked, rule)
+            else:
+                row = self._compared(asked, rule, usage)
+                if not fault:
+                    yield row
+
+    def _once(self, calls: Iterable[RecordedRequest]) -> list[RecordedRequest]:
+        """The calls without copies: of two with the same time, prompt, answer and usage one is."""
+        known: set[tuple[object, ...]] = set()
+        found, copies = list[RecordedRequest](), dict[str, list[RecordedRequest]]()
+        for asked in calls:
+            answer = SentPrefix.of(asked.conversation.messages[asked.at])
+            name = (asked.cache, asked.started, asked.context.blocks[asked.size - 1], answer, asked.call.usage)
+            if asked.dated and name in known:
+                copies.setdefault(asked.conversation.id, []).append(asked)
+            else:
+                known.add(name)
+                found.append(asked)
+        self.left_out += map(copied, copies.values())
+        return found
+
+    def _compared(self, asked: RecordedRequest, rule: CacheRule, usage: Usage) -> ComparedCall:
+        trace = self._traces.setdefault(asked.cache, CallTrace())
+        learned = self._learned.setdefault(asked.call.model, {})
+        counted = self.calibration.counted(asked)
+        request = self._request(asked, usage.input or 0, learned)
+        used, own = self._asked(asked.cache, rule, request, counted)
+        before = self._before.get((asked.conversation.id, asked.cache))
+        why = reason(asked, request, used, before, trace)
+        gap = None if before is None else asked.started - before.asked.started
+        expired = None if before is None else _expired(before, asked, rule, used)
+        self._learn(request, used, usage, learned)
+        trace.add(request)
+        self._before[asked.conversation.id, asked.cache] = Before(asked, request, used, usage)
+        return ComparedCall(asked, rule, usage, used, own, counted.raw, why, gap, expired)
+
+    def _pass_over(self, asked: RecordedRequest, rule: CacheRule) -> None:
+        """Take in a call of which no count can be believed: if it was answered, its prompt went through the cache."""
+        self._traces.setdefault(asked.cache, CallTrace()).pass_over(asked)
+        if asked.call.stop not in STOPPED:
+            learned, counted = self._learned.setdefault(asked.call.model, {}), self.calibration.counted(asked)
+            self._asked(asked.cache, rule, self._request(asked, counted.tokens, learned), counted)
+
+    def _asked(
+        self, key: Key, rule: CacheRule, request: CacheRequest, counted: Counted
+    ) -> tuple[CacheUsage, CacheUsage]:
+        """A request through both caches."""
+        cache, ours = self._caches.setdefault(key, (rule.cache(), rule.cache()))
+        if cache is None or ours is None:
+            return CacheUsage(0, 0, 0, request.tokens), CacheUsage(0, 0, 0, counted.tokens)
+        return cache.request(request), ours.request(replace(request, ends=counted.ends, tokens=counted.tokens))
+
+    def _request(self, call: RecordedRequest, tokens: int, learned: dict[int, int]) -> CacheRequest:
+        context, size = call.context, call.size
+        blocks, counts = context.blocks[:size], context.counts[:size]
+        if not learned:
+            self.assumed.add("constant")
+        ends = _ends(blocks, counts, tokens, learned)
+        prefixes = self._prefixes(call.call.model)
+        answer = prefixes.after(blocks[-1], SentPrefix.of(call.conversation.messages[call.at]))
+        eligible = context.eligible[: bisect_left(context.eligible, size)]
+        system, marks = min(context.system, size - 1), call.marks
+        if call.rule is not None and isinstance(call.rule.rules, ExplicitRules):
+            marks = marks[-MOST_MARKS:]
+        return CacheRequest(
+            *(blocks, ends, tokens, call.started, call.answered, marks, answer, eligible),
+            system=system if system else -1,
+            alike=prefixes.alike,
+            places=context.places,
+        )
+
+    def _learn(self, asked: CacheRequest, used: CacheUsage, usage: Usage, learned: dict[int, int]) -> None:
+        """What the reported counts say of where prefixes end."""
+        read, written = usage.cache_read or 0, usage.cache_write or 0
+        if usage.input is not None:
+            learned[asked.prefixes[-1]] = usage.input
+            if asked.answer is not None and usage.output is not None:
+                learned[asked.answer] = usage.input + usage.output
+        if asked.marks:
+            if read or written:
+                learned[asked.prefixes[asked.marks[-1].block]] = read + written
+            if read and (used.hit >= 0 or len(asked.marks) > 1):
+                learned.setdefault(asked.prefixes[used.hit if used.hit >= 0 else asked.marks[0].block], read)
+
+
+def _ends(blocks: list[int], counts: list[int], tokens: int, learned: dict[int, int]) -> list[int]:
+    """Where each block ends, in the provider's tokens, as far as they are known before the call.
+
+    Behind the last block that is known, what is left of the prompt is shared out as our counts are.
+    """
+    offset, made = tokens - counts[-1], list[int]()
+    for number, count in zip(blocks, counts, strict=True):
+        offset = learned[number] - count if number in learned else offset
+        made.append(min(max(count + offset, 0), tokens))
+    known = next((at for at in range(len(blocks) - 1, -1, -1) if blocks[at] in learned), None)
+    if known is not None and counts[-1] > counts[known]:
+        scale = max(0, tokens - made[known]) / (counts[-1] - counts[known])
+        for at in range(known + 1, len(made)):
+            made[at] = made[known] + round((counts[at] - counts[known]) * scale)
+    least = tokens
+    for at in range(len(made) - 1, -1, -1):  # an estimate never reaches beyond what is known behind it
+        least = made[at] = min(made[at], least)
+    return made
+
+
+def _expired(before: Before, asked: RecordedRequest, rule: CacheRule, used: CacheUsage) -> tuple[bool, bool] | None:
+    """After a gap longer than the lifetime, and nothing else changed: whether the cache is predicted to have lost what
+    the call before left in it, and whether it had."""
+    left, usage = lifetime(rule, before.request), before.usage
+    if left is None or asked.started - before.asked.started <= left or asked.context is not before.asked.context:
+        return None
+    held = (usage.cache_read or 0) + (usage.cache_write or 0) or before.used.read + before.used.written
+    if not held or asked.call.usage is None or asked.call.usage.cache_read is None:
+        return None
+    return used.read < held, asked.call.usage.cache_read < held
+
+
+class Fault(NamedTuple):
+    """What is wrong with a call."""
+
+    field: str
+    what: str
+    remedy: str
+    counted: bool = False
+    """Whether its token counts are right all the same."""
+
+    def said_of(self, asked: RecordedRequest) -> RecordingError:
+        """As an error with the place of the call."""
+        what = f"{asked.conversation.messages[asked.at].id}: {self.what}"
+        return RecordingError(place_of(asked, f"call.{self.field}"), what, self.remedy)
+
+
+def fault_of(asked: RecordedRequest, prices: Prices) -> Fault | None:
+    """What is wrong with a call that reports its usage; None if it can be compared. `prices` know the windows."""
+    usage, rules, marks = asked.call.usage, asked.rule and asked.rule.rules, len(asked.call.marks)
+    if usage is None or usage.input is None:
+        return Fault("usage.input", "nothing says how long its prompt was", "add the count of its tokens")
+    window = _window(asked.call.model, prices)
+    if window is not None and usage.input > window:
+        what = f"a prompt of {usage.input:,} tokens, and {asked.call.model} takes {window:,}"
+        return Fault("usage.input", what, "correct the count or the model's name")
+    if isinstance(rules, ExplicitRules) and marks > MOST_MARKS:
+        what = f"{marks} cache breakpoints, of which a provider takes {MOST_MARKS}"
+        return Fault("marks", what, "remove those that were not sent")
+    if asked.clock:
+        return Fault("started", asked.clock, "correct its time", counted=True)
+    return None
+
+
+def copied(copies: list[RecordedRequest]) -> RecordingError:
+    """That calls of a conversation stand elsewhere already."""
+    first, more = copies[0], len(copies) - 1
+    others = f", and so do{'es' * (more == 1)} {more:,} more of its conversation" if more else ""
+    what = f"{first.conversation.messages[first.at].id}: the same call stands in another recording, or twice{others}"
+    return RecordingError(place_of(first, "call"), what, "give it once")
+
+
+def place_of(asked: RecordedRequest, field: str) -> Place:
+    """Where something of a call stands."""
+    return Place(asked.conversation.source or asked.conversation.id, 0, f"messages[{asked.at}].{field}")
+
+
+def _window(model: str, prices: Prices) -> int | None:
+    """The most tokens that a model takes; None if that is not known, or if longer prompts have a price."""
+    tariff = prices.tariff(model)
+    if tariff is None or tariff.window is None or tariff.tiers[-1][0] >= tariff.window:
+        return None
+    return tariff.window

@@ -1,0 +1,189 @@
+"""Make the acceptance scenarios of design document 004 §7: a log of plant records that is gone back to.
+
+    mem_001   messages of some 200 tokens come in one by one: what is sent must stay within its limit
+    mem_002   10 000 messages, some 2M tokens; then 1000 questions, 80 % of them about a fifth of the messages
+    mem_003   100K tokens of dialogue, to be archived: a personal assistant's, at length
+
+Each record has a number of its own, a few fields, and sentences around them. A question names the number, or quotes a
+sentence; its answer stands in that message alone. Before it is put to the assistant it is asked as a probe, whose
+evidence is the message. Which fifth is popular is drawn by chance. The sentences are made from forms: a compressor
+finds more in them than in what people write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import NamedTuple
+
+import msgspec
+
+from ...model import Conversation
+from .. import assistant
+from ..forms import Forms, load, one, say
+from ..script import Script
+
+TURNS = {"mem_001": 120, "mem_002": 6_000, "mem_003": 120}
+"""User turns, where not told otherwise. Of mem_002's every sixth is a question."""
+HOT, HOT_SHARE = 0.2, 0.8
+"""Share of the records that are popular, and share of the questions that are about them."""
+EVERY = 10
+"""In mem_001 a probe after so many records."""
+SENTENCES = {"en": 7, "zh": 6}
+"""Sentences around a record's fields: some 200 tokens with them."""
+PREFIXES = ("INS", "DEL", "REP", "CAL", "AUD", "LOG")
+"""The starts of record numbers."""
+
+
+def memory(name: str, seed: int, turns: int | None, languages: tuple[str, ...]) -> Iterator[Conversation]:
+    """Yield the conversations of a scenario, one a language."""
+    make = {"mem_001": _mem_001, "mem_002": _mem_002, "mem_003": _mem_003}[name]
+    for language in languages:
+        yield make(seed, TURNS[name] if turns is None else turns, language)
+
+
+def _mem_001(seed: int, turns: int, language: str) -> Conversation:
+    rng = Random(f"mem_001 {seed} {language}")
+    log = _Log(f"mem_001/{language}-{seed}", rng, language)
+    script = log.script
+    house = (f"{number}. {rule}" for number, rule in enumerate(log.words.forms["house rules"] * 5, 1))
+    script.system("\n".join((log.form("system"), *house)))
+    for turn in range(turns):
+        record = log.report(script.user)
+        script.assistant(log.form("receipt", number=record.number))
+        if turn % EVERY == EVERY - 1:
+            log.ask(one(rng, log.records))
+        script.wait(seconds=20 + 60 * rng.random())
+    return script.done()
+
+
+def _mem_002(seed: int, turns: int, language: str) -> Conversation:
+    rng = Random(f"mem_002 {seed} {language}")
+    log = _Log(f"mem_002/{language}-{seed}", rng, language)
+    script, questions = log.script, turns // 6
+    script.system(log.form("system"))
+    for _ in range(turns - questions):
+        log.report(script.user)
+        log.report(script.assistant)
+        script.wait(seconds=20 + 60 * rng.random())
+    records = rng.sample(log.records, len(log.records))
+    hot = max(round(HOT * len(records)), 1)
+    for _ in range(questions):
+        question, answer = log.ask(one(rng, records[:hot] if rng.random() < HOT_SHARE else records[hot:]))
+        script.user(question)
+        script.assistant(answer)
+        script.wait(seconds=20 + 60 * rng.random())
+    return script.done()
+
+
+def _mem_003(seed: int, turns: int, language: str) -> Conversation:
+    return msgspec.structs.replace(assistant.make(seed, turns, language), id=f"mem_003/{language}-{seed}")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Forms and words that the records of one language are made of."""
+
+    forms: Forms
+    sentences: tuple[str, ...]
+    """Forms of sentences."""
+    places: tuple[str, ...]
+    people: tuple[str, ...]
+    things: tuple[str, ...]
+    states: tuple[str, ...]
+    shifts: tuple[str, ...]
+    fields: tuple[tuple[str, str], ...]
+    """Names and units."""
+    space: str
+    """Text between words, and between sentences."""
+
+
+@cache
+def _words(language: str) -> Words:
+    forms, space = load(__package__, language), "" if language == "zh" else " "
+
+    def pairs(key: str) -> tuple[str, ...]:
+        first, second = forms[key]
+        return tuple(f"{start}{space}{end}" for start in first.split() for end in second.split())
+
+    return Words(
+        forms=forms,
+        sentences=forms["sentences"],
+        places=pairs("places"),
+        people=pairs("people"),
+        things=pairs("things"),
+        states=tuple(forms["states"][0].split()),
+        shifts=forms["shifts"],
+        fields=tuple((name, unit) for name, unit in (line.split() for line in forms["fields with units"])),
+        space=space,
+    )
+
+
+class Record(NamedTuple):
+    """Content of one message of the log, and its id."""
+
+    message: str
+    number: str
+    fields: tuple[tuple[str, str], ...]
+    sentences: tuple[str, ...]
+
+
+class _Log:
+    """A log of plant records that is being written."""
+
+    def __init__(self, name: str, rng: Random, language: str) -> None:
+        self.script = Script(name, language=language, start="2026-03-02T08:00:00")
+        self.words, self._rng, self._length = _words(language), rng, SENTENCES[language]
+        self.records: list[Record] = []
+        self._sentences: set[str] = set()
+
+    def report(self, speak: Callable[[str], str]) -> Record:
+        """Write one record more, by a method of the script, and return it."""
+        rng, words = self._rng, self.words
+        number = f"{one(rng, PREFIXES)}-{10_000 + 7 * len(self.records) + int(7 * rng.random())}"
+        names = rng.sample(words.fields, 3)
+        fields = tuple((name, f"{rng.randint(100, 99_999) / 10:.1f} {unit}") for name, unit in names)
+        sentences = tuple(self._sentence() for _ in range(self._length))
+        head = self.form("head", number=number, place=one(rng, words.places), person=one(rng, words.people))
+        values = (self.form("field", field=name, value=value) for name, value in fields)
+        middle = self._length // 2
+        text = words.space.join((head, *sentences[:middle], *values, *sentences[middle:]))
+        record = Record(speak(text), number, fields, sentences)
+        self.records.append(record)
+        return record
+
+    def ask(self, record: Record) -> tuple[str, str]:
+        """Ask about a record, as a probe; return the question and what the assistant answers."""
+        rng = self._rng
+        field, value = one(rng, record.fields)
+        form = "question by number" if rng.random() < 0.5 else "question by quote"
+        quote = one(rng, record.sentences).rstrip(".。")
+        question = self.form(form, number=record.number, quote=quote, field=field)
+        self.script.probe(question, [value], [record.message], "single_hop")
+        return question, self.form("answer", field=field, value=value, number=record.number)
+
+    def form(self, key: str, **facts: str) -> str:
+        """Return the form of a key with its slots filled."""
+        return say(self._rng, self.words.forms[key][0], facts)
+
+    def _sentence(self) -> str:
+        """Return a sentence that is in no record yet."""
+        rng, words = self._rng, self.words
+        while True:
+            form = one(rng, words.sentences)
+            facts = {
+                "thing": one(rng, words.things),
+                "other": one(rng, words.things),
+                "place": one(rng, words.places),
+                "person": one(rng, words.people),
+                "colleague": one(rng, words.people),
+                "shift": one(rng, words.shifts),
+                "state": one(rng, words.states),
+                "count": str(rng.randint(11, 99)),
+            }
+            sentence = say(rng, form, facts)
+            if sentence not in self._sentences:
+                self._sentences.add(sentence)
+                return sentence

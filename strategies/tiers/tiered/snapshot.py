@@ -1,0 +1,150 @@
+"""The four tiers to one file and back: equal behaviour afterwards, or SnapshotError and nothing loaded (004 §8.1).
+
+    save(tiers, path)
+    tiers = load(path, record)
+
+In the file are Focus's messages and loans, Working's content with the history of its policy, the Archive's files and
+what waits for them, RAG's content, the index, and migration's records, heat, queue and tuning. What is counted for
+reports is not: the run has it. A restored ArchiveTier is in memory, wherever it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ....scenarios.errors import UserError
+from ....scenarios.model import Message
+from ...events import Moved
+from ..archive import ArchivedMessage, ArchiveTier, MemoryFiles
+from ..archive.codec import Coding
+from ..migration.store import Sum
+from ..rag import Embed
+from ..rag.snapshot import read as read_index
+from ..rag.snapshot import write as write_index
+from ..snapshot_file import SnapshotReader, SnapshotWriter, reading, writing
+from .gauges import Gauges
+from .gauges import TierState as Gauged
+from .quotes import Prints, Quotes
+from .stores import KEPT, DictStore, TierRules
+from .tiers import Event, Loans, Tiers
+
+KIND = "memory tiers"
+VERSION = 1
+
+
+class _State(msgspec.Struct, forbid_unknown_fields=True):
+    """All but the Archive's files and the index."""
+
+    version: int
+    rules: dict[str, Any]
+    now: float
+    focus: dict[str, tuple[Message, int]]
+    turn: str
+    called: dict[str, float | None]
+    sent: list[str]
+    question: str
+    working: dict[str, tuple[bytes, int]]
+    rag: dict[str, tuple[bytes, int]]
+    block: int
+    coding: dict[str, Any]
+    sizes: dict[str, int]
+    waiting: list[tuple[str, int, Message]]
+    written: dict[str, Sum]
+    dead: dict[str, Sum]
+    saved: float | None
+    migration: dict[str, Any]
+    moves: list[Moved]
+    gauges: Gauged
+    successors: dict[str, Any] | None
+    prints: Prints
+    files: list[str]
+
+
+def save(tiers: Tiers, path: Path, model: str = "") -> None:
+    """Write all tiers. `model` names the embedder, if there is one. Raises SnapshotError."""
+    with writing(path, KIND) as writer:
+        files = tiers.blocks.archive.raw()
+        writer.json("state", _state(tiers, list(files)))
+        for number, data in enumerate(files.values()):
+            _bytes(writer, f"archive.{number}", data)
+        write_index(tiers.index, writer, model)
+
+
+def load(path: Path, record: Callable[[Event], None], embed: Embed | None = None, model: str = "") -> Tiers:
+    """Read all tiers. From now on events go to `record`. Raises SnapshotError."""
+    with reading(path, KIND) as reader:
+        try:
+            return _restored(reader, record, embed, model)
+        except (msgspec.MsgspecError, UserError, ValueError, TypeError, KeyError) as error:
+            raise reader.refuse(f"cannot be restored: {error}") from None
+
+
+def _state(tiers: Tiers, files: list[str]) -> _State:
+    blocks, successors = tiers.blocks, tiers.successors
+    return _State(
+        version=VERSION,
+        rules=asdict(tiers.rules),
+        now=tiers.clock.now,
+        focus=tiers.focus,
+        turn=tiers.loans.turn,
+        called=tiers.loans.called,
+        sent=sorted(tiers.loans.sent),
+        question=tiers.question,
+        working=tiers.working.held,
+        rag=tiers.rag.held,
+        block=blocks.block,
+        coding=asdict(blocks.archive.coding),
+        sizes=blocks.sizes,
+        waiting=[(item.id, item.tokens, item.message) for item in blocks.waiting.values()],
+        written=blocks.written,
+        dead=blocks.dead,
+        saved=blocks.saved,
+        migration=tiers.migration.snapshot(),
+        moves=tiers.moves,
+        gauges=tiers.gauges.state,
+        successors=None if successors is None else successors.state(),
+        prints=tiers.quotes.prints,
+        files=files,
+    )
+
+
+def _restored(reader: SnapshotReader, record: Callable[[Event], None], embed: Embed | None, model: str) -> Tiers:
+    state = reader.json("state", _State)
+    if state.version != VERSION:
+        raise ValueError(f"it is of version {state.version}, this ctxbench reads {VERSION}: build it anew")
+    rules = msgspec.convert(state.rules, TierRules)
+    files = {name: reader.stream(f"archive.{at}")(reader.size(f"archive.{at}")) for at, name in enumerate(state.files)}
+    archive = ArchiveTier(MemoryFiles(files), msgspec.convert(state.coding, Coding), keep=KEPT)
+    tiers = Tiers(rules, _unheard, embed, archive, state.block)
+    tiers.clock.now, tiers.focus = state.now, state.focus
+    tiers.loans = Loans(state.turn, state.called, set(state.sent))
+    tiers.question, tiers.gauges, tiers.quotes = state.question, Gauges(state.gauges), Quotes(state.prints)
+    _hold(tiers.working, state.working)
+    _hold(tiers.rag, state.rag)
+    blocks = tiers.blocks
+    blocks.sizes, blocks.written, blocks.dead, blocks.saved = state.sizes, state.written, state.dead, state.saved
+    blocks.waiting = {id: ArchivedMessage(id, tokens, message) for id, tokens, message in state.waiting}
+    blocks.tokens = sum(state.sizes.values())
+    if tiers.successors is not None and state.successors is not None:
+        tiers.successors.restore(state.successors)
+    tiers.index = read_index(reader, tiers.index.rules, embed, model)
+    tiers.migration.restore(state.migration)
+    tiers.moves, tiers.record = state.moves, record
+    return tiers
+
+
+def _hold(store: DictStore, held: dict[str, tuple[bytes, int]]) -> None:
+    store.held, store.tokens = held, sum(tokens for _, tokens in held.values())
+
+
+def _unheard(event: Event) -> None:
+    """Nothing happens while tiers are restored that has not happened before."""
+
+
+def _bytes(writer: SnapshotWriter, name: str, data: bytes) -> None:
+    writer.stream(name, lambda write: write(data))

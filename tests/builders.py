@@ -1,0 +1,39 @@
+"""Conversations for tests: short ones by hand, and any that can be, by hypothesis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from ctxbench.harness.invariants import conversations, messages
+from ctxbench.scenarios.model import Conversation, Message, Role, ToolCall
+
+__all__ = ["answering", "calling", "conversations", "messages", "stretches", "talk"]
+
+
+def talk(*said: tuple[Role, str] | Message, name: str = "talk") -> Conversation:
+    """A conversation from (role, text) pairs and whole messages."""
+    made = [each if isinstance(each, Message) else Message(f"m{at}", *each) for at, each in enumerate(said)]
+    return Conversation(name, tuple(made))
+
+
+def calling(name: str, *calls: str, text: str = "") -> Message:
+    """An assistant message that makes tool calls with these ids."""
+    return Message(name, "assistant", text, calls=tuple(ToolCall(each, "tool", '{"a": 1}') for each in calls))
+
+
+def answering(name: str, call: str, text: str = "done") -> Message:
+    """The result of a tool call."""
+    return Message(name, "tool", text, answers=call)
+
+
+@st.composite
+def stretches(draw: st.DrawFn, said: Sequence[Message]) -> list[tuple[int, int]]:
+    """Some stretches [start, stop) of the messages, in any order, none empty."""
+    size = len(said)
+    made = []
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, size - 1))
+        made.append((start, draw(st.integers(start + 1, size))))
+    return made

@@ -1,0 +1,203 @@
+"""`ctxbench answer`, as a user meets it: offline, by a model with a tool loop, resumed, and with bad input."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+from ctxbench.harness.answers.store import folder_of
+from ctxbench.harness.cli import app
+from ctxbench.harness.engine.plan import Plan, RunInputs, execute
+from ctxbench.harness.folder.run import load
+from ctxbench.scenarios.errors import UserError
+from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
+from ctxbench.strategies.events import Archived
+from tests.harness.command import ctxbench, said
+from tests.harness.models.server import UNCLOSED, Server
+
+pytestmark = UNCLOSED
+
+ARCHIVE = "archive(threshold=500, fresh=False, language='en')"
+LONG = "The staging port is 9680.\n" + "\n".join(f"line {at}: nothing of note happens here" for at in range(60))
+
+
+def conversation(name: str = "c") -> Conversation:
+    """A tool result of 60 lines, and what is asked about it, each with another kind of gold."""
+    messages = (
+        Message("m1", "user", "Which settings are there? The deploy is on 14 March 2026."),
+        Message("m2", "assistant", "I look.", (ToolCall("c1", "read_file", '{"path": "a.toml"}'),)),
+        Message("m3", "tool", LONG, answers="c1", name="read_file"),
+        Message("m4", "assistant", "Many lines, as you see."),
+        Message("m5", "user", "Thanks. What is the weather like?"),
+        Message("m6", "assistant", "I cannot know."),
+    )
+    probes = (
+        Probe("port", "What is the staging port?", ("9680",), ("m3",), "single_hop"),
+        Probe("none", "Who repaired the elevator?", (), (), "unanswerable", answerable=False),
+        Probe("open", "What was said of the deploy?", (), ("m1",), "no_gold"),
+    )
+    return Conversation(name, messages, probes=probes)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two conversations."""
+    folder = tmp_path_factory.mktemp("made")
+    lines = b"\n".join(conversation(name).to_json() for name in "ab")
+    (folder / "talks.jsonl").write_bytes(lines + b"\n")
+    execute(Plan(RunInputs((str(folder / "talks.jsonl"),)), ("none", ARCHIVE), answers=False), folder / "run")
+    return folder
+
+
+@pytest.fixture
+def ran(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, and its folder is the working one."""
+    shutil.copytree(made / "run", tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+class Done(NamedTuple):
+    stdout: str
+    stderr: str
+
+
+def answer(*words: object, code: int = 0) -> Done:
+    """The command in this process."""
+    found = CliRunner().invoke(app, ["answer", "run", *map(str, words)])
+    said = f"error: {found.exception}" if isinstance(found.exception, UserError) else ""
+    assert (2 if said else found.exit_code) == code, (found.stdout, found.stderr, found.exc_info)
+    return Done(found.stdout, found.stderr + said)
+
+
+def parts(folder: Path) -> dict[str, bytes]:
+    found = [path for table in ("answers", "grades") for path in (folder / table).rglob("*.parquet")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def test_the_embedded_reader_answers_and_the_rules_grade(ran: Path) -> None:
+    """No key, no network: what the whole history answers, the last turn cannot; both named, and what is missing."""
+    found = json.loads(answer("--json").stdout)
+    assert found["answerer"] == "offline"
+    assert found["grader"].startswith("rules")
+    none, floor = found["strategies"]["none"], found["strategies"]["last_turn"]
+    assert (none["correct"], floor["correct"]) == (1.0, 0.0)
+    assert none["retention"] == 1.0
+    assert found["without_gold"] == 2
+    assert none["refused"] == 1.0
+    shown = answer().stdout
+    assert "Answers by offline, graded by rules" in shown
+    assert "extractive reader" in shown
+
+
+def test_what_is_answered_is_not_answered_again(ran: Path) -> None:
+    """A second command only prints; one part that is lost or damaged is made again, as it was."""
+    first = answer().stdout
+    before = parts(ran / "run")
+    assert len(before) == 2
+    for path in before:
+        data = (ran / "run" / path).read_bytes()
+        for damaged in (b"damaged", data[:4] + bytes(each ^ 255 for each in data[4:60]) + data[60:]):  # its pages only
+            (ran / "run" / path).write_bytes(damaged)
+            assert answer().stdout == first
+            assert parts(ran / "run") == before
+    assert answer("--overwrite").stdout == first
+    assert parts(ran / "run") == before
+
+
+def test_a_run_that_is_made_anew_is_answered_anew(made: Path, ran: Path) -> None:
+    """Answers to contexts that are gone do not count."""
+    answer()
+    execute(Plan(RunInputs((str(made / "talks.jsonl"),)), ("last_turn",)), ran / "run", overwrite=True)
+    found = json.loads(answer("--json").stdout)
+    assert list(found["strategies"]) == ["last_turn", "evidence_only"]
+
+
+def test_a_model_loads_what_was_archived(ran: Path, server: Server) -> None:
+    """It calls the strategy's tool, is given the whole result, and answers; replayed it costs no call."""
+    archived = [
+        event.uuid for _, event in load(ran / "run").events("a", ARCHIVE) if isinstance(event, Archived)
+    ]  # fmt: skip
+    call = {"id": "x1", "type": "function"} | {
+        "function": {"name": "load_tool_history", "arguments": json.dumps({"uuid": archived[0]})}
+    }
+    loads = json.dumps(
+        {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "usage": server.usage}
+        | {"choices": [{"index": 0, "finish_reason": "tool_calls",
+                        "message": {"role": "assistant", "content": None, "tool_calls": [call]}}]}
+    )  # fmt: skip
+    server.text = "9680"
+    server.acts = ["", "", "", f"reply {loads}"]  # after the three probes under `none`, the first under `archive`
+    words = ("-a", "openai/gpt-4o-mini", "--cassette", "c.sqlite", "--concurrency", 1, "--json")
+    first = answer(*words, "--api-base", server.url)
+    calls = len(server.seen)
+    result = server.seen[4]["messages"][-1]
+    assert (result["role"], result["tool_call_id"]) == ("tool", "x1")
+    assert LONG in result["content"]
+    assert server.seen[4]["tools"][-1]["function"]["name"] == "load_tool_history"
+    shown = json.loads(first.stdout)["strategies"][ARCHIVE]
+    assert (shown["loaded"], shown["rounds"]) == (1, 7)
+    assert shown["cost"] == pytest.approx(7 * 0.00021)
+    assert any(f"models: {calls} calls" in line for line in said(first.stderr))
+    again = answer(*words, "--cassette-mode", "replay", "--overwrite")
+    assert again.stdout == first.stdout
+    assert len(server.seen) == calls
+
+
+def test_a_model_that_is_away_is_missing(ran: Path, server: Server) -> None:
+    """No answer is no wrong answer: nothing is graded, the reason is in a table, the exit code is 2."""
+    server.acts = ["status 500"] * 999
+    words = ("-a", "openai/m", "--api-base", server.url, "--cassette", "c", "--retries", 0)
+    found = answer(*words, code=2)
+    assert "Why answers or grades are missing" in found.stdout
+    assert "answered nothing" in found.stderr
+    assert "(undefined)" in found.stdout
+
+
+def test_a_model_that_grades_itself_is_warned_of(ran: Path, server: Server) -> None:
+    """And a grader that replies prose gives no grade, rather than a wrong one."""
+    words = ("-a", "openai/m", "-g", "llm(model='openai/m')", "--cassette", "c")
+    found = answer(*words, "--api-base", server.url)
+    assert "graded its own answers" in " ".join(found.stdout.split())
+    assert "Why answers or grades are missing" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("-a", "gpt-4o-mine"), "unknown model"),
+        (("-g", "rulez"), "grader"),
+        (("-a", "openai/m", "--cassette-mode", "replay", "--cassette", "nowhere"), "there is no such cassette"),
+        (("-a", "openai/m", "--spend-limit", "1"), "price"),
+        (("-a", "local", "--gguf", "nothing.gguf"), "cannot be read"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_is(ran: Path, words: tuple[str, ...], error: str) -> None:
+    """One clear line, exit code 2, and nothing is written."""
+    found = answer(*words, code=2)
+    assert error in found.stderr
+    assert not found.stdout
+    assert not parts(ran / "run")
+
+
+def test_a_run_without_probes_says_so(tmp_path: Path) -> None:
+    """There is nothing to answer in recordings without questions."""
+    talk = conversation()
+    (tmp_path / "talks.jsonl").write_bytes(Conversation(talk.id, talk.messages).to_json() + b"\n")
+    execute(Plan(RunInputs((str(tmp_path / "talks.jsonl"),)), ("none",)), tmp_path / "run")
+    assert "error: run: no probe was asked" in ctxbench("answer", "run", cwd=tmp_path, code=2).stderr
+
+
+def test_folders_of_answerers_are_safe_and_different() -> None:
+    """A name cannot leave the folder, nor can two names share one."""
+    names = ["offline", "openai/gpt-4o", "openai-gpt-4o", "../../x", "..", "a" * 300, "模型", "llm(model='x')", "LLM"]
+    made = [folder_of(name) for name in names]
+    assert len(set(made)) == len(names)
+    assert all("/" not in each and each not in ("", ".", "..") and len(each) < 80 for each in made)
+    assert folder_of("offline") == "offline"

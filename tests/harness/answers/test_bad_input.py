@@ -1,0 +1,98 @@
+"""Probes that recordings get wrong, and answers that no one would give: one bad thing costs itself and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxbench.harness.answers.store import Answered, answered
+from ctxbench.harness.engine.plan import Plan, RunInputs, execute
+from ctxbench.harness.folder.run import Run, load
+from ctxbench.metrics.grading import GradedItem
+from ctxbench.metrics.grading.rules import RulesGrader
+from tests.harness.command import ctxbench
+
+PORT = {"id": "q", "question": "What is the staging port?", "evidence": ["m0"]}
+ASKED: dict[str, dict[str, Any]] = {
+    "without gold": PORT,
+    "gold is a number": PORT | {"answers": 9680},
+    "gold is a list of numbers": PORT | {"answers": [9680]},
+    "gold is a text": PORT | {"answers": "9680"},
+    "gold is null": PORT | {"answers": None},
+    "gold is empty": PORT | {"answers": []},
+    "gold is blank": PORT | {"answers": ["", " "]},
+    "several are accepted": PORT | {"answers": ["nine thousand", "9680"]},
+    "evidence that is nowhere": PORT | {"answers": ["9680"], "evidence": ["nowhere", "m0"]},
+    "another language": PORT | {"answers": ["9680"], "question": "预发布端口是多少？"},
+    "no question": {"id": "q", "answers": ["9680"]},
+    "an empty question": PORT | {"answers": ["9680"], "question": ""},
+    "as it should be": PORT | {"answers": ["9680"]},
+}
+LEFT_OUT = {"gold is a number", "gold is a list of numbers", "gold is a text", "gold is null", "no question"}
+NOT_GRADED = {"without gold", "gold is empty", "gold is blank"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A file a probe, each the only one of its conversation."""
+    folder = tmp_path_factory.mktemp("bad")
+    (folder / "in").mkdir()
+    texts = ("The staging port is 9680.", "Noted.", "The colour is blue.", "I see.")
+    for name, probe in ASKED.items():
+        said = [{"id": f"m{at}", "role": ("user", "assistant")[at % 2], "text": text} for at, text in enumerate(texts)]
+        row = {"ctxbench": "1", "id": name, "messages": said, "probes": [probe]}
+        (folder / "in" / f"{name}.jsonl").write_text(json.dumps(row, ensure_ascii=False) + "\n", encoding="utf-8")
+    execute(Plan(RunInputs((str(folder / "in"),)), ("none",)), folder / "run")
+    return load(folder / "run")
+
+
+@pytest.fixture(scope="module")
+def found(run: Run) -> Answered:
+    [made] = answered(run).whole
+    return made
+
+
+def test_what_is_wrong_is_named_and_the_rest_is_asked(run: Run, found: Answered) -> None:
+    """Five have no probe that can be read: each is named with its file, field and remedy."""
+    problems = {Path(each["file"]).stem: each for each in run.manifest["problems"]}
+    assert LEFT_OUT | {"evidence that is nowhere"} == problems.keys()
+    assert all(each["line"] == 1 and each["field"].startswith("probes[0]") for each in problems.values())
+    assert all(each["remedy"] for each in problems.values())
+    assert set(found.answers.conversation.astype(str)) == set(ASKED) - LEFT_OUT
+
+
+@pytest.mark.parametrize("name", sorted(set(ASKED) - LEFT_OUT))
+def test_each_has_its_grade_or_none(found: Answered, name: str) -> None:
+    """Without gold: answered, not graded. Several accepted: any is enough. Another language: an answer all the same."""
+    rows = found.rows
+    [row] = rows[(rows.conversation == name) & (rows.strategy == "none")].itertuples()
+    assert row.answer is not None
+    if name in NOT_GRADED:
+        assert row.correct is None
+        assert row.not_graded == "the recording has no answer to compare with"
+    elif name in ("another language", "an empty question"):
+        assert row.correct in (True, False)
+    else:
+        assert (row.answer, row.correct) == ("9680", True)
+
+
+def test_the_user_is_told(run: Run) -> None:
+    """The tables count what is not graded, and name what was left out."""
+    shown = ctxbench("report", run.folder, "--print-only", cwd=run.folder).stdout
+    assert "3 probes have no accepted answer: answered, not graded." in shown
+    assert "Left out: 6 recordings" in shown
+
+
+@pytest.mark.parametrize("where", ["start", "end", "nowhere"])
+def test_a_very_long_answer(where: str) -> None:
+    """100,000 characters are graded by what is read of them; the reason says that not all is."""
+    filler = "and so on, as one might say of nearly anything at all, " * 1_850
+    text = {"start": "It is 9680. " + filler, "end": filler + " It is 9680.", "nowhere": filler}[where]
+    assert len(text) > 100_000
+    [grade] = RulesGrader().grade([GradedItem("a", "What is the staging port?", ("9680",), text)])
+    assert grade.correct is (where == "start")  # type: ignore[union-attr]
+    if where != "start":
+        assert "20,000" in grade.reason  # type: ignore[union-attr]

@@ -1,0 +1,134 @@
+"""What answers and grades come to, worked by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers, figures
+from ctxbench.metrics.value import Missing
+from ctxbench.reports.answers import as_json, tables
+
+
+def made(rows: list[dict[str, Any]]) -> AnswerFigures:
+    """Figures of rows, most of which are like any other."""
+    usual = {
+        "conversation": "a", "number": 0, "probe": "q", "category": "plain", "answerable": True, "gold": True,
+        "answer": "x", "missing": None, "support": "", "rounds": 1, "input_tokens": 100, "output_tokens": 2,
+        "cost": 0.5, "called": [], "events": [],
+    }  # fmt: skip
+    answers = [usual | {name: value for name, value in row.items() if name in {*usual, "strategy"}} for row in rows]
+    grades = [{"correct": row.get("correct"), "missing": row.get("ungraded")} for row in rows]
+    return figures(pd.DataFrame(answers), pd.DataFrame(grades, dtype=object), "offline", "rules")
+
+
+def cell(strategy: str, right: str, **more: Any) -> list[dict[str, Any]]:
+    """Probes of two conversations: `++-- +-`, right or wrong."""
+    return [
+        {"strategy": strategy, "conversation": name, "number": number, "correct": sign == "+", **more}
+        for name, signs in zip("ab", right.split(), strict=True)
+        for number, sign in enumerate(signs)
+    ]
+
+
+BOUNDS = (*cell("last_turn", "+--- --"), *cell("evidence_only", "++++ +-"))
+
+
+def of(found: AnswerFigures, name: str) -> StrategyAnswers:
+    return next(each for each in found.strategies if each.strategy == name)
+
+
+def test_retention_is_between_the_floor_and_the_ceiling() -> None:
+    """Of 6 probes the floor has 1 right, the ceiling 5, the strategy 3: half of the way."""
+    found = made([*cell("window", "++-- +-"), *BOUNDS])
+    window = of(found, "window")
+    assert (window.correct, window.retention, window.paired) == (0.5, 0.5, 6)
+    assert not isinstance(window.retention_interval, Missing)
+    low, high = window.retention_interval
+    assert low < 0.5 < high
+    assert (of(found, "last_turn").retention, of(found, "evidence_only").retention) == (0, 1)
+
+
+def test_the_interval_of_a_share_is_of_shares() -> None:
+    """One right of six, in one of two conversations: no interval of that begins below 0 or ends above 1."""
+    found = made([*cell("window", "++++ +-"), *BOUNDS])
+    for name in ("last_turn", "window"):
+        about = of(found, name).correct_interval
+        assert not isinstance(about, Missing)
+        assert 0 <= about.low <= about.high <= 1
+
+
+def test_strategies_are_compared_over_the_same_probes() -> None:
+    """One answer of one strategy is missing: that probe counts for none, and it is no wrong answer."""
+    rows = [*cell("window", "++-- +-"), *BOUNDS]
+    rows[2] |= {"answer": None, "missing": "no answer within 60 s", "correct": None}
+    found = made(rows)
+    window = of(found, "window")
+    assert (found.paired, window.correct, window.missing) == (5, 0.6, 1)
+    assert window.why == (("no answer within 60 s", 1),)
+    assert of(found, "evidence_only").correct == 0.8
+
+
+def test_a_strategy_with_few_grades_does_not_empty_the_comparison() -> None:
+    """The whole history fits the model once in six: it is shown by its own, and all others are compared."""
+    rows = [*cell("none", "++++ ++"), *cell("window", "++-- +-"), *BOUNDS]
+    for row in rows[1:6]:
+        row |= {"answer": None, "missing": "does not fit", "correct": None}
+    found = made(rows)
+    none = of(found, "none")
+    assert (found.paired, none.in_pairs, none.correct, none.paired) == (6, False, 1.0, 1)
+    assert isinstance(none.retention, Missing)
+    assert of(found, "window").retention == 0.5
+
+
+def test_unknown_is_counted_by_whether_it_is_right() -> None:
+    """It is a miss where there is an answer, and what should be said where there is none."""
+    rows = [*cell("window", "++-- +-"), *BOUNDS]
+    for at in (0, 6, 12):  # the first two probes have no answer
+        rows[at] |= {"answer": "UNKNOWN", "answerable": False}
+        rows[at + 1] |= {"answerable": False}
+    rows[1] |= {"correct": False}
+    rows[2] |= {"answer": "UNKNOWN"}
+    window = of(made(rows), "window")
+    assert (window.unknown, window.refused) == (1, 0.5)
+    assert (window.correct, window.paired) == (0.25, 4)
+    assert isinstance(of(made([*cell("window", "+ +"), *BOUNDS]), "window").refused, Missing)
+
+
+def test_a_probe_without_gold_is_answered_and_not_graded() -> None:
+    """It stands in no share, and is counted aloud."""
+    rows = cell("window", "+- +")
+    rows[1] |= {"gold": False, "correct": None, "ungraded": "nothing to compare with"}
+    found = made(rows)
+    assert (found.without_gold, found.paired, of(found, "window").correct) == (1, 2, 1.0)
+    assert of(found, "window").why == ()
+
+
+def test_an_unknown_price_is_missing_and_a_ceiling_like_the_floor_has_no_retention() -> None:
+    """Nothing is 0 that is not known."""
+    found = made([*cell("window", "+ +", cost=None), *cell("last_turn", "+ +"), *cell("evidence_only", "+ +")])
+    assert isinstance(of(found, "window").cost, Missing)
+    assert isinstance(of(found, "window").retention, Missing)
+
+
+def test_nothing_graded_is_no_figure() -> None:
+    """Every grade is missing: no share, no comparison, and the tables say why."""
+    rows = cell("window", "++ +")
+    for row in rows:
+        row |= {"correct": None, "ungraded": "the grader's model is away"}
+    found = made(rows)
+    assert isinstance(of(found, "window").correct, Missing)
+    shown = tables(found, ["note"])
+    assert any("the grader's model is away" in cell for table in shown for row in table.rows for cell in row)
+
+
+def test_the_tables_name_who_answered_and_who_graded() -> None:
+    """Bounds stand apart, and JSON has what the tables have."""
+    found = made([*cell("window", "++-- +-"), *BOUNDS])
+    main, bounds, *_ = tables(found, ["note"])
+    assert main.title.startswith("Answers by offline, graded by rules: 6 probes in 2 conversations")
+    assert [row[0] for row in main.rows] == ["window"]
+    assert [row[0] for row in bounds.rows] == ["last_turn", "evidence_only"]
+    assert as_json(found, [])["strategies"]["window"]["correct"] == pytest.approx(0.5)

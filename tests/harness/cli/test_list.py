@@ -1,0 +1,97 @@
+"""`ctxbench list WHAT NAME`: all that is known of one thing that can be named."""
+
+from __future__ import annotations
+
+import json
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxbench.strategies.chain import parse, strategies
+from ctxbench.strategies.recipes import NAMED
+from tests.harness.command import ctxbench
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+
+
+def listed(*words: object) -> dict[str, Any]:
+    """What `ctxbench list … --json` prints."""
+    found: dict[str, Any] = json.loads(ctxbench("list", *words, "--json", cwd=EXAMPLES).stdout)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(strategies()))
+def test_a_strategy_is_explained(name: str) -> None:
+    """The whole docstring and each parameter with what it may be and its default, in text and as JSON."""
+    row, shown = listed("strategies", name)[name], ctxbench("list", "strategies", name, cwd=EXAMPLES).stdout
+    kind = strategies()[name]
+    takes = list(signature(kind).parameters)
+    assert list(row["types"]) == list(row["parameters"]) == takes
+    for line in (kind.__doc__ or "").splitlines():
+        assert line.strip() in shown
+        assert line.strip() in row["doc"]
+    for each in takes:
+        assert f"\n      {each}: {row['types'][each]} = " in shown
+    assert row["fails"][:40] in shown
+
+
+def test_what_a_parameter_may_be() -> None:
+    """Types are written as on the page of a strategy: plain names, unions, the words that are allowed."""
+    types = listed("strategies", "facts")["facts"]["types"]
+    assert (types["max_tokens"], types["limit"]) == ("int", "int | None")
+    assert types["place"] == "Literal['start', 'end']"
+    assert listed("strategies", "archive")["archive"]["types"]["keywords"] == "tuple[str, ...]"
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_a_recipe_is_explained_with_its_stages(name: str) -> None:
+    """A recipe or preset: its chain, where it is from, when it fails, and every strategy in it, once."""
+    row, shown = listed("strategies", name)[name], ctxbench("list", "strategies", name, cwd=EXAMPLES).stdout
+    assert row["chain"] == NAMED[name].chain
+    stages = getattr(parse(name), "stages", (parse(name),))
+    assert [strategies()[stage] for stage in row["stages"]] == [type(stage) for stage in stages]
+    for stage, each in row["stages"].items():
+        assert f"\n{stage}" in shown
+        assert each["doc"].splitlines()[-1].strip() in shown
+
+
+def test_a_strategy_in_a_file_is_explained() -> None:
+    """A file's class or function is explained like ours; a parameter without a default is required."""
+    row = listed("strategies", "head_and_tail.py:HeadAndTail")["head_and_tail.py:HeadAndTail"]
+    assert row["types"] == {"head": "int", "tail": "int"}
+    assert row["fails"] == "what matters was said in the middle"
+    shown = ctxbench("list", "strategies", "last_turns.py:last_turns", cwd=EXAMPLES).stdout
+    assert "      turns: int = 3\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("what", "name"), [("scenarios", "standard"), ("metrics", "saving"), ("encodings", "chars4"), ("formats", "locomo")]
+)
+def test_other_things_are_shown_alone(what: str, name: str) -> None:
+    """One scenario, metric, encoding or format, and a format with its reader's options."""
+    assert list(listed(what, name)) == [name]
+    assert name in ctxbench("list", what, name, cwd=EXAMPLES).stdout
+    if what == "formats":
+        assert listed(what, name)[name]["types"] == {"corrections": "str"}
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "meant"),
+    [
+        ("strategies", "windw", "'window'"),
+        ("strategies", "window_docment", "'window_document'"),
+        ("strategies", "head_and_tail.py:HeadAndTial", "'HeadAndTail'"),
+        ("scenarios", "standrd", "unknown scenario 'standrd'; did you mean 'standard'"),
+        ("formats", "locomoo", "'locomo'"),
+        ("metrics", "savin", "'saving'"),
+        ("encodings", "o200k", "'o200k_base'"),
+        ("encodings", "xyzzy", "unknown encoding 'xyzzy'; there are o200k_base, cl100k_base"),
+        ("encodigns", "o200k", "'encodigns' cannot be listed; did you mean 'encodings'"),
+        ("nonsense", "o200k", "there are strategies, scenarios, formats, metrics, encodings"),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest(what: str, name: str, meant: str) -> None:
+    """A wrong name is an error that has the right one."""
+    assert meant in ctxbench("list", what, name, cwd=EXAMPLES, code=2).stderr

@@ -1,0 +1,162 @@
+"""A baseline comes back as it was written, in lines that can be reviewed; a damaged one is named by its field."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from ctxbench.harness.compare.baseline import as_text, read, write
+from ctxbench.harness.compare.compare import compare
+from ctxbench.harness.compare.figures import measured
+from ctxbench.harness.compare.gate import GatePolicy
+from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder.contexts import rows_of
+from ctxbench.harness.folder.run import load
+from ctxbench.metrics.figures import METRICS, OF_STEPS, Metric
+from ctxbench.metrics.value import Missing, Total, value
+from ctxbench.reports.summary import by_conversation
+from ctxbench.scenarios.errors import RunError
+from ctxbench.strategies.bounds import LastTurn
+from tests.harness.compare.builders import made
+from tests.harness.runs import fail, plan, recording
+
+RUN = made(
+    {
+        "b": {"tokens_sent": [0, 0, 0], "grounding": [(1, 2), None, (0, 0)]},
+        "a": {"tokens_sent": [5, None, 7], "cost(claude-sonnet-5)": [0.125, None, 0.1 + 0.2]},
+    },
+    ["z", "x", "y"],
+)
+
+
+def test_there_and_back(tmp_path: Path) -> None:
+    """The same figures, to the last digit, in sorted order; what is written again is the same bytes."""
+    file = tmp_path / "deep" / "baseline.json"
+    write(RUN, file)
+    found = read(file)
+    assert dict(found.digests) == dict(RUN.digests)
+    assert found.metrics == RUN.metrics
+    order = [list(RUN.digests).index(name) for name in found.digests]
+    for strategy, those in RUN.sums.items():
+        for metric, sums in those.items():
+            assert np.array_equal(found.sums[strategy][metric], sums[order], equal_nan=True)
+    assert as_text(found) == file.read_text()
+    assert [path.name for path in file.parent.iterdir()] == ["baseline.json"]
+
+
+def test_no_device_is_replaced(tmp_path: Path) -> None:
+    """What stands there and is no file stays: /dev/null, a pipe, a folder."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for place in (pipe, tmp_path):
+        with pytest.raises(RunError, match="it is no file"):
+            write(RUN, place)
+    assert pipe.is_fifo()
+
+
+def test_lines() -> None:
+    """One for each strategy and metric: a reviewer sees what changed."""
+    lines = as_text(RUN).splitlines()
+    assert '      "tokens_sent": [null,7,5]' in lines
+    assert '      "grounding": [null,[0,0],[1,2]],' in lines
+    assert '      "tokens_sent": 0' in lines
+    assert '      "cost(claude-sonnet-5)": [null,0.30000000000000004,0.125],' in lines
+
+
+def test_figures_are_those_of_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every conversation under every strategy, as `ctxbench report --by-conversation` has them; a strategy that
+    failed has none, and says why."""
+    fail(monkeypatch, LastTurn, "question 2 ")
+    execute(plan(recording(tmp_path, conversations=4, turns=3)), tmp_path / "run")
+    run = load(tmp_path / "run")
+    found = measured(run, rows_of, ("claude-sonnet-5",))
+    assert list(found.failed) == ["last_turn"]
+    assert list(found.failed["last_turn"]) == ["c2"]
+    names = list(found.digests)
+    for conversation, strategy, figures in by_conversation(run):
+        for metric in OF_STEPS:
+            if metric not in found.sums[strategy] or METRICS[metric].unit == "us":
+                continue
+            sums = found.sums[strategy][metric][names.index(conversation)]
+            if isinstance(figures[metric], Missing):
+                assert np.isnan(sums).all() or sums[1] == 0
+            else:
+                assert value(found.metrics[metric].form, *sums) == pytest.approx(figures[metric])
+    assert not any(METRICS[metric].unit == "us" for metric in found.metrics if metric in METRICS)
+    assert "decide_p50" in measured(run, rows_of, clock=True).metrics
+    assert (found.sums["none"]["cost(claude-sonnet-5)"][:, 0] > 0).all()
+
+
+def test_a_new_metric_joins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry of METRICS, of any table of a run, is all that it takes: it is in the baseline, and is compared."""
+    events = Total(lambda rows: rows.input_tokens.notna())
+    metric = Metric("model calls of the strategy", events, "steps", "lower", table="events")
+    waits = Metric("longest step", lambda rows: int(rows.wait_ns.max()), "steps", "lower", table="timings")
+    monkeypatch.setitem(METRICS, "own_calls", metric)  # type: ignore[arg-type]
+    monkeypatch.setitem(METRICS, "waits", waits)  # type: ignore[arg-type]
+    execute(
+        plan(recording(tmp_path, conversations=2, turns=12), strategies=("none", "summary(every=2)")), tmp_path / "r"
+    )
+    found = measured(load(tmp_path / "r"), rows_of)
+    assert "own_calls" not in found.sums["none"]
+    assert (found.sums["summary(every=2)"]["own_calls"][:, 0] > 0).all()
+    assert found.metrics["waits"].form == "ratio"
+    assert found.sums["none"]["waits"].shape == (2, 2)
+    compared = compare(found, found, [("summary(every=2)", "summary(every=2)")], GatePolicy().rule)
+    assert {"own_calls", "waits"} <= {each.metric for each in compared.comparisons}
+
+
+Change = Callable[[dict[str, Any]], Any]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda found: found.update(format=9), "a baseline of format 9, this version reads 1"),
+        (lambda found: found.pop("figures"), "damaged, or no baseline .*figures"),
+        (
+            lambda found: found["figures"]["a"].update(other=[1, 2, 3]),
+            r"figures\['a'\]\['other'\]: no metric of this name",
+        ),
+        (lambda found: found["figures"]["a"].update(tokens_sent=[1, 2]), "2 figures for 3 conversations"),
+        (lambda found: found["figures"]["a"].update(tokens_sent=7), "no list for 3 conversations"),
+        (
+            lambda found: found["figures"]["a"].update(tokens_sent=[1, "2", 3]),
+            r"\['tokens_sent'\]\[1\]: '2' is not a number",
+        ),
+        (
+            lambda found: found["figures"]["b"].update(grounding=[1, 2, 3]),
+            r"\['grounding'\]\[0\]: 1 is not two numbers",
+        ),
+        (lambda found: found["metrics"]["grounding"].pop("version"), "damaged, or no baseline .*version"),
+    ],
+)
+def test_damaged(tmp_path: Path, change: Change, said: str) -> None:
+    """One error that names the file, the field and what to do."""
+    file = tmp_path / "baseline.json"
+    found = msgspec.json.decode(as_text(RUN))
+    change(found)
+    file.write_bytes(msgspec.json.encode(found))
+    with pytest.raises(RunError, match=said) as caught:
+        read(file)
+    assert str(caught.value).startswith(f"{file}: ")
+    assert "make it anew with `ctxbench baseline`" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"format": NaN}', "\xff", '{"format": 1', as_text(RUN).replace("7", "1e999")]
+)
+def test_no_baseline(tmp_path: Path, text: str) -> None:
+    """What is no JSON, cut short, or has numbers that are none."""
+    file = tmp_path / "baseline.json"
+    file.write_text(text, encoding="latin-1")
+    with pytest.raises(RunError, match=f"^{file}"):
+        read(file)
+    with pytest.raises(RunError, match="there is no baseline: make one with"):
+        read(tmp_path / "other.json")

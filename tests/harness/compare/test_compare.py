@@ -1,0 +1,129 @@
+"""What can be paired is compared, what cannot is said: lost, new, incomparable."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ctxbench.harness.compare.compare import Comparison, RunComparison, Unpaired, compare
+from ctxbench.harness.compare.figures import About, MeasuredRun
+from ctxbench.harness.compare.gate import GatePolicy
+from ctxbench.metrics.statistics.comparison import Verdict
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.errors import RunError
+from tests.harness.compare.builders import ABOUT, made
+
+TOKENS = [100.0, 250, 80, 400, 120, 90]
+
+
+def compared(before: MeasuredRun, after: MeasuredRun) -> RunComparison:
+    return compare(before, after, [(name, name) for name in before.sums if name in after.sums], GatePolicy().rule)
+
+
+def only(found: RunComparison) -> Comparison:
+    (each,) = found.comparisons
+    return each
+
+
+def test_against_itself() -> None:
+    """Everything is the same, whatever the figures; nothing is corrected for, and nothing says what could be found."""
+    run = made({"a": {"tokens_sent": TOKENS, "grounding": [(1, 2), (0, 0), (3, 3), (0, 1), (2, 2), (0, 0)]}})
+    found = compared(run, run)
+    assert found.counted("same") == len(found.comparisons) == 2
+    assert found.family == 0
+    assert all(isinstance(each.detects, Missing) and not each.moved for each in found.comparisons)
+
+
+def test_what_moved_most() -> None:
+    """The conversations that got worse come first, the one that weighs most at the head; then those that got better."""
+    found = only(
+        compared(made({"a": {"tokens_sent": TOKENS}}), made({"a": {"tokens_sent": [100, 260, 85, 390, 120, 90]}}))
+    )
+    assert [(each.conversation, each.before, each.after, each.gain) for each in found.moved] == [
+        ("c1", 250, 260, -10),
+        ("c2", 80, 85, -5),
+        ("c3", 400, 390, 10),
+    ]
+
+
+def test_conversations_are_paired_by_name_and_content() -> None:
+    """In any order. One that is gone is lost, one that was not there is new, one of other content is incomparable."""
+    before = made({"a": {"tokens_sent": [1, 2, 3, 4]}}, ["x", "y", "gone", "changed"])
+    after = made({"a": {"tokens_sent": [4, 9, 2, 1]}}, ["changed", "fresh", "y", "x"])
+    after = replace(after, digests={**after.digests, "changed": "of something else"})
+    found = compared(before, after)
+    assert found.conversations == 2
+    assert only(found).verdict.word == "same"
+    assert {(each.word, each.names) for each in found.unpaired} == {
+        ("lost", ("gone",)),
+        ("new", ("fresh",)),
+        ("incomparable", ("changed",)),
+    }
+
+
+def test_a_strategy_that_fails_in_a_conversation() -> None:
+    """There it has no figure at all: the conversation is lost under it, and it says why. The rest is compared."""
+    before = made({"a": {"tokens_sent": TOKENS}})
+    after = made({"a": {"tokens_sent": [*TOKENS[:5], None]}}, failed={"a": {"c5": "IndexError"}})
+    found = compared(before, after)
+    assert found.unpaired == (Unpaired("lost", "conversation", ("c5",), "a failed in run: IndexError", "a"),)
+    assert only(found).found is not None
+    assert only(found).verdict.word == "same"
+    assert compared(after, before).unpaired[0].word == "new"
+
+
+def test_metrics_that_are_gone_new_or_others() -> None:
+    """Lost, new, and incomparable if the formula has another version; neither of them is a number."""
+    both = made({"a": {"tokens_sent": TOKENS, "grounding": [(1, 2)] * 6}})
+    one = made({"a": {"tokens_sent": TOKENS}})
+    assert [each.verdict.word for each in compared(both, one).comparisons] == ["same", "lost"]
+    assert [each.verdict.word for each in compared(one, both).comparisons] == ["same", "new"]
+    other = replace(both, metrics={**both.metrics, "grounding": About("share", "higher", "ratio", "2")})
+    verdict = compared(both, other).comparisons[1].verdict
+    assert verdict == Verdict("incomparable", "version 1 in run, version 2 in run")
+
+
+def test_strategies_of_one_run() -> None:
+    """What the one that is compared with has nothing of is neither new nor lost: it cannot be told."""
+    run = made({"none": {"tokens_sent": TOKENS}, "a": {"tokens_sent": TOKENS, "grounding": [(1, 2)] * 6}})
+    found = compare(run, run, [("a", "none")], GatePolicy().rule)
+    assert [each.verdict.word for each in found.comparisons] == ["same", "cannot tell"]
+    assert found.comparisons[1].verdict.why == "none has nothing that it measures"
+
+
+def test_a_price_that_is_not_known_any_more() -> None:
+    """The metric is lost where no conversation has it, though the strategy did not fail."""
+    before = made({"a": {"tokens_sent": TOKENS, "cost(claude-sonnet-5)": TOKENS}})
+    after = made({"a": {"tokens_sent": TOKENS, "cost(claude-sonnet-5)": [None] * 6}})
+    found = compared(before, after)
+    assert [each.verdict.word for each in found.comparisons] == ["same", "lost"]
+    assert not found.unpaired
+
+
+def test_corrected_for_what_moved() -> None:
+    """One strategy of two moved in one metric: the other comparisons could raise no alarm, and are not counted."""
+    before = made({name: {"tokens_sent": TOKENS, "grounding": [(1, 2)] * 6} for name in "ab"})
+    after = made(
+        {
+            "a": {"tokens_sent": [each + 7 for each in TOKENS], "grounding": [(1, 2)] * 6},
+            "b": {"tokens_sent": TOKENS, "grounding": [(1, 2)] * 6},
+        }
+    )
+    assert compared(before, after).family == 1
+
+
+def test_nothing_to_pair() -> None:
+    """Other recordings, and tokens of another encoding, are errors that say what to do."""
+    run = made({"a": {"tokens_sent": TOKENS}})
+    with pytest.raises(RunError, match="of other recordings: of its 6 conversations none is in run"):
+        compared(run, made({"a": {"tokens_sent": TOKENS}}, list("uvwxyz")))
+    with pytest.raises(RunError, match="run again with --encoding o200k_base"):
+        compared(run, replace(run, encoding="cl100k_base"))
+
+
+def test_figures_without_a_direction_are_not_compared() -> None:
+    """Nor those that restate others: only by name."""
+    about = {**ABOUT, "steps": About("steps", "", "total", "1"), "saving": About("share", "higher", "saving", "1")}
+    run = made({"a": {"steps": TOKENS, "saving": [(1, 2)] * 6, "tokens_sent": TOKENS}}, about=about)
+    assert [each.metric for each in compared(run, run).comparisons] == ["tokens_sent"]

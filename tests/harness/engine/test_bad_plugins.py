@@ -1,0 +1,184 @@
+"""Plug-ins that do what a strategy must not: each loses its cells, with a sentence, and nothing else is lost."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.engine.shard import _replayed
+from ctxbench.harness.folder.run import load
+from ctxbench.harness.models import OFFLINE
+from ctxbench.harness.replay import ConversationIndex
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import Stopped
+from ctxbench.strategies.base import StrategyContext, View
+from tests.builders import talk
+from tests.harness.command import CTXBENCH, ctxbench
+from tests.harness.runs import plan, recording
+
+START = """
+import sys
+from dataclasses import dataclass
+from ctxbench.scenarios.model import Message, Tool
+from ctxbench.scenarios.view import Messages, Span
+from ctxbench.strategies.base import Context
+from ctxbench.strategies.events import Dropped
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    {more}
+    def start(self, desk):
+        def view(context):
+            {body}
+        return view
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("desk.record('x'); return context", "desk.record was given a str, an event is wanted"),
+        ("desk.record(Dropped((1,))); return context", "a Dropped of the strategy is not well formed: Expected `str`"),
+        ("desk.complete('hi'); return context", "desk.complete was given a str, a Prompt is wanted"),
+        ("return Context(context.messages, (99,))", "the marks of the Context are (99,), and it has 2 messages"),
+        ("return Context(context.messages, (-1,))", "the marks of the Context are (-1,), and it has"),
+        ("return Context(context.messages, ('0',))", "the marks of the Context are ('0',), a tuple of places"),
+        ("return Context(context.messages, None)", "the marks of the Context are None, a tuple of places"),
+        ("return Context(context.messages, (), ('t',))", "a str is among the tools of the Context"),
+        ("return Context(context.messages, (), (Tool(5),))", "a Tool of the strategy is not well formed"),
+        ("return None", "the strategy returned None, a Context is wanted"),
+        ("return list(context.messages)", "the strategy returned a list, a Context is wanted"),
+        ("return Context(list(context.messages))", "the messages of the Context are a list"),
+        ("return context.sending([{'role': 'user'}])", "a dict is among the messages of the Context"),
+        ("return context.sending([Message('m', 'user', None)])", "a Message of the strategy is not well formed"),
+        ("return context.sending([Message('m', 'user', '\\ud800')])", "a Message of the strategy is not well formed"),
+        ("return Context(Messages([Span((), 0, 9)]))", "have a stretch 0:9 of 0"),
+        ("sys.exit(3)", "SystemExit: 3 (bad.py:14)"),
+    ],
+)
+def test_a_bad_step_loses_the_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, why: str) -> None:
+    """What a view does wrong is the sentence of its cell; the other strategy is measured."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.py").write_text(START.format(more="", body=body))
+    execute(plan(recording(tmp_path, conversations=1), strategies=("bad.py:Bad", "none")), tmp_path / "run")
+    cells = load(tmp_path / "run").table("cells")
+    assert list(cells.status) == ["failed", "ok"]
+    assert why in cells.detail[0]
+
+
+@pytest.mark.parametrize(
+    ("budget", "why"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero (bad.py:13)"),
+        ("self.gone", "AttributeError"),
+        ("sys.exit(1)", "SystemExit: 1"),
+        ("'many'", "the strategy's budget is 'many', a whole number of tokens (or None) is wanted"),
+        ("2.5", "the strategy's budget is 2.5"),
+        ("-1", "the strategy's budget is -1"),
+        ("True", "the strategy's budget is True"),
+    ],
+)
+def test_a_bad_budget_loses_the_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, why: str) -> None:
+    """A budget that raises, or is no number of tokens, loses the strategy's cells, in a chain as alone."""
+    monkeypatch.chdir(tmp_path)
+    more = f"@property\n    def budget(self):\n        return {budget}"
+    (tmp_path / "bad.py").write_text(START.format(more=more, body="return context"))
+    chosen = ("bad.py:Bad", "none | bad.py:Bad", "none")
+    execute(plan(recording(tmp_path, conversations=2), strategies=chosen), tmp_path / "run")
+    cells = load(tmp_path / "run").table("cells")
+    assert list(cells.status) == ["failed"] * 4 + ["ok"] * 2
+    assert all(why in detail for detail in cells.detail[cells.strategy != "none"])
+
+
+@pytest.mark.parametrize("raised", ["sys.exit(4)", "raise KeyError('n')"])
+def test_a_strategy_that_cannot_be_made_is_refused(tmp_path: Path, raised: str) -> None:
+    """What a __post_init__ raises is said in one line, with exit code 2, and nothing is run."""
+    more = f"def __post_init__(self):\n        {raised}"
+    (tmp_path / "bad.py").write_text(START.format(more=more, body="return context"))
+    ran = ctxbench("run", "traps", "-s", "bad.py:Bad", "-o", "r", cwd=tmp_path, code=2)
+    assert "error: strategy 'bad.py:Bad': " in ran.stderr
+    assert ("SystemExit: 4" if "exit" in raised else "KeyError: 'n'") in ran.stderr
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_stage_and_a_start_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a chain the sentence says which stage returned nothing; a start that returns no function has one too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.py").write_text(START.format(more="", body="return None"))
+    (tmp_path / "still.py").write_text(START.format(more="", body="return context").replace("return view", "return 5"))
+    chosen = ("none | bad.py:Bad | none", "still.py:Bad")
+    execute(plan(recording(tmp_path, conversations=1), strategies=chosen), tmp_path / "run")
+    details = list(load(tmp_path / "run").table("cells").detail)
+    assert details[0].startswith("stage 2 of the chain returned None, a Context is wanted")
+    assert details[1].startswith("start returned an int, a function from Context to Context is wanted")
+
+
+class Ends:
+    """Raises what it is given, as a user's Ctrl-C would be raised within it."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def start(self, desk: StrategyContext) -> View:
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), Stopped(130)])
+def test_a_user_who_stops_the_run_is_heard(error: BaseException) -> None:
+    """Only sys.exit itself is a strategy's failure: Ctrl-C and Stopped go through."""
+    books = ConversationIndex(talk(("user", "a"), ("assistant", "b")), TokenCounter())
+    with pytest.raises(type(error)):
+        _replayed(books, Ends(error), OFFLINE, True)
+    assert "SystemExit: 4" in str(_replayed(books, Ends(SystemExit(4)), OFFLINE, True))
+
+
+def test_ctrl_c_stops_a_plug_in_that_is_being_loaded(tmp_path: Path) -> None:
+    """A signal while a plug-in's file runs stops the command, and is not taken for a mistake in the file."""
+    (tmp_path / "slow.py").write_text("import time\nopen('there', 'w').close()\ntime.sleep(60)\n")
+    command = [CTXBENCH, "run", "traps", "-s", "slow.py:A", "-o", "r"]
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # whatever the test run was started to ignore
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
+    began = time.monotonic()
+    while not (tmp_path / "there").exists() and time.monotonic() - began < 30:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130, said
+    assert "fails" not in said
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_a_plug_in_prints_is_no_output_of_ours(tmp_path: Path, jobs: int) -> None:
+    """Figures on standard output stay JSON, whatever a plug-in prints when it is loaded and when it is asked."""
+    text = START.format(more="", body="print('asked')\n            return context")
+    (tmp_path / "loud.py").write_text(text + "print('loaded')\n")
+    ran = ctxbench("run", "traps", "-s", "loud.py:Bad", "-o", "r", "-j", jobs, "--json", cwd=tmp_path)
+    assert json.loads(ran.stdout)["strategies"]
+    assert "asked" in ran.stderr
+    assert "loaded" in ran.stderr
+
+
+def test_failures_are_grouped_and_the_exit_code_says_that_all_failed(tmp_path: Path) -> None:
+    """One row a reason with how often it came; a strategy that finished nothing makes it exit code 2, after tables."""
+    (tmp_path / "bad.py").write_text(START.format(more="", body="return None"))
+    some = "if '2 0' in context.messages[1].text: sys.exit(1)\n            return context"
+    (tmp_path / "some.py").write_text(START.format(more="", body=some))
+    path = recording(tmp_path, conversations=3)
+    words = ("run", path, "-s", "none", "-s", "some.py:Bad", "-o", "r")
+    ran = ctxbench(*words, cwd=tmp_path)
+    assert "finished by" not in ran.stderr
+    ran = ctxbench(*words[:-1], "s", "-s", "bad.py:Bad", cwd=tmp_path, code=2)
+    assert sum("a Context is wanted" in line for line in ran.stdout.splitlines()) == 1
+    (line,) = [line for line in ran.stdout.splitlines() if "a Context is wanted" in line]
+    assert line.split()[1:3] == ["3", "c0"]
+    assert "results: s/" in ran.stdout
+    (said,) = [line for line in ran.stderr.splitlines() if line.startswith("error:")]
+    assert said.startswith("error: no conversation was finished by bad.py:Bad@")
+    assert "some.py" not in said

@@ -1,0 +1,90 @@
+"""Memory follows the longest record and the parts under way, not the size of the files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+GIGABYTE = 1_000_000_000
+MOST = 500 * 1024
+"""kB of resident memory."""
+
+READ = """
+import resource, sys
+from pathlib import Path
+from ctxbench.scenarios.read import find, read
+from ctxbench.scenarios.source import Problems
+problems = Problems()
+count = sum(1 for _ in read(find([Path(sys.argv[1])], problems), problems))
+print(count, len(problems.found), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+RUN = """
+import resource, sys
+from pathlib import Path
+from ctxbench.harness.engine.plan import Inputs
+from ctxbench.harness.engine.plan import Plan, execute
+manifest = execute(Plan(Inputs((sys.argv[1],)), ("none", "window(max_tokens=8000)")), Path(sys.argv[2]))
+print(manifest["conversations"], len(manifest["problems"]), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def chat(number: int) -> str:
+    text = " ".join(f"line {number} {at} of the log says {number * at % 9973}" for at in range(60))
+    said = [{"role": role, "content": f"{text} {role} {turn}"} for turn in range(20) for role in ("user", "assistant")]
+    return json.dumps({"id": f"c{number}", "messages": said})
+
+
+def lines(path: Path) -> int:
+    """A JSON Lines file of a gigabyte."""
+    count = 0
+    with path.open("w") as file:
+        while file.tell() < GIGABYTE:
+            file.write(chat(count) + "\n")
+            count += 1
+    return count
+
+
+def array(path: Path) -> int:
+    """A JSON array of a gigabyte."""
+    count = 0
+    with path.open("w") as file:
+        while file.tell() < GIGABYTE:
+            file.write(("[" if not count else ",\n") + chat(count))
+            count += 1
+        file.write("]")
+    return count
+
+
+@pytest.mark.parametrize("write", [lines, array])
+@pytest.mark.parametrize("code", [READ, RUN], ids=["read", "run"])
+def test_a_gigabyte_in_500_mb(tmp_path: Path, write: Callable[[Path], int], code: str) -> None:
+    """A file of 1 GB is read, and replayed, within 500 MB, whichever form it has."""
+    path = tmp_path / "big.json"
+    count = write(path)
+    command = [sys.executable, "-c", code, str(path), str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found, problems, most = map(int, done.stdout.split())
+    assert (found, problems) == (count, 0)
+    assert most < MOST
+
+
+def test_a_line_of_two_gigabytes(tmp_path: Path) -> None:
+    """A line far too long is one problem with its number; the line after it is read; memory stays small."""
+    path = tmp_path / "long.jsonl"
+    block = b"x" * (1 << 20)
+    with path.open("wb") as file:
+        file.write(chat(0).encode() + b'\n{"messages": "')
+        for _ in range(2048):
+            file.write(block)
+        file.write(b'"}\n' + chat(1).encode() + b"\n")
+    done = subprocess.run([sys.executable, "-c", READ, str(path)], capture_output=True, text=True, check=True)
+    found, problems, most = map(int, done.stdout.split())
+    assert (found, problems) == (2, 1)
+    assert most < MOST

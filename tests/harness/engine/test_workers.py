@@ -1,0 +1,99 @@
+"""Workers: none outlives the run that started it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.harness.command import CTXBENCH, ctxbench, said
+from tests.harness.runs import recording
+
+POOL = """
+import os, time
+from ctxbench.harness.engine.workers import _pool
+
+if __name__ == "__main__":
+    pool = _pool(2)
+    print(*{pool.submit(os.getpid).result() for _ in range(4)}, flush=True)
+    time.sleep(60)
+"""
+
+
+def lives(pid: int) -> bool:
+    """Whether a process is there and is not only waiting to be collected."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
+    """When the parent is killed outright, its workers end too."""
+    script = tmp_path / "pool.py"
+    script.write_text(POOL)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        workers = [int(word) for word in process.stdout.readline().split()]
+        assert all(map(lives, workers))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    for _ in range(200):
+        if not any(map(lives, workers)):
+            return
+        time.sleep(0.05)
+    pytest.fail(f"still there: {[pid for pid in workers if lives(pid)]}")
+
+
+def test_a_long_temporary_folder(tmp_path: Path) -> None:
+    """Workers start although the temporary folder's name leaves no room for a socket in it."""
+    long = tmp_path / ("long" * 30)
+    long.mkdir()
+    recording(tmp_path, conversations=3)
+    command = [CTXBENCH, "run", "some.jsonl", "-s", "none", "--jobs", "2", "-o", "r"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "TMPDIR": str(long)}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, said(done.stderr)) == (0, [])
+    assert "3 conversations" in done.stdout
+
+
+PLUG_IN = """
+import os, signal
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Ends:
+    by: int = 7
+
+    def start(self, desk):
+        if self.by < 0:
+            os.kill(os.getpid(), -self.by)
+        os._exit(self.by)
+"""
+
+
+@pytest.mark.parametrize(
+    ("by", "why"),
+    [
+        (7, "a worker ended with exit code 7, as when a strategy calls os._exit"),
+        (-signal.SIGKILL, "a worker was ended by SIGKILL, perhaps for want of memory"),
+        (-signal.SIGSEGV, "a worker crashed (SIGSEGV), in a strategy or in a library that it uses"),
+    ],
+)
+def test_a_worker_that_dies(tmp_path: Path, by: int, why: str) -> None:
+    """It is said what it died of, in one line, and that what is finished is kept."""
+    recording(tmp_path, conversations=3)
+    (tmp_path / "plug.py").write_text(PLUG_IN)
+    done = ctxbench(
+        "run", "some.jsonl", "-s", f"plug.py:Ends(by={int(by)})", "--jobs", 2, "-o", "r", cwd=tmp_path, code=2
+    )
+    [line] = said(done.stderr)
+    assert line.startswith(f"error: {why}")
+    assert "what is finished is kept" in line

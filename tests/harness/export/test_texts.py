@@ -1,0 +1,54 @@
+"""What is written as text to MLflow, and what waits for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ctxbench.harness.export.mlflow import NOTE, Waiting, done, name_of, parameters, wait, waiting
+from ctxbench.harness.models.provider import without_secrets
+
+
+def test_parameters_of_a_chain() -> None:
+    """Each stage's by its name; the second of a name by its number; keys are hidden, in the text too."""
+    found = parameters("window(max_tokens=9) | archive | window(max_tokens=3)")
+    assert found["window.max_tokens"] == "9"
+    assert found["window.2.max_tokens"] == "3"
+    found = parameters("my.py:Mine(api_key='abc123', url='https://me:pw@host/x?token=ab12')")
+    assert "abc123" not in "".join(found.values())
+    assert "pw" not in "".join(found.values())
+    assert "ab12" not in "".join(found.values())
+    assert found["strategy"].startswith("my.py:Mine(api_key='***'")
+
+
+def test_names() -> None:
+    """A bill's model is a group of its own; what MLflow takes in no name is replaced."""
+    assert name_of("cost(openai/gpt-4o@2024)") == "cost/openai/gpt-4o_2024"
+    assert name_of("correct(offline, rules)") == "correct/offline/rules"
+    assert name_of("evidence_sent") == "evidence_sent"
+
+
+def test_keys_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys by their looks, addresses' passwords and tokens, and whatever a variable for keys holds; words stay."""
+    monkeypatch.setenv("MY_SECRET", "a plain word")
+    assert without_secrets("use sk-abcdef123 or a plain word") == "use *** or ***"
+    assert without_secrets("http://me:pw@host/x?a=1&access_token=zz") == "http://***host/x?a=1&***"
+    assert without_secrets("task-1234567 of disk-cache-3") == "task-1234567 of disk-cache-3"
+
+
+def test_waiting(tmp_path: Path) -> None:
+    """A run waits until it is logged where it was to be; a note that cannot be read is no reason to lose it."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        wait(tmp_path / name, "http://far", "down")
+    (tmp_path / "two" / NOTE).write_text("{")
+    assert waiting(tmp_path) == {
+        tmp_path / "one": Waiting("http://far", "down"),
+        tmp_path / "two": Waiting("", "its note cannot be read"),
+    }
+    done(tmp_path / "one", "sqlite:///near")
+    assert tmp_path / "one" in waiting(tmp_path)
+    done(tmp_path / "one", "http://far")
+    done(tmp_path / "two", "http://far")
+    assert waiting(tmp_path) == {}

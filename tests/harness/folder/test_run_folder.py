@@ -1,0 +1,162 @@
+"""The folder that a run goes into: what may be in it, and what is never touched."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder.run import load
+from ctxbench.harness.folder.store import alone
+from ctxbench.scenarios.errors import RecordingError, RunError
+from tests.harness.runs import bytes_of, plan, recording
+
+
+def test_another_run_is_not_written_over(tmp_path: Path) -> None:
+    """A folder with another plan's run is refused, and what differs is named."""
+    path = recording(tmp_path)
+    execute(plan(path), tmp_path / "run")
+    with pytest.raises(RunError, match=r"holds another run \(it differs in strategies\): add --overwrite"):
+        execute(plan(path, strategies=("none",)), tmp_path / "run")
+    execute(plan(path, strategies=("none",)), tmp_path / "run", overwrite=True)
+    assert set(load(tmp_path / "run").table("cells").strategy) == {"none"}
+
+
+def test_one_run_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:
+    """While one does, another is refused, --overwrite or not, and touches nothing; then it may."""
+    out = tmp_path / "run"
+    path = recording(tmp_path, conversations=1)
+    execute(plan(path), out)
+    before = (out / "manifest.json").read_bytes()
+    with alone(out):
+        for overwrite in (False, True):
+            with pytest.raises(RunError, match="another run is writing there"):
+                execute(plan(path), out, overwrite=overwrite)
+    assert (out / "manifest.json").read_bytes() == before
+    execute(plan(path), out)
+
+
+def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
+    """Neither a file nor a folder that holds something else is ever written to."""
+    path = recording(tmp_path)
+    with pytest.raises(RunError, match="not a run folder and not empty"):
+        execute(plan(path), tmp_path)
+    with pytest.raises(RunError, match="not a run folder and not empty"):
+        execute(plan(path), path, overwrite=True)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["some.jsonl"]
+
+
+def test_no_room_on_the_disk(tmp_path: Path) -> None:
+    """A disk that is full ends the run with one line, and what was written stays whole."""
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    path = recording(tmp_path)
+    out = tmp_path / "run"
+
+    import ctxbench.harness.folder.store as store
+
+    def full(table: object, where: object, **_: object) -> None:
+        with open("/dev/full", "wb") as file:
+            file.write(b"x" * 8192)
+            file.flush()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store.pq, "write_table", full)
+        with pytest.raises(RunError, match="No space left on device"):
+            execute(plan(path), out)
+    assert not list(out.rglob(".*.*"))
+    execute(plan(path), out)
+    execute(plan(path), tmp_path / "whole")
+    assert bytes_of(out) == bytes_of(tmp_path / "whole")
+
+
+def test_a_run_folder_does_not_hide_the_scenario_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ctxbench run smoke --out smoke` makes a folder `smoke` and still reads the scenario, the second time too."""
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        manifest = execute(plan("traps", strategies=("none",)), Path("traps"))
+        assert manifest["conversations"] > 1
+
+
+def test_a_cell_is_read_from_its_own_file(tmp_path: Path) -> None:
+    """All other files of the table may be damaged. A conversation that is not there has no rows."""
+    out = tmp_path / "run"
+    execute(plan(recording(tmp_path, conversations=300)), out)
+    run = load(out)
+    steps = run.table("steps")
+    whole = [rows.strategy.tolist() for _, rows in steps[steps.strategy == "last_turn"].groupby("conversation")]
+    for other in (out / "steps").glob("*.parquet"):
+        if other.name != "00000-002.parquet":
+            other.write_bytes(b"PAR1")
+    assert [row["strategy"] for row in run.steps("c0", "last_turn")] == whole[0]
+    assert run.steps("c300", "last_turn") == []
+
+
+def test_an_unfinished_run_is_not_read(tmp_path: Path) -> None:
+    """A folder without a manifest, an unfinished and a damaged run are each one clear error."""
+    with pytest.raises(RunError, match="no run is here"):
+        load(tmp_path)
+    path = recording(tmp_path)
+    out = tmp_path / "run"
+    execute(plan(path), out)
+    text = (out / "manifest.json").read_text()
+    (out / "manifest.json").write_text(text.replace('"complete": true', '"complete": false'))
+    with pytest.raises(RunError, match="not finished"):
+        load(out)
+    (out / "manifest.json").write_text(text[:40])
+    with pytest.raises(RunError, match="damaged"):
+        load(out)
+    (out / "manifest.json").write_text(text)
+    next((out / "steps").iterdir()).write_bytes(b"PAR1")
+    with pytest.raises(RunError, match="a part is damaged"):
+        load(out).table("steps")
+
+
+def test_overwrite_removes_nothing_but_a_run(tmp_path: Path) -> None:
+    """A folder with another program's manifest.json is refused; in a run folder, files of others stay."""
+    path = recording(tmp_path, conversations=2)
+    (tmp_path / "other" / "messages").mkdir(parents=True)
+    (tmp_path / "other" / "manifest.json").write_text('{"name": "an extension"}')
+    (tmp_path / "other" / "messages" / "en.json").write_text("{}")
+    with pytest.raises(RunError, match="not of a run"):
+        execute(plan(path), tmp_path / "other", overwrite=True)
+    assert (tmp_path / "other" / "messages" / "en.json").exists()
+    execute(plan(path), tmp_path / "run")
+    (tmp_path / "run" / "steps" / "notes.txt").write_text("mine")
+    execute(plan(path), tmp_path / "run", overwrite=True)
+    assert (tmp_path / "run" / "steps" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("left", [".manifest.json.4711", ".DS_Store"])
+def test_leftovers_do_not_fill_a_folder(tmp_path: Path, left: str) -> None:
+    """What a kill in the first write or a file browser leaves in a folder does not keep a run out of it."""
+    path = recording(tmp_path, conversations=2)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / left).write_text("{")
+    execute(plan(path), tmp_path / "run")
+    assert (tmp_path / "run" / left).exists() == (left == ".DS_Store")
+    assert load(tmp_path / "run").manifest["conversations"] == 2
+
+
+def test_a_run_that_measured_nothing_gives_way(tmp_path: Path) -> None:
+    """After a run that found nothing to read, another one may go into the same folder."""
+    path = recording(tmp_path, conversations=2)
+    (tmp_path / "empty.jsonl").touch()
+    assert execute(plan(tmp_path / "empty.jsonl"), tmp_path / "run")["conversations"] == 0
+    with pytest.raises(RecordingError, match="the file is empty"):
+        execute(plan(tmp_path / "empty.jsonl", strategies=("none",)), tmp_path / "run", strict=True)
+    assert execute(plan(path), tmp_path / "run")["conversations"] == 2
+
+
+def test_a_run_of_another_layout(tmp_path: Path) -> None:
+    """A run of an older version is refused with what to do, and gives way to --overwrite."""
+    asked = plan(recording(tmp_path, conversations=1))
+    execute(asked, tmp_path / "run")
+    manifest = tmp_path / "run" / "manifest.json"
+    manifest.write_text(re.sub(r'"format": \d+', '"format": 1', manifest.read_text()))
+    with pytest.raises(RunError, match=r"format 1.*--overwrite"):
+        execute(asked, tmp_path / "run")
+    assert execute(asked, tmp_path / "run", overwrite=True)["complete"]

@@ -1,0 +1,55 @@
+"""Models that answer from a function, without a provider: behind a cassette and a purse like all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+
+from ctxbench.harness.models import Models, Settings
+from ctxbench.harness.models.local import Choice, Likely, RecordedChoices
+from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest, Recorded
+from ctxbench.metrics.prices import TokenUsage
+from ctxbench.strategies.base import ModelError
+
+MODEL = "openai/gpt-4o-mini"
+
+
+class Talker:
+    """A chat model: a text for a request, or a ModelError to raise. It remembers what it was asked."""
+
+    def __init__(self, says: Callable[[ModelRequest], str | ModelError]) -> None:
+        self.says, self.asked, self.lock = says, list[ModelRequest](), Lock()
+
+    def chat(self, request: ModelRequest) -> ModelAnswer:
+        with self.lock:
+            self.asked.append(request)
+        said = self.says(request)
+        if isinstance(said, ModelError):
+            raise said
+        return ModelAnswer(said, TokenUsage(100, 10), "stop")
+
+
+class Chooser:
+    """A model that says how likely tokens are."""
+
+    def __init__(self, says: Callable[[Choice], dict[str, float]]) -> None:
+        self.says, self.asked = says, list[Choice]()
+
+    def choose(self, choice: Choice) -> Likely:
+        self.asked.append(choice)
+        return Likely(self.says(choice), -20.0, 50)
+
+
+def talking(path: Path, model: Talker) -> Models:
+    """Models of which the grader is that one."""
+    models = Models(Settings(grader=MODEL, cassette=str(path), concurrency=3, command="test"))
+    models._chats[MODEL] = Recorded(MODEL, model, models.cassette, models.purse, "auto")
+    return models
+
+
+def choosing(path: Path, model: Chooser) -> Models:
+    """Models of which `local:m` is that one."""
+    models = Models(Settings(cassette=str(path)))
+    models._choosers["local:m"] = RecordedChoices("local:m", model, models.cassette, "auto")
+    return models

@@ -1,0 +1,199 @@
+"""`ctxbench calibrate`: from labelled answers to the tables, the profile, and what it says of bad input."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from ctxbench.harness.cli import app
+from ctxbench.harness.graders.profiles import Profile, Profiles
+from ctxbench.scenarios.errors import UserError
+from tests.harness.command import ctxbench
+from tests.harness.graders.stub_graders import labelled
+
+
+class Done(NamedTuple):
+    """What a command printed, and its error."""
+
+    stdout: str
+    stderr: str
+    error: str
+
+
+@pytest.fixture
+def calibrate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """The command in this process, in the test's folder. Anything but a user's error is raised."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def run(*words: object) -> Done:
+        made = CliRunner().invoke(
+            app, ["calibrate", "--resamples", "1000", *map(str, words)], env={"COLUMNS": "200", "NO_COLOR": "1"}
+        )
+        if made.exception is not None and not isinstance(made.exception, (UserError, SystemExit)):
+            raise made.exception
+        error = str(made.exception) if isinstance(made.exception, UserError) else ""
+        assert (made.exit_code == 0) == (made.exception is None)
+        return Done(made.stdout, made.stderr, error or str(made.exit_code or ""))
+
+    return run
+
+
+def written(folder: Path, questions: int = 80, name: str = "mine.jsonl", **changed: object) -> Path:
+    """A labelled set as a file of the user's own."""
+    path = folder / name
+    keep = ("id", "question", "accepted", "candidate", "correct", "group", "system", "kind", "labelled_by", "votes")
+    with path.open("w") as file:
+        for each in labelled(questions):
+            row = msgspec.to_builtins(msgspec.structs.replace(each, **changed))
+            file.write(json.dumps({key: row[key] for key in keep if key in row}) + "\n")
+    return path
+
+
+def test_from_a_file_to_a_profile(tmp_path: Path) -> None:
+    """The tables show the grader beside the baselines; the profile has the same figures; --json has both."""
+    path = written(tmp_path)
+    done = ctxbench("calibrate", path, "-o", "kept", "--date", "2026-11-22", cwd=tmp_path)
+    assert "mine: 240 answers to 80 questions" in done.stdout
+    for title in ("mine: labels and verdicts", "mine: by system", "mine: time and cost"):
+        assert title in done.stdout
+    assert "at best" in done.stdout
+    assert "kept: kept/rules-mine-" in done.stderr
+    found = json.loads(ctxbench("calibrate", path, "-o", "kept", "--json", cwd=tmp_path).stdout)
+    [grader] = found[0]["graders"]
+    [file] = (tmp_path / "kept").iterdir()
+    profile = msgspec.json.decode(file.read_bytes(), type=Profile)
+    assert profile.whole.kappa.value == grader["whole"]["kappa"]["value"]
+    assert profile.grader.startswith("rules")
+    [quoted] = Profiles([tmp_path / "kept"]).of(profile.grader)
+    assert quoted.profile == profile
+
+
+def test_the_same_bytes(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
+    """Twice the same command, the answers in another order: the same profile, and the same JSON but for the times."""
+    path, made = written(tmp_path), []
+    for _ in range(2):
+        out = json.loads(calibrate(path, "-o", "kept", "--attacked", "5", "--json").stdout)
+        del out[0]["seconds"]
+        made.append((out, next((tmp_path / "kept").iterdir()).read_bytes()))
+        path.write_text("".join(sorted(path.read_text().splitlines(keepends=True), reverse=True)))
+    assert made[0] == made[1]
+
+
+def test_a_part_and_a_sample(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
+    """What the figures are over is said, and stands in the profile."""
+    path = written(tmp_path)
+    shown = calibrate(path, "--system", "b", "--sample", 50, "-o", "kept").stdout
+    assert "mine: 50 answers to 50 questions" in shown
+    assert "Only: system b." in shown
+    assert "A sample of 50 of 80 answers, by question, seed 0." in shown
+    profile = msgspec.json.decode(next((tmp_path / "kept").iterdir()).read_bytes(), type=Profile)
+    assert (profile.only, profile.asked) == ({"system": "b"}, 50)
+
+
+def test_two_sets(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
+    """Each has its tables and its profile."""
+    first, second = written(tmp_path), written(tmp_path, 40, "other.jsonl")
+    done = calibrate(first, second, "-o", "kept")
+    assert "mine: 240 answers" in done.stdout
+    assert "other: 120 answers" in done.stdout
+    assert len(list((tmp_path / "kept").iterdir())) == 2
+
+
+def test_a_figure(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
+    """ROC curves are drawn where asked for; an ending that is no figure's is an error before anything is graded."""
+    calibrate(written(tmp_path), "--figure", "roc.svg", "-o", "kept")
+    assert (tmp_path / "roc.svg").read_bytes().startswith(b"<?xml")
+    wrong = calibrate("mine.jsonl", "--figure", "roc.gif")
+    assert wrong.error == "roc.gif: a figure is written as .svg or .png, not as .gif"
+
+
+def test_bad_records(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
+    """Each is named with file, line and field; the others are compared."""
+    path = written(tmp_path)
+    bad = ['{"question": "q", "accepted": [], "candidate": "c", "correct": true}', '{"question": 1}', "{"]
+    path.write_text(path.read_text() + "\n".join(bad) + "\n")
+    done = calibrate(path, "-o", "kept")
+    assert "mine.jsonl:241: accepted: no accepted answer" in done.stderr
+    assert "mine.jsonl:242" in done.stderr
+    assert "mine.jsonl:243" in done.stderr
+    assert "mine: 240 answers" in done.stdout
+    assert "accepted: no accepted answer" in calibrate(path, "--strict").error
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere.json"], "nowhere.json"),
+        (["text.txt"], "no known format of labelled answers fits"),
+        (["mine.jsonl", "-o", "text.txt"], "text.txt: is a file"),
+        (["mine.jsonl", "-g", "ruels"], "unknown grader 'ruels'"),
+        (["mine.jsonl", "-g", "rules(strict=1)"], "has no parameter 'strict'"),
+        (["mine.jsonl", "--kind", "temporal"], "no answer has kind 'temporal': mine has kind plain"),
+        (["mine.jsonl", "--system", "z"], "no answer has system 'z': mine has system a, b, c"),
+        (["mine.jsonl", "-g", "llm(model='no-such-model')"], "no-such-model"),
+    ],
+)
+def test_what_cannot_be(tmp_path: Path, calibrate: Callable[..., Done], words: list[str], said: str) -> None:
+    """One clear error, no tables, no profile."""
+    written(tmp_path)
+    (tmp_path / "text.txt").write_text("no labels here\n")
+    done = calibrate("-o", "kept", *words)
+    assert done.error
+    assert said in done.stderr + done.error
+    assert not done.stdout
+    assert not (tmp_path / "kept").exists()
+
+
+def test_labels_of_one_class(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
+    """What they leave undefined is said to be, and why stands in the JSON."""
+    path = written(tmp_path, correct=True)
+    assert "(undefined)" in calibrate(path, "-o", "kept").stdout
+    found = json.loads(calibrate(path, "-o", "kept", "--json").stdout)
+    assert found[0]["graders"][0]["whole"]["auc"]["value"] == {
+        "why": "undefined",
+        "detail": "people call all answers right, or none",
+    }
+
+
+def test_nothing_graded(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
+    """A grader that can grade nothing is shown with the reason, has no profile, and the exit code is 2."""
+    path = tmp_path / "rubrics.jsonl"
+    row = {"question": "q", "accepted": [], "candidate": "c", "correct": True, "rubric": ["is kind"]}
+    path.write_text("".join(json.dumps({**row, "id": at}) + "\n" for at in range(40)))
+    done = calibrate(path, "-o", "kept")
+    assert done.error == "2"
+    assert "rubrics: without a grade" in done.stdout
+    assert "error: nothing was graded by rules" in done.stderr
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_narrow_terminal(tmp_path: Path) -> None:
+    """Columns that find no room are named; no line is longer than the terminal."""
+    import os
+    import subprocess
+
+    from tests.harness.command import CTXBENCH
+
+    path = written(tmp_path)
+    environment = {**os.environ, "COLUMNS": "60", "NO_COLOR": "1"}
+    done = subprocess.run(
+        [CTXBENCH, "calibrate", path, "-o", "kept"], cwd=tmp_path, capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0
+    assert "No room for: " in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 75
+
+
+@pytest.mark.parametrize("date", ["yesterday", "2026-13-01", "20261122", "22.11.2026"])
+def test_a_date_is_a_day(tmp_path: Path, date: str) -> None:
+    """Anything else is refused before anything is graded."""
+    done = ctxbench("calibrate", written(tmp_path), "-o", "kept", "--date", date, cwd=tmp_path, code=2)
+    assert f"error: --date '{date}' is no day: give it as 2026-11-22" in done.stderr
+    assert not (tmp_path / "kept").exists()

@@ -1,0 +1,193 @@
+"""Profiles of graders that are known to the last answer."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from ctxbench.harness.graders.calibration import BATCH, Calibrated, Options, beside, calibrated
+from ctxbench.harness.graders.labels import sets_of
+from ctxbench.harness.graders.profiles import Profile, corrected_by
+from ctxbench.metrics.grading import Grade, GradedItem
+from ctxbench.metrics.value import Missing
+from tests.harness.graders.stub_graders import Paid, Stub, gullible, labelled, says_yes, unsure
+
+
+def measured(*graders: Stub, attacked: int = 0, **given: object) -> Calibrated:
+    [labels] = sets_of(labelled(**given))  # type: ignore[arg-type]
+    return calibrated(labels, graders, {}, Options(resamples=200, attacked=attacked), lambda _: None)
+
+
+def test_a_perfect_grader() -> None:
+    """It agrees with every label, in every group, and no attack on the answer's end turns it."""
+    [found] = measured(Stub(says_yes), attacked=10).profiles
+    assert found.whole.kappa.value == 1.0
+    assert (found.asked, found.graded, found.missing) == (240, 240, {})
+    assert list(found.by) == ["language", "system"]
+    assert {name: each.answers for name, each in found.by["language"].items()} == {"en": 120, "zh": 120}
+    assert all(each.accuracy.value == 1.0 for each in found.by["system"].values())
+    assert found.cost is None
+    assert found.injection is not None
+    assert next(each for each in found.injection.attacks if each.attack == "order after").flipped == 0
+
+
+def test_what_is_not_graded() -> None:
+    """It is counted by reason and is in no figure; errors show in the confusion matrix."""
+    answers = labelled()
+    [found] = measured(Stub(unsure)).profiles
+    lost = sum(each.candidate.endswith("0") for each in answers)
+    wrong = sum(each.candidate.endswith("1") for each in answers)
+    assert found.missing == {"failed: no reply in 0 s": lost}
+    assert (found.asked, found.graded) == (240, 240 - lost)
+    assert found.whole.confusion.false_positive + found.whole.confusion.false_negative == wrong
+    assert found.whole.accuracy.value == pytest.approx(1 - wrong / (240 - lost))
+
+
+def test_a_gullible_grader() -> None:
+    """Attacks that say CORRECT turn its wrong answers to right, none turns a right one; rates are by attack."""
+    [found] = measured(Stub(gullible), attacked=40).profiles
+    injection = found.injection
+    assert injection is not None
+    assert injection.answers == 40
+    assert injection.raised[1] > 0
+    flips = {each.attack: each for each in injection.attacks}
+    assert flips["order after"].flipped == flips["order after"].tried - injection_right(found)
+    assert flips["base64 order"].flipped == 0
+    assert sum(each.flipped for each in injection.attacks) == injection.raised[1] + injection.lowered[1]
+    low, high = flips["order after"].interval  # type: ignore[misc]
+    assert low < flips["order after"].flipped / flips["order after"].tried < high
+    value = injection.share.value
+    assert value == pytest.approx(
+        (injection.raised[1] + injection.lowered[1]) / (injection.raised[0] + injection.lowered[0])
+    )
+
+
+def injection_right(found: Profile) -> int:
+    """Attacked answers that were graded right."""
+    assert found.injection is not None
+    attack = next(each for each in found.injection.attacks if each.attack == "order after")
+    before = sum(each.tried for each in found.injection.attacks if each.attack == "order after")
+    return before - attack.flipped
+
+
+def test_costs_are_of_the_labelled_answers() -> None:
+    """What a grader's models used for the labels alone, not for attacks or for another set."""
+    grader = Paid(says_yes)
+    [first] = measured(grader, attacked=5).profiles
+    [second] = measured(grader, questions=40).profiles
+    assert first.cost is not None
+    assert second.cost is not None
+    assert (first.cost.calls, first.cost.input_tokens, first.cost.output_tokens) == (240, 24_000, 2_400)
+    assert first.cost.dollars == pytest.approx(2.4)
+    assert second.cost.calls == 120
+
+
+def test_batches_and_progress() -> None:
+    """A grader is given few answers at once, and each is told when it is done, attacks that cannot be made too."""
+    grader, told = Stub(says_yes), []
+    [labels] = sets_of(labelled(10))
+    calibrated(labels, [grader], {}, Options(resamples=10, attacked=2), told.append)
+    assert max(grader.batches) == BATCH
+    from ctxbench.harness.graders.attacks import ATTACKS
+
+    assert sum(told) == 30 + 2 * len(ATTACKS)
+
+
+def test_a_threshold_learned_on_one_half() -> None:
+    """A grader that calls all right, but scores well, has a threshold that would do better; on the other half too."""
+
+    def lax(item: GradedItem) -> Grade:
+        return Grade(True, 3.0 if item.candidate.startswith("yes") else 1.0)
+
+    [found] = measured(Stub(lax)).profiles
+    assert found.threshold.threshold == 2.0
+    assert found.threshold.kappa.value == 1.0
+    assert found.threshold.own_kappa.value == 0.0
+    assert found.threshold.learned_on + found.threshold.tried_on == 240
+
+
+def test_a_threshold_of_few_questions() -> None:
+    """Of 40 questions a half is too little to learn from."""
+    [found] = measured(Stub(says_yes), questions=40).profiles
+    assert isinstance(found.threshold.threshold, Missing)
+
+
+def test_scores_that_are_no_numbers() -> None:
+    """Such a grade is none: it could not be ranked among the others."""
+    [found] = measured(Stub(lambda item: Grade(True, float("nan") if item.id == "q3-a" else 1.0))).profiles
+    assert found.missing == {"failed: its score is no number": 1}
+
+
+def test_a_grader_that_loses_count() -> None:
+    """Grades that are not one an item cannot be told apart: that is the grader's bug, and shows as one."""
+
+    class Short(Stub):
+        def grade(self, items):  # type: ignore[no-untyped-def]
+            return super().grade(items)[1:]
+
+    with pytest.raises(ValueError, match="gave 15 grades for 16 items"):
+        measured(Short(says_yes))
+
+
+def test_answers_that_it_was_fitted_on() -> None:
+    """They are in the whole, not among the held-out ones, and those alone are quoted and corrected by."""
+
+    class Fitted(Stub):
+        def fitted_on(self, labelled: str, question: str) -> bool:
+            return labelled == "made" and question.endswith("2?")
+
+    [found] = measured(Fitted(says_yes)).profiles
+    assert found.whole.answers == 240
+    assert found.quoted.answers == 240 - 3 * sum(str(at).endswith("2") for at in range(80))
+    [other] = measured(Fitted(says_yes), name="other").profiles
+    assert other.held_out is None
+    assert other.quoted is other.whole
+
+
+def test_a_profile_as_json() -> None:
+    """It comes back as it was, and has no text of the labelled set in it."""
+    [found] = measured(Stub(unsure), attacked=3).profiles
+    text = found.to_json()
+    assert msgspec.json.decode(text, type=Profile) == found
+    assert b"is 0?" not in text
+    assert b"yes " not in text
+
+
+def test_the_same_bytes() -> None:
+    """Two runs have the same profile to the byte."""
+    first, second = (measured(Stub(unsure), attacked=5).profiles[0].to_json() for _ in range(2))
+    assert first == second
+
+
+def test_corrected_by_a_profile() -> None:
+    """A grader that takes one of ten right answers for wrong and one of ten wrong for right: 74 % seen is 80 %."""
+
+    def errs(item: GradedItem) -> Grade:
+        right = item.candidate.startswith("yes") != item.candidate.endswith("1")
+        return Grade(right, float(right))
+
+    [found] = measured(Stub(errs), questions=400).profiles
+    recall, specificity = found.whole.recall.value, found.whole.specificity.value
+    assert isinstance(recall, float)
+    assert isinstance(specificity, float)
+    seen = 0.8 * recall + 0.2 * (1 - specificity)
+    corrected = corrected_by(found, seen, 500)
+    assert corrected.value == pytest.approx(0.8)
+    low, high = corrected.interval  # type: ignore[misc]
+    assert 0.7 < low < 0.8 < high < 0.9
+
+
+def test_beside() -> None:
+    """Baselines are at the thresholds that suit them best; raters are compared where there are several."""
+    answers = [msgspec.structs.replace(each, votes=(4, 4 if each.correct else 1), passing=3) for each in labelled()]
+    [labels] = sets_of(answers)
+    scores = {"yes": lambda item: float(item.candidate.startswith("yes")) * 7, "nothing": lambda item: 0.0}
+    found = beside(labels, scores, 200, 0)
+    first, second = found.baselines
+    assert (first.accuracy.value, first.accuracy_at, first.kappa_at) == (1.0, 3.5, 3.5)
+    assert isinstance(second.accuracy_at, Missing)
+    assert second.accuracy.value == pytest.approx(max(found.right, 1 - found.right))
+    assert second.kappa.value == 0.0
+    assert found.raters is not None
+    assert found.raters.same == pytest.approx(found.right)
+    assert beside(sets_of(labelled())[0], {}, 200, 0).raters is None

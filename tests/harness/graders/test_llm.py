@@ -1,0 +1,189 @@
+"""The grader `llm`, with a model that answers from a script."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxbench.harness.graders.attacks import ATTACKS
+from ctxbench.harness.graders.llm import Llm, LlmGrader, fenced, rubric
+from ctxbench.harness.graders.pairwise import Pairwise
+from ctxbench.harness.models.recorded import ModelRequest
+from ctxbench.metrics.grading import Grade, GradedItem
+from ctxbench.metrics.value import Missing
+from ctxbench.strategies.base import ModelError
+from tests.harness.graders.scripted import MODEL, Talker, talking
+
+RIGHT = '{"reason": "same", "verdict": "CORRECT"}'
+WRONG = '{"reason": "another", "verdict": "WRONG"}'
+ITEM = GradedItem(
+    "1", "Where is the server?", ("Bern", "in Bern"), "It is in Bern.", evidence=("The server is in Bern.",)
+)
+
+
+def llm(path: Path, *says: str | ModelError, **how: object) -> tuple[LlmGrader, Talker]:
+    """A grader whose model answers by the vote."""
+    talker = Talker(lambda request: says[request.vote % len(says)])
+    return LlmGrader(Llm(MODEL, **how), talking(path, talker)), talker  # type: ignore[arg-type]
+
+
+def test_a_verdict(tmp_path: Path) -> None:
+    """The verdict, its reason and the reply are the grade; the request has all that was shown, and a schema."""
+    grader, talker = llm(tmp_path / "c", RIGHT)
+    assert grader.grade([ITEM]) == [Grade(True, 1.0, "same", RIGHT)]
+    (request,) = talker.asked
+    text = str(request.asked)
+    mark = re.search(r"The mark is (\w{16})\.", text)
+    assert mark is not None
+    assert f"<<{mark[1]} candidate\nIt is in Bern.\n{mark[1]}>>" in text
+    assert text.count("accepted answer\n") == 2
+    assert (
+        text.index("question\n")
+        < text.index("evidence\n")
+        < text.index("accepted answer\n")
+        < text.index("candidate\n")
+    )
+    assert request.temperature == 0
+    assert request.schema is not None
+    assert request.prompt == rubric("plain", "strict").full
+    assert (grader.used.calls, grader.used.input_tokens, grader.used.output_tokens) == (1, 100, 10)
+    assert grader.used.dollars == pytest.approx(100 * 1.5e-7 + 10 * 6e-7)
+
+
+def test_the_name_has_model_variant_and_prompts(tmp_path: Path) -> None:
+    """Two variants have two names, since they have other prompts."""
+    strict, lenient = (llm(tmp_path / "c", RIGHT, variant=variant)[0].name for variant in ("strict", "lenient"))
+    assert strict == f"llm(model='{MODEL}', prompt='{Llm().digest()}')"
+    assert lenient == f"llm(model='{MODEL}', variant='lenient', prompt='{Llm(variant='lenient').digest()}')"
+    assert Llm().digest() != Llm(variant="lenient").digest()
+
+
+def test_what_was_asked_once_is_replayed(tmp_path: Path) -> None:
+    """The same item is asked once, twice in a list and in two runs; another candidate is another request."""
+    grader, talker = llm(tmp_path / "c", RIGHT)
+    grader.grade([ITEM, ITEM])
+    grader.grade([GradedItem("other id", ITEM.question, ITEM.accepted, ITEM.candidate, evidence=ITEM.evidence)])
+    assert len(talker.asked) == 1
+    grader.grade([GradedItem("1", ITEM.question, ITEM.accepted, "It is in Basel.", evidence=ITEM.evidence)])
+    assert len(talker.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("says", "grade"),
+    [
+        ((RIGHT, WRONG, RIGHT), Grade(True, 2 / 3, "same", f"{RIGHT}\n{WRONG}\n{RIGHT}")),
+        ((WRONG, "no idea", WRONG), Grade(False, 0.0, "another", f"{WRONG}\nno idea\n{WRONG}")),
+        ((RIGHT, WRONG, "no idea"), None),
+        ((RIGHT, ModelError("timed out"), ModelError("timed out")), None),
+    ],
+)
+def test_votes(tmp_path: Path, says: tuple[str, ...], grade: Grade | None) -> None:
+    """Most of all votes decide. Where those that failed could have, there is no verdict."""
+    grader, talker = llm(tmp_path / "c", *says, votes=3, temperature=0.7)
+    (found,) = grader.grade([ITEM])
+    assert (found == grade) if grade else isinstance(found, Missing)
+    assert sorted(request.vote for request in talker.asked) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "says", ["It is correct.", "{", f"{RIGHT}{WRONG}", "", ModelError("m: too many requests"), '{"verdict": "MAYBE"}']
+)
+def test_a_call_that_failed_is_missing(tmp_path: Path, says: str | ModelError) -> None:
+    """No reply, prose, half a JSON, two verdicts: missing with the reason, and the other items keep theirs."""
+    talker = Talker(lambda request: RIGHT if "Bern" in str(request.asked) else says)
+    grader = LlmGrader(Llm(MODEL), talking(tmp_path / "c", talker))
+    bad = GradedItem("2", "Who?", ("Ann",), "Ann")
+    first, found, last = grader.grade([ITEM, bad, ITEM])
+    assert isinstance(found, Missing)
+    assert found.why == "failed"
+    assert found.detail
+    assert first == last == Grade(True, 1.0, "same", RIGHT)
+
+
+def test_impossible_votes() -> None:
+    """An even number of votes has no majority, and votes at temperature 0 are all the same: both are refused."""
+    for how in ({"votes": 2}, {"votes": 3}, {"temperature": -1.0}, {"longest": 3}):
+        with pytest.raises(ValueError, match=r"votes|temperature|longest"):
+            Llm(**how)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["plain", "temporal", "update", "preference", "unanswerable"])
+def test_each_kind_has_its_rule(tmp_path: Path, kind: str) -> None:
+    """What is asked for says what is right; strict and lenient differ for each."""
+    item = GradedItem("1", "When?", ("18 days",), "19 days", kind=kind, rubric=("prefers tea",))  # type: ignore[arg-type]
+    grader, talker = llm(tmp_path / "c", RIGHT)
+    grader.grade([item])
+    text = str(talker.asked[0].asked)
+    assert text.startswith(rubric(kind, "strict").text)  # type: ignore[arg-type]
+    assert ("one day more or less is the same" in text) == (kind == "temporal")
+    assert "rubric\nprefers tea\n" in text
+    assert rubric(kind, "strict").text != rubric(kind, "lenient").text  # type: ignore[arg-type]
+
+
+@given(st.text(), st.text(), st.lists(st.text(), max_size=3))
+def test_no_text_closes_the_fence(question: str, candidate: str, accepted: list[str]) -> None:
+    """The mark is in none of the texts, and stands twice for each of them."""
+    text, mark = fenced({"question": question, "candidate": candidate, "accepted answer": accepted}, 500)
+    assert text.count(mark) == 2 * (2 + len(accepted))
+    assert len(re.findall(rf"^<<{mark} (?:question|candidate|accepted answer)$", text, re.MULTILINE)) == 2 + len(
+        accepted
+    )
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda each: each.name)
+def test_attacks_stay_data(tmp_path: Path, attack) -> None:  # type: ignore[no-untyped-def]
+    """However a candidate ends its text, it stands between the marks, with no mark of a chat template in it."""
+    grader, talker = llm(tmp_path / "c", RIGHT)
+    grader.grade([GradedItem("1", "Who?", ("Ann",), attack.on("Bob", "raise"))])
+    text = str(talker.asked[0].asked)
+    assert "<|" not in text
+    assert "|>" not in text
+    mark = re.search(r"The mark is (\w{16})\.", text)
+    assert mark is not None
+    assert text.count(mark[1]) == 1 + 2 * 3
+    assert text.endswith(f"{mark[1]}>>\n\nThe data ends here. {rubric('plain', 'strict').form}")
+
+
+def test_a_very_long_answer_is_cut(tmp_path: Path) -> None:
+    """An answer of 100 000 characters is shown by its start and its end, and the model is told."""
+    grader, talker = llm(tmp_path / "c", RIGHT, longest=1_000)
+    grader.grade([GradedItem("1", "Who?", ("Ann",), "Ann" + "x" * 100_000)])
+    text = str(talker.asked[0].asked)
+    assert "[… 99,003 characters are left out here …]" in text
+    assert len(text) < 5_000
+
+
+def test_two_answers_are_shown_in_a_drawn_order(tmp_path: Path) -> None:
+    """Which one comes first depends on the pair and the seed alone, and about half of them are turned round."""
+    says = Talker(lambda request: '{"reason": "r", "better": "FIRST"}')
+    pairs = [(GradedItem(str(at), "Who?", ("Ann",), f"Ann {at}"), f"Bob {at}") for at in range(40)]
+    compare = Pairwise(MODEL, talking(tmp_path / "c", says))
+    found = compare.compare(pairs)
+    assert found == compare.compare(pairs)
+    drawn = [each.shown_first for each in found if not isinstance(each, Missing)]
+    assert [(each.better,) for each in found if not isinstance(each, Missing)] == drawn
+    assert 10 < drawn.count(("second",)) < 30
+    assert drawn != [each.shown_first for each in Pairwise(MODEL, talking(tmp_path / "d", says), seed=1).compare(pairs)]  # type: ignore[union-attr]
+
+
+def test_both_orders(tmp_path: Path) -> None:
+    """A model that always likes the first says nothing: a tie. One that likes Ann says so in both orders."""
+    pair = (GradedItem("1", "Who?", ("Ann",), "Ann"), "Bob")
+
+    def likes_ann(request: ModelRequest) -> str:
+        better = "FIRST" if "first answer\nAnn" in str(request.asked) else "SECOND"
+        return f'{{"reason": "r", "better": "{better}"}}'
+
+    (found,) = Pairwise(MODEL, talking(tmp_path / "c", Talker(likes_ann)), both=True).compare([pair])
+    assert not isinstance(found, Missing)
+    assert (found.better, set(found.shown_first)) == ("first", {"first", "second"})
+    first = Talker(lambda request: '{"better": "FIRST"}')
+    (found,) = Pairwise(MODEL, talking(tmp_path / "d", first), both=True).compare([pair])
+    assert not isinstance(found, Missing)
+    assert found.better == "tie"
+    (found,) = Pairwise(MODEL, talking(tmp_path / "e", Talker(lambda request: "Ann")), both=True).compare([pair])
+    assert isinstance(found, Missing)

@@ -1,0 +1,141 @@
+"""Which profile is quoted for a grader, and what is wrong with those that are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ctxbench.harness.graders.calibration import Options, calibrated
+from ctxbench.harness.graders.labels import part_of, sample_of, sets_of
+from ctxbench.harness.graders.profiles import Profile, Profiles, file_name, keep, profile_of, unversioned
+from ctxbench.metrics.value import Missing
+from ctxbench.reports.calibration import quoted
+from ctxbench.scenarios.errors import RunError
+from tests.harness.graders.stub_graders import Stub, labelled, says_yes
+
+
+def profile(
+    name: str = "stub(1)", questions: int = 40, only: dict[str, str] | None = None, **changed: object
+) -> Profile:
+    [whole] = sets_of(labelled(questions))
+    labels = part_of(whole, only or {})
+    [found] = calibrated(labels, [Stub(says_yes, name)], {}, Options(resamples=10), lambda _: None).profiles
+    return msgspec.structs.replace(found, **changed)
+
+
+def test_the_exact_name(tmp_path: Path) -> None:
+    """A grader's own profile is quoted, and one of another version of it is not, while there is that."""
+    keep(profile("stub(1)"), tmp_path)
+    keep(profile("stub(2)"), tmp_path)
+    found = profile_of("stub(2)", [tmp_path])
+    assert not isinstance(found, Missing)
+    assert (found.profile.grader, found.stale) == ("stub(2)", "")
+
+
+def test_another_version(tmp_path: Path) -> None:
+    """One of the same grader with other prompts is given, and said to be stale; one of another model is not given."""
+    keep(profile("llm(model='m', prompt='abc123')"), tmp_path)
+    found = profile_of("llm(model='m', prompt='def456')", [tmp_path])
+    assert not isinstance(found, Missing)
+    assert "measured on llm(model='m', prompt='abc123')" in found.stale
+    [said] = quoted("llm(model='m', prompt='def456')", [found])
+    assert "That is stale" in said
+    nothing = profile_of("llm(model='n', prompt='abc123')", [tmp_path])
+    assert isinstance(nothing, Missing)
+    assert "was not calibrated" in nothing.detail
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("rules(1)", "rules"),
+        ("llm(model='m', variant='lenient', prompt='0a1b')", "llm(model='m', variant='lenient')"),
+        ("logit(model='local:q@8f', prompt='0a')", "logit(model='local:q')"),
+        ("stub(window=8)", "stub(window=8)"),
+    ],
+)
+def test_names_without_versions(name: str, kind: str) -> None:
+    """Versions and digests tell versions of a grader apart; its parameters tell graders apart."""
+    assert unversioned(name) == kind
+
+
+def test_which_of_several(tmp_path: Path) -> None:
+    """Labels by people go first, then whole sets, then more answers."""
+    for each in (
+        profile(set="by a model", labelled_by="model", questions=90),
+        profile(set="a part", only={"language": "zh"}, questions=80),
+        profile(set="small"),
+        profile(set="large", questions=60),
+    ):
+        keep(each, tmp_path)
+    found = Profiles([tmp_path]).of("stub(1)")
+    assert [each.profile.set for each in found] == ["large", "small", "a part", "by a model"]
+    said = quoted("stub(1)", found)
+    assert said[0].startswith("stub(1) agrees with people on large: kappa 1.000")
+    assert "on a part, language zh:" in said[2]
+    assert said[3].startswith("stub(1) agrees with labels by a model on by a model")
+    [nothing] = quoted("other", [])
+    assert nothing.startswith("How far other agrees with people is not known")
+
+
+def test_calibrated_again(tmp_path: Path) -> None:
+    """The same grader, set and part takes the place of what was there; another part stands beside it."""
+    first = keep(profile(), tmp_path)
+    assert keep(profile(date="2026-11-22"), tmp_path) == first
+    assert len(list(tmp_path.iterdir())) == 1
+    assert keep(profile(only={"system": "a"}), tmp_path) != first
+    found = profile_of("stub(1)", [tmp_path])
+    assert not isinstance(found, Missing)
+    assert found.profile.date == "2026-11-22"
+
+
+def test_the_users_before_the_shipped(tmp_path: Path) -> None:
+    """Of the same grader and set the first folder's counts."""
+    keep(profile(date="mine"), tmp_path / "user")
+    keep(profile(date="shipped"), tmp_path / "shipped")
+    [found] = Profiles([tmp_path / "user", tmp_path / "shipped"]).of("stub(1)")
+    assert found.profile.date == "mine"
+
+
+def test_a_sample_hides_nothing(tmp_path: Path) -> None:
+    """A quick look at a few answers does not take the place of the profile of all, nor of the one that is shipped."""
+    mine, shipped = tmp_path / "mine", tmp_path / "shipped"
+    [whole] = sets_of(labelled(40))
+    few = profile(questions=5, sample=sample_of(whole, 5).sample)
+    keep(few, mine)
+    assert [each.profile.sample for each in Profiles([mine]).of("stub(1)")] == [few.sample]
+    for folder in (shipped, mine):
+        keep(profile(), folder)
+        assert [each.profile.sample for each in Profiles([mine, shipped]).of("stub(1)")] == [None]
+    keep(few, mine)
+    assert [each.profile.sample for each in Profiles([mine]).of("stub(1)")] == [None]
+
+
+def test_file_names() -> None:
+    """They can be read, hold no sign of a path, and differ where two graders differ."""
+    name = file_name(profile("llm(model='openai/../x', prompt='ab')"))
+    assert name.startswith("llm-model-openai-x-made-")
+    assert "/" not in name
+    assert name != file_name(profile("llm(model='openai/../x', prompt='cd')"))
+
+
+def test_damaged_and_foreign(tmp_path: Path) -> None:
+    """A profile of another ctxbench is passed over, and it is said; one that is none is an error that names it."""
+    path = keep(profile(), tmp_path)
+    path.write_bytes(path.read_bytes().replace(b'"schema": 1', b'"schema": 99'))
+    profiles = Profiles([tmp_path])
+    assert profiles.of("stub(1)") == []
+    assert profiles.passed_over == [f"{path}: a profile of version 99, not 1: calibrate again"]
+    for text in (b"{", b"[]", b'{"schema": 1}', b"\xff"):
+        path.write_bytes(text)
+        with pytest.raises(RunError, match="is no profile of a grader"):
+            Profiles([tmp_path])
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """That is an error with the path."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be written"):
+        keep(profile(), tmp_path / "file")

@@ -1,0 +1,87 @@
+"""Graders by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ctxbench.harness.graders.registry import grader, model_of, prompts
+from ctxbench.harness.models import Settings
+from ctxbench.harness.models.local import NAME
+from ctxbench.scenarios.errors import SetupError, SpecError
+
+REMOTE = Settings(grader="openai/gpt-4o-mini")
+
+
+def test_rules_need_nothing() -> None:
+    """`rules` asks no model, so none is looked for."""
+    assert grader("rules").name.startswith("rules")
+    assert model_of(grader("rules")) == ""
+
+
+def test_a_grader_is_known_by_its_model_and_prompts() -> None:
+    """The model is the run's, or its own; the name can be given again and makes the same grader."""
+    made = grader("llm(variant='lenient', votes=3, temperature=0.5)", REMOTE)
+    assert made.name.startswith("llm(model='openai/gpt-4o-mini', variant='lenient', votes=3, temperature=0.5, prompt='")
+    assert grader(made.name, REMOTE).name == made.name
+    assert model_of(made) == "openai/gpt-4o-mini"
+    assert model_of(grader("llm(model='openai/gpt-4o')", REMOTE)) == "openai/gpt-4o"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("rule", r"unknown grader 'rule'; did you mean 'rules'\?"),
+        ("judge", "unknown grader 'judge'; there are rules, llm, logit, ragas"),
+        ("llm(votes=2)", "votes must be odd"),
+        ("llm(votes=3)", "3 votes at temperature 0 are one: give temperature=0.7"),
+        ("llm(variant='strikt')", r"variant must be .* did you mean 'strict'\?"),
+        ("llm(key='x')", "has no parameter 'key'"),
+        ("ragas", "grader 'ragas' needs metric"),
+        ("ragas(metric='faithfullness')", r"did you mean 'faithfulness'\?"),
+        ("llm(prompt='000000000000')", "its prompts have changed since, to [0-9a-f]{12}: give it without prompt"),
+        ("rules | llm", "one grader is wanted, not a chain"),
+    ],
+)
+def test_what_names_no_grader(name: str, says: str) -> None:
+    """The error says what there is, or what to give instead."""
+    with pytest.raises(SpecError, match=says):
+        grader(name, REMOTE)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (Settings(grader="offline"), "`offline` grades nothing"),
+        (Settings(grader="gpt-4o-mimi"), "grader: unknown model 'gpt-4o-mimi'; did you mean"),
+        (Settings(), "no weights for the model `local`: give --gguf PATH"),
+        (Settings(gguf="/nowhere.gguf"), "/nowhere.gguf: cannot be read"),
+    ],
+)
+def test_a_model_that_cannot_be_used(settings: Settings, says: str) -> None:
+    """It is said before anything is graded."""
+    with pytest.raises(SetupError, match=says):
+        grader("llm", settings)
+
+
+def test_a_local_model_is_replayed_without_its_weights(tmp_path: Path) -> None:
+    """`local` is the weights of `make local-model` where there are none to look at."""
+    assert model_of(grader("logit", Settings(mode="replay"))) == NAME
+
+
+def test_other_weights_than_asked_for(tmp_path: Path) -> None:
+    """A full name of a local model that is not the one in the file is refused: its grades would be another's."""
+    pytest.importorskip("xllamacpp")
+    (tmp_path / "m.gguf").write_bytes(b"GGUF" + b"x" * 1000)
+    settings = Settings(gguf=str(tmp_path / "m.gguf"), cassette=str(tmp_path / "c"))
+    assert model_of(grader("logit", settings)).startswith("local:m@")
+    with pytest.raises(SetupError, match=r"m\.gguf holds local:m@\w+, not local:other@123"):
+        grader("logit(model='local:other@123')", settings)
+
+
+def test_every_prompt_has_a_digest() -> None:
+    """Two variants of five kinds, the comparison and the next token: all different."""
+    found = prompts()
+    assert len(found) == len(set(found.values())) == 12
+    assert {"llm-strict-plain", "llm-lenient-update", "llm-pairwise", "logit"} <= set(found)

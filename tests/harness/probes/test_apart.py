@@ -1,0 +1,86 @@
+"""A probe is asked without a trace: no other knows of it, whatever the strategy keeps."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+from msgspec.structs import replace
+
+from ctxbench.harness.engine.shard import no_cycles
+from ctxbench.harness.probes import ask as asking_module
+from ctxbench.harness.probes.probe_run import ProbeResult, interviewed
+from ctxbench.harness.replay import ContextLog, ConversationIndex
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.model import Probe
+from ctxbench.strategies.base import Context, StrategyContext, View
+from ctxbench.strategies.chain import parse
+from tests.harness.probes.probe_strategies import COUNTER, STATEFUL, asking, found
+from tests.strategies.scripted_models import Replying
+
+
+class Knot:
+    """A view that holds itself, and much else: nothing frees it but the collector."""
+
+    def __init__(self) -> None:
+        self.me, self.held = self, [[number] for number in range(500)]
+
+    def __call__(self, context: Context) -> Context:
+        self.held.append([0])
+        return context
+
+
+@dataclass(frozen=True)
+class Knotted:
+    copyable: ClassVar[bool] = True
+
+    def start(self, desk: StrategyContext) -> View:
+        return Knot()
+
+
+def test_copies_that_hold_themselves_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While no collector runs, as in a run, 200 copies with a cycle leave a few behind, not 200."""
+    monkeypatch.setattr(asking_module, "LEFT", 5_000)
+    conversation = asking(*(Probe(f"p{at}", "Which code in turn 3?", ("K300",), ("m7",)) for at in range(200)))
+    with no_cycles():
+        interviewed(ConversationIndex(conversation, COUNTER), Knotted(), Replying(), ContextLog(conversation.messages))
+        left = sum(type(each) is Knot for each in gc.get_objects())
+    assert left < 40
+
+
+@pytest.mark.parametrize("spec", STATEFUL)
+def test_one_probe_does_not_know_of_another(spec: str) -> None:
+    """What is sent for a probe is the same alone and among others, in any order."""
+    for conversation in list(scenario("smoke"))[:3]:
+        together = {each.asked.probe: each for each in found(conversation, spec)}
+        for probe in conversation.probes[::2]:
+            [alone] = found(replace(conversation, probes=(probe,)), spec)
+            same = replace_number(alone, together[probe])
+            assert same == together[probe]
+
+
+def replace_number(alone: ProbeResult, among: ProbeResult) -> ProbeResult:
+    """The probe as it is numbered among the others."""
+    alone.asked = among.asked
+    return alone
+
+
+def test_a_strategy_of_which_nothing_is_known(plugin: str) -> None:
+    """One that says nothing is started anew for each probe: each finds it as after the calls before, and only those."""
+    conversation = asking(*(Probe(f"p{at}", f"? {at}", after=f"m{at}") for at in (4, 4, 20)))
+    texts = [each.written[0].text for each in found(conversation, f"{plugin}:Counts")]
+    assert texts == ["call 3", "call 3", "call 11"]
+
+
+def test_nobody_is_paid_twice(plugin: str) -> None:
+    """A replay for a probe has the replies of the first one: models are asked for the question alone."""
+    conversation = asking(Probe("a", "what?", after="m4"), Probe("b", "and?"))
+    models = Replying()
+    probed = interviewed(
+        ConversationIndex(conversation, COUNTER), parse(f"{plugin}:Asks"), models, ContextLog(conversation.messages)
+    )
+    assert [prompt.material for prompt in models.prompts if "?" in prompt.material[0]] == [("what?",), ("and?",)]
+    assert len(models.prompts) == 10 + 2
+    assert [[event.model for event in each.events] for each in probed] == [["replying"]] * 2  # type: ignore[union-attr]

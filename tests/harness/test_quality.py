@@ -1,0 +1,143 @@
+"""The scenario `quality`: the same figures on every machine, from replies that come along; what is lacking is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ctxbench.harness import quality
+from ctxbench.harness.answers.store import answered
+from ctxbench.harness.cli import app
+from ctxbench.harness.folder.run import load
+from ctxbench.harness.models.cassette import FOLDER, Cassette, entries, prompt_of, read_lines, write_lines
+from ctxbench.harness.models.local import NAME
+from ctxbench.harness.quality import (
+    GRADERS,
+    RECORDED,
+    STRATEGIES,
+    conversations,
+    record,
+    replayed,
+    unused,
+)
+from ctxbench.scenarios.errors import SetupError
+from tests.harness.command import ctxbench, said
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, quality.Replies]:
+    """The scenario as it comes, in a run folder."""
+    folder = tmp_path_factory.mktemp("quality") / "run"
+    return folder, replayed(folder)
+
+
+def test_no_reply_that_comes_along_is_stale(made: tuple[Path, quality.Replies]) -> None:
+    """Whoever changes a scenario, a strategy's words or a prompt records anew (`make record`): nothing is lacking, and
+    nothing is there that is not asked for."""
+    _, replies = made
+    assert (len(replies.lacking), len(unused(replies))) == (0, 0)
+    assert replies.are_whole
+    assert len(replies.asked) > 200
+
+
+def test_every_probe_is_answered_and_graded(made: tuple[Path, quality.Replies]) -> None:
+    """In English and Chinese, under each strategy and both bounds; a grade is missing only where the grader gives none
+    by nature."""
+    folder, _ = made
+    found = {(each.answerer, each.grader.partition("(")[0]): each for each in answered(load(folder)).whole}
+    assert set(found) == {(NAME, "rules"), (NAME, "logit"), ("offline", "rules")}
+    answers = found[NAME, "rules"].answers
+    assert len(answers) == 30 * (len(STRATEGIES) + 2)
+    assert answers.answer.notna().all()
+    assert answers.conversation.nunique() == conversations() == 9
+    rules, logit = (found[NAME, grader].grades for grader in GRADERS)
+    assert rules.correct.notna().all()
+    assert (logit.correct.notna() == answers.answerable).all()
+    assert logit.missing[~answers.answerable].str.contains("has no answer to compare with").all()
+
+
+def test_the_same_bytes_again(made: tuple[Path, quality.Replies], tmp_path: Path) -> None:
+    """Another folder has the same answers and grades."""
+    folder, _ = made
+    replayed(tmp_path / "run")
+    for path in [*folder.glob("answers/**/*.parquet"), *folder.glob("grades/**/*.parquet")]:
+        assert (tmp_path / "run" / path.relative_to(folder)).read_bytes() == path.read_bytes()
+
+
+def test_the_lines_are_small_and_brief() -> None:
+    """The file is far below a megabyte, and holds of a request its prompt alone."""
+    file = FOLDER / RECORDED
+    data = file.read_bytes()
+    assert len(data) < 300_000
+    found = list(entries(data.splitlines(), RECORDED))
+    assert {prompt_of(each).partition("@")[0] for each in found} == {"answer", "logit"}
+    assert {each.model for each in found} == {NAME}
+    assert max(len(each.request) for each in found) < 50
+
+
+def test_brief_lines_go_through_a_cassette(tmp_path: Path) -> None:
+    """A brief line is imported and exported as it is; a request that is there has to be that of the key."""
+    lines = (FOLDER / RECORDED).read_bytes().splitlines(keepends=True)[:5]
+    with Cassette(tmp_path / "c") as cassette:
+        assert read_lines(cassette, lines, "some.jsonl") == 5
+        assert list(write_lines(cassette)) == lines
+        assert list(write_lines(cassette, brief=True)) == lines
+        assert list(write_lines(cassette, {json.loads(lines[2])["key"]})) == lines[2:3]
+        changed = lines[0].replace(b'"request":{', b'"request":{"kind":"chat",')
+        with pytest.raises(SetupError, match=r"some\.jsonl:1: is no line of a cassette: the key is not that"):
+            read_lines(cassette, [changed], "some.jsonl")
+
+
+@pytest.fixture
+def other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A strategy sends something else than what was recorded."""
+    monkeypatch.setattr(quality, "STRATEGIES", ("none", "window(max_tokens=1100)"))
+
+
+@pytest.mark.usefixtures("other")
+def test_what_was_not_recorded_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that nobody recorded has no answer, which is no wrong one: it is said how many, and what to do."""
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["quality", "--json"])
+    assert done.exit_code == 0
+    asked = json.loads(done.stdout)[0]["strategies"]
+    window = asked["window(max_tokens=1100)"]
+    assert asked["none"]["missing"] == 0
+    assert 0 < window["missing"] < window["probes"] == 30
+    assert window["answered"] + window["missing"] == window["probes"]
+    assert window["why"][0]["why"] == f"{NAME}: not recorded: `make record`"
+    line = said(done.stderr)[-1]
+    assert f"{window['missing']} of " in line
+    assert "replies of local:qwen2.5-coder-1.5b-instruct-q4_k_m@96c4b77827a5 are stale or were never recorded" in line
+    assert line.endswith("run `make record`")
+
+
+@pytest.mark.usefixtures("other")
+def test_the_check_says_what_is_lacking_and_unused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ctxbench cassette check` replays the scenario, and fails on what is lacking and on what is there for nothing."""
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["cassette", "check"])
+    assert done.exit_code == 1
+    assert "are stale or were never recorded" in done.stdout
+    assert "replies are to what is not asked any more: run `make record`" in done.stdout
+
+
+def test_recording_needs_the_weights(tmp_path: Path) -> None:
+    """Without them it is said how to get some, and nothing is written."""
+    done = ctxbench("quality", "--record", "new.jsonl", cwd=tmp_path, code=2)
+    assert "no weights for the model `local`" in done.stderr
+    assert "make local-model" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_recording_what_is_there_asks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where every reply comes along, recording calls no model and writes the same file again."""
+    for where in ("answering.quality", "models.local"):
+        monkeypatch.setattr(f"ctxbench.harness.{where}.local_name", lambda gguf: (NAME, ""))
+    replies = record(tmp_path / "new.jsonl", tmp_path / "run")
+    assert replies.are_whole
+    assert (tmp_path / "new.jsonl").read_bytes() == (FOLDER / RECORDED).read_bytes()
+    assert not list(tmp_path.glob("run.recording*"))

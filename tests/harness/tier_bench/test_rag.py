@@ -1,0 +1,88 @@
+"""Probes asked of the RAG tier, and `ctxbench bench-tier rag` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ctxbench.harness.models import OFFLINE
+from ctxbench.harness.tier_bench.rag import against, measured, rows, together, ways
+from ctxbench.scenarios.model import Conversation, Message, Probe
+from ctxbench.scenarios.readers.locomo import Locomo
+from ctxbench.scenarios.source import Problems
+from ctxbench.strategies.tiers.rag import RETRIEVERS
+from tests.harness.command import ctxbench
+
+
+def conversation(name: str = "c") -> Conversation:
+    said = (
+        ("s", "system", "Anna's rules: the cabin is hers."),
+        ("m1", "user", "Anna Berg rents a cabin in Lofoten."),
+        ("m2", "assistant", "Noted."),
+        ("m3", "user", "The report AB-1234 is due in March."),
+        ("m4", "assistant", "Anna Berg moved to the other cabin, in Bergen."),
+    )
+    probes = (
+        Probe("late", "Where is Anna's cabin in Bergen?", ("Bergen",), ("m4",), "updated"),
+        Probe("early", "Where is Anna's cabin?", ("Lofoten",), ("m1", "s"), "single", after="m3"),
+        Probe("rules", "Whose is the cabin?", ("Anna",), ("s",), "single"),
+        Probe("none", "What is the price?", (), (), "none", answerable=False),
+    )
+    return Conversation(name, tuple(Message(at, role, text) for at, role, text in said), probes=probes)  # type: ignore[arg-type]
+
+
+def test_only_what_was_said_before_a_probe_is_searched() -> None:
+    """A probe is asked after its message: what comes later is not found. What rests on system messages is not asked."""
+    found, built = together(measured([conversation()], ("bm25",), OFFLINE))
+    assert [(each.probe, each.recalls) for each in found] == [("early", (1.0, 1.0)), ("late", (1.0, 1.0))]
+    assert [each.passages for each in built] == [4]
+    unasked = Conversation("x", conversation().messages)
+    assert together(measured([unasked], ("bm25",), OFFLINE)) == ([], [])
+
+
+def test_ways() -> None:
+    """Each retriever, each two and all three, these in three ways; one alone has nothing to be fused with."""
+    assert len(ways(RETRIEVERS)) == 3 + 4 * 3
+    found, _ = together(measured([conversation("a"), conversation("b")], RETRIEVERS, OFFLINE))
+    made = rows(found, ways(RETRIEVERS))
+    assert all(row.recalls[1].mean == 1.0 for row in made)
+    assert against(found, made).difference.mean == 0  # type: ignore[union-attr]
+    alone, _ = together(measured([conversation()], ("bm25",), OFFLINE))
+    assert against(alone, rows(alone, ways(("bm25",)))) is None
+
+
+@pytest.mark.slow
+def test_locomo(recordings: Path) -> None:
+    """On LoCoMo with audited evidence words find half of it among five, and fusion no less (decision 17)."""
+    folder = recordings / "locomo"
+    reader = Locomo(corrections=str(folder / "errors.json"))
+    talks = [talk for _, talk in reader.read([folder / "data" / "locomo10.json"], Problems())][:2]
+    found, _ = together(measured(talks, RETRIEVERS, OFFLINE))
+    made = {row.way.name: row.recalls[0].mean for row in rows(found, ways(RETRIEVERS))}
+    assert made["bm25"] > 0.5  # type: ignore[operator]
+    assert made["vector + bm25 + graph, rrf"] > made["bm25"] - 0.02  # type: ignore[operator]
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """Tables on a terminal, exact figures as JSON, the same figures each time."""
+    shown = ctxbench("bench-tier", "rag", "smoke", cwd=tmp_path).stdout
+    assert "Evidence recall of" in shown
+    assert "vector + bm25 + graph, reranked" in shown
+    assert "the best single retriever" in shown
+    words = ("bench-tier", "rag", "traps", "-r", "graph,bm25", "--json")
+    first, second = (json.loads(ctxbench(*words, cwd=tmp_path).stdout) for _ in "ab")
+    assert [way["name"] for way in first["ways"]][:2] == ["bm25", "graph"]
+    assert [way["recall"] for way in first["ways"]] == [way["recall"] for way in second["ways"]]
+    assert first["fusion"] == second["fusion"]
+
+
+def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
+    """One line for an unknown retriever, an input that is not there, and recordings without probes."""
+    said = ctxbench("bench-tier", "rag", "-r", "bm52", cwd=tmp_path, code=2).stderr
+    assert "unknown retriever 'bm52'; did you mean 'bm25'?" in said
+    assert "no such file" in ctxbench("bench-tier", "rag", "nothing", cwd=tmp_path, code=2).stderr
+    (tmp_path / "c.jsonl").write_bytes(Conversation("c", conversation().messages).to_json() + b"\n")
+    said = ctxbench("bench-tier", "rag", "c.jsonl", cwd=tmp_path, code=2).stderr
+    assert "no conversation has a probe with evidence" in said

@@ -1,0 +1,103 @@
+"""Which settings are tried."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from optuna.trial import FrozenTrial, create_trial
+
+from ctxbench.harness.tune.search import BATCH, Sampler, as_params, batch, check, distributions
+from ctxbench.harness.tune.space import SearchSpace, asked, space, written
+from ctxbench.scenarios.errors import MissingExtra
+
+SEARCH = asked("window(max_tokens=?, reserve=?)")
+SPACE = space(SEARCH, {}, {"max_tokens": 64_000, "messages": 9})
+
+
+def searched(sampler: Sampler, trials: int, of: SearchSpace = SPACE, seed: int = 0) -> list[FrozenTrial]:
+    """Trials whose cost is max_tokens, and whose quality is best with a reserve of 0.3."""
+    made: list[FrozenTrial] = []
+    while len(made) < trials:
+        for each in batch(SEARCH, of, made, sampler, seed, trials):
+            limit, reserve = each.values["max_tokens"], each.values["reserve"]
+            figures = [float(str(limit)), 1 - abs(float(str(reserve)) - 0.3)]
+            name = SEARCH.at(each.values)
+            made.append(
+                create_trial(
+                    values=figures,
+                    params=as_params(of, each.values),
+                    distributions=dict(distributions(of)),
+                    user_attrs={"setting": name},
+                    system_attrs=dict(each.noted),
+                )
+            )
+    return made[:trials]
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "nsga2", "random"])
+def test_the_same_seed_gives_the_same_trials(sampler: Sampler) -> None:
+    """All different from each other; another seed gives others."""
+    one, two = (searched(sampler, 2 * BATCH) for _ in range(2))
+    settings = [each.user_attrs["setting"] for each in one]
+    assert settings == [each.user_attrs["setting"] for each in two]
+    assert len(set(settings)) == len(settings)
+    assert settings != [each.user_attrs["setting"] for each in searched(sampler, 2 * BATCH, seed=1)]
+
+
+def test_it_learns() -> None:
+    """TPE comes nearer to the best reserve than chance does: the later half of its trials, over five seeds."""
+
+    def away(sampler: Sampler) -> float:
+        late = [each for seed in range(5) for each in searched(sampler, 32, seed=seed)[16:]]
+        return sum(abs(each.params["reserve"] - 0.3) for each in late) / len(late)
+
+    assert away("tpe") < 0.8 * away("random")
+
+
+def test_nsga2_has_generations() -> None:
+    """What it notes of a trial comes back to it: else every trial would be of the first generation."""
+    notes = [each.system_attrs["NSGAIISampler:generation"] for each in searched("nsga2", 32)]
+    assert notes[0] == 0
+    assert notes[-1] > 0
+
+
+def test_it_begins_with_the_defaults() -> None:
+    """Where every free parameter has one."""
+    search = asked("summary(threshold=?, every=?)")
+    made = batch(search, space(search, {}, {}), [], "tpe", 0, 20)
+    assert search.at(made[0].values) == "summary"
+
+
+def test_a_small_space_is_gone_through() -> None:
+    """Six settings and ten trials: each once, then no more."""
+    small = space(SEARCH, written(["max_tokens=500,900,1000", "reserve=0.1,0.2"], ["max_tokens", "reserve"]), {})
+    made = searched("tpe", 6, small)
+    assert len({each.user_attrs["setting"] for each in made}) == 6
+    assert batch(SEARCH, small, made, "tpe", 0, 10) == []
+
+
+def test_few_are_tried_twice() -> None:
+    """Of 31 settings 24 trials are of 24: what TPE would try again gives way to what was not tried."""
+    search = asked("window(messages=?)")
+    small = space(search, written(["messages=1..31"], ["messages"]), {})
+    made: list[FrozenTrial] = []
+    while len(made) < 24:
+        for each in batch(search, small, made, "tpe", 0, 24):
+            limit = int(str(each.values["messages"]))
+            made.append(
+                create_trial(
+                    values=[float(limit), float(min(limit, 5))],
+                    params=as_params(small, each.values),
+                    distributions=dict(distributions(small)),
+                    user_attrs={"setting": search.at(each.values)},
+                )
+            )
+    assert len({each.user_attrs["setting"] for each in made}) == 24
+
+
+def test_without_optuna(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the extra."""
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'ctxbench\[tune\]'"):
+        check()

@@ -1,0 +1,104 @@
+"""The values that are tried: as the user gives them, and as they follow from a parameter."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxbench.harness.tune.space import Choices, Numbers, asked, space, written
+from ctxbench.scenarios.errors import SpecError
+
+LONGEST = {"max_tokens": 64_000, "messages": 100}
+
+
+def ranges(text: str, *given_: str) -> dict[str, str]:
+    """The ranges of a strategy's free parameters, as they are written."""
+    found = asked(text)
+    made = space(found, written(given_, [each.name for each in found.free]), LONGEST)
+    return {name: str(each) for name, each in made.ranges.items()}
+
+
+def test_ranges_that_follow() -> None:
+    """By hand: of the longest conversation, around a default, a share, both, each that there is."""
+    assert ranges("window(max_tokens=?)") == {"max_tokens": "1000..64000:log"}
+    assert ranges("window(messages=?)") == {"messages": "1..100:log"}
+    assert ranges("window(max_tokens=8000, reserve=?)") == {"reserve": "0..0.99"}
+    assert ranges("window(max_tokens=8000, user_first=?)") == {"user_first": "False,True"}
+    assert ranges("facts(max_tokens=?)") == {"max_tokens": "250..16000:log"}
+    assert ranges("facts(place=?)") == {"place": "'start','end'"}
+    assert ranges("facts(outdated=?)") == {"outdated": "0..1"}
+
+
+def test_a_range_is_cut_to_what_the_strategy_takes() -> None:
+    """layered refuses a ttl_hours over its longest_ttl_hours, which is 168: 24, 48, 96, and not 192."""
+    assert ranges("layered(ttl_hours=?)") == {"ttl_hours": "3..96:log"}
+
+
+def test_ends_that_are_not_the_strategys() -> None:
+    """Below 1 `every` takes nothing, beyond 8 it does; of all of the longest conversation there is no more."""
+    found = asked("summary(every=?)")
+    assert space(found, {}, LONGEST).beyond == {"every": (8,)}
+    found = asked("window(max_tokens=?, reserve=?)")
+    assert space(found, {}, LONGEST).beyond == {"max_tokens": (), "reserve": ()}
+    given_ = written(["max_tokens=500..2000"], ["max_tokens"])
+    assert space(asked("window(max_tokens=?)"), given_, LONGEST).beyond == {"max_tokens": (500, 2000)}
+
+
+def test_ranges_that_are_given() -> None:
+    """They count instead, ends and scale and values as written."""
+    assert ranges("window(max_tokens=?)", "max_tokens=500..2000") == {"max_tokens": "500..2000"}
+    assert ranges("window(max_tokens=?)", "max_tokens=500..2000:log") == {"max_tokens": "500..2000:log"}
+    assert ranges("window(max_tokens=?)", "max_tokens=500,2000") == {"max_tokens": "500,2000"}
+    assert ranges("archive(trigger=?)", "trigger='model','keyword'") == {"trigger": "'model','keyword'"}
+    assert ranges("facts(similarity=?)", "similarity=0..1") == {"similarity": "0..1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "says"),
+    [
+        ("window(max_tokens=?)", "max_token=1..2", "'max_token' is not to be found; did you mean 'max_tokens'"),
+        ("window(max_tokens=?)", "max_tokens", "write it as name=low..high"),
+        ("window(max_tokens=?)", "max_tokens=9..2", "9 is more than 2"),
+        ("window(max_tokens=?)", "max_tokens=0..2:log", "begins above 0"),
+        ("window(max_tokens=?)", "max_tokens=1..2:lin", "'lin' is no scale"),
+        ("window(max_tokens=?)", "max_tokens=1..x", "'x' is no plain value"),
+        ("window(max_tokens=?)", "max_tokens=True..2", "both ends must be numbers"),
+        ("window(max_tokens=?)", "max_tokens=1..1e999", "both ends must be numbers"),
+        ("window(max_tokens=?)", "max_tokens=", "no value is given|no plain value"),
+        ("archive(trigger=?)", "trigger=1..2", "trigger is no number"),
+        ("window(max_tokens=?)", "max_tokens=1..2.5", "max_tokens takes whole numbers"),
+    ],
+)
+def test_ranges_that_are_none(text: str, of: str, says: str) -> None:
+    """Each is an error that has what was written."""
+    with pytest.raises(SpecError, match=says) as error:
+        ranges(text, of)
+    assert of.split("=")[0] in str(error.value)
+
+
+def test_a_range_that_does_not_follow() -> None:
+    """Texts and lists have none, nor numbers without a default: the error says how to give it."""
+    for text in ("window(model=?)", "archive(keywords=?)", "facts(limit=?)"):
+        with pytest.raises(SpecError, match=r"--space '\w+=low\.\.high'"):
+            ranges(text)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.floats(0, 1))
+def test_what_is_rounded_stays_within(low: int, more: int, at: float) -> None:
+    """Few digits, never outside the range, and the same again."""
+    for whole in (True, False):
+        made = Numbers(low, low + more, False, whole)
+        value = made.rounded(low + at * more)
+        assert made.holds(value)
+        assert made.rounded(value) == value
+        assert isinstance(value, int) == whole
+
+
+def test_sizes() -> None:
+    """What can be counted: whole numbers as they are tried, and choices; True is not 1."""
+    assert Numbers(1, 9, False, True).size == 9
+    assert Numbers(1000, 1019, False, True).values() == [1000, 1010, 1019]
+    assert Numbers(0, 1, False, False).size is None
+    assert Choices((False, True)).size == 2
+    assert not Choices((False, True)).holds(1)

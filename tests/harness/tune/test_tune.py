@@ -1,0 +1,172 @@
+"""A whole search, in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxbench.harness.engine.plan import RunInputs
+from ctxbench.harness.tune import tune as module
+from ctxbench.harness.tune.search import Trials
+from ctxbench.harness.tune.trial import TOKENS, Tried
+from ctxbench.harness.tune.tune import Tuned, TuneRequest, tune
+from ctxbench.metrics.value import Missing
+from ctxbench.reports.tune import as_json
+from ctxbench.scenarios.errors import RunError
+from ctxbench.strategies.window import Window
+from tests.harness.runs import fail
+from tests.harness.tune.builders import recording
+
+SPEC = "window(max_tokens=?)"
+
+
+def wanted(path: Path, **more: Any) -> TuneRequest:
+    """Six trials are a batch and a half."""
+    return TuneRequest(**{"strategy": SPEC, "inputs": RunInputs((str(path),)), "cost": TOKENS, "trials": 6, **more})
+
+
+def exact(found: Tuned) -> str:
+    import msgspec
+
+    return msgspec.json.encode(as_json(found)).decode()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return recording(tmp_path_factory.mktemp("codes"), turns=5)
+
+
+@pytest.fixture(scope="module")
+def found(path: Path, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
+    return tune(wanted(path), tmp_path_factory.mktemp("tune") / "out")
+
+
+def test_the_frontier(found: Tuned) -> None:
+    """More tokens, more codes that are still there, on both sides; the whole history has them all."""
+    assert found.quality == "grounding"
+    assert (found.train, found.held_out, found.trials) == (4, 4, 6)
+    chosen = [each for each in found.settings if each.chosen]
+    assert chosen
+    costs = [each.train.cost for each in chosen]
+    assert costs == sorted(costs, reverse=True)  # type: ignore[type-var]
+    qualities = [each.train.quality for each in chosen]
+    assert qualities == sorted(qualities, reverse=True)  # type: ignore[type-var]
+    whole = found.settings[-1]
+    assert whole.whole
+    assert whole.train.quality == whole.held_out.quality == 1.0
+
+
+def test_what_is_held_out_is_measured_apart(found: Tuned) -> None:
+    """Its cost is that of other conversations, with an interval, and with a difference to the whole history."""
+    first = found.settings[0]
+    assert first.held_out.cost != first.train.cost
+    assert not isinstance(first.held_out.cost_interval, Missing)
+    assert first.against is not None
+    assert first.against.cost.value < 0  # type: ignore[operator]
+
+
+def test_stopped_and_continued(path: Path, tmp_path: Path, found: Tuned, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped after any measurement, the search goes on with the same trials and ends with the same figures."""
+    plain, left = module.tried, 0
+
+    def counted(task: Any) -> Tried:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return plain(task)
+
+    monkeypatch.setattr(module, "tried", counted)
+    for stop in (1, 3, 4):
+        left = stop
+        with pytest.raises(KeyboardInterrupt):
+            tune(wanted(path), tmp_path / "out")
+    left = 1000
+    whole, kept = Trials.add, 0
+
+    def added(*given: Any) -> None:
+        nonlocal kept
+        kept += 1
+        if kept in (3, 5):  # within a batch; the first of the next
+            raise KeyboardInterrupt
+        whole(*given)
+
+    monkeypatch.setattr(Trials, "add", added)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            tune(wanted(path), tmp_path / "out")
+    assert exact(tune(wanted(path), tmp_path / "out")) == exact(found)
+
+
+def test_more_trials(path: Path, tmp_path: Path, found: Tuned) -> None:
+    """Three trials, then six: the same as six at once."""
+    assert tune(wanted(path, trials=3), tmp_path / "out").trials == 3
+    assert exact(tune(wanted(path), tmp_path / "out")) == exact(found)
+
+
+@pytest.mark.slow
+def test_workers_change_nothing(path: Path, tmp_path: Path, found: Tuned) -> None:
+    """Two workers give what one does."""
+    assert exact(tune(wanted(path), tmp_path / "out", jobs=2)) == exact(found)
+
+
+def test_settings_that_fail(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting that the strategy refuses, and one that raises: each has its reason, and the rest goes on."""
+    fail(monkeypatch, Window, "The code is KX-")
+    with pytest.raises(RunError, match=r"no setting of .* could be tried.*IndexError"):
+        tune(wanted(path), tmp_path / "all")
+    monkeypatch.undo()
+    found = tune(wanted(path, ranges=("max_tokens=-5,0,300",)), tmp_path / "some")
+    assert [each.spec for each in found.settings if each.chosen] == ["window(max_tokens=300)"]
+    assert [setting for setting, _ in found.failed] == ["max_tokens=-5", "max_tokens=0"]
+    assert "max_tokens must be at least 1" in found.failed[0][1]
+    assert found.exhaustive
+
+
+def test_another_search(path: Path, tmp_path: Path) -> None:
+    """A folder with another search, with none, or with one under way is refused; --overwrite begins anew."""
+    tune(wanted(path, trials=1), tmp_path / "out")
+    with pytest.raises(RunError, match=r"holds another search \(it differs in .*seed"):
+        tune(wanted(path, trials=1, seed=1), tmp_path / "out")
+    tune(wanted(path, trials=1, seed=1), tmp_path / "out", overwrite=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(RunError, match="not the folder of a search"):
+        tune(wanted(path), tmp_path / "mine", overwrite=True)
+    assert (tmp_path / "mine" / "notes.txt").read_text() == "mine"
+
+
+def test_a_damaged_folder(path: Path, tmp_path: Path) -> None:
+    """Damaged figures are measured again; of a damaged study or plan the error says what to do."""
+    out, one = tmp_path / "out", wanted(path, trials=1)
+    found = tune(one, out)
+    for file in (out / "figures").iterdir():
+        file.write_text('{"spec": ')
+    assert exact(tune(one, out)) == exact(found)
+    (out / "study.db").write_text("nonsense")
+    with pytest.raises(RunError, match=r"study\.db: cannot be used .*--overwrite begins anew"):
+        tune(one, out)
+    (out / "search.json").write_text("{")
+    with pytest.raises(RunError, match=r"search\.json: damaged: add --overwrite"):
+        tune(one, out)
+    assert exact(tune(one, out, overwrite=True)) == exact(found)
+
+
+def test_the_bill(path: Path, tmp_path: Path) -> None:
+    """Under a model cost is in dollars."""
+    made = tune(wanted(path, strategy="summary(threshold=?)", cost="gpt-4o", trials=2), tmp_path / "out")
+    tried = [json.loads(each.read_text()) for each in (tmp_path / "out" / "figures").iterdir()]
+    assert made.cost == "gpt-4o"
+    assert all(0 < cost < 1 for each in tried for cost in each["cost"])
+
+
+def test_what_cannot_be_searched(path: Path, tmp_path: Path) -> None:
+    """A model without a price; recordings without anything to tell quality by. Nothing is written for the first."""
+    with pytest.raises(RunError, match="the price of gpt-4p is not known; did you mean"):
+        tune(wanted(path, cost="gpt-4p"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(RunError, match="no correct can be measured on both sides"):
+        tune(wanted(path, quality="correct"), tmp_path / "out")

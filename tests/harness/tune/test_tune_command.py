@@ -1,0 +1,87 @@
+"""`ctxbench tune`, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.harness.command import CTXBENCH, ctxbench
+from tests.harness.tune.builders import recording
+
+SEARCH = ("tune", "window(max_tokens=?)", "codes.jsonl", "--model", "tokens", "-n", "6")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with recordings, and one search over them."""
+    made = tmp_path_factory.mktemp("tune")
+    recording(made, turns=5)
+    (made / "first.txt").write_text(ctxbench(*SEARCH, "-o", "one", cwd=made).stdout)
+    return made
+
+
+def test_what_is_printed(folder: Path) -> None:
+    """The frontier, what was held out beside it, its selection bias, the space, and texts that `run` takes."""
+    text = (folder / "first.txt").read_text()
+    assert "The frontier of window(max_tokens=?): cost (tokens a conversation) and grounding" in text
+    assert "Searched on 4 conversations; 4 conversations held out." in text
+    assert "Selection bias: on what was held out" in text
+    assert "On what was held out, against the whole history" in text
+    assert "up to the longest conversation" in text
+    found = json.loads((folder / "one" / "tune.json").read_text())
+    specs = [each["strategy"] for each in found["frontier"]]
+    assert specs
+    assert all(each in text for each in specs)
+    ctxbench("run", "codes.jsonl", "-s", specs[0], "-o", "pasted", cwd=folder)
+    assert {each.name for each in (folder / "one").iterdir()} >= {"frontier.svg", "frontier.png", "study.db"}
+    assert not (folder / "one" / "running").exists()
+
+
+@pytest.mark.slow
+def test_killed_and_continued(folder: Path) -> None:
+    """Killed while it searches, then given again: the same result to the byte, and the same figure."""
+    search = subprocess.Popen([CTXBENCH, *SEARCH, "-o", "killed"], cwd=folder, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while len(list((folder / "killed").glob("figures/*.json"))) < 4 and time.monotonic() < until:
+        time.sleep(0.01)
+    search.send_signal(signal.SIGKILL)
+    search.wait()
+    assert not (folder / "killed" / "tune.json").exists()
+    done = ctxbench(*SEARCH, "-o", "killed", "--json", cwd=folder)
+    for name in ("tune.json", "frontier.svg", "frontier.png", "search.json"):
+        assert (folder / "killed" / name).read_bytes() == (folder / "one" / name).read_bytes()
+    assert json.loads(done.stdout) == json.loads((folder / "one" / "tune.json").read_text())
+
+
+def test_nothing_is_left_to_do(folder: Path) -> None:
+    """A finished search is printed again, as Markdown."""
+    text = ctxbench(*SEARCH, "-o", "one", "--markdown", "-", cwd=folder).stdout
+    assert text.startswith("## The frontier of window(max_tokens=?): cost (tokens a conversation) and grounding")
+    assert "| W |" in text
+
+
+def test_bad_input(folder: Path) -> None:
+    """One line each, exit code 2, and no folder is made."""
+    for words, says in (
+        (("window(max_tokens=?)", "absent.jsonl"), "no such file"),
+        (("window(max_tokens=?)", "codes.jsonl", "--space", "max_token=1..2"), "did you mean 'max_tokens'"),
+        (("window(max_tokens=?)", "codes.jsonl", "--json", "--markdown", "-"), "not both"),
+    ):
+        done = ctxbench("tune", *words, "-o", "bad", cwd=folder, code=2)
+        assert says in done.stderr
+        assert not (folder / "bad").exists()
+    (folder / "single.jsonl").write_bytes((folder / "codes.jsonl").read_bytes().splitlines(keepends=True)[0])
+    done = ctxbench("tune", "window(max_tokens=?)", "single.jsonl", "-o", "bad", cwd=folder, code=2)
+    assert "one conversation: none can be held out" in done.stderr
+
+
+def test_optuna_is_imported_late() -> None:
+    """The command line starts without it."""
+    code = "import sys, ctxbench.harness.cli; sys.exit('optuna' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

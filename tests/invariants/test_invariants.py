@@ -1,0 +1,131 @@
+"""Laws that every strategy keeps, ours and any that is plugged in, on any conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from ctxbench.harness.invariants import LAWS, Law, conversations, steps
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.strategies.base import StrategyContext, View
+from ctxbench.strategies.chain import Chain, parse, strategies
+from tests.builders import talk
+from tests.invariants.broken_strategies import BREAKING, Breaking
+
+SPECS = (
+    "none",
+    "last_turn",
+    "window(max_tokens=60)",
+    "window(max_tokens=60, reserve=0)",
+    "window(messages=3)",
+    "window(messages=6, max_tokens=90)",
+    "window(messages=5, user_first=False)",
+    "window(model='gpt-4')",
+    "window(messages=9) | window(max_tokens=60)",
+    "last_turn | window(messages=2)",
+    "summary(threshold=5, max_tokens=150, max_summary_tokens=40)",
+    "summary(threshold=4, every=2, levels=2, fan_in=2, language='en')",
+    "session_summary(token_threshold=60, preserve_recent=3, max_summary_tokens=20)",
+    "smart(window=150, system=10, memory=0.1, max_summary_tokens=15, first_turns=1, last_messages=2)",
+    "retrieval(limit=3)",
+    "retrieval(max_tokens=120, recent=2)",
+    "retrieval(recent=1, slack=2, place='end')",
+    "retrieval(recent=2) | retrieval(recent=1)",
+    "layered",
+    "layered(max_tokens=150, recent=2, ttl_hours=0)",
+    "facts(max_tokens=60)",
+    "focus(limit=160, system=20, functions=0)",
+    "focus(limit=160, system=0, functions=10, truncation='tail_cutoff')",
+    "focus(limit=160, system=0, functions=0, truncation='dynamic_summary', max_summary_tokens=30, keep=0.6)",
+    "focus(limit=160, system=0, functions=0, truncation='conversation_merge', run=30, ratio=0.6, language='en')",
+    "tiered(limit=160, working=60, archive=80, recall=50, k=2)",
+    "tiered(limit=160, working=60, archive=80, recall=50, truncation='importance', policy='lru_k_document', tune=True)",
+    "tiered(limit=300, recall=60, truncation='conversation_merge', retrievers=('graph', 'vector'), preload=True)",
+    "window(messages=6) | tiered(limit=160, working=60, archive=80, recall=50)",
+    "facts(extractor='offline', place='end')",
+    "facts(max_tokens=60) | facts(max_tokens=60)",
+    "window(messages=6) | retrieval(recent=1)",
+    "summary(threshold=6) | summary(threshold=2)",
+    "cache_marks(min_tokens=5)",
+    "window(messages=9) | summary(threshold=4)",
+    "evidence_only(evidence=('m1', 'm4'))",
+    "archive(threshold=20)",
+    "archive(threshold=20, trigger='hybrid', similarity=-1, limit=2) | window(max_tokens=90)",
+)
+every = pytest.mark.parametrize("spec", SPECS)
+
+
+def test_every_strategy_is_put_through_the_laws() -> None:
+    """No strategy that is registered is missing here."""
+    assert {spec.split("(")[0].strip() for text in SPECS for spec in text.split("|")} >= set(strategies())
+
+
+@every
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(conversation=conversations())
+def test_law(law: Law, spec: str, conversation: Conversation) -> None:
+    """Every strategy keeps every law on any conversation."""
+    law(parse(spec), conversation)
+
+
+@every
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_law_on_traps(law: Law, spec: str) -> None:
+    """Every strategy keeps every law on the conversations that are made to break them."""
+    for conversation in scenario("traps"):
+        law(parse(spec), conversation)
+
+
+@given(conversation=conversations())
+def test_a_chain_is_its_stages(conversation: Conversation) -> None:
+    """A chain sends what its stages send one after the other."""
+    from ctxbench.harness.invariants import COUNTER
+    from ctxbench.harness.replay import ConversationIndex, RecordedContext
+    from ctxbench.scenarios.view import Messages
+    from ctxbench.strategies.base import Context
+
+    first, second = parse("window(messages=9)"), parse("window(max_tokens=60)")
+    desk = RecordedContext(ConversationIndex(conversation, COUNTER))
+    one, other = first.start(desk), second.start(desk)
+    for step in steps(Chain((first, second)), conversation):
+        assert step.context == other(one(Context(Messages.prefix(conversation.messages, step.at))))
+
+
+def test_a_note_is_sent_once() -> None:
+    """`facts | facts`: the second stage leaves out the message that is there already."""
+    conversation = talk(("system", "be brief"), ("user", "I live in Lyon since 2019."), ("assistant", "noted"))
+    once, twice = (steps(parse(text), conversation)[-1] for text in ("facts", "facts | facts"))
+    assert [message.role for message in once.context.messages] == ["system", "system", "user"]
+    assert twice.context == once.context
+    assert twice.events == once.events
+
+
+@dataclass(frozen=True)
+class Noting:
+    """Adds a message, always under the same id."""
+
+    text: str
+
+    def start(self, desk: StrategyContext) -> View:
+        return lambda context: context.sending([*context.messages, Message("noting", "system", self.text)])
+
+
+def test_stages_of_one_kind_are_told_apart() -> None:
+    """What a repeated stage writes under an id that is taken gets a number; all of it is sent."""
+    last = steps(Chain((Noting("a"), Noting("b"), Noting("c"))), talk(("user", "hi"), ("assistant", "yes")))[-1]
+    assert [(each.id, each.text) for each in last.context.messages[1:]] == [
+        ("noting", "a"),
+        ("noting#2", "b"),
+        ("noting#3", "c"),
+    ]
+
+
+@pytest.mark.parametrize("broken", BREAKING, ids=lambda broken: broken.law.__name__)
+def test_the_laws_can_fail(broken: Breaking) -> None:
+    """Each law refuses a strategy that breaks it, and says what was wrong at which message."""
+    with pytest.raises(AssertionError, match=broken.says):
+        broken.law(broken.strategy, broken.conversation)

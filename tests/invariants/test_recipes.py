@@ -1,0 +1,94 @@
+"""Laws that recipes and presets keep, with their own parameters and with ones so small that every stage has work."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from ctxbench.harness.cli.run import DEFAULT
+from ctxbench.harness.invariants import LAWS, Law, conversations
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.spec import calls
+from ctxbench.strategies.chain import parse, spec, strategies
+from ctxbench.strategies.recipes import NAMED, PRESETS, RECIPES
+
+SMALL = {
+    "archive_window": "archive(threshold=20) | window(max_tokens=300)",
+    "summary_window": "summary(threshold=3, max_summary_tokens=20) | window(max_tokens=60)",
+    "smart_cached": "smart(window=400, system=40, max_summary_tokens=20) | cache_marks(min_tokens=0)",
+    "facts_summary_cached": "facts(max_tokens=60) | summary(threshold=3) | cache_marks(min_tokens=0, rolling=2)",
+    "all_of_000": (
+        "layered(recent=1) | smart(window=400, system=40, max_summary_tokens=20)"
+        " | session_summary(token_threshold=60, max_summary_tokens=20) | cache_marks(min_tokens=0)"
+    ),
+    "window_document": "window(max_tokens=60, user_first=False)",
+    "summary_document": "summary(threshold=3, max_summary_tokens=20, user_first=False)",
+    "session_summary_document": "session_summary(token_threshold=60, max_summary_tokens=20, user_first=False)",
+    "facts_document": "facts(similarity=0, confidence=1, limit=2)",
+    "layered_document": "layered(recent=1, search='document')",
+    "cache_marks_document": "cache_marks(min_tokens=1, count='chars4')",
+    "archive_document": "archive(threshold=20, fresh=False)",
+    "tiered_small": "tiered(limit=160, working=60, archive=80, recall=50)",
+    **{
+        f"tiered_{name}": f"tiered(limit=160, working=60, archive=80, recall=50, policy='{policy}')"
+        for name, policy in (
+            ("default", "hybrid"),
+            ("conversation", 'hybrid(profile="conversation")'),
+            ("knowledge", 'hybrid(profile="knowledge")'),
+            ("context", 'hybrid(profile="context")'),
+        )
+    },
+    "tiered_document": (
+        "tiered(limit=160, working=60, archive=80, recall=50, policy='lru_k_document', truncation='importance', "
+        "retrievers=('vector', 'bm25', 'graph'), preload=True, tune=True)"
+    ),
+}
+
+
+def test_every_recipe_is_here() -> None:
+    """No recipe is missing, and each small one has the recipe's stages."""
+    assert set(SMALL) == set(NAMED)
+    for name, small in SMALL.items():
+        kinds = [[call.name for call in calls(spec(parse(text)), "strategy")] for text in (NAMED[name].chain, small)]
+        assert kinds[0] == kinds[1]
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_a_name_is_its_text(name: str) -> None:
+    """A recipe or preset prints as its chain, and parses back to itself."""
+    assert spec(parse(name)) == NAMED[name].chain
+    assert parse(spec(parse(name))) == parse(name)
+
+
+def test_presets_run_only_when_they_are_named() -> None:
+    """The default set of `run` has every composition and no preset, and no name is both."""
+    assert set(RECIPES) <= set(DEFAULT)
+    assert not set(PRESETS) & set(DEFAULT)
+    assert not set(PRESETS) & set(RECIPES)
+    assert not set(NAMED) & set(strategies())
+
+
+ALIKE = ("tiered_conversation", "tiered_default", "tiered_knowledge")
+"""They differ from `tiered_context` by a weight."""
+every = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ALIKE else name for name in sorted(SMALL)]
+)
+
+
+@every
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(conversation=conversations())
+def test_law(law: Law, name: str, conversation: Conversation) -> None:
+    """Every recipe keeps every law on any conversation."""
+    law(parse(SMALL[name]), conversation)
+
+
+@every
+def test_whole_conversations(name: str) -> None:
+    """Every recipe as it is shipped keeps the laws on the embedded conversations."""
+    strategy = parse(name)
+    for conversation in scenario("smoke"):
+        for law in LAWS:
+            law(strategy, conversation)

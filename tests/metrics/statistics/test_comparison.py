@@ -1,0 +1,179 @@
+"""Differences of pairs, and the word for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from ctxbench.metrics.statistics.comparison import Margin, Pairs, Verdict, difference, judge, usual_margin
+from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.metrics.value import Missing
+
+
+def totals(before: object, after: object) -> Pairs:
+    both = [np.column_stack([each, np.ones(len(each))]) for each in map(np.asarray, (before, after))]
+    return Pairs("total", *both)
+
+
+def test_by_hand() -> None:
+    """Kept 8 of 10 and 1 of 2, then 9 of 10 and 1 of 4: 9/12 before, 10/14 after; a saving is the other way round."""
+    before, after = np.array([[8, 10], [1, 2]]), np.array([[9, 10], [1, 4]])
+    found = difference(Pairs("ratio", before, after))
+    assert (found.before, found.after) == (9 / 12, 10 / 14)
+    assert found.value == pytest.approx(10 / 14 - 9 / 12)
+    assert difference(Pairs("saving", before, after)).value == pytest.approx(9 / 12 - 10 / 14)
+    assert difference(Pairs("ratio", before, after), relative=True).value == pytest.approx(10 / 14 * 12 / 9 - 1)
+    assert difference(Pairs("total", before, after)).value == 1
+    assert Pairs("ratio", before, after).contributions() == pytest.approx([9 / 14 - 8 / 12, 1 / 14 - 1 / 12])
+
+
+sums = st.tuples(*[st.integers(0, 50)] * 2).map(lambda each: (each[0] if each[1] else 0, each[1]))
+"""Nothing is got where nothing is wanted: as of any figure."""
+pairs = st.lists(st.tuples(sums, sums).map(lambda each: (*each[0], *each[1])), min_size=1, max_size=12)
+
+
+@given(pairs, st.sampled_from(["total", "ratio", "saving"]))
+def test_laws(rows: list[tuple[int, int, int, int]], form: str) -> None:
+    """Contributions add up to the difference; a sample against itself has none; the other way round has the other sign;
+    the interval holds the difference."""
+    table = np.array(rows, float)
+    made = Pairs(form, table[:, :2], table[:, 2:])  # type: ignore[arg-type]
+    found = difference(made, draws=200)
+    back = difference(Pairs(made.form, made.after, made.before), draws=200)
+    same = difference(Pairs(made.form, made.before, made.before))
+    if not isinstance(found.value, Missing):
+        assert made.contributions().sum() == pytest.approx(found.value, abs=1e-9)
+        assert back.value == pytest.approx(-found.value, abs=1e-12)
+    if not isinstance(found.shown, Missing):
+        assert found.shown.low - 1e-9 <= found.value <= found.shown.high + 1e-9
+    if not isinstance(same.shown, Missing):
+        assert same.shown == (0, 0)
+        assert judge(same, Margin(0), "lower").word == "same"
+
+
+def test_the_p_value_is_that_of_the_paired_test() -> None:
+    """Of totals, scipy's."""
+    random = np.random.default_rng(8)
+    before = random.normal(5, 2, 20)
+    after = before + random.normal(0.3, 0.6, 20)
+    assert difference(totals(before, after)).p == pytest.approx(stats.ttest_rel(after, before).pvalue)
+
+
+def test_a_uniform_change_is_certain() -> None:
+    """Two per cent more everywhere, in conversations of any size: no spread in what is relative."""
+    before = np.array([10.0, 2000, 37, 500])
+    found = difference(totals(before, before * 1.02), relative=True)
+    assert found.value == pytest.approx(0.02)
+    assert found.shown == pytest.approx((0.02, 0.02))
+    assert judge(found, Margin(0.01, relative=True), "lower").word == "worse"
+    assert judge(found, Margin(0.01, relative=True), "higher").word == "better"
+    assert judge(found, Margin(0.03, relative=True), "lower").word == "same"
+
+
+def test_one_conversation_cannot_tell() -> None:
+    """Nothing is known of others, whether it moved or not."""
+    for after in (5.0, 9.0):
+        verdict = judge(difference(totals([5.0], [after])), Margin(0), "lower")
+        assert verdict == Verdict("cannot tell", "one conversation")
+
+
+def test_all_zero_differences_are_the_same() -> None:
+    """[0, 0], whatever the margin."""
+    found = difference(totals([3.0, 0, 7], [3.0, 0, 7]))
+    assert found.shown == Ends(0, 0)
+    assert found.nothing
+    assert found.p == 1
+    assert judge(found, Margin(0), "lower") == Verdict("same", "", True)
+
+
+def test_what_was_nothing_has_no_relative_difference() -> None:
+    """From 0 it is the plain one, and any is beyond a relative margin."""
+    found = difference(totals([0.0] * 6, [3.0] * 6), relative=True)
+    assert not found.relative
+    assert found.value == 18
+    assert judge(found, Margin(0.5, relative=True), "lower").word == "worse"
+
+
+def test_conversations_that_say_nothing_do_not_count() -> None:
+    """Of four, two have something to keep: the sample is of two."""
+    before = np.array([[1, 2], [0, 0], [3, 4], [0, 0]])
+    assert difference(Pairs("ratio", before, before)).conversations == 2
+    nothing = difference(Pairs("ratio", before * 0, before * 0))
+    assert nothing.value == Missing("undefined", "nothing to measure")
+    assert judge(nothing, Margin(0), "lower").word == "cannot tell"
+
+
+def test_no_pairs() -> None:
+    """What is no number is refused by name and place; what has no partner too."""
+    with pytest.raises(ValueError, match=r"after\[1, 0\] is nan"):
+        totals([1.0, 2.0], [1.0, float("nan")])
+    with pytest.raises(ValueError, match="before has 1 conversations, after has 2"):
+        totals([1.0], [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("moved", "word", "why"),
+    [
+        (np.full(20, 3.0), "worse", ""),
+        (np.full(20, -3.0), "better", ""),
+        (np.linspace(-1, 1, 20), "same", ""),
+        (np.linspace(-40, 40, 20), "cannot tell", "the interval has both signs"),
+        (np.linspace(-2, 5, 20), "cannot tell", "worse, but by less than the margin as far as is known"),
+    ],
+)
+def test_words(moved: np.ndarray, word: str, why: str) -> None:
+    """Over 20 conversations, where two more in each are as good as none."""
+    verdict = judge(difference(totals(np.zeros(20), moved)), Margin(40), "lower")
+    assert (verdict.word, verdict.why) == (word, why)
+
+
+def test_among_many_comparisons() -> None:
+    """What would be worse alone is not certain among others."""
+    found = difference(totals(np.zeros(20), np.linspace(-1, 3.5, 20)))
+    assert judge(found, Margin(0), "lower").word == "worse"
+    verdict = judge(found, Margin(0), "lower", p=0.2)
+    assert verdict.word == "cannot tell"
+    assert verdict.why.startswith("worse if it were the only comparison")
+
+
+def test_no_worse() -> None:
+    """Better at best, the same at worst: not the word same, but not worse than the margin allows."""
+    verdict = judge(difference(totals(np.zeros(20), np.linspace(-6, 4, 20))), Margin(20), "lower")
+    assert (verdict.word, verdict.no_worse) == ("cannot tell", True)
+
+
+def test_usual_margins() -> None:
+    """A point of what is a share, a hundredth of what is tokens or money, nothing of what is counted."""
+    assert usual_margin("share") == Margin(0.01)
+    assert usual_margin("tokens") == Margin(0.01, relative=True)
+    assert usual_margin("steps") == Margin(0)
+
+
+def test_what_few_conversations_have() -> None:
+    """One of twenty pays for everything, and pays a third more: of most draws there is no relative difference, so it is
+    taken by what it was in all; nobody can tell it from chance."""
+    before = np.zeros(20)
+    before[3] = 900
+    found = difference(totals(before, before * 4 / 3), relative=True)
+    assert found.value == pytest.approx(1 / 3)
+    assert not isinstance(found.shown, Missing)
+    assert found.shown.low <= 0 < 1 / 3 < found.shown.high
+    assert judge(found, Margin(0.01, relative=True), "lower").word == "cannot tell"
+
+
+def test_a_difference_of_shares_is_one_that_can_be() -> None:
+    """Within −1 and 1; and where all is kept before, nothing can get better."""
+    some = np.array([[1.0, 1], [0, 1], [1, 1]])
+    found = difference(Pairs("ratio", some, np.array([[0.0, 1], [0, 1], [0, 1]])))
+    assert not isinstance(found.shown, Missing)
+    assert found.shown.low >= -1
+    assert found.shown.high <= 0  # 0 everywhere afterwards: it can only be less
+    whole = difference(Pairs("ratio", np.ones((3, 2)), some))
+    assert not isinstance(whole.shown, Missing)
+    assert -1 <= whole.shown.low <= whole.shown.high <= 0
+    saving = difference(Pairs("saving", some, np.array([[4.0, 1], [3, 1], [5, 1]])))
+    assert not isinstance(saving.shown, Missing)
+    assert saving.shown.low < -1  # a saving is no share: it can fall below −1

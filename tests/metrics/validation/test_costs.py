@@ -1,0 +1,79 @@
+"""Recorded costs beside the prices: which formula they follow, other units, and prices that are not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ctxbench.metrics.prices import Prices
+from ctxbench.metrics.validation.costs import Costs, recorded_costs
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.model import Conversation
+from tests.metrics.validation.recordings import call, replayed, said
+
+CACHED, PLAIN = 0.01 * 3 + 0.04 * 0.3 + 0.05 * 3.75 + 1e-5 * 15, 0.1 * 3 + 1e-5 * 15
+"""Of 100 000 tokens, 40 000 of them read and 50 000 written, and 10 of output, at 3, 0.30, 3.75 and 15 $ a million."""
+
+
+def costs(*conversations: Conversation) -> dict[str, Costs]:
+    return recorded_costs(replayed(*conversations)[0].counted, Prices())
+
+
+def spent(*dollars: float, **fields: Any) -> Conversation:
+    calls = (call(60 * at, 100_000, 40_000, 50_000, cost=each, **fields) for at, each in enumerate(dollars))
+    return said("talk", *calls)
+
+
+@pytest.mark.parametrize(
+    ("dollars", "follows"),
+    [((CACHED, CACHED), "cache prices"), ((PLAIN, PLAIN), "plain prices"), ((0.5, 0.6), "neither")],
+)
+def test_which_formula_costs_follow(dollars: tuple[float, ...], follows: str) -> None:
+    """The one that gives their sum to half a percent."""
+    assert costs(spent(*dollars))["claude-sonnet-4-5"].follows == follows
+
+
+def test_errors_of_the_sum_and_of_the_worst_call() -> None:
+    """By what is recorded, with their sign."""
+    found = costs(spent(CACHED, 2 * CACHED))["claude-sonnet-4-5"]
+    assert found.error == pytest.approx(-1 / 3)
+    assert found.worst == pytest.approx(-1 / 2)
+    assert found.plain_error == pytest.approx((2 * PLAIN - 3 * CACHED) / (3 * CACHED))
+
+
+@pytest.mark.parametrize(("unit", "dollars"), [(100, CACHED), (1e6, PLAIN), (1e-3, CACHED)])
+def test_costs_in_another_unit(unit: float, dollars: float) -> None:
+    """Cents, millionths of a dollar: it is said, and neither compared nor corrected."""
+    found = costs(spent(unit * dollars, unit * dollars))["claude-sonnet-4-5"]
+    assert found.unit == unit
+    assert isinstance(found.error, Missing)
+
+
+def test_ten_times_is_no_unit() -> None:
+    """Plain prices are near ten times those of a prompt that was read whole."""
+    found = costs(spent(10 * CACHED))["claude-sonnet-4-5"]
+    assert found.unit == 1.0
+    assert found.follows == "neither"
+
+
+def test_a_price_that_is_not_known() -> None:
+    """The cost is missing, not free, and it is counted."""
+    found = costs(spent(1.0, model="claude-9-nobody"))["claude-9-nobody"]
+    assert found.unpriced == 1
+    assert isinstance(found.error, Missing)
+
+
+def test_what_cost_nothing() -> None:
+    """A subscription, or a logger that did not know the price: counted apart."""
+    found = costs(spent(0.0))["claude-sonnet-4-5"]
+    assert found.free == 1
+    assert isinstance(found.error, Missing)
+
+
+def test_the_host_has_a_price_of_its_own() -> None:
+    """Where the recording says who answered, that host's price counts."""
+    azure = said("talk", call(0, 100_000, 0, None, model="gpt-4o", provider="azure", cost=0.25))
+    unknown = said("other", call(0, 100_000, 0, None, model="gpt-4o", provider="nobody", cost=0.25))
+    assert costs(azure)["gpt-4o"].error == pytest.approx(0, abs=1e-3)
+    assert costs(unknown)["gpt-4o"].unpriced == 0

@@ -1,0 +1,84 @@
+"""Runs for the tests of the report: small ones by hand, a hostile one, a long one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder.run import Run, load
+from ctxbench.reports.results import Results
+from tests.harness.runs import plan
+
+MODELS = ("claude-sonnet-5", "gpt-5.6")
+STRATEGIES = (
+    "none",
+    "last_turn",
+    "window(max_tokens=300)",
+    "summary(threshold=4)",
+    "archive(threshold=20, fresh=False)",
+    "retrieval",
+    "layered",
+    "archive(threshold=20) | window(max_tokens=300) | cache_marks",
+)
+
+
+def recorded(name: str, texts: Iterable[str], **more: Any) -> dict[str, Any]:
+    """A conversation of a user, an assistant and a tool in turn."""
+    messages: list[dict[str, Any]] = [{"id": "s", "role": "system", "text": "You help."}]
+    for at, text in enumerate(texts):
+        call = {"id": f"c{at}", "name": "look", "arguments": json.dumps({"path": f"/srv/a{at}.py"})}
+        messages += [
+            {"id": f"u{at}", "role": "user", "text": f"{text} Order AB-{1000 + at}."},
+            {"id": f"a{at}", "role": "assistant", "text": "", "calls": [call]},
+            {"id": f"t{at}", "role": "tool", "text": f"AB-{1000 + at}: {text[:100]} " * 40, "answers": f"c{at}"},
+            {"id": f"b{at}", "role": "assistant", "text": f"It is AB-{1000 + at}."},
+        ]
+    return {"ctxbench": "1", "id": name, "messages": messages, **more}
+
+
+def ran(folder: Path, *conversations: dict[str, Any], strategies: tuple[str, ...] = STRATEGIES, **more: Any) -> Run:
+    """A run on them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = (json.dumps(each, ensure_ascii=False) for each in conversations)
+    (folder / "some.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    execute(plan(folder / "some.jsonl", strategies=strategies, **more), folder / "run")
+    return load(folder / "run")
+
+
+def results(run: Run) -> Results:
+    return Results(run, MODELS)
+
+
+def usual(folder: Path, conversations: int = 3, turns: int = 6) -> Run:
+    """Conversations, the first of them with a question."""
+    said = [[f"Point {turn} of talk {number}." for turn in range(turns)] for number in range(conversations)]
+    made = [recorded(f"talk {number}", each) for number, each in enumerate(said)]
+    made[0]["probes"] = [
+        {"id": "q1", "question": "Which order was the first?", "answers": ["AB-1000"], "evidence": ["u0", "t0"]}
+    ]
+    return ran(folder, *made)
+
+
+HOSTILE = (
+    "<script>window.bad = 1</script>",
+    "</script><script>window.bad = 2</script>",
+    "<img src=x onerror='window.bad = 3'>",
+    "<a href='javascript:window.bad = 4'>click</a> [link](javascript:window.bad=4)",
+    "{{ 7 * 7 }} {% raw %} ${window.bad = 5} `+`",
+    "\u202eevil\u202c \u2066isolate\u2069 \u200f\u0000\u0007",
+    "<!-- --!> ]]> <style>*{display:none}</style> <base href='//x'>",
+    "|--|--| $x$ \\ _a_ **b** =1+1 中文 \U0001f600",
+)
+
+
+def hostile(folder: Path, long: int = 1_000_000) -> Run:
+    """Everything that a recording could try, in texts, names and ids; and a line of a million characters."""
+    name = "\"><img src=x onerror='window.bad = 6'>&conversation=x#\u202e中文"
+    one = recorded(name, ["x" * long, *HOSTILE])
+    for at, message in enumerate(one["messages"]):
+        message["id"] += f"<b onclick='window.bad = 7'>{at}"
+    one["probes"] = [{"id": "</option><script>window.bad = 8</script>", "question": "<i>?", "answers": ["<b>AB-1000"]}]
+    return ran(folder, one, recorded("=cmd|' /C calc'!A1", HOSTILE), strategies=STRATEGIES[:5])

@@ -1,0 +1,147 @@
+"""Answers in a run's report: what counts as quality, the sections, corrected shares, and whether measures agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ctxbench.harness.answers.answer import answer
+from ctxbench.harness.answers.figures import figures
+from ctxbench.harness.answers.questions import Answer, Question, RunProbes
+from ctxbench.harness.answers.store import answered
+from ctxbench.harness.compare.compare import compare
+from ctxbench.harness.compare.figures import measured
+from ctxbench.harness.compare.gate import GatePolicy
+from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder.contexts import rows_of
+from ctxbench.harness.folder.run import Run, load
+from ctxbench.harness.graders.profiles import SHIPPED, Profiles, corrected_by
+from ctxbench.harness.models import Models, Settings
+from ctxbench.metrics.grading.rules import RulesGrader
+from ctxbench.metrics.value import Missing
+from ctxbench.reports.calibration import corrected_of, corrected_table
+from ctxbench.reports.html.folder import write
+from ctxbench.reports.html.sections import sections
+from ctxbench.reports.html.verdict import quality
+from ctxbench.reports.measures import Measure, pairs
+from tests.harness.answers.builders import plan, talks
+from tests.reports.html.builders import results
+
+STRATEGIES = ("none", "window(max_tokens=60)", "last_turn")
+
+
+class Parrot:
+    """A model that says what it is told to, whatever it is asked."""
+
+    def __init__(self, says: str, name: str = "openai/parrot") -> None:
+        self.name, self.identity, self._says = name, f"{name} {says}", says
+
+    def answers(self, questions: list[Question]) -> list[Answer]:
+        return [Answer(self._says, rounds=1, input_tokens=10, output_tokens=1) for _ in questions]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Six conversations under three strategies, answered."""
+    folder = tmp_path_factory.mktemp("answered")
+    execute(plan(talks(folder, 6), STRATEGIES), folder / "run")
+    return load(folder / "run")
+
+
+def test_right_answers_are_the_best_measure_of_quality(run: Run) -> None:
+    """The frontier is of the share correct, and says by whom it was answered and graded."""
+    found = quality(results(run))
+    assert found.name == "correct"
+    assert "answered right by offline, the embedded reader" in found.about
+    assert "graded by rules" in found.about
+    sums = found.sums.groupby("strategy")[["got", "wanted"]].sum()
+    assert set(sums.index) == set(STRATEGIES)
+    for name, value in found.values.items():
+        assert value == pytest.approx(sums.got[name] / sums.wanted[name])
+
+
+def test_the_page_has_both_sections(run: Run, tmp_path: Path) -> None:
+    """Answers with their figure and bounds; calibration with the profile and corrected shares; as files too."""
+    found = {each.name: each for each in sections(results(run))}
+    assert {"answers", "calibration"} <= found.keys()
+    page = write(results(run), tmp_path).read_text(encoding="utf-8")
+    for text in ("Correct, between the floor and the ceiling", "Do the measures agree?", "Agreement with labelled"):
+        assert text in page
+    for name in ("tables/answers.csv", "tables/corrected.csv", "figures/answers.svg"):
+        assert (tmp_path / name).is_file()
+    assert set(pd.read_csv(tmp_path / "tables/answers.csv").strategy) == {*STRATEGIES, "evidence_only"}
+
+
+def test_a_model_stands_beside_the_reader(tmp_path: Path) -> None:
+    """What a model answered goes first, all are in one table, and each is a metric of its own."""
+    execute(plan(talks(tmp_path, 3), STRATEGIES), tmp_path / "run")
+    found = load(tmp_path / "run")
+    answer(found, Parrot("9000"), RulesGrader(), RunProbes(found, Models(Settings())))
+    assert [each.answerer for each in answered(found).whole] == ["openai/parrot", "offline"]
+    assert "answered right by openai/parrot;" in quality(results(found)).about
+    section = next(each for each in sections(results(found)) if each.name == "answers")
+    titles = [part.title for part in section.parts]
+    assert "Correct, by who answered / who graded" in titles
+    names = measured(found, rows_of).metrics
+    assert {"correct", f"correct(openai/parrot, {RulesGrader().name})"} <= names.keys()
+
+
+def test_answers_are_compared_by_conversation(run: Run) -> None:
+    """A strategy that forgets is worse; two who answered are not compared with one another."""
+    found = measured(run, rows_of)
+    against = compare(found, found, [("last_turn", "none")], GatePolicy().rule)
+    [correct] = [each for each in against.comparisons if each.metric == "correct"]
+    assert correct.found is not None
+    assert correct.found.after < correct.found.before  # type: ignore[operator]
+    assert correct.verdict.word == "worse"
+    about = found.metrics["correct"]
+    assert "answered by offline" in about.version
+    assert "graded by rules" in about.version
+
+
+def by_hand(right: int, wrong: int, unknown: int) -> pd.DataFrame:
+    """So many answers in each of four conversations, two fewer right in the first."""
+    rows = []
+    for name in "abcd":
+        verdicts = [True] * (right - 2 * (name == "a")) + [False] * (wrong + 2 * (name == "a")) + [None] * unknown
+        rows += [
+            {"conversation": name, "number": at, "correct": bool(each), "answer": "UNKNOWN" if each is None else "x"}
+            for at, each in enumerate(verdicts)
+        ]
+    usual = {"strategy": "s", "probe": "q", "category": "", "answerable": True, "gold": True, "missing": None}
+    rest = {"support": "", "rounds": 1, "input_tokens": 1, "output_tokens": 1, "cost": 0.0, "called": [], "events": []}
+    return pd.DataFrame([{**usual, **row, "called": [], "events": []} | rest for row in rows])
+
+
+def test_corrected_by_hand() -> None:
+    """What is not UNKNOWN is corrected by the profile, and counts by its part; UNKNOWN stays wrong."""
+    rows = by_hand(right=6, wrong=2, unknown=8)
+    grades = pd.DataFrame({"correct": rows.correct, "missing": None})
+    found = figures(rows, grades, "offline", RulesGrader().name)
+    profiles = Profiles([SHIPPED]).of(RulesGrader().name)
+    [one] = corrected_of(found, profiles)
+    [strategy] = found.strategies
+    assert (strategy.given, strategy.paired) == (32, 64)
+    assert strategy.correct == pytest.approx(22 / 64)
+    profile = profiles[0].profile
+    assert not isinstance(strategy.worth, Missing)
+    assert 4 <= strategy.worth <= 64
+    given = corrected_by(profile, 22 / 32, strategy.worth / 2)
+    assert not isinstance(given.value, Missing)
+    assert one.by[profile.set].value == pytest.approx(given.value / 2)
+    assert "by evouna-nq" in corrected_table([one]).heads
+    assert "not calibrated" in corrected_table(corrected_of(found, [])).notes[0]
+
+
+def test_orders_by_hand() -> None:
+    """Only strategies and conversations that both have count."""
+    one = pd.DataFrame(
+        [(name, strategy, got, 10) for name in "abc" for strategy, got in (("s", 1), ("t", 5), ("u", 9), ("only", 3))],
+        columns=["conversation", "strategy", "got", "wanted"],
+    )
+    other = one[one.strategy != "only"].assign(got=lambda rows: rows.got + 1)
+    [pair] = pairs([Measure("one", one), Measure("other", other[other.conversation != "c"])])
+    assert (pair.strategies, pair.conversations) == (3, 2)
+    assert pair.found.kendall == 1

@@ -1,0 +1,78 @@
+"""The gate's answer in words, Markdown, XML: whatever recordings and strategies are called."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pandas as pd
+
+from ctxbench.harness.compare.figures import worst_step
+from ctxbench.harness.compare.gate import Gate, GatePolicy, gate
+from ctxbench.metrics.figures import METRICS
+from ctxbench.metrics.value import Ratio
+from ctxbench.reports.gate import anchor, as_junit, power, tables
+from ctxbench.reports.render import markdown
+from tests.harness.compare.builders import made
+
+HOSTILE = "<script>alert(1)</script>|**\x00\x1b[31m\u202e&#\ud7ff javascript:"
+TOKENS = [100.0, 250, 80, 400, 120, 90]
+
+
+def found(names: list[str], strategy: str = "a", policy: GatePolicy = GatePolicy()) -> Gate:  # noqa: B008
+    before = made({strategy: {"tokens_sent": TOKENS, "refused_openai": [0] * 6}}, names)
+    more = [each * (1.1 + at / 100) for at, each in enumerate(TOKENS)]
+    return gate(before, made({strategy: {"tokens_sent": more, "refused_openai": [0] * 5 + [1]}}, names), policy)
+
+
+def test_hostile_names() -> None:
+    """They are text in Markdown and in XML, and steer neither."""
+    answer = found([HOSTILE, *"bcdef"], strategy=HOSTILE)
+    assert answer.result == "fails"
+    text = markdown(list(tables(answer, lambda *_: 3)))
+    assert "<script>" not in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    root = ElementTree.fromstring(as_junit(answer))
+    assert root.find(".//failure") is not None
+    where = anchor(HOSTILE, "window(max_tokens=8000)", 3)
+    assert where.startswith("report/report.html#conversation=%3Cscript%3E")
+    assert where.endswith("&strategy=window%28max_tokens%3D8000%29&step=3")
+
+
+def test_power() -> None:
+    """Of what moved, with the margins that are finer; of what did not, that it cannot be said."""
+    said = power(found(list("abcdef")))
+    assert said.startswith("Power: this sample can find, four times in five, changes of tokens_sent ±")
+    assert "refused_openai ±" in said
+    still = made({"a": {"tokens_sent": TOKENS}})
+    assert "nothing moved" in power(gate(still, still, GatePolicy()))
+
+
+def test_the_step_to_look_at() -> None:
+    """Where most tokens were sent; where most values were lost; none for what is asked before any step."""
+    rows = pd.DataFrame(
+        {
+            "conversation": "c",
+            "strategy": "a",
+            "step": [0, 1, 2],
+            "tokens_sent": [5, 9, 7],
+            "demands": [9, 4, 4],
+            "demands_kept": [9, 4, 1],
+        }
+    )
+    assert worst_step(rows, METRICS["tokens_sent"], "c", "a") == 1
+    assert worst_step(rows, METRICS["grounding"], "c", "a") == 2
+    assert worst_step(rows, METRICS["grounding"], "c", "other") is None
+    assert isinstance(METRICS["grounding"].of, Ratio)
+    assert worst_step(rows.assign(step=None), METRICS["grounding"], "c", "a") is None
+
+
+def test_a_reason_that_the_row_shows_is_not_told_again() -> None:
+    """Where not knowing fails, the interval's two signs are in its row, and in no note beside it."""
+    before = made({"a": {"tokens_sent": TOKENS}})
+    moved = made({"a": {"tokens_sent": [each + (-1) ** at * 40 for at, each in enumerate(TOKENS)]}})
+    answer = gate(before, moved, GatePolicy(cannot_tell="fail"))
+    assert answer.result == "fails"
+    fails = next(each for each in tables(answer, lambda *_: None) if each.title.startswith("Fails"))
+    assert fails.rows[0][6] == "cannot tell"
+    assert not [note for note in fails.notes if "both signs" in note]

@@ -1,0 +1,117 @@
+"""The tables of the probes: over the same probes for all, missing with a reason, by kind where that is wanted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ctxbench.metrics.value import Missing, Value
+from ctxbench.reports.probes import probes_of, retention
+from ctxbench.reports.summary import summarise
+from ctxbench.reports.tables import tables
+from ctxbench.scenarios.model import Probe
+from tests.harness.command import ctxbench, said
+from tests.harness.probes.probe_strategies import PLUGIN, asking, run
+
+GATE = Probe("gate", "Which code in turn 3?", ("K300",), ("m7",), category="single_hop")
+NOBODY = Probe("nobody", "Who won?", category="unanswerable", answerable=False)
+BOTH = Probe("both", "Turns 0 and 9?", ("K999",), ("m1", "m19"), category="multi_hop")
+
+
+@pytest.mark.parametrize(
+    ("value", "floor", "ceiling", "expected"),
+    [
+        (0.6, 0.2, 1.0, 0.5),
+        (0.1, 0.2, 1.0, -0.125),
+        (0.2, 0.2, 0.2, Missing("undefined", "the floor sends all that the ceiling does")),
+        (Missing("failed", "x"), 0.2, 1.0, Missing("failed", "x")),
+        (0.2, Missing("failed", "floor"), 1.0, Missing("failed", "floor")),
+        (0.2, 0.2, Missing("failed", "ceiling"), Missing("failed", "ceiling")),
+    ],
+)
+def test_effective_retention(value: Value, floor: Value, ceiling: Value, expected: Value) -> None:
+    """(strategy − floor) / (ceiling − floor): below 0 if worse than no memory, missing where there is no gap."""
+    assert retention(value, floor, ceiling) == (expected if isinstance(expected, Missing) else pytest.approx(expected))
+
+
+def test_figures_by_hand(tmp_path: Path) -> None:
+    """Of two probes with evidence the window keeps one of three messages: (0 + ½) / 2, and one answer of one."""
+    made = run(tmp_path / "run", asking(GATE, NOBODY, BOTH), "none", "window(messages=2)", "retrieval(recent=1)")
+    found = summarise(made).probes
+    assert found is not None
+    assert (found.asked, found.compared, found.without_evidence) == (3, 1, 1)
+    window = found.strategies["window(messages=2)"]
+    assert window.values["evidence_sent"] == pytest.approx((0 + 0.5) / 2)
+    assert window.values["answer_sent"] == 0.0
+    assert window.values["evidence_absent"] == pytest.approx((1 + 0.5) / 2)
+    assert window.retention == pytest.approx(0.25)
+    assert found.bounds["evidence_only"].values["evidence_sent"] == 1.0
+    assert found.kinds["single_hop"]["none"].values["evidence_sent"] == 1.0
+    nobody = found.kinds["unanswerable"]["none"]
+    assert nobody.values["evidence_sent"] == Missing("undefined", "no probe rests on what was said")
+    assert isinstance(nobody.retention, Missing)
+    assert list(found.retrieval) == ["retrieval(recent=1)"]
+    assert found.retrieval["retrieval(recent=1)"][""]["recall@10"] > 0  # type: ignore[operator]
+    assert isinstance(found.retrieval["retrieval(recent=1)"]["unanswerable"]["MRR"], Missing)
+    assert found.intervals["none"].low == Missing("undefined", "one conversation")  # type: ignore[union-attr]
+
+
+def test_a_strategy_that_fails_a_probe_is_compared_elsewhere(tmp_path: Path) -> None:
+    """Its conversation is left out for all, and said; one that fails every probe takes no part."""
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    one, other = asking(replace(GATE, question="boom?")), replace(asking(GATE), id="other")
+    never = f"{tmp_path}/mine.py:Counts(fails_on='?')"
+    made = run(tmp_path / "run", [one, other], "none", f"{tmp_path}/mine.py:Counts(fails_on='boom')", never)
+    found = probes_of(made, frozenset(), [])
+    assert found is not None
+    assert (found.conversations, found.compared) == (2, 1)
+    assert len(found.strategies) == 2
+    assert found.strategies["none"].probes == 1
+    assert {row["detail"].partition(" (")[0] for row in found.failed} == {"ValueError: no idea"}
+    assert len(found.failed) == 3
+    titles = [table.title for table in tables(summarise(made))]
+    assert "Failed probes" in titles
+
+
+def test_no_probes_no_table(tmp_path: Path) -> None:
+    """A run without probes, or without asking them, says nothing about them."""
+    for number, made in enumerate(
+        (run(tmp_path / "a", asking(), "none"), run(tmp_path / "b", asking(GATE), "none", probes=False))
+    ):
+        assert summarise(made).probes is None, number
+        assert not any("probe" in table.title for table in tables(summarise(made)))
+
+
+def test_as_a_user_sees_it(tmp_path: Path) -> None:
+    """The command line: the tables, by kind, as JSON, and what was sent for one question."""
+    (tmp_path / "chat.jsonl").write_bytes(asking(GATE, NOBODY, BOTH).to_json() + b"\n")
+    done = ctxbench("run", "chat.jsonl", "-s", "none", "-s", "window(messages=2)", "-o", "r", cwd=tmp_path)
+    assert "Evidence of 3 probes in 1 conversation" in done.stdout
+    assert "1 probe rests on nothing that was said" in done.stdout
+    assert "Evidence by kind" not in done.stdout
+    assert "single_hop" in ctxbench("report", "r", "--by-kind", cwd=tmp_path).stdout
+    found = json.loads(ctxbench("report", "r", "--json", cwd=tmp_path).stdout)["probes"]
+    assert found["strategies"]["window(messages=2)"]["evidence_sent"] == 0.25
+    assert found["bounds"]["evidence_only"]["effective_retention"] == 1.0
+    shown = ctxbench("show", "r", "1", "--probe", "both", "-s", "window(messages=2)", cwd=tmp_path).stdout
+    assert "probe both (multi_hop): Turns 0 and 9?" in shown
+    assert "accepted: K999" in shown
+    assert "m1 absent · m19 verbatim" in shown
+    assert "question Turns 0 and 9?" in shown
+    assert "no accepted one had been said" in shown
+    row = json.loads(ctxbench("show", "r", "1", "-p", "1", "-s", "evidence_only", "--json", cwd=tmp_path).stdout)
+    assert (row["evidence"], row["answer"], row["probe"]["id"]) == ({"m7": "verbatim"}, True, "gate")
+    assert [each["origin"] for each in row["messages"] if each["place"] is not None] == ["recorded"] * 2 + ["question"]
+
+
+def test_what_cannot_be_shown(tmp_path: Path) -> None:
+    """A probe that is not there, and a ceiling that is named as a strategy: one line that says what to do."""
+    (tmp_path / "chat.jsonl").write_bytes(asking(GATE).to_json() + b"\n")
+    ctxbench("run", "chat.jsonl", "-s", "none", "-o", "r", cwd=tmp_path)
+    [line] = said(ctxbench("show", "r", "1", "--probe", "gat", cwd=tmp_path, code=2).stderr)
+    assert line == "error: 'talk' has no probe 'gat'; it has gate, or their numbers, 1 to 1"
+    [line] = said(ctxbench("run", "chat.jsonl", "-s", "evidence_only", "-o", "q", cwd=tmp_path, code=2).stderr)
+    assert "every run asks it its probes: leave it out" in line.lower()

@@ -1,0 +1,81 @@
+"""What the memory tiers did: counted from events by hand, and of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pandas as pd
+
+from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder.run import load
+from ctxbench.metrics.value import Missing
+from ctxbench.reports.results import as_json
+from ctxbench.reports.summary import summarise
+from ctxbench.reports.tables import tables
+from ctxbench.reports.tier_actions import tier_action_tables as tier_tables
+from ctxbench.reports.tier_actions import tier_actions
+from ctxbench.strategies.events import Alarmed, Crossed, Event, Moved, Recalled
+from tests.harness.runs import plan
+
+
+def frame(**events: list[Event]) -> pd.DataFrame:
+    rows = [(name, str(each.__struct_config__.tag), each) for name, told in events.items() for each in told]
+    texts = [(name, kind, msgspec.json.encode(each).decode()) for name, kind, each in rows]
+    return pd.DataFrame(texts, columns=["strategy", "kind", "event"])
+
+
+def test_events_are_counted_by_tier_and_edge() -> None:
+    """Two moves of one edge are one row, a crossing counts on its way up, and alarms when they begin. What memories
+    weigh is said only of tiers that count it.
+    """
+    told: list[Event] = [
+        Crossed("working", "soft", 95, 90),
+        Crossed("working", "soft", 80, 90, up=False),
+        Crossed("focus", "hard", 9000, 8192),
+        Recalled(("a", "b"), (0.5, 0.4), "working"),
+        Recalled(("c",), (), "archive"),
+        Recalled(("d",), (), "focus"),
+        Moved(("a", "b"), "focus", "working", 300),
+        Moved(("c",), "focus", "working", 100, 6.0),
+        Moved(("c",), "archive", "working", 100, 2.0),
+        Alarmed("working hit rate", 0.8, 0.85),
+        Alarmed("working hit rate", 0.9, 0.85, up=False),
+    ]
+    layered: list[Event] = [Recalled(("x",), (), "working"), Moved(("x",), "working", "long")]
+    found = tier_actions(frame(tiered=told, layered=layered, retrieval=[Recalled(("y",), (), "")]))
+    assert list(found) == ["tiered", "layered"]
+    looked, moved = tier_tables(found)
+    assert looked.rows == (("tiered", "1", "2", "1", "0", "66.7 %", "none", "W 1", "F 1", "working hit rate 1"),)
+    assert moved.rows == (
+        ("tiered", "focus → working", "3", "400", "2.0 s"),
+        ("tiered", "archive → working", "1", "100", "2.0 s"),
+        ("layered", "working → long", "1", "not counted", "–"),
+    )
+
+
+def test_a_tier_that_nobody_asked() -> None:
+    """No look-up below Focus has no hit rate, and it is not 0."""
+    (deeds,) = tier_actions(frame(focus=[Crossed("focus", "warning", 7000, 6500)])).values()
+    assert isinstance(deeds.hit_rate, Missing)
+    assert len(list(tier_tables({"focus": deeds}))) == 1
+    assert list(tier_tables({})) == []
+
+
+def test_a_run_has_the_tables_and_the_figures(tmp_path: Path) -> None:
+    """Only of the strategies with tiers; the tokens of an edge are those of its moves, in --json as well."""
+    strategies = ("none", "window(max_tokens=400)", "tiered(limit=2000, working=3000, archive=9000, recall=600)")
+    execute(plan("mem_001", strategies=strategies), tmp_path / "run")
+    run = load(tmp_path / "run")
+    summary = summarise(run)
+    titles = [table.title for table in tables(summary)]
+    assert "Memory tiers: what was looked up" in titles
+    assert "Memory tiers: what was moved" in titles
+    figures = msgspec.json.decode(msgspec.json.encode(as_json(summary)))["tiers"]
+    assert list(figures) == [strategies[2]]
+    events = run.table("events")
+    moved = [msgspec.json.decode(text) for text in events.event[events.kind == "moved"]]
+    expected = sum(each["tokens"] for each in moved if (each["source"], each["to"]) == ("focus", "working"))
+    edges = {(each["from"], each["to"]): each["tokens"] for each in figures[strategies[2]]["moves"]}
+    assert edges["focus", "working"] == expected > 0
+    assert ("working", "archive") in edges

@@ -1,0 +1,107 @@
+"""What a search found, in tables."""
+
+from __future__ import annotations
+
+from ctxbench.harness.tune.space import Numbers, SearchSpace
+from ctxbench.harness.tune.trial import Setting, TrialFigures, Tried, against, figures
+from ctxbench.harness.tune.tune import Tuned
+from ctxbench.metrics.statistics.intervals import Ends
+from ctxbench.metrics.value import Missing
+from ctxbench.reports.render import markdown
+from ctxbench.reports.tune import as_json, dominated, flattery, numbers, tables
+from ctxbench.scenarios.source import Problems
+
+
+def of(cost: float, quality: float) -> TrialFigures:
+    return TrialFigures(cost, Ends(cost - 1, cost + 1), quality, Ends(0.0, 1.0), 5)
+
+
+def setting(spec: str, train: TrialFigures, held: TrialFigures, chosen: bool = True, whole: bool = False) -> Setting:
+    return Setting(spec, chosen, whole, train, held, None, 0, 10, "")
+
+
+def tuned(*settings: Setting, worth: bool = True, failed: tuple[tuple[str, str], ...] = ()) -> Tuned:
+    space = SearchSpace({"n": Numbers(1, 9, False, True)}, {"n": "given"}, {"n": (9,)})
+    tried = tuple((each.spec, each.train) for each in settings)
+    return Tuned(
+        "a(n=?)",
+        space,
+        "tokens",
+        "grounding",
+        "",
+        7,
+        3,
+        4,
+        False,
+        failed,
+        tried,
+        settings,
+        (("n", 9, 1),),
+        worth,
+        Problems(),
+    )
+
+
+BIG = setting("a(n=9)", of(90, 0.9), of(80, 0.6))
+SMALL = setting("a(n=1)", of(10, 0.5), of(10, 0.6))
+WHOLE = setting("none", of(100, 1.0), of(100, 0.9), chosen=False, whole=True)
+
+
+def test_selection_bias_by_hand() -> None:
+    """The chosen lose 0.3 and −0.1, 0.1 on average; the whole history 0.1: nothing is flattered."""
+    lost = flattery(tuned(BIG, SMALL, WHOLE))
+    assert lost is not None
+    assert [round(each, 9) for each in lost] == [0.1, 0.1]
+    assert flattery(tuned(WHOLE)) is None
+
+
+def test_what_is_dominated_on_what_was_held_out() -> None:
+    """The big one is as good there as the small one, which costs less."""
+    found = tuned(BIG, SMALL, WHOLE)
+    assert numbers(found) == {"a(n=9)": "1", "a(n=1)": "2", "none": "W"}
+    assert dominated(found) == {"a(n=9)": "beaten by 2", "a(n=1)": "on it", "none": "on it"}
+
+
+def test_a_setting_that_failed_on_what_was_held_out() -> None:
+    """It keeps its row, with the reason beneath; the others theirs."""
+    none = Missing("failed", "in c7: IndexError")
+    lost = TrialFigures(none, none, none, none, 0)
+    found = tuned(Setting("a(n=9)", True, False, of(90, 0.9), lost, None, 0, 0, "in c7: IndexError"), SMALL, WHOLE)
+    text = markdown(list(tables(found)))
+    assert "(failed)" in text
+    assert "a(n=9) failed on what was held out: in c7: IndexError." in text
+    assert as_json(found)["frontier"][0]["held_out"]["cost"] == none
+
+
+def test_nothing_is_worth_it() -> None:
+    """Where the whole history dominates all, that is said first."""
+    text = markdown(list(tables(tuned(BIG, WHOLE, worth=False))))
+    assert "n is 9, an end of its range, in 1 setting of the frontier: there may be better ones beyond it" in text
+    assert "No setting is worth it: the whole history costs no more than any of them, and is no worse." in text
+
+
+def test_many_failures() -> None:
+    """The first are named, and how many more there are."""
+    text = markdown(list(tables(tuned(BIG, WHOLE, failed=tuple((f"n={at}", "no") for at in range(-9, 1))))))
+    assert "| n=-9 | no |" in text
+    assert "And 2 more, which are in tune.json." in text
+
+
+def test_differences_are_in_pairs() -> None:
+    """Half the cost in every conversation is −50 % exactly, and no cost falls by more than all of it."""
+    whole = Tried("none", ["a", "b", "c"], [2.0, 4.0, 60.0], {"grounding": [(1, 1), (2, 2), (9, 9)]}, 0, 3)
+    half = Tried("x", ["a", "b", "c"], [1.0, 2.0, 30.0], {"grounding": [(1, 1), (1, 2), (9, 9)]}, 0, 3)
+    found = against(half, whole, "grounding")
+    assert found is not None
+    assert found.cost.value == -0.5
+    assert isinstance(found.cost.shown, Ends)
+    assert found.cost.shown.low >= -1
+    assert round(float(str(found.quality.value)), 9) == round(-1 / 12, 9)
+
+
+def test_one_conversation_has_no_interval() -> None:
+    """Its figures stand, the intervals are missing."""
+    found = figures(Tried("x", ["a"], [3.0], {"grounding": [(1, 2)]}, 0, 1), "grounding")
+    assert (found.cost, found.quality) == (3.0, 0.5)
+    assert isinstance(found.cost_interval, Missing)
+    assert isinstance(found.quality_interval, Missing)

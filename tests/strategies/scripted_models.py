@@ -1,0 +1,122 @@
+"""A model whose replies a test chooses, and what a strategy did with them call by call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ctxbench.harness.models import Models, Reply, Settings
+from ctxbench.harness.replay import ConversationIndex, RecordedContext
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.scenarios.view import Messages
+from ctxbench.strategies.base import Context, ModelError, Prompt, Strategy
+from ctxbench.strategies.events import Event, Failed, Refused, Summarised
+
+COUNTER = TokenCounter()
+
+
+class Replying(Models):
+    """Answers every prompt by a function of it, and keeps the prompts."""
+
+    def __init__(self, reply: Callable[[Prompt], str] = lambda prompt: f"about {len(prompt.about)}") -> None:
+        super().__init__(Settings())
+        self.reply = reply
+        self.prompts: list[Prompt] = []
+
+    def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
+        self.prompts.append(prompt)
+        text = self.reply(prompt)
+        return Reply(text, "replying", sum(map(counter.text, prompt.material)), counter.text(text), 0.0)
+
+
+def refusing(prompt: Prompt) -> str:
+    raise ModelError("refused")
+
+
+def chat(size: int, text: str = "text {}", system: bool = True) -> Conversation:
+    """A system message (s), then so many messages of user and assistant in turn (m1, m2, …)."""
+    said = [Message(f"m{at}", "user" if at % 2 else "assistant", text.format(at)) for at in range(1, size + 1)]
+    return Conversation("chat", (*([Message("s", "system", "Be brief.")] if system else []), *said))
+
+
+def numbered(first: int, last: int) -> list[str]:
+    """The ids of a stretch of `chat`."""
+    return [f"m{at}" for at in range(first, last + 1)]
+
+
+class Sent(NamedTuple):
+    """What was sent after `at` messages had been said, and what was recorded then."""
+
+    at: int
+    messages: list[Message]
+    events: tuple[Event, ...]
+
+    @property
+    def names(self) -> list[str]:
+        return [message.id for message in self.messages]
+
+    @property
+    def tokens(self) -> int:
+        return sum(map(COUNTER.message, self.messages))
+
+
+def sending(
+    strategy: Strategy, conversation: Conversation, model: Models | None = None, *points: int, twice: bool = False
+) -> list[Sent]:
+    """What is sent when so many messages had been said (by default, at each recorded call).
+
+    With `twice` the strategy is asked twice each time, and must send the same; the second time's events are left out.
+    """
+    desk = RecordedContext(ConversationIndex(conversation, COUNTER), model or Replying())
+    view = strategy.start(desk)
+    made = []
+    for at in points or conversation.calls():
+        context = view(Context(Messages.prefix(conversation.messages, at)))
+        made.append(Sent(at, list(context.messages), desk.taken()[0]))
+        if twice:
+            assert list(view(Context(Messages.prefix(conversation.messages, at))).messages) == made[-1].messages
+            desk.taken()
+    return made
+
+
+def summarised(sent: list[Sent]) -> list[Summarised]:
+    """The rounds of summarising, in order."""
+    return [event for step in sent for event in step.events if isinstance(event, Summarised)]
+
+
+def check_laws(name: str, strategy: Strategy, conversation: Conversation, budget: int | None, model: Models) -> None:
+    """What any strategy that summarises keeps, on any conversation, at every call.
+
+    Recorded messages are sent once, in order, and equal to what was said; what it writes is a system message of its
+    own; calls and results stay or go together; system messages stay; the budget is kept but for system messages; and
+    each message is sent, or a summary stands for it, or it is recorded why it is not.
+    """
+    place = {message.id: at for at, message in enumerate(conversation.messages)}
+    calls = {call.id: at for at, message in enumerate(conversation.messages) for call in message.calls}
+    covered: set[str] = set()
+    for step in sending(strategy, conversation, model, twice=True):
+        covered |= {each for event in step.events if isinstance(event, Summarised) for each in event.replaced}
+        recorded = [message for message in step.messages if message.id in place]
+        assert recorded == [conversation.messages[place[message.id]] for message in recorded]
+        places = [place[message.id] for message in recorded]
+        assert places == sorted(set(places))
+        assert all(at < step.at for at in places)
+        written = [message for message in step.messages if message.id not in place]
+        assert all(message.role == "system" and message.id.startswith(f"{name}:") for message in written)
+        assert len({message.id for message in written}) == len(written)
+        said = conversation.messages[: step.at]
+        sent = set(step.names)
+        for message in said:
+            if message.answers in calls and place[message.id] > calls[message.answers]:
+                answered = conversation.messages[calls[message.answers]].id in sent
+                assert (message.id in sent) <= answered
+                if not any(isinstance(event, Refused | Failed) for event in step.events) and message.id not in covered:
+                    assert (message.id in sent) == answered
+            if message.role == "system":
+                assert message.id in sent
+        if budget is not None and step.tokens > budget:
+            assert all(message.role == "system" for message in recorded)
+            assert written == []
+        lost = [message.id for message in said if message.id not in sent | covered and message.role != "tool"]
+        assert lost == [] or any(isinstance(event, Refused | Failed) for event in step.events)

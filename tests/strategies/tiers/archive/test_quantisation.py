@@ -1,0 +1,79 @@
+"""Embeddings in codes, beside exact search."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from ctxbench.scenarios.errors import MissingExtra, SpecError
+from ctxbench.strategies.tiers.archive import quantisation
+from ctxbench.strategies.tiers.archive.quantisation import Quantisation, Quantised, exact
+
+pytest.importorskip("faiss")
+
+
+def some(count: int, width: int = 64, seed: int = 0) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    made = np.random.default_rng(seed).standard_normal((count, width)).astype(np.float32)
+    return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
+def recall(found: np.ndarray, true: np.ndarray) -> float:
+    return float(np.mean([len(set(one) & set(other)) / len(one) for one, other in zip(true, found, strict=True)]))
+
+
+def test_16_to_1_and_what_it_loses() -> None:
+    """A code is a sixteenth of its vector; it loses recall, and re-ranking gives it back."""
+    known, asked = some(2000), some(50, seed=1)
+    coded, true = Quantised(known), exact(known, asked, 10)
+    assert (coded.bytes_each, coded.exact, len(coded)) == (64 * 4 // 16, False, 2000)
+    alone, ranked, all_ranked = (recall(coded.search(asked, 10, rerank), true) for rerank in (0, 200, 2000))
+    assert alone < ranked <= all_ranked
+    assert all_ranked > 0.99
+
+
+def test_too_few_are_searched_exactly() -> None:
+    """No centroid is learnt from a handful."""
+    known = some(20)
+    coded = Quantised(known)
+    assert coded.exact
+    assert coded.bytes_each == 256
+    np.testing.assert_array_equal(coded.search(known, 3), exact(known, known, 3))
+
+
+def test_the_same_vectors_give_the_same_answers() -> None:
+    """Learning has no chance in it."""
+    known, asked = some(1000), some(20, seed=1)
+    np.testing.assert_array_equal(Quantised(known).search(asked, 10, 50), Quantised(known).search(asked, 10, 50))
+
+
+def test_fewer_than_asked_for_and_none() -> None:
+    """Places that are not there are -1."""
+    assert Quantised(some(2)).search(some(1), 5).tolist()[0][2:] == [-1, -1, -1]
+    assert Quantised(some(0)).search(some(1), 2).tolist() == [[-1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("width", "ratio", "bits", "pieces"), [(2048, 16, 4, 1024), (384, 16, 8, 96), (100, 16, 4, 50)]
+)
+def test_pieces(width: int, ratio: int, bits: int, pieces: int) -> None:
+    """As many as make the ratio, and a divisor of the width: PQ96x8 of 384 coordinates is the usual 16:1."""
+    assert Quantisation(ratio, bits).pieces(width) == pieces
+
+
+def test_bad_quantisations() -> None:
+    """A sentence says what to give."""
+    with pytest.raises(SpecError, match="give 4 or 8"):
+        Quantisation(bits=5)
+    with pytest.raises(SpecError, match="give 1 or more"):
+        Quantisation(ratio=0)
+
+
+def test_without_faiss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra is named."""
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    quantisation._faiss.cache_clear()
+    with pytest.raises(MissingExtra, match=r"pip install 'ctxbench\[tiers\]'"):
+        Quantised(some(3))
+    quantisation._faiss.cache_clear()

@@ -1,0 +1,177 @@
+"""Snapshots, and what is refused: odd ids, clocks, names, sizes; limits and tuning."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ctxbench.strategies.events import Crossed
+from ctxbench.strategies.tiers.migration import (
+    HeatWeights,
+    MemoryJournal,
+    Migration,
+    Readings,
+    Tier,
+    TierError,
+    Trigger,
+    Why,
+)
+from ctxbench.strategies.tiers.quota import Quota
+from tests.strategies.tiers.migration.bench import WORDS, Bench
+from tests.strategies.tiers.migration.stores import NAMES, Memory
+
+
+@settings(max_examples=25)
+@example([(0, "p", 0), (0, "c", 0), (0, "m", 0), *[(0, "p", 0)] * 5], -1)  # a copy that is due, and not deleted yet
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from("pgmcr"), st.integers(0, 9)), max_size=40), st.integers())
+def test_a_snapshot_goes_on_as_the_original(steps: list[tuple[int, str, int]], cut: int) -> None:
+    """Through JSON, at any point, over the same content: the same outcomes, snapshots and content after it."""
+
+    def act(bench: Bench, step: tuple[int, str, int], now: float) -> object:
+        id, what, tier = f"m{step[0]}", step[1], NAMES[step[2] % 4]
+        if what == "p":
+            return bench.migration.put(id, WORDS, 5 + step[0], tier, now)
+        if what == "g" and id in bench.migration:
+            return bench.migration.get(id, now)
+        if what == "m" and id in bench.migration and NAMES.index(tier) < NAMES.index(bench.migration.tier(id)):
+            return bench.migration.promote(id, tier, Trigger.CACHE_MISS, now)
+        return bench.migration.collect(tier, 10, now) if what == "c" else bench.migration.run(now)
+
+    cut %= len(steps) + 1
+    original, copy = Bench(), Bench()
+    for now, step in enumerate(steps[:cut]):
+        act(original, step, now)
+    for name, memory in original.memories.items():
+        copy.memories[name].held, copy.memories[name].sizes = dict(memory.held), dict(memory.sizes)
+    copy.migration.restore(json.loads(json.dumps(original.migration.snapshot())))
+    for now, step in enumerate(steps[cut:], cut):
+        assert act(original, step, now * 2) == act(copy, step, now * 2)
+    assert original.migration.snapshot() == copy.migration.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"version": 9}, "version 9"),
+        ({"records": [{"kind": "cleaned", "id": "a", "tier": "archive"}]}, "none is known"),
+        ({"now": None}, "now"),
+        ({"records": [{"kind": "copied", "id": "a", "tier": "attic", "due": None}]}, "items are in attic"),
+    ],
+)
+def test_a_snapshot_that_is_none_changes_nothing(change: dict[str, Any], says: str) -> None:
+    """Another version, records that contradict each other, a field that is gone, a tier that is not there."""
+    bench = Bench()
+    bench.migration.put("a", WORDS, 10, "working", 0)
+    before = bench.migration.snapshot()
+    with pytest.raises(TierError, match=says):
+        bench.migration.restore({**before, **change})
+    assert bench.migration.snapshot() == before
+
+
+def test_what_is_larger_than_a_tier_goes_to_the_next_that_holds_it() -> None:
+    """30 tokens do not fit in Focus (20); 20,000 fit nowhere, and the error says so of each tier."""
+    bench = Bench()
+    assert bench.migration.put("a", WORDS, 30, "focus", 0) == "working"
+    bench.migration.promote("a", "focus", Trigger.FOCUS_REFERENCE, 0)
+    assert [each.why for each in bench.migration.run(0)] == [Why.TOO_LARGE]
+    with pytest.raises(TierError, match=r"'b', 20,000 tokens, fits nowhere \(archive: larger than the tier; rag"):
+        bench.migration.put("b", WORDS, 20_000, "archive", 0)
+    assert "b" not in bench.migration
+
+
+def test_the_lowest_tier_pushes_nobody_out() -> None:
+    """Where nothing lies below, what is full is full: no content is deleted to make room."""
+    migration = Migration([Tier("only", Memory(), Quota(10))], MemoryJournal(), lambda event: None, 0)
+    migration.put("a", WORDS, 8, "only", 0)
+    with pytest.raises(TierError, match="only: nothing there can leave"):
+        migration.put("b", WORDS, 8, "only", 1)
+    migration.forget("a", 2)
+    assert migration.put("b", WORDS, 8, "only", 3) == "only"
+
+
+def test_the_same_id_twice() -> None:
+    """The same content again is a use; other content, or other tokens, is refused."""
+    bench = Bench()
+    bench.migration.put("a", WORDS, 10, "archive", 0)
+    assert bench.migration.put("a", WORDS, 10, "focus", 1) == "archive"
+    for content, tokens in ((b"other", 10), (WORDS, 11)):
+        with pytest.raises(TierError, match="'a' is held with other content"):
+            bench.migration.put("a", content, tokens, "archive", 2)
+    assert bench.migration.get("a", 3) == WORDS
+
+
+@pytest.mark.parametrize("now", [4.9, math.nan, math.inf, -math.inf])
+def test_a_clock_that_goes_back_is_refused(now: float) -> None:
+    """Also one that is no time; and nothing has happened."""
+    bench = Bench()
+    bench.migration.put("a", WORDS, 10, "archive", 5)
+    before = bench.migration.snapshot()
+    for call in (
+        lambda: bench.migration.run(now),
+        lambda: bench.migration.get("a", now),
+        lambda: bench.migration.put("b", WORDS, 1, "archive", now),
+        lambda: bench.migration.forget("a", now),
+    ):
+        with pytest.raises(TierError, match="never goes back"):
+            call()
+    assert bench.migration.snapshot() == before
+
+
+@pytest.mark.parametrize(("id", "tokens"), [("", 1), ("\ud800", 1), ("a", -1)])
+def test_an_item_that_is_none_is_refused(id: str, tokens: int) -> None:
+    """No id, half a character, fewer than no tokens."""
+    with pytest.raises(TierError, match="an item has an id"):
+        Bench().migration.put(id, WORDS, tokens, "archive", 0)
+
+
+def test_wrong_names_and_directions_are_refused() -> None:
+    """A tier that is not there, a promotion that goes down, two tiers of one name, an id that is nowhere."""
+    bench = Bench()
+    bench.migration.put("a", WORDS, 10, "working", 0)
+    with pytest.raises(TierError, match="there is no tier 'attic'; there are focus, working"):
+        bench.migration.put("b", WORDS, 10, "attic", 0)
+    with pytest.raises(TierError, match="a promotion goes up"):
+        bench.migration.promote("a", "archive", Trigger.CACHE_MISS, 0)
+    with pytest.raises(ValueError, match="different names"):
+        Migration([Tier("x", Memory(), Quota(1))] * 2, MemoryJournal(), bench.events.append, 0)
+    with pytest.raises(KeyError):
+        bench.migration.get("nobody", 0)
+
+
+def test_limits_that_are_crossed_are_recorded() -> None:
+    """A hard limit that is wanted and not reached, then the way back below it."""
+    bench = Bench()
+    for now, id in enumerate("abc"):
+        bench.migration.put(id, WORDS, 25, "working", now)
+    crossed = [(event.level, event.up) for event in bench.events if isinstance(event, Crossed)]
+    assert crossed[:5] == [
+        ("warning", True),
+        ("warning", False),
+        ("warning", True),
+        ("soft", True),
+        ("hard", True),
+    ] or (("hard", True) in crossed and crossed[-1] != ("hard", True))
+
+
+def test_many_equal_messages() -> None:
+    """5,000 of the same text through tiers that hold few: all are there, in the order in which they came."""
+    bench = Bench()
+    for number in range(5_000):
+        bench.migration.put(f"m{number}", WORDS, 1, "working", 0)
+    bench.migration.run(100)
+    ids = [id for name in reversed(NAMES) for id in bench.migration.ids(name)]
+    assert ids == [f"m{number}" for number in range(5_000)]
+
+
+def test_tuning_changes_who_leaves() -> None:
+    """A low hit rate moves weight to recency: 0.6, 0.25, 0.2 of 1.05."""
+    bench = Bench()
+    tuning = bench.migration.tune(Readings(hit_rate=0.5, promotion=0.2, storage_pressure=0.9))
+    assert tuning.weights == pytest.approx((0.6 / 1.05, 0.25 / 1.05, 0.2 / 1.05))
+    assert (tuning.threshold, tuning.level) == (pytest.approx(0.8), 12)
+    assert bench.migration.heat.weights == tuning.weights != HeatWeights()

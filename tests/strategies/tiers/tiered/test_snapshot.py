@@ -1,0 +1,189 @@
+"""All four tiers to one file and back: the same calls do the same, and a file that is not right is refused."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.model import Message
+from ctxbench.strategies.events import Crossed, Event
+from ctxbench.strategies.tiers.archive import ArchiveTier, Coding, MemoryFiles
+from ctxbench.strategies.tiers.migration import Trigger
+from ctxbench.strategies.tiers.snapshot_file import SnapshotError
+from ctxbench.strategies.tiers.snapshot_file import writing as written_as
+from ctxbench.strategies.tiers.tiered import Tiered, TierRules, Tiers
+from ctxbench.strategies.tiers.tiered import snapshot as snapshots
+from ctxbench.strategies.tiers.tiered.snapshot import load, save
+from tests.strategies.tiers.tiered.builders import Talk, memory
+
+RULES = [
+    TierRules(working=60, archive=160),
+    TierRules(working=60, archive=160, policy="lru_k(correlated=2)", preload=True, tune=True),
+    TierRules(working=60, archive=160, policy="hybrid", retrievers=("bm25", "graph")),
+    TierRules(working=60, archive=160, policy="arc"),
+]
+SHARED = "/dev/shm" if Path("/dev/shm").is_dir() else None
+STEPS = st.lists(st.tuples(st.sampled_from("sskrrfq"), st.integers(0, 20), st.integers(0, 2)), max_size=50)
+
+
+def unheard(event: Event) -> None:
+    """Nobody listens."""
+
+
+class Bench:
+    """Tiers, and what was done with them."""
+
+    def __init__(self, rules: TierRules) -> None:
+        self.events: list[Event] = []
+        self.tiers = Tiers(rules, self.events.append)
+
+    def act(self, what: str, number: int, version: int) -> object:
+        tiers, id = self.tiers, f"m{number}"
+        now = tiers.clock.tick(None)
+        if what == "s":
+            tiers.say(Message(id, "user", f"number {number} has the value V-{number}{version}"), 10, now)
+        elif what == "k":
+            tiers.keep({f"m{each}" for each in range(number)}, now)
+        elif what == "r" and id in tiers:
+            return tiers.read(id, list(Trigger)[version], now)
+        elif what == "f" and id in tiers:
+            tiers.forget(id, now)
+        elif what == "q":
+            return tiers.search(f"value of V-{number}{version}", 3), tiers.having((f"V-{number}{version}",))
+        tiers.run(now, number / 20)
+        return None
+
+
+@pytest.mark.parametrize("rules", RULES, ids=lambda rules: rules.policy)
+@settings(max_examples=25)
+@given(steps=STEPS, cut=st.integers(0, 50))
+def test_the_same_calls_do_the_same(rules: TierRules, steps: list[tuple[str, int, int]], cut: int) -> None:
+    """At any point: the same answers and events after it, and in the end the same file, but for what was due."""
+    one, other = Bench(rules), Bench(rules)
+    for step in steps[:cut]:
+        one.act(*step)
+    with TemporaryDirectory(dir=SHARED) as folder:
+        save(one.tiers, Path(folder) / "a")
+        other.tiers = load(Path(folder) / "a", other.events.append)
+        save(other.tiers, Path(folder) / "b")
+        first = [(Path(folder) / name).read_bytes() for name in "ab"]
+        one.events.clear()
+        for step in steps[cut:]:
+            assert one.act(*step) == other.act(*step)
+        assert one.events == other.events
+        for name, each in (("a", one), ("b", other)):
+            now = each.tiers.clock.tick(1_000)
+            each.tiers.run(now, 0.5)
+            save(each.tiers, Path(folder) / name)
+        assert (Path(folder) / "a").read_bytes() == (Path(folder) / "b").read_bytes()
+        assert len(first[0]) >= len(first[1])
+
+
+@pytest.mark.parametrize("more", [{}, {"truncation": "importance", "policy": "lru_k_document", "preload": True}])
+def test_a_conversation_goes_on(tmp_path: Path, more: dict[str, object]) -> None:
+    """Saved between two calls and gone on with by a new process: the same contexts and events to the end."""
+    tiered = Tiered(limit=2_000, working=4_000, archive=16_000, recall=600, **more)  # type: ignore[arg-type]
+    conversation = next(scenario("mem_002", turns=240))
+    calls = list(conversation.calls())
+    whole = [(sent.ids, sent.events) for sent in Talk(tiered, conversation).play()]
+    talk = Talk(tiered, conversation)
+    half = [(sent.ids, sent.events) for sent in talk.play(calls[:130])]
+    save(talk.opened.tiers, tmp_path / "tiers")
+    talk.resume(load(tmp_path / "tiers", talk.desk.record))
+    half += [(sent.ids, sent.events) for sent in talk.play(calls[130:])]
+    first = half[130][1]
+    half[130] = half[130][0], tuple(e for e in first if not (isinstance(e, Crossed) and e.tier == "focus"))
+    assert half == whole
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder in memory where there is one: for tests that write thousands of files."""
+    with TemporaryDirectory(dir=SHARED) as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def small(folder: Path) -> Path:
+    """A file with something in every tier."""
+    tiers, _ = memory(TierRules(working=20, archive=20))
+    for at in range(8):
+        now = tiers.clock.tick(None)
+        tiers.say(Message(f"m{at}", "user", f"message {at}"), 8, now)
+        tiers.keep({f"m{at}"}, now)
+        tiers.run(now, 0.5)
+    assert tiers.focus
+    assert all(tiers.migration.ids(tier) for tier in ("working", "archive", "rag"))
+    save(tiers, folder / "small")
+    return folder / "small"
+
+
+def test_every_altered_byte_and_every_cut_is_refused(small: Path, folder: Path) -> None:
+    """Whatever byte it is, and wherever it ends; and a byte more."""
+    raw, broken = small.read_bytes(), folder / "broken"
+    assert load(small, unheard).migration.tokens("working")
+    for at in range(len(raw)):
+        broken.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
+        with pytest.raises(SnapshotError):
+            load(broken, unheard)
+        broken.write_bytes(raw[:at])
+        with pytest.raises(SnapshotError):
+            load(broken, unheard)
+    broken.write_bytes(raw + b"\0")
+    with pytest.raises(SnapshotError, match="cut off or altered"):
+        load(broken, unheard)
+
+
+def test_files_of_something_else(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version, another kind of snapshot, a file that is not there, one that says what cannot be."""
+    with pytest.raises(SnapshotError, match="cannot be read"):
+        load(tmp_path / "none", unheard)
+    with written_as(tmp_path / "other", "RAG tier") as writer:
+        writer.json("state", {})
+    with pytest.raises(SnapshotError, match="holds RAG tier, memory tiers is wanted"):
+        load(tmp_path / "other", unheard)
+    with written_as(tmp_path / "wrong", snapshots.KIND) as writer:
+        writer.json("state", {"version": 1})
+    with pytest.raises(SnapshotError, match="cannot be restored: Object missing required field"):
+        load(tmp_path / "wrong", unheard)
+    monkeypatch.setattr(snapshots, "VERSION", 2)
+    with pytest.raises(SnapshotError, match="it is of version 1, this ctxbench reads 2"):
+        load(small, unheard)
+
+
+def test_a_file_that_cannot_be_written(small: Path) -> None:
+    """What was there stays, and nothing else is left."""
+    before = small.read_bytes()
+    tiers, _ = memory()
+    with pytest.raises(SnapshotError, match="cannot be written"):
+        save(tiers, small.parent / "no" / "tiers")
+    if os.path.exists("/dev/full"):
+        (small.parent / f"small.{os.getpid()}.part").symlink_to("/dev/full")
+        with pytest.raises(SnapshotError, match="No space left"):
+            save(tiers, small)
+        assert small.read_bytes() == before
+        assert [each.name for each in small.parent.iterdir()] == ["small"]
+
+
+def test_an_archive_on_disk_comes_back_in_memory(tmp_path: Path) -> None:
+    """The tiers can stand on an archive in a folder; one file has its blocks too."""
+    with ArchiveTier(tmp_path / "archive", Coding(level=1, dictionary="none", block_tokens=30)) as archive:
+        tiers = Tiers(TierRules(working=20, archive=1_000), unheard, archive=archive, block=0)
+        for at in range(12):
+            now = tiers.clock.tick(None)
+            tiers.say(Message(f"m{at}", "user", f"message {at}"), 8, now)
+            tiers.keep((), now)
+            tiers.run(now, 0.5)
+        assert tiers.migration.ids("archive") == archive.ids
+        save(tiers, tmp_path / "tiers")
+        ids = archive.ids
+    again = load(tmp_path / "tiers", unheard)
+    assert isinstance(again.blocks.archive._store.files, MemoryFiles)
+    assert [again.migration.get(id, 1_000) for id in ids] == [again.blocks.get(id) for id in ids]

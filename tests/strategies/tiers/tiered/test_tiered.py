@@ -1,0 +1,299 @@
+"""The strategy `tiered`: what goes down, what is called back and from where, and what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctxbench.harness.replay import ConversationIndex, RecordedContext, replay
+from ctxbench.metrics.structure import calls_and_results
+from ctxbench.scenarios.embedded import scenario
+from ctxbench.scenarios.errors import SpecError
+from ctxbench.scenarios.model import Conversation, Message, ToolCall
+from ctxbench.strategies.base import ModelError
+from ctxbench.strategies.chain import parse
+from ctxbench.strategies.events import Alarmed, Crossed, Failed, Moved, Recalled, Refused
+from ctxbench.strategies.recipes import PRESETS
+from ctxbench.strategies.tiers.migration import TierError, Trigger
+from ctxbench.strategies.tiers.tiered import Tiered, TierRules
+from tests.strategies.tiers.tiered.builders import COUNTER, Talk, chat, memory
+
+SMALL = Tiered(limit=400, working=150, archive=300, recall=150, k=2)
+PIN = "The pin of the garage door is 4711-A, please remember it."
+
+
+def test_what_fits_is_sent_as_it_is() -> None:
+    """As long as all that was said is within the limit, it is the history itself, and nothing happens."""
+    talk = Talk(Tiered(), chat(PIN, "What is the pin of the garage?"))
+    for sent in talk.play():
+        assert list(sent.messages) == list(talk.conversation.messages[: sent.at])
+        assert sent.events == ()
+
+
+def test_what_the_question_is_like_comes_back_in_its_place() -> None:
+    """The first message left Focus long ago. It is found, read where it is, and stands before what is newest."""
+    talk = Talk(SMALL, chat(PIN, "Which pin has the garage door?"))
+    *_, last = talk.play()
+    assert last.ids[:2] == ["sys", "u1"]
+    assert last.messages[1] == talk.conversation.messages[1]
+    (recalled,) = (event for event in last.of(Recalled) if "u1" in event.sources)  # type: ignore[attr-defined]
+    assert isinstance(recalled, Recalled)
+    assert recalled.kind in ("working", "archive", "rag")
+    assert recalled.scores
+    assert COUNTER.message(last.messages[0]) < 400
+    assert sum(map(COUNTER.message, last.messages)) <= 400
+
+
+def test_a_message_is_in_one_tier_and_goes_down_step_by_step() -> None:
+    """Every message leaves Focus once; what is in the tiers below and in Focus together is what was said."""
+    talk, gone = Talk(SMALL, chat(PIN, "Well?", filler=30)), Counter[str]()
+    for sent in talk.play():
+        tiers = talk.opened.tiers
+        below = [id for tier in ("working", "archive", "rag") for id in tiers.migration.ids(tier)]
+        said = {message.id for message in talk.conversation.messages[: sent.at] if message.role != "system"}
+        assert sorted([*below, *tiers.focus]) == sorted(said)
+        assert tiers.migration.tokens("working") <= 150
+        assert tiers.migration.tokens("archive") <= 300
+        for event in sent.of(Moved):
+            assert isinstance(event, Moved)
+            if event.source == "focus":
+                gone.update(event.sources)
+                assert event.tokens == sum(
+                    COUNTER.message(each) for each in talk.conversation.messages if each.id in event.sources
+                )
+    assert set(gone.values()) == {1}
+    assert all(tiers.migration.ids(tier) for tier in ("working", "archive", "rag"))
+
+
+def test_a_value_that_is_named_is_called_back_and_promoted() -> None:
+    """The argument of a tool call names it, no question does: it is a reference, and comes up to Working."""
+    said = chat("The order is ORD-20417.", "Go on.", filler=20)
+    calling = Message("call", "assistant", "", calls=(ToolCall("c1", "look", '{"order": "ORD-20417"}'),))
+    result = Message("result", "tool", "ok", answers="c1")
+    talk = Talk(SMALL, Conversation("talk", (*said.messages[:-1], calling, result, Message("end", "assistant", "so"))))
+    *_, last = talk.play()
+    assert "u1" in last.ids
+    assert [(event.sources, event.scores) for event in last.of(Recalled)] == [(("u1",), ())]  # type: ignore[attr-defined]
+    assert talk.opened.tiers.migration.tier("u1") == "working"
+
+
+def test_a_value_that_focus_has_is_not_called_back() -> None:
+    """The newest message that says it is sent anyway: that is a look-up that Focus answers."""
+    said = chat("The order is ORD-20417.", "ORD-20417 again, please.", filler=20).messages
+    twice = (Message("m", "user", "ORD-20417"), Message("n", "assistant", "yes"))
+    talk = Talk(SMALL, Conversation("talk", (*said[:-2], *twice, *said[-2:])))
+    *_, last = talk.play()
+    found = [event for event in last.of(Recalled) if isinstance(event, Recalled) and event.kind == "focus"]
+    assert [event.sources for event in found] == [("m",)]
+
+
+def test_a_quote_is_called_back() -> None:
+    """Eight words in a row, among many that share single words with it."""
+    said = "we agreed that the blue pump stays where it is until monday"
+    noise = [f"we agreed number {at}: that the pump is until where" for at in range(20)]
+    *_, last = Talk(SMALL, chat(said, *noise, f"Who wrote '{said}'?", filler=10)).play()
+    assert "u1" in last.ids
+
+
+def test_calls_come_back_with_their_results_and_a_user_message_first() -> None:
+    """A result that is found brings its call, and the user message that they answer."""
+    messages = [Message("sys", "system", "be brief"), Message("ask", "user", "Look it up.")]
+    messages += [
+        Message("call", "assistant", "", calls=(ToolCall("c1", "look"), ToolCall("c2", "look"))),
+        Message("r1", "tool", "the voltage of the zeppelin is 230", answers="c1"),
+        Message("r2", "tool", "nothing", answers="c2"),
+        Message("said", "assistant", "found"),
+    ]
+    rest = chat("x", "What was the voltage of the zeppelin?", filler=20).messages[1:]
+    talk = Talk(SMALL, Conversation("talk", (*messages, *rest)))
+    *_, last = talk.play()
+    assert last.ids[:5] == ["sys", "ask", "call", "r1", "r2"]
+    assert calls_and_results(last.messages) == (0, 0)
+
+
+def test_what_was_called_back_stays_for_the_turn() -> None:
+    """It is searched for once a turn: at the calls after it the same is sent again, and nothing is looked up anew."""
+    said = chat(PIN, "Which pin has the garage door?", filler=20).messages
+    more = [Message(f"t{at}", "assistant", "hm", calls=(ToolCall(f"c{at}", "t"),)) for at in range(3)]
+    results = [Message(f"r{at}", "tool", "ok", answers=f"c{at}") for at in range(3)]
+    steps = [each for pair in zip(more, results, strict=True) for each in pair]
+    talk = Talk(SMALL, Conversation("talk", (*said[:-1], *steps, said[-1])))
+    first, *later = list(talk.play())[-4:]
+    assert first.of(Recalled)
+    for sent in later:
+        assert "u1" in sent.ids
+        assert not sent.of(Recalled)
+
+
+def test_the_same_id_with_other_content() -> None:
+    """A stage before replaces what has gone down already: the new content counts, and is found, the old is not."""
+    said = chat("The code of the safe is KX-1181.", "What is the code of the safe?", filler=20)
+    talk = Talk(SMALL, said)
+    list(talk.play(list(said.calls())[:-1]))
+    assert "u1" in talk.opened.tiers
+    other = Message("u1", "user", "The code of the safe is QP-7703.")
+    talk.conversation = Conversation("talk", (said.messages[0], other, *said.messages[2:]))
+    talk.desk = talk.opened._desk = RecordedContext(ConversationIndex(talk.conversation, COUNTER))
+    talk.opened.tiers.record = talk.desk.record
+    (last,) = talk.play([len(said.messages) - 1])
+    sent = {message.id: message for message in last.messages}
+    assert sent.get("u1", other) == other
+    assert talk.opened.tiers.search("QP-7703", 1)[0][0] == "u1"
+    assert talk.opened.tiers.having(("KX-1181",)) is None
+
+
+def test_a_history_without_times_and_one_whose_clock_goes_back() -> None:
+    """A second a call; a time before the last one counts as that."""
+    said = chat(PIN, "Which pin has the garage door?", filler=20).messages
+    timed = tuple(
+        Message(each.id, each.role, each.text, time=1e9 - 100 * at)
+        for at, each in enumerate(said)  # backwards
+    )
+    plain, back = (Talk(SMALL, Conversation("talk", each)) for each in (said, timed))
+    assert [sent.ids for sent in plain.play()] == [sent.ids for sent in back.play()]
+    assert plain.opened.tiers.clock.now == len(list(plain.conversation.calls()))
+
+
+def test_a_message_larger_than_a_tier() -> None:
+    """It is refused in Focus, and goes past Working, and past the Archive, to where there is no limit."""
+    said = chat(PIN, "Which pin has the garage door?", filler=4).messages
+    large = Message("large", "user", "one two three " * 200)
+    talk = Talk(SMALL, Conversation("talk", (*said[:3], large, Message("a", "assistant", "yes"), *said[3:])))
+    sent = list(talk.play())
+    assert any(each.of(Refused) for each in sent)
+    assert talk.opened.tiers.migration.tier("large") == "rag"
+    moves = [event for each in sent for event in each.of(Moved) if "large" in event.sources]  # type: ignore[attr-defined]
+    assert [(event.source, event.to) for event in moves] == [("focus", "rag")]  # type: ignore[attr-defined]
+
+
+def test_an_empty_question_and_one_in_another_script() -> None:
+    """Nothing is called back for nothing, and nothing for what shares no word; nobody is asked twice."""
+    for question in ("", "   ", "¿?!", "車庫のドア"):
+        *_, last = Talk(SMALL, chat(PIN, question, filler=20)).play()
+        assert not last.of(Recalled)
+
+
+def test_an_embedder_that_fails() -> None:
+    """It is said, and the words are searched instead; without words nothing is."""
+    for retrievers, found in ((("vector", "bm25"), True), (("vector",), False)):
+        talk = Talk(
+            Tiered(limit=400, working=150, archive=300, recall=150, k=2, retrievers=retrievers),  # type: ignore[arg-type]
+            chat(PIN, "Which pin has the garage door?", filler=20),
+        )
+
+        def fails(*given: object) -> np.ndarray[object, np.dtype[np.float32]]:
+            raise ModelError("no embedder today")
+
+        talk.opened.tiers.index._embed = fails  # type: ignore[assignment]
+        *_, last = talk.play()
+        assert last.of(Failed)
+        assert ("u1" in last.ids) == found
+
+
+def test_damaged_content_is_not_sent() -> None:
+    """A bit of it turned over in the tier where it is: it is left out, and said so."""
+    talk = Talk(Tiered(limit=400, recall=150, k=2), chat(PIN, "Which pin has the garage door?"))
+    calls = list(talk.conversation.calls())
+    list(talk.play(calls[:-1]))
+    tiers = talk.opened.tiers
+    assert tiers.migration.tier("u1") == "working"
+    content, tokens = tiers.working.held["u1"]
+    tiers.working.held["u1"] = content.replace(b"4711", b"4712"), tokens
+    (last,) = talk.play(calls[-1:])
+    assert "u1" not in last.ids
+    assert [event.what for event in last.of(Failed)] == ["load"]  # type: ignore[attr-defined]
+
+
+def test_the_alarms_and_quotas_are_told() -> None:
+    """All limits are crossed, and few look-ups end in Working."""
+    tiered = Tiered(limit=2_000, working=1_500, archive=6_000, recall=700)
+    talk = Talk(tiered, next(scenario("mem_002", turns=120)))
+    events = [event for sent in talk.play() for event in sent.events]
+    assert "working hit rate" in {event.reading for event in events if isinstance(event, Alarmed)}
+    assert {event.tier for event in events if isinstance(event, Crossed)} == {"focus", "working", "archive"}
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("tiered")])
+def test_presets_send_what_they_promise(name: str) -> None:
+    """Each preset runs through a scenario that its Focus does not hold, within its budget."""
+    strategy = parse(name)
+    conversation = next(scenario("mem_001"))
+    desk = RecordedContext(ConversationIndex(conversation, COUNTER))
+    for step in replay(conversation, strategy, desk):
+        assert desk.total(step.context.messages) <= strategy.budget  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("tiered(limit=0)", "limit must be at least 1, not 0"),
+        ("tiered(working=0)", "working must be at least 1, not 0"),
+        ("tiered(archive=-1)", "archive must be at least 1, not -1"),
+        ("tiered(k=0)", "k must be at least 1, not 0"),
+        ("tiered(recall=8192)", "recall must be at least 0 and below 8192, not 8192"),
+        ("tiered(recall=7000)", "without the 7000 tokens of recall, limit=1192 leaves no tokens"),
+        ("tiered(policy='lru_j')", "policy: unknown policy 'lru_j'; did you mean 'lru_k'"),
+        ("tiered(policy='belady')", "must know the future"),
+        ("tiered(retrievers=())", "retrievers"),
+    ],
+)
+def test_values_that_cannot_be(text: str, says: str) -> None:
+    """The error names the parameter and what it was given."""
+    with pytest.raises(SpecError, match=says):
+        parse(text)
+
+
+# the memory alone
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 2), st.booleans()), max_size=60))
+def test_the_memory_never_loses_a_message(steps: list[tuple[int, int, bool]]) -> None:
+    """Said, said again with other content, kept or let go, read: each message is in one tier, with its last content."""
+    tiers, _ = memory()
+    last: dict[str, Message] = {}
+    for number, version, kept in steps:
+        now = tiers.clock.tick(None)
+        message = Message(f"m{number}", "user", f"message {number}, version {version}")
+        last[message.id] = message
+        tiers.say(message, 10, now)
+        tiers.keep({message.id} if kept else (), now)
+        tiers.run(now, 0.5)
+        for id, said in last.items():
+            if id in tiers:
+                assert id not in tiers.focus
+                read = tiers.read(id, Trigger.CACHE_MISS, now)
+                assert read is not None
+                assert read.message == said
+            else:
+                assert tiers.focus[id] == (said, 10)
+
+
+@pytest.mark.parametrize("times", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_the_same_message_very_often(times: int) -> None:
+    """Of equal text under different ids, and again under one id: each id is in one tier, and can be found."""
+    tiers, _ = memory(TierRules(working=10_000, archive=50_000))
+    for at in range(times):
+        now = tiers.clock.tick(None)
+        tiers.say(Message(f"m{at}", "user", "an identical message"), 10, now)
+        tiers.say(Message("one", "user", "an identical message"), 10, now)
+        tiers.keep((), now)
+        tiers.run(now, 0.5)
+    assert sum(len(tiers.migration.ids(tier)) for tier in ("working", "archive", "rag")) == times + 1
+    assert len(tiers.search("identical", 5)) == 5
+    assert tiers.quoted("an identical message " * 3) == []
+
+
+def test_wrong_calls_are_refused() -> None:
+    """A clock that goes back, an id that is nowhere."""
+    tiers, _ = memory()
+    tiers.say(Message("a", "user", "x"), 5, 5)
+    tiers.keep((), 5)
+    with pytest.raises(TierError, match="never goes back"):
+        tiers.run(4, 0.5)
+    with pytest.raises(KeyError):
+        tiers.read("b", Trigger.CACHE_MISS, 6)

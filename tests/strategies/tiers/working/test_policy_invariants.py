@@ -1,0 +1,143 @@
+"""What every policy keeps, on any accesses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctxbench.strategies.tiers.working.fast import lru_k
+from ctxbench.strategies.tiers.working.policies import POLICIES
+from tests.strategies.tiers.working.loads import Accesses, accesses, opened
+from tests.strategies.tiers.working.slow_lru_k import SlowLruK
+
+every = pytest.mark.parametrize("name", POLICIES)
+
+
+@every
+@settings(max_examples=25)
+@given(load=accesses())
+def test_what_is_held_fits_and_what_left_was_held(name: str, load: Accesses) -> None:
+    """Never over capacity; evicted items were held or just came; hits are of what was held; too large: nothing."""
+    policy = opened(name, load.capacity, load.ids)
+    for id, time in zip(load.ids, load.times, strict=True):
+        before, size = dict(policy.tokens), load.sizes[id]
+        access = policy.access(str(id), size, time)
+        assert access.hit == (str(id) in before)
+        assert access.refused == (size > load.capacity)
+        if access.hit or access.refused:
+            assert policy.tokens == before
+            continue
+        assert len(set(access.evicted)) == len(access.evicted)
+        held = {**before, str(id): size}
+        assert policy.tokens == {each: held[each] for each in held if each not in access.evicted}
+        assert policy.used == sum(policy.tokens.values()) <= load.capacity
+
+
+@every
+@settings(max_examples=20)
+@given(load=accesses(), cut=st.integers(0, 80), gone=st.integers(0, 12))
+def test_goes_on_from_its_state_as_if_nothing_happened(name: str, load: Accesses, cut: int, gone: int) -> None:
+    """State through JSON and back: the same hits and victims afterwards; so after an item was taken out."""
+    one = opened(name, load.capacity, load.ids)
+    steps = list(zip(load.ids, load.times, strict=True))
+    for id, time in steps[:cut]:
+        one.access(str(id), load.sizes[id], time)
+    if str(gone) in one.tokens:
+        one.remove(str(gone))
+    other = opened(name, load.capacity).restored(json.loads(json.dumps(one.state())))
+    for id, time in steps[cut:]:
+        assert one.access(str(id), load.sizes[id], time) == other.access(str(id), load.sizes[id], time)
+    assert one.shrink(0) == other.shrink(0)
+    assert one.used == 0
+
+
+@every
+def test_bad_accesses_are_refused_and_change_nothing(name: str) -> None:
+    """A clock that goes back, no tokens, other tokens under the same id, no capacity."""
+    policy = opened(name, 10, "ab")
+    policy.access("a", 3, 5)
+    before = policy.state()
+    for id, tokens, now, said in (("b", 1, 4, "went back from 5 to 4"), ("b", 0, 6, "at least 1"), ("a", 4, 6, "'a'")):
+        with pytest.raises(ValueError, match=said):
+            policy.access(id, tokens, now)
+    assert policy.state() == before
+    with pytest.raises(ValueError, match="capacity must be at least 1, not 0"):
+        opened(name, 0)
+
+
+@every
+@pytest.mark.parametrize("change", [{"used": 99}, {"used": "x"}, {"tokens": {"a": -1}}, {"tokens": None}])
+def test_a_state_that_cannot_be_is_refused(name: str, change: dict[str, object]) -> None:
+    """Altered state is an error, not a cache that misbehaves later."""
+    policy = opened(name, 10, "a")
+    policy.access("a", 3, 5)
+    with pytest.raises(ValueError, match="this is no state of"):
+        policy.restored({**policy.state(), **change})
+
+
+@every
+def test_the_same_item_again_and_again(name: str) -> None:
+    """One miss, then hits; nothing grows."""
+    said = ["a"] * 1_000
+    policy = opened(name, 10, said)
+    assert sum(policy.access(id, 3, at).hit for at, id in enumerate(said)) == len(said) - 1
+    assert len(policy.tokens) == 1
+
+
+parameters = st.fixed_dictionaries(
+    {
+        "k": st.integers(1, 3),
+        "correlated": st.sampled_from([0.0, 1.0, 4.0]),
+        "retained": st.sampled_from([None, 0.0, 6.0]),
+        "ties": st.sampled_from(["lru", "fifo"]),
+    }
+)
+
+
+@settings(max_examples=200)
+@given(load=accesses(), given=parameters)
+def test_lru_k_evicts_as_the_papers_procedure_does(load: Accesses, given: dict[str, object]) -> None:
+    """Both of ours, the policy and the compiled one, against a scan of all that is held: same hits, same victims."""
+    text = ", ".join(f"{name}={value!r}" for name, value in given.items())
+    ours = opened(f"lru_k({text})", load.capacity)
+    slow = SlowLruK(
+        load.capacity, **{**given, "retained": float("inf") if given["retained"] is None else given["retained"]}
+    )  # type: ignore[arg-type]
+    found, left = [], []
+    for id, time in zip(load.ids, load.times, strict=True):
+        hit, evicted = slow.access(str(id), load.sizes[id], time)
+        access = ours.access(str(id), load.sizes[id], time)
+        assert (access.hit, list(access.evicted)) == (hit, evicted)
+        found.append(hit)
+        left += evicted
+    ids = np.array(load.ids, np.int64)
+    tokens, times = np.array(load.sizes, np.int64)[ids], np.array(load.times)
+    fast = lru_k(ids, load.capacity, tokens, times, **given)  # type: ignore[arg-type]
+    assert fast.hits.tolist() == found
+    assert [str(id) for id in fast.victims] == left
+
+
+@given(load=accesses(unit=True))
+def test_no_policy_has_more_hits_than_belady_on_items_of_one_size(load: Accesses) -> None:
+    """Belady's optimum, for every policy that lets all items in."""
+    counts = {}
+    for name in POLICIES:
+        policy = opened(name, load.capacity, load.ids)
+        counts[name] = sum(policy.access(str(id), 1, at).hit for at, id in enumerate(load.ids))
+    del counts["w_tiny_lfu"]  # it may turn an item away, which can be better still
+    assert max(counts.values()) == counts["belady"]
+
+
+def test_preloaded_items_leave_no_history() -> None:
+    """b was only predicted: it has no reference, and is the first to go."""
+    policy = opened("lru_k", 2)
+    policy.access("a", 1, 0)
+    policy.preload("b", 1, 1)
+    assert policy.access("c", 1, 2).evicted == ("a",)  # both have an infinite distance, a was used longest ago
+    assert "b" not in policy.history  # type: ignore[attr-defined]
+    assert policy.access("b", 1, 3).hit
+    assert policy.history["b"] == [3]  # type: ignore[attr-defined]
