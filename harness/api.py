@@ -42,7 +42,7 @@ def summary(run: Run, *models: str) -> pd.DataFrame:
 def growth(run: Run) -> pd.DataFrame:
     """Return tokens of a call by strategy and turn: conversations, mean tokens_full and tokens_sent, saving."""
     steps = steps_of(run)
-    cells = run.table("cells")
+    cells = run.table("results")
     failed = {str(name): set(rows.conversation) for name, rows in cells[cells.status == "failed"].groupby("strategy")}
     return figures.growth(steps[~steps.conversation.isin(uneven(failed, cells.conversation.nunique()))])
 

@@ -26,7 +26,7 @@ from ..metrics.structure import calls_and_results
 from ..metrics.tokens import TokenCounter
 from ..scenarios.model import Conversation, Message, Probe, Role, ToolCall
 from ..strategies.base import Context, Strategy, StrategyContext, View, budget_of, is_copyable
-from ..strategies.events import Refused
+from ..strategies.events import OverBudget
 from .models import OFFLINE
 from .probes.ask import OfCopies, OfReplays, ReplayedModels
 from .replay import ConversationIndex, RecordedContext, Step, proceed, replay, started
@@ -105,9 +105,9 @@ def the_budget_is_kept(strategy: Strategy, conversation: Conversation) -> None:
     budget = budget_of(strategy)
     for step in steps(strategy, conversation):
         tokens = sum(map(COUNTER.message, step.context.messages))
-        refused = any(isinstance(event, Refused) for event in step.events)
+        refused = any(isinstance(event, OverBudget) for event in step.events)
         assert budget is None or tokens <= budget or refused, (
-            f"{_at(step)}: {tokens} tokens are sent, {budget} are promised, and no Refused event says why"
+            f"{_at(step)}: {tokens} tokens are sent, {budget} are promised, and no OverBudget event says why"
         )
 
 

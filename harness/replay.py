@@ -33,9 +33,9 @@ class Step(NamedTuple):
 
     at: int
     context: Context
-    decide_ns: int
+    latency_ns: int
     """Wall-clock time that the strategy took, in nanoseconds, without models, embedders and counting the recording."""
-    wait_ns: int = 0
+    model_wait_ns: int = 0
     """Wall-clock time that it waited for models and embedders."""
     events: tuple[Event, ...] = ()
 
@@ -286,13 +286,13 @@ class ContextLog:
         "_numbers",
         "_places",
         "_recording",
-        "decide_ns",
+        "latency_ns",
         "events",
         "marks",
         "runs",
         "sent",
         "tools",
-        "wait_ns",
+        "model_wait_ns",
         "written",
     )
 
@@ -300,8 +300,8 @@ class ContextLog:
         self.runs = Runs()
         self.marks: list[tuple[int, ...]] = []
         self.tools: list[tuple[Tool, ...]] = []
-        self.decide_ns: list[int] = []
-        self.wait_ns: list[int] = []
+        self.latency_ns: list[int] = []
+        self.model_wait_ns: list[int] = []
         self.events: list[tuple[int, Event]] = []
         """What the strategy did, with the number of the step."""
         self.written: list[Message] = []
@@ -344,9 +344,9 @@ class ContextLog:
         runs.kept.append(shared(self.sent, sent) if same_tools else 0)
         self.marks.append(marks)
         self.tools.append(step.context.tools)
-        self.events += [(len(self.decide_ns), event) for event in step.events]
-        self.decide_ns.append(step.decide_ns)
-        self.wait_ns.append(step.wait_ns)
+        self.events += [(len(self.latency_ns), event) for event in step.events]
+        self.latency_ns.append(step.latency_ns)
+        self.model_wait_ns.append(step.model_wait_ns)
         self.sent = sent
 
     def number(self, message: Message) -> int | None:

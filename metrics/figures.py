@@ -51,7 +51,7 @@ def _refused(faults: frozenset[str]) -> Total:
 
 
 def _percentile(steps: pd.DataFrame, at: float) -> Value:
-    return float(np.percentile(steps.decide_ns, at) / 1000) if len(steps) else Missing("undefined", NO_STEPS)
+    return float(np.percentile(steps.latency_ns, at) / 1000) if len(steps) else Missing("undefined", NO_STEPS)
 
 
 def _listed(states: Any) -> list[str]:
@@ -142,7 +142,7 @@ METRICS: Mapping[str, Metric] = {
         "share",
         "higher",
     ),
-    "kept_prefix": Metric(
+    "prefix_reuse": Metric(
         "of the tokens sent after each conversation's first step, the share in the same prefix (tools, then messages) "
         f"as a step before; the {PRIMING} tokens that start the reply are sent and never in it",
         Ratio(lambda s: s.tokens_kept * (s.step > 0), lambda s: s.tokens_sent * (s.step > 0), "no second step"),
@@ -155,13 +155,13 @@ METRICS: Mapping[str, Metric] = {
         "steps",
         "lower",
     ),
-    "refused_openai": Metric(
+    "rejected_openai": Metric(
         "steps that OpenAI would refuse: orphan result, unanswered call, nothing but system messages",
         _refused(OPENAI),
         "steps",
         "lower",
     ),
-    "refused_anthropic": Metric(
+    "rejected_anthropic": Metric(
         "steps that Anthropic would refuse: those, a blank message, not the user first",
         _refused(ANTHROPIC),
         "steps",
@@ -178,20 +178,20 @@ METRICS: Mapping[str, Metric] = {
         "higher",
         table="survival",
     ),
-    "evidence_sent": Metric(
+    "context_recall": Metric(
         "evidence recall: of the messages that a probe's answer rests on, the share that is sent word for word",
         _evidence("verbatim"),
         "share",
         "higher",
         table="probes",
     ),
-    "evidence_reached": Metric(
+    "context_recall_any": Metric(
         "the share of them that is sent word for word, in part, or only through a summary or a fact",
         _evidence("verbatim", "part", "summary"),
         "share",
         "higher",
         table="probes",
-        restates=("evidence_sent",),
+        restates=("context_recall",),
     ),
     **{
         f"evidence_{state}": Metric(
@@ -200,7 +200,7 @@ METRICS: Mapping[str, Metric] = {
             "share",
             "",
             table="probes",
-            restates=("evidence_sent",),
+            restates=("context_recall",),
         )
         for state, about in _STATES.items()
     },
@@ -211,7 +211,7 @@ METRICS: Mapping[str, Metric] = {
         "",
         table="probes",
     ),
-    "dilution": Metric(
+    "evidence_density": Metric(
         "tokens of them / tokens sent, over the probes with evidence",
         Ratio(
             lambda s: s.evidence_tokens.fillna(0),
@@ -222,7 +222,7 @@ METRICS: Mapping[str, Metric] = {
         "higher",
         table="probes",
     ),
-    "answer_sent": Metric(
+    "answer_in_context": Metric(
         "of the probes with an accepted answer that had been said, the share with it in what is sent, word for word",
         Ratio(lambda s: s.answer.eq(True), lambda s: s.answer.notna(), "no probe has an answer that had been said"),
         "share",
@@ -240,7 +240,7 @@ METRICS: Mapping[str, Metric] = {
         "higher",
         table="answers",
     ),
-    "refused": Metric(
+    "abstained": Metric(
         "of the probes that cannot be answered, the share of which the answer says so, by the grader",
         Ratio(
             lambda s: s.correct.eq(True) & ~s.answerable,
@@ -251,8 +251,8 @@ METRICS: Mapping[str, Metric] = {
         "higher",
         table="answers",
     ),
-    "decide_p50": Metric("time to decide, median", lambda s: _percentile(s, 50), "us", "lower"),
-    "decide_p99": Metric("time to decide, 99th percentile", lambda s: _percentile(s, 99), "us", "lower"),
+    "latency_p50": Metric("time to decide, median", lambda s: _percentile(s, 50), "us", "lower"),
+    "latency_p99": Metric("time to decide, 99th percentile", lambda s: _percentile(s, 99), "us", "lower"),
 }
 """Every figure, by the name it has in tables, JSON and on the command line."""
 

@@ -13,7 +13,7 @@ SPARE_AGES = (2, 20, 5, 10)
 """Rounds that a narrow terminal does without, the first to go first."""
 MOST_WHYS = 20
 """Rows of the table of what failed."""
-WORDS = {"refused": "budget too small"}
+WORDS = {"over_budget": "over budget"}
 """Events that have another name in tables: providers refuse as well."""
 
 

@@ -19,16 +19,16 @@ HEADS = (
     "strategy",
     "correct",
     "95 %",
-    "retention",
+    "normalised_gain",
     "95 %",
     "unknown",
-    "refused",
+    "abstained",
     "missing",
     "tokens in",
     "out",
     "cost",
 )
-SPARE = ("out", "refused", "tokens in", "cost")
+SPARE = ("out", "abstained", "tokens in", "cost")
 APART = "†"
 """After a strategy too little of which is graded to be compared."""
 
@@ -36,7 +36,7 @@ HOW = (
     "Correct: of the probes that have an answer, the share whose answer the grader takes for right. Retention: of what "
     "the evidence alone makes right (evidence_only) and the last turn alone does not (last_turn), the share that is "
     "still right. Both over the same probes for all; intervals over conversations. Unknown: no answer was found, of "
-    "probes that have one. Refused: of those that have none, the share where that was seen. Missing: no answer, or no "
+    "probes that have one. Abstained: of those that have none, the share where that was seen. Missing: no answer, or no "
     "grade."
 )
 
@@ -121,10 +121,10 @@ def _row(each: StrategyAnswers) -> tuple[str, ...]:
         each.strategy + f" {APART}" * (not each.in_pairs),
         percent(each.correct),
         _between(each.correct_interval),
-        percent(each.retention),
+        percent(each.normalised_gain),
         _between(each.retention_interval),
         f"{each.unknown:,}",
-        percent(each.refused),
+        percent(each.abstained),
         f"{each.missing + each.ungraded:,}",
         tokens(each.input_tokens),
         tokens(each.output_tokens),
@@ -163,11 +163,11 @@ def _notes(found: AnswerFigures) -> Iterable[str]:
         for each in found.strategies
         for value in (
             each.correct,
-            each.retention,
+            each.normalised_gain,
             each.correct_interval,
             each.retention_interval,
             each.cost,
-            each.refused,
+            each.abstained,
         )
         if isinstance(value, Missing)
     )

@@ -68,7 +68,7 @@ def measures(run: Run, answers: Answers | None, uneven: frozenset[str] = frozens
         Measure(f"correct ({each.answerer} / {each.grader})", each.counts[~each.counts.strategy.isin(BOUNDS)])
         for each in answers.found
     ]
-    return [Measure("evidence sent", sums_of("evidence_sent", evidence_rows(run, uneven, names))), *found]
+    return [Measure("evidence sent", sums_of("context_recall", evidence_rows(run, uneven, names))), *found]
 
 
 def pairs(found: Sequence[Measure]) -> list[Pair]:

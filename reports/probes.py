@@ -37,7 +37,7 @@ class ProbeFigures:
     probes: int
     values: dict[str, Value]
     """By the names of `figures.OF_PROBES`."""
-    retention: Value
+    normalised_gain: Value
     """Of what the ceiling sends of the evidence and the floor does not, the share that is sent."""
 
 
@@ -55,7 +55,7 @@ class ProbeSummary:
     bounds: dict[str, ProbeFigures]
     """The floor and the ceiling, whether or not the floor is among the strategies as well."""
     intervals: dict[str, Interval | Missing]
-    """Of `evidence_sent` over all probes, over whole conversations."""
+    """Of `context_recall` over all probes, over whole conversations."""
     kinds: dict[str, dict[str, ProbeFigures]] = field(default_factory=dict)
     """By kind, then by strategy, bounds last."""
     retrieval: dict[str, dict[str, dict[str, Value]]] = field(default_factory=dict)
@@ -109,9 +109,9 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
 def _by_strategy(rows: pd.DataFrame, names: Sequence[str]) -> dict[str, ProbeFigures]:
     found = {name: rows[rows.strategy == name] for name in names}
     values = {name: {each: METRICS[each].of(of) for each in OF_PROBES} for name, of in found.items()}
-    floor, ceiling = (values[name]["evidence_sent"] for name in (FLOOR, CEILING))
+    floor, ceiling = (values[name]["context_recall"] for name in (FLOOR, CEILING))
     return {
-        name: ProbeFigures(len(of), values[name], retention(values[name]["evidence_sent"], floor, ceiling))
+        name: ProbeFigures(len(of), values[name], normalised_gain(values[name]["context_recall"], floor, ceiling))
         for name, of in found.items()
     }
 
@@ -129,7 +129,7 @@ def _interval(rows: pd.DataFrame) -> Interval | Missing:
     return found if isinstance(ends, Missing) else Interval(found.mean, *ends)
 
 
-def retention(value: Value, floor: Value, ceiling: Value) -> Value:
+def normalised_gain(value: Value, floor: Value, ceiling: Value) -> Value:
     """(value − floor) / (ceiling − floor): 0 = no better than no memory at all, 1 = nothing that matters is lost."""
     match value, floor, ceiling:
         case (Missing(), _, _):
@@ -194,25 +194,25 @@ def _json(figures: Mapping[str, ProbeFigures]) -> dict[str, object]:
         name: {
             "probes": of.probes,
             **of.values,
-            "effective_retention": of.retention,
+            "normalised_gain": of.normalised_gain,
         }
         for name, of in figures.items()
     }
 
 
 TITLES = {
-    "evidence_sent": "verbatim",
-    "evidence_part": "in part",
+    "context_recall": "verbatim",
+    "evidence_partial": "in part",
     "evidence_summary": "summary",
     "evidence_loadable": "loadable",
     "evidence_absent": "absent",
-    "answer_sent": "answer there",
+    "answer_in_context": "answer there",
     "evidence_place": "place",
-    "dilution": "dilution",
+    "evidence_density": "evidence_density",
 }
 """The columns, and what stands over them."""
 RETAINED, BETWEEN = "retained", "95 %"
-SPARE = ("place", "absent", "dilution", BETWEEN, "loadable", "answer there")
+SPARE = ("place", "absent", "evidence_density", BETWEEN, "loadable", "answer there")
 """What a narrow terminal does without, the first to go first."""
 MOST_FAILED = 10
 
@@ -251,7 +251,7 @@ def _all(found: ProbeSummary) -> Iterator[Value]:
     for name, of in found.strategies.items():
         interval = found.intervals[name]
         ends = (interval,) if isinstance(interval, Missing) else interval[1:]
-        yield from (*(of.values[each] for each in TITLES), of.retention, *ends)
+        yield from (*(of.values[each] for each in TITLES), of.normalised_gain, *ends)
 
 
 def _rows(found: ProbeSummary, figures: Mapping[str, ProbeFigures]) -> tuple[tuple[str, ...], ...]:
@@ -260,7 +260,7 @@ def _rows(found: ProbeSummary, figures: Mapping[str, ProbeFigures]) -> tuple[tup
 
 def _cells(of: ProbeFigures, *between: str) -> tuple[str, ...]:
     first, *others = (percent(of.values[name]) for name in TITLES)
-    return (first, *between, percent(of.retention), *others)
+    return (first, *between, percent(of.normalised_gain), *others)
 
 
 def _between(found: Interval | Missing) -> str:

@@ -14,12 +14,12 @@ TITLES = {
     "saving": "saved",
     "net_saving": "saved net",
     "tokens_sent": "tokens sent",
-    "kept_prefix": "kept prefix",
+    "prefix_reuse": "kept prefix",
     "grounding": "grounded",
     "overflows": "overflows",
-    "refused_openai": "OpenAI refuses",
-    "refused_anthropic": "Anthropic refuses",
-    "decide_p50": "decides in",
+    "rejected_openai": "OpenAI refuses",
+    "rejected_anthropic": "Anthropic refuses",
+    "latency_p50": "decides in",
 }
 """The columns, and what stands over them."""
 SPARE = ("decides in", "tokens sent", "overflows", "saved net")
@@ -130,7 +130,7 @@ def faults(summary: RunSummary) -> Table:
     if not there:
         return Table("Faults", (), (), ("No strategy made a context with a fault.",))
     rows = tuple(
-        (name, *(figure(column, values[column]) for column in (*there, "decide_p99")))
+        (name, *(figure(column, values[column]) for column in (*there, "latency_p99")))
         for name, values in summary.strategies.items()
     )
     heads = ("strategy", *(name.replace("_", " ") for name in there), "decides in, p99")
@@ -154,7 +154,7 @@ def grounding(summary: RunSummary) -> Table:
         "Values in the recorded tool calls and final answers that a user or a tool had said before, and the share of "
         "them that is still in the context. In brackets: how many."
     )
-    return Table("Grounding retention", heads, rows, (note,), spare=heads[:2:-1])
+    return Table("Grounding recall", heads, rows, (note,), spare=heads[:2:-1])
 
 
 def growth(summary: RunSummary) -> Table:

@@ -78,7 +78,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
     """All figures of a run. `steps`: as `steps_of` gives them, where they are at hand."""
     steps = steps_of(run) if steps is None else steps
     conversations = run.table("conversations")
-    cells = run.table("cells")
+    cells = run.table("results")
     failed = cells[cells.status == "failed"]
     names = run.manifest["plan"]["strategies"]
     lost = {name: int((failed.strategy == name).sum()) for name in names}
@@ -154,7 +154,7 @@ def _counted(events: pd.DataFrame) -> dict[str, int]:
 
 def _why(events: pd.DataFrame) -> list[dict[str, str | int]]:
     """The reasons of a strategy that differ in numbers only are one."""
-    told = events[events.kind.isin(("failed", "refused"))]
+    told = events[events.kind.isin(("failed", "over_budget"))]
     said = [msgspec.json.decode(text) for text in told.event]
     keys = zip(told.strategy.astype(str), told.kind.astype(str), strict=True)
     texts = [f"{event['why']}{_BETWEEN}{event.get('instead', '')}" for event in said]
@@ -174,7 +174,7 @@ def by_conversation(run: Run) -> list[tuple[str, str, dict[str, Value]]]:
     """(conversation, strategy, figures) for every cell that has steps or failed, in the order of the run."""
     groups = dict(iter(steps_of(run).groupby(["conversation", "strategy"], observed=True, sort=False)))
     rows = []
-    for cell in run.table("cells").itertuples():
+    for cell in run.table("results").itertuples():
         key = (str(cell.conversation), str(cell.strategy))
         if cell.status == "failed":
             rows.append((*key, _no_figures("failed", str(cell.detail))))

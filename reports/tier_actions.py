@@ -27,7 +27,7 @@ class Moves:
 
     messages: int = 0
     tokens: int = 0
-    waited: float = 0.0
+    queue_time: float = 0.0
     """Recorded seconds, of all together."""
     times: int = 0
 
@@ -39,14 +39,14 @@ class TierActions:
     found: Counter[str] = field(default_factory=Counter)
     """Messages that were looked up, by the tier that had them."""
     moves: dict[tuple[str, str], Moves] = field(default_factory=dict)
-    crossed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    limits_reached: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often each tier came to each of its limits."""
     alarms: Counter[str] = field(default_factory=Counter)
 
     @property
     def has_quotas(self) -> bool:
         """Whether its tiers are counted in tokens: others do not say where they looked."""
-        return bool(self.crossed)
+        return bool(self.limits_reached)
 
     @property
     def hit_rate(self) -> Value:
@@ -57,8 +57,8 @@ class TierActions:
 
 def tier_actions(events: pd.DataFrame) -> dict[str, TierActions]:
     """By strategy, those that have tiers."""
-    told = events[events.kind.isin(("recalled", "moved", "crossed", "alarmed"))]
-    having = set(told.strategy[told.kind.isin(("moved", "crossed"))])
+    told = events[events.kind.isin(("recalled", "moved", "limit_reached", "alarmed"))]
+    having = set(told.strategy[told.kind.isin(("moved", "limit_reached"))])
     made: dict[str, TierActions] = {}
     for strategy, kind, text in zip(told.strategy, told.kind, told.event, strict=True):
         if strategy in having:
@@ -76,10 +76,10 @@ def _count(deeds: TierActions, kind: str, event: dict[str, Any]) -> None:
         edge.times += 1
         edge.messages += len(event["sources"])
         edge.tokens += event.get("tokens", 0)
-        edge.waited += event.get("waited", 0.0)
+        edge.queue_time += event.get("queue_time", 0.0)
     elif event.get("up", True):
-        if kind == "crossed":
-            deeds.crossed[event["tier"], event["level"]] += 1
+        if kind == "limit_reached":
+            deeds.limits_reached[event["tier"], event["level"]] += 1
         else:
             deeds.alarms[event["reading"]] += 1
 
@@ -116,7 +116,7 @@ def _looked_up(found: dict[str, TierActions]) -> Table:
 
 
 def _by_tier(deeds: TierActions, level: str) -> str:
-    told = ((tier[0].upper(), deeds.crossed[tier, level]) for tier in TIERS)
+    told = ((tier[0].upper(), deeds.limits_reached[tier, level]) for tier in TIERS)
     return " ".join(f"{letter} {times:,}" for letter, times in told if times) or "none"
 
 
@@ -127,7 +127,7 @@ def _moved(found: dict[str, TierActions]) -> Table:
             f"{source} → {to or 'nowhere'}",
             f"{edge.messages:,}",
             *(
-                (f"{edge.tokens:,}", f"{edge.waited / max(edge.messages, 1):,.1f} s")
+                (f"{edge.tokens:,}", f"{edge.queue_time / max(edge.messages, 1):,.1f} s")
                 if deeds.has_quotas
                 else ("not counted", "–")
             ),
@@ -139,7 +139,7 @@ def _moved(found: dict[str, TierActions]) -> Table:
         "Waited: recorded seconds from when a move was asked for until it was done, on average. What the move itself "
         "took is part of the time that the strategy decides in."
     )
-    heads = ("strategy", "edge", "messages", "tokens", "waited")
+    heads = ("strategy", "edge", "messages", "tokens", "queue time")
     return Table("Memory tiers: what was moved", heads, rows, (note,), names=2)
 
 
@@ -155,11 +155,18 @@ def tier_actions_json(found: dict[str, TierActions]) -> dict[str, Any]:
             "found": {tier: deeds.found[tier] for tier in TIERS},
             "working_hit_rate": deeds.hit_rate,
             "moves": [
-                {"from": source, "to": to, "messages": edge.messages, "tokens": edge.tokens, "waited": edge.waited}
+                {
+                    "from": source,
+                    "to": to,
+                    "messages": edge.messages,
+                    "tokens": edge.tokens,
+                    "queue_time": edge.queue_time,
+                }
                 for (source, to), edge in sorted(deeds.moves.items(), key=_place)
             ],
-            "crossed": [
-                {"tier": tier, "level": level, "times": times} for (tier, level), times in sorted(deeds.crossed.items())
+            "limit_reached": [
+                {"tier": tier, "level": level, "times": times}
+                for (tier, level), times in sorted(deeds.limits_reached.items())
             ],
             "alarms": dict(sorted(deeds.alarms.items())),
         }

@@ -58,7 +58,7 @@ class Failed(_Event, frozen=True, tag="failed"):
         return self.instead in (USED, CUT)
 
 
-class Refused(_Event, frozen=True, tag="refused"):
+class OverBudget(_Event, frozen=True, tag="over_budget"):
     """The budget cannot be kept: what must be sent alone is over it."""
 
     why: str
@@ -111,11 +111,11 @@ class Moved(_Event, frozen=True, tag="moved"):
     to: str = ""
     tokens: int = 0
     """Of all of them, where they have sizes."""
-    waited: float = 0.0
+    queue_time: float = 0.0
     """Recorded seconds from when it was asked for until it was done, of all of them together."""
 
 
-class Crossed(_Event, frozen=True, tag="crossed"):
+class LimitReached(_Event, frozen=True, tag="limit_reached"):
     """A tier's tokens crossed one of its limits (`strategies/tiers/quota.py`)."""
 
     tier: str
@@ -142,13 +142,13 @@ Event = (
     Called
     | Summarised
     | Failed
-    | Refused
+    | OverBudget
     | Dropped
     | Archived
     | Loaded
     | Deleted
     | Recalled
     | Moved
-    | Crossed
+    | LimitReached
     | Alarmed
 )

@@ -40,7 +40,7 @@ class Retrieval(Recalling):
     Without `max_tokens` nothing is promised. With it all that is sent takes at most that: memories at most
     `memory_share` of it (000 §2.2), and the recent turns what is left. What of them does not fit becomes memories too.
     The newest message (with its results) comes before memories. If it does not fit, system messages and memories are
-    sent, and if the system's alone are over the budget, nothing else is (both Refused).
+    sent, and if the system's alone are over the budget, nothing else is (both OverBudget).
 
     If the embedder fails, memories are ranked by the words that they share with the question, rare ones first (Failed),
     and it is tried again at the next call.

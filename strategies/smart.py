@@ -10,7 +10,7 @@ from ..metrics.language import Language
 from ..scenarios.model import Message
 from ..scenarios.view import Messages, shared
 from .base import Context, ModelError, StrategyContext, View
-from .events import Failed, Refused, Summarised
+from .events import Failed, OverBudget, Summarised
 from .parts.passages import KEYWORDS, Piece, Scores, scorer, taken, without
 from .parts.summarize import Summariser
 from .parts.units import Late, Spoken, at_least
@@ -55,7 +55,7 @@ class Smart:
     - A turn is a user message and the first reply to it. The hundreds of calls that an agent may make for one message
       are not all its first turn.
     - If what must stay is over the budget, it is taken by score, then newest first, into `threshold` of the budget,
-      the last message before all. The others are summarised too, and Refused is recorded. A last message that does not
+      the last message before all. The others are summarised too, and OverBudget is recorded. A last message that does not
       fit is not sent at this call.
     - If the model fails, nothing is replaced; over the budget, the best that fit are sent, and it is asked again at
       the next call. System messages over their share shrink the history's: all that is sent is never over `window`,
@@ -267,7 +267,7 @@ class _Compression:
 
     def _refuse(self, needed: int, left: int) -> None:
         why = "what must stay of the history is over its budget"
-        self._desk.record(Refused(why, self._systems + needed, self._systems + left))
+        self._desk.record(OverBudget(why, self._systems + needed, self._systems + left))
 
     def _pieces(self) -> list[Piece]:
         """What is not summarised, in order. Looks at what was left over the last time, and at what was said since."""

@@ -88,7 +88,7 @@ class Summary(_Rolled):
     With `max_tokens` (or `model`, for that model's context window) it also summarises when what would be sent is over
     `trigger` of it; then only the newest messages that take, with the system's, at most `keep` of it are kept. The
     document does not say how many; more would mean to summarise again at once. What is sent then never exceeds
-    `max_tokens`: if what is not summarised is over it (the model failed, or the newest messages are long), Refused is
+    `max_tokens`: if what is not summarised is over it (the model failed, or the newest messages are long), OverBudget is
     recorded and the newest that fit are sent, as in a window. If not one fits beside the summary, the summary is left
     out of that call; if one does not fit alone, it is. System messages alone may be over.
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from ..metrics.models import window_of
 from ..scenarios.view import Messages
 from .base import Context, StrategyContext, View
-from .events import Refused
+from .events import OverBudget
 from .parts.units import at_least, newest, one_limit
 
 
@@ -24,7 +24,7 @@ class Window:
 
     Every system message stays, in its place, and counts. A tool call and its results stay or go together. If the
     system messages alone are over the budget, or the newest message does not fit, system messages are all that is
-    sent, and `Refused` is recorded: it shows as an empty context, and over budget if they are.
+    sent, and `OverBudget` is recorded: it shows as an empty context, and over budget if they are.
 
     The document's example holds: window 8000, history 9500 → at most 7200 are kept.
     """
@@ -72,10 +72,10 @@ class Window:
 
     def _refuse(self, desk: StrategyContext, history: Messages, budget: int, room: int) -> None:
         if room < 0:
-            desk.record(Refused("the system messages alone are over the budget", budget - room, budget))
+            desk.record(OverBudget("the system messages alone are over the budget", budget - room, budget))
         else:
             tokens = budget - room + desk.tokens(history[-1])
-            desk.record(Refused("the newest message does not fit", tokens, budget))
+            desk.record(OverBudget("the newest message does not fit", tokens, budget))
 
 
 def _last(desk: StrategyContext, history: Messages, most: int) -> int:

@@ -4,7 +4,7 @@
 the second right, and should not be praised for it. Strategies are compared over the same probes: those that are graded
 under all of them. One of which less than HALF of
 the probes that can be graded are graded (its contexts do not fit the model, say) is left out of that, and shown by its
-own. *Effective retention* is (strategy − floor) / (ceiling − floor): 0 % is no memory at all (`last_turn`), 100 % what
+own. *Normalised gain* is (strategy − floor) / (ceiling − floor): 0 % is no memory at all (`last_turn`), 100 % what
 the answerer makes of the evidence alone (`evidence_only`).
 """
 
@@ -40,7 +40,7 @@ class StrategyAnswers:
     """UNKNOWN among them."""
     unknown: int
     """Of the probes that can be answered, those with the answer UNKNOWN."""
-    refused: Value
+    abstained: Value
     """Share of the probes that cannot be answered of which that was seen, by the grader."""
     missing: int
     why: tuple[tuple[str, int], ...]
@@ -56,7 +56,7 @@ class StrategyAnswers:
     """Of the paired probes, those with another answer than UNKNOWN."""
     worth: Value
     """So many independent answers have as wide an interval: answers of a conversation are alike."""
-    retention: Value
+    normalised_gain: Value
     retention_interval: Ends | Missing
     input_tokens: int
     output_tokens: int

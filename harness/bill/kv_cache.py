@@ -88,7 +88,7 @@ class Serving:
             )
         self._run, self._ids = run, TokenIds(encoding)
         self.strategies: list[str] = list(run.manifest["plan"]["strategies"])
-        cells = run.table("cells")
+        cells = run.table("results")
         failed = set(cells.conversation[cells.status != "ok"])
         tokens = run.table("conversations").set_index("conversation").tools_tokens
         self._talks = [self._talk(each, int(tokens[each.id])) for each in run.conversations() if each.id not in failed]

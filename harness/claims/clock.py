@@ -98,7 +98,7 @@ def _decided(inputs: ClaimInputs) -> list[float]:
         books = ConversationIndex(said, inputs.counter)
         with no_cycles():  # as in a run
             rounds = [
-                [step.decide_ns / 1e6 for step in replay(said, strategy, RecordedContext(books))]
+                [step.latency_ns / 1e6 for step in replay(said, strategy, RecordedContext(books))]
                 for _ in range(REPEATS)
             ]
         found += _least(rounds)

@@ -35,7 +35,7 @@ ALL = "layered | smart | session_summary | cache_marks"
 """The recipe `all_of_000`: everything that document 000 has."""
 TURNS = {1: 0.0, 5: 0.47, 10: 0.67, 20: 0.80}
 """Savings by turn (000 §5.1)."""
-QUALITY = {"correct": "answers that are right", "evidence_sent": "evidence sent word for word"}
+QUALITY = {"correct": "answers that are right", "context_recall": "evidence sent word for word"}
 """What of answers is compared: the first that the run has."""
 
 
@@ -100,7 +100,7 @@ def smart(inputs: ClaimInputs) -> Measurement:
             of=inputs.of,
         ),
     ]
-    metric = next((each for each in QUALITY if not isinstance(sums_of(inputs, SMART, each), Missing)), "evidence_sent")
+    metric = next((each for each in QUALITY if not isinstance(sums_of(inputs, SMART, each), Missing)), "context_recall")
     rows.append(
         ClaimRow(
             setting=f"{SMART} − {WIDE}",
@@ -389,7 +389,7 @@ def limit(inputs: ClaimInputs) -> Measurement:
     rows: list[ClaimRow] = []
     for strategy in (FOCUS, TIERED):
         rows += _of_run(inputs, run, strategy, "mem_001")
-        faults = figures.sums[strategy]["refused_openai"]
+        faults = figures.sums[strategy]["rejected_openai"]
         calls = figures.sums[strategy]["steps"]
         rows.append(
             ClaimRow(
@@ -401,7 +401,7 @@ def limit(inputs: ClaimInputs) -> Measurement:
                 of=f"{len(faults)} conversations",
             )
         )
-        for metric, what in (("evidence_sent", "evidence sent word for word"), ("correct", "answers that are right")):
+        for metric, what in (("context_recall", "evidence sent word for word"), ("correct", "answers that are right")):
             if metric in figures.sums[strategy]:
                 found = of_sums(figures.sums[strategy][metric], figures.metrics[metric].form)
                 rows.append(_beside_focus(f"{strategy}, mem_001", what, found, f"{len(faults)} conversations"))
@@ -440,7 +440,7 @@ def _of_run(inputs: ClaimInputs, run: Run, strategy: str, name: str) -> list[Cla
     over = steps.assign(over=steps.tokens_sent > LIMIT).groupby("conversation", observed=True).over
     pairs = list(zip(over.sum().astype(float), over.count().astype(float), strict=True))
     events = run.table("events")
-    refused = events[(events.kind == "refused") & (events.strategy.astype(str) == strategy)]
+    refused = events[(events.kind == "over_budget") & (events.strategy.astype(str) == strategy)]
     return [
         ClaimRow(
             setting=f"{strategy}, {name}",

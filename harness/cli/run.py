@@ -212,7 +212,7 @@ def _finished_none(folder: Path) -> list[str]:
     """The strategies that failed in every conversation."""
     from ..folder.run import load
 
-    cells = load(folder).table("cells")
+    cells = load(folder).table("results")
     failed = (cells.status == "failed").groupby(cells.strategy.astype(str), sort=False).all()
     return [str(name) for name in failed.index[failed]]
 

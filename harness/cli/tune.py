@@ -31,7 +31,7 @@ class QualityMeasure(StrEnum):
     """What quality is."""
 
     correct = "correct"
-    evidence_sent = "evidence_sent"
+    context_recall = "context_recall"
     grounding = "grounding"
 
 

@@ -1,7 +1,7 @@
 """A baseline: the figures of a run by conversation, as a small JSON file that is reviewed and kept in git.
 
     {
-      "format": 1,
+      "format": 2,
       "encoding": "o200k_base",
       "conversations": {"coding/en-0-2": "SHA-256 of its content", …},
       "metrics": {"grounding": {"unit": "share", "better": "higher", "form": "ratio", "version": "1"}, …},
@@ -29,7 +29,7 @@ import numpy as np
 from ...scenarios.errors import RunError
 from .figures import About, Floats, MeasuredRun
 
-FORMAT = 1
+FORMAT = 2
 NEW = "make it anew with `ctxbench baseline`"
 
 

@@ -183,7 +183,7 @@ def _costs(run: Run, models: Sequence[str], cells: _Cells) -> dict[str, tuple[Fl
 
 
 def _failed(run: Run) -> dict[str, dict[str, str]]:
-    cells = run.table("cells")
+    cells = run.table("results")
     found: dict[str, dict[str, str]] = {}
     for row in cells[cells.status == "failed"].itertuples():
         found.setdefault(str(row.strategy), {})[str(row.conversation)] = str(row.detail)

@@ -106,7 +106,7 @@ def no_cycles() -> Iterator[None]:
 
 
 def _finished(part: ResultPart, digest: str) -> bool:
-    found = part.digest("cells")
+    found = part.digest("results")
     if found not in (None, digest):
         raise RunError(
             f"{part.folder}: the recordings are not what they were when this run began (shard {part.name}): "
@@ -259,8 +259,8 @@ def write_cells(
         {
             **names,
             "step": measured["step"],
-            "decide_ns": [time for _, log in done for time in log.decide_ns],
-            "wait_ns": [time for _, log in done for time in log.wait_ns],
+            "latency_ns": [time for _, log in done for time in log.latency_ns],
+            "model_wait_ns": [time for _, log in done for time in log.model_wait_ns],
         },
     )
     _write_contexts(part, spec, done)
@@ -270,7 +270,7 @@ def write_cells(
     marks = [marks for _, log in done for marks in log.marks]
     part.write("steps", {**names, **measured, "marks": marks, "tools_added": _tools_added(done)})
     part.write(
-        "cells",
+        "results",
         {
             "conversation": [each.conversation.id for each in books],
             "strategy": Constant(spec, len(books)),

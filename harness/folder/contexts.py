@@ -130,13 +130,13 @@ LOG = ["added_from", "added_to", "marks", "tools_added"]
 def steps_of(run: Run) -> pd.DataFrame:
     """The steps of a run without the context log (`LOG`), and with more columns.
 
-    `decide_ns`; the model's `window`; `tokens_added` and `newest` (`contexts.Sent`); `own_tokens` and `own_cost` of the
+    `latency_ns`; the model's `window`; `tokens_added` and `newest` (`contexts.Sent`); `own_tokens` and `own_cost` of the
     strategy's own model calls (NaN where a price is not known); `demands`, and `demands_kept` of them, as the grounding
     table has them for all kinds together.
     """
     table = run.arrow("steps")
     steps: pd.DataFrame = table.drop_columns(LOG).to_pandas()
-    steps["decide_ns"] = run.arrow("timings").column("decide_ns").to_numpy()
+    steps["latency_ns"] = run.arrow("timings").column("latency_ns").to_numpy()
     steps["window"] = run.manifest["window"]
     steps = steps.join(sent(run, table))
     calls = run.table("events").dropna(subset=["input_tokens"])

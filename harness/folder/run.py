@@ -132,7 +132,7 @@ class Run:
 
     def failure(self, conversation: str, strategy: str) -> str | None:
         """Why a cell failed; None if it did not."""
-        rows = self.rows("cells", conversation, strategy)
+        rows = self.rows("results", conversation, strategy)
         return next((row["detail"] for row in rows if row["status"] == "failed"), None)
 
     def rows(

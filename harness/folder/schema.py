@@ -134,10 +134,10 @@ COLUMNS: Mapping[str, Mapping[str, tuple[pa.DataType, str]]] = {
         "conversation": (_NAME, "id of the conversation"),
         "strategy": (_NAME, "the strategy as text"),
         "step": (pa.int32(), "as in steps, and in the same order"),
-        "decide_ns": (pa.int64(), "how long the strategy itself took, in nanoseconds"),
-        "wait_ns": (pa.int64(), "how long it waited for models, in nanoseconds"),
+        "latency_ns": (pa.int64(), "how long the strategy itself took, in nanoseconds"),
+        "model_wait_ns": (pa.int64(), "how long it waited for models, in nanoseconds"),
     },
-    "cells": {
+    "results": {
         "conversation": (pa.string(), "id of the conversation"),
         "strategy": (_NAME, "the strategy as text"),
         "status": (pa.string(), "ok or failed"),

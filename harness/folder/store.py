@@ -12,9 +12,9 @@
     probes/SHARD-STRATEGY.parquet     what was sent for each question with a known answer
     probes/SHARD.parquet              the same for the bounds: last_turn, evidence_only
     timings/SHARD-STRATEGY.parquet    wall-clock times
-    cells/SHARD-STRATEGY.parquet      one row per conversation × strategy, written last: the part is finished
-    bills/SCHEME.parquet              what caches do with the requests, of schemes that were billed (billing/kept.py)
-    answers/, grades/                 what was answered to the probes, and how that was graded (answering/parts.py)
+    results/SHARD-STRATEGY.parquet    one row per conversation × strategy, written last: the part is finished
+    bills/SCHEME.parquet              what caches do with the requests, of schemes that were billed (bill/simulation.py)
+    answers/, grades/                 what was answered to the probes, and how that was graded (answers/store.py)
 
 A shard is some consecutive conversations, the same ones whatever the number of workers. Each file is written beside
 its place and moved there, so it is whole or not there at all. `columns.py` has the columns.
@@ -42,7 +42,7 @@ from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation
 from .schema import SCHEMAS
 
-FORMAT = 4
+FORMAT = 5
 """Of the run folder. Another number is another layout, which this version does not read."""
 
 Rows = Mapping[str, Any]
@@ -120,7 +120,7 @@ def placed(path: Path) -> Iterator[Path]:
 
 
 PER_SHARD = ("recordings", "conversations", "messages", "probes")
-PER_CELL = ("steps", "grounding", "probes", "timings", "cells")
+PER_CELL = ("steps", "grounding", "probes", "timings", "results")
 """Tables of which a finished run has one part per shard, and per shard and strategy. (`contexts` only where needed.)"""
 
 TABLES = (*SCHEMAS, "recordings")

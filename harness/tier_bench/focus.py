@@ -23,7 +23,7 @@ from ...scenarios.errors import UserError
 from ...scenarios.model import Conversation, Message, Probe
 from ...scenarios.view import Messages
 from ...strategies.base import Context, Misfit, Strategy
-from ...strategies.events import Refused
+from ...strategies.events import OverBudget
 from ..engine.shard import no_cycles
 from ..models import Models
 from ..replay import ContextLog, ConversationIndex, RecordedContext, replay
@@ -196,8 +196,8 @@ def _replayed(found: FocusResult, strategy: Strategy, books: ConversationIndex, 
             tokens = PRIMING + books.tools(step.context.tools) + books.ledger.total(step.context.messages)
             found.sent += tokens
             found.over += tokens > limit
-            found.refused += any(isinstance(event, Refused) for event in step.events)
-            found.micros.append(step.decide_ns / 1000)
+            found.refused += any(isinstance(event, OverBudget) for event in step.events)
+            found.micros.append(step.latency_ns / 1000)
     found.grounded = int(retained(books.demands, log.runs, log.written).sum())
 
 

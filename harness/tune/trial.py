@@ -29,7 +29,7 @@ from ..folder.store import placed
 
 TOKENS = "tokens"
 """The cost where no model is billed: tokens sent, and those of the strategy's own model calls."""
-QUALITIES = ("correct", "evidence_sent", "grounding")
+QUALITIES = ("correct", "context_recall", "grounding")
 """What quality is, the first of those that the recordings allow."""
 LACKING = "without_newest"
 
@@ -106,7 +106,7 @@ def _measured(task: Task) -> Tried:
         RunInputs((str(folder / f"{task.part}.jsonl"),), "ctxbench"),
         (task.spec,),
         task.encoding,
-        probes=bool({"correct", "evidence_sent"} & set(task.qualities)),
+        probes=bool({"correct", "context_recall"} & set(task.qualities)),
         answers="correct" in task.qualities,
     )
     try:

@@ -132,7 +132,7 @@ class Tables:
     @classmethod
     def of(cls, run: Run) -> Tables:
         """Of a run that is confined to them."""
-        cells = run.table("cells")
+        cells = run.table("results")
         failed = cells[cells.status == "failed"]
         messages = run.table("messages").groupby("conversation", observed=True, sort=False).tokens
         return cls(

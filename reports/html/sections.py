@@ -82,7 +82,17 @@ def _figure(found: AnswerFigures) -> InlineFigure | None:
 
 
 def _frame(found: tuple[AnswerFigures, ...]) -> pd.DataFrame:
-    names = ("correct", "given", "unknown", "refused", "retention", "missing", "ungraded", "paired", "input_tokens")
+    names = (
+        "correct",
+        "given",
+        "unknown",
+        "abstained",
+        "normalised_gain",
+        "missing",
+        "ungraded",
+        "paired",
+        "input_tokens",
+    )
     return pd.DataFrame(
         [
             {"answerer": of.answerer, "grader": of.grader, "strategy": each.strategy}
@@ -269,7 +279,7 @@ def _cells(results: Results) -> pd.DataFrame:
     keys = ["conversation", "strategy"]
     columns = ["tokens_full", "tokens_sent", "own_tokens", "demands", "demands_kept"]
     sums = results.steps.groupby(keys, observed=True)[columns].sum().reset_index()
-    found = results.run.table("cells")[[*keys, "status", "detail", "steps"]]
+    found = results.run.table("results")[[*keys, "status", "detail", "steps"]]
     found = found.astype({"strategy": str}).merge(sums.astype(dict.fromkeys(keys, str)), "left", keys)
     for model, rows in results.bills.groupby("model", observed=True, sort=False):
         bill = rows[keys].astype(str).assign(**{f"cost {model}": (rows.cost + rows.cost_own).to_numpy()})
@@ -281,7 +291,7 @@ def latency_section(results: Results) -> ReportSection | None:
     """None without steps."""
     times: dict[str, tuple[float, float]] = {}
     for name, values in results.summary.strategies.items():
-        median, slowest = values["decide_p50"], values["decide_p99"]
+        median, slowest = values["latency_p50"], values["latency_p99"]
         if not isinstance(median, Missing) and not isinstance(slowest, Missing):
             times[name] = (max(median, 1e-3), max(slowest, 1e-3))
     if not times:
@@ -294,7 +304,7 @@ def latency_section(results: Results) -> ReportSection | None:
         lambda: decisions(times),
     )
     rows = tuple(
-        (name, *(figure(column, results.summary.strategies[name][column]) for column in ("decide_p50", "decide_p99")))
+        (name, *(figure(column, results.summary.strategies[name][column]) for column in ("latency_p50", "latency_p99")))
         for name in times
     )
     table = Table("Time to decide", ("strategy", "median", "99th percentile"), rows)
@@ -486,11 +496,21 @@ def _frames(found: dict[str, TierActions], curves: pd.DataFrame) -> dict[str, pd
     """Exact figures, those that have any."""
     looked = [(name, tier, deeds.found[tier]) for name, deeds in found.items() if deeds.has_quotas for tier in TIERS]
     moved = [
-        (name, source, to or "out", edge.times, edge.messages, edge.tokens if deeds.has_quotas else None, edge.waited)
+        (
+            name,
+            source,
+            to or "out",
+            edge.times,
+            edge.messages,
+            edge.tokens if deeds.has_quotas else None,
+            edge.queue_time,
+        )
         for name, deeds in found.items()
         for (source, to), edge in sorted(deeds.moves.items())
     ]
-    crossed = [(name, *limit, times) for name, deeds in found.items() for limit, times in sorted(deeds.crossed.items())]
+    crossed = [
+        (name, *limit, times) for name, deeds in found.items() for limit, times in sorted(deeds.limits_reached.items())
+    ]
     made = {
         "tier_hits": pd.DataFrame(looked, columns=["strategy", "tier", "messages"]),
         "migrations": pd.DataFrame(

@@ -112,7 +112,9 @@ def _breakage(summary: RunSummary, name: str) -> Iterator[str]:
     if name in summary.unanswered:
         yield "no model answered"
     values, usual = summary.strategies[name], summary.strategies.get("none", {})
-    refused = [(who, _more(values[f"refused_{who.lower()}"], usual.get(f"refused_{who.lower()}"))) for who in PROVIDERS]
+    refused = [
+        (who, _more(values[f"rejected_{who.lower()}"], usual.get(f"rejected_{who.lower()}"))) for who in PROVIDERS
+    ]
     if any(number for _, number in refused):
         told = ", ".join(f"{number:,} {who}" for who, number in refused if number)
         yield f"refused: {told}"
@@ -161,13 +163,13 @@ def evidence(results: Results) -> ReportQuality | None:
     if found is None or not found.compared:
         return None
     rows = evidence_rows(results.run, results.summary.uneven, found.strategies)
-    known = {name: figures.values["evidence_sent"] for name, figures in found.strategies.items()}
+    known = {name: figures.values["context_recall"] for name, figures in found.strategies.items()}
     nothing = Missing("undefined", "nothing was sent for any probe")
     return ReportQuality(
         "evidence sent",
         "of the messages that the answers to the recordings' questions rest on, the share that is sent word for word",
         {name: known.get(name, nothing) for name in results.strategies},
-        sums_of("evidence_sent", rows),
+        sums_of("context_recall", rows),
     )
 
 

@@ -19,7 +19,7 @@ from ...metrics.values import values
 from ...scenarios.model import Message, Role
 from ...scenarios.view import Messages
 from ..base import Context, StrategyContext
-from ..events import Refused
+from ..events import OverBudget
 from .fact_extraction import is_preference
 from .passages import passages
 from .units import Spoken, at_least
@@ -184,9 +184,9 @@ class Past:
         newest = total(self.said[starts[-1] :]) if starts else 0
         self.room = max(0, min(share, left - newest))
         if left < 0:
-            self._desk.record(Refused("system messages alone are over the budget", systems, budget))
+            self._desk.record(OverBudget("system messages alone are over the budget", systems, budget))
         elif newest > left:
-            self._desk.record(Refused("the newest message does not fit", systems + newest, budget))
+            self._desk.record(OverBudget("the newest message does not fit", systems + newest, budget))
             self.room = min(share, left)
         if newest > left:
             return len(self.said)

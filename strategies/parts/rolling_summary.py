@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 from ...scenarios.view import Messages
 from ..base import Context, StrategyContext
-from ..events import Refused
+from ..events import OverBudget
 from .summarize import RunningSummary
 from .units import Late, Spoken, newest
 
@@ -83,7 +83,7 @@ class Rolling:
             fits = opening is None or budget is None or self.tokens + desk.tokens(history[opening]) <= budget
             head, tail = newest(desk, history, at, user_first=self._user_first and fits)
             return context.sending(head + summary + tail)
-        desk.record(Refused("what is not summarised is over it, with the summary", self.tokens, budget))
+        desk.record(OverBudget("what is not summarised is over it, with the summary", self.tokens, budget))
         room = budget - self.system_tokens
         head, tail = newest(desk, history, at, room - desk.total(summary), self._user_first)
         if not self._says(tail):

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...metrics.tokens import TokenCounter
-from ..events import Crossed
+from ..events import LimitReached
 from ..parts.units import at_least
 
 Level = Literal["warning", "soft", "hard"]
@@ -59,7 +59,7 @@ class Quotas:
 
     __slots__ = ("_crossed", "_held", "_quotas", "_record")
 
-    def __init__(self, quotas: Mapping[str, Quota], record: Callable[[Crossed], None]) -> None:
+    def __init__(self, quotas: Mapping[str, Quota], record: Callable[[LimitReached], None]) -> None:
         self._quotas, self._record = dict(quotas), record
         self._held = dict.fromkeys(self._quotas, 0)
         self._crossed = dict.fromkeys(self._quotas, 0)
@@ -82,9 +82,9 @@ class Quotas:
         before, now = self._crossed[tier], quota.level(tokens)
         self._crossed[tier] = now
         for level, limit in quota.limits[before:now]:
-            self._record(Crossed(tier, level, tokens, limit))
+            self._record(LimitReached(tier, level, tokens, limit))
         for level, limit in reversed(quota.limits[now:before]):
-            self._record(Crossed(tier, level, tokens, limit, up=False))
+            self._record(LimitReached(tier, level, tokens, limit, up=False))
         return tokens <= quota.hard
 
     def hold(self, tier: str, tokens: int) -> None:

@@ -13,9 +13,9 @@ def test_kept_prefix_by_hand() -> None:
     """Three calls of one conversation send 35, 114 and 229 tokens, and keep 32 + 79 of the second, 109 of the third's.
     The first call is left out above and below: 220 of 343, not of 378."""
     steps = pd.DataFrame({"step": [0, 1, 2], "tokens_sent": [35, 114, 229], "tokens_kept": [0, 111, 109]})
-    assert METRICS["kept_prefix"].of(steps) == pytest.approx(220 / 343)
-    assert METRICS["kept_prefix"].of(steps[:1]) == Missing("undefined", "no second step")
-    assert "after each conversation's first step" in METRICS["kept_prefix"].about
+    assert METRICS["prefix_reuse"].of(steps) == pytest.approx(220 / 343)
+    assert METRICS["prefix_reuse"].of(steps[:1]) == Missing("undefined", "no second step")
+    assert "after each conversation's first step" in METRICS["prefix_reuse"].about
 
 
 def test_saving_without_calls_that_ask_nothing() -> None:

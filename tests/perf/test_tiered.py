@@ -50,7 +50,7 @@ def timed(
         took = []
         with no_cycles():
             for step in replaying.replay(said(), parse(text), RecordedContext(books)):
-                took.append(step.decide_ns / 1e6)
+                took.append(step.latency_ns / 1e6)
                 for event in step.events:
                     if isinstance(event, Recalled):
                         did[event.kind] += len(event.sources)

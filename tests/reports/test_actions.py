@@ -49,7 +49,7 @@ def test_a_budget_that_is_too_small_has_its_own_word(tmp_path: Path) -> None:
     found = titled(summary_of(tmp_path, "window(max_tokens=5)"))
     assert found["What strategies did"].heads == ("strategy", "budget too small")
     said = [table for table in found.values() if table.title not in ("Calls that lack the newest message",)]
-    assert not any("refused" in text for table in said for text in (*table.heads, *table.notes))
+    assert not any("over budget" in text for table in said for text in (*table.heads, *table.notes))
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, summary: RunSummary, rows: list[Survival]) -> Table:

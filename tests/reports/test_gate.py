@@ -19,9 +19,9 @@ TOKENS = [100.0, 250, 80, 400, 120, 90]
 
 
 def found(names: list[str], strategy: str = "a", policy: GatePolicy = GatePolicy()) -> Gate:  # noqa: B008
-    before = made({strategy: {"tokens_sent": TOKENS, "refused_openai": [0] * 6}}, names)
+    before = made({strategy: {"tokens_sent": TOKENS, "rejected_openai": [0] * 6}}, names)
     more = [each * (1.1 + at / 100) for at, each in enumerate(TOKENS)]
-    return gate(before, made({strategy: {"tokens_sent": more, "refused_openai": [0] * 5 + [1]}}, names), policy)
+    return gate(before, made({strategy: {"tokens_sent": more, "rejected_openai": [0] * 5 + [1]}}, names), policy)
 
 
 def test_hostile_names() -> None:
@@ -43,7 +43,7 @@ def test_power() -> None:
     """Of what moved, with the margins that are finer; of what did not, that it cannot be said."""
     said = power(found(list("abcdef")))
     assert said.startswith("Power: this sample can find, four times in five, changes of tokens_sent ±")
-    assert "refused_openai ±" in said
+    assert "rejected_openai ±" in said
     still = made({"a": {"tokens_sent": TOKENS}})
     assert "nothing moved" in power(gate(still, still, GatePolicy()))
 

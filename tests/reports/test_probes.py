@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ctxbench.metrics.value import Missing, Value
-from ctxbench.reports.probes import probes_of, retention
+from ctxbench.reports.probes import normalised_gain, probes_of
 from ctxbench.reports.summary import summarise
 from ctxbench.reports.tables import tables
 from ctxbench.scenarios.model import Probe
@@ -34,7 +34,9 @@ BOTH = Probe("both", "Turns 0 and 9?", ("K999",), ("m1", "m19"), category="multi
 )
 def test_effective_retention(value: Value, floor: Value, ceiling: Value, expected: Value) -> None:
     """(strategy − floor) / (ceiling − floor): below 0 if worse than no memory, missing where there is no gap."""
-    assert retention(value, floor, ceiling) == (expected if isinstance(expected, Missing) else pytest.approx(expected))
+    assert normalised_gain(value, floor, ceiling) == (
+        expected if isinstance(expected, Missing) else pytest.approx(expected)
+    )
 
 
 def test_figures_by_hand(tmp_path: Path) -> None:
@@ -44,15 +46,15 @@ def test_figures_by_hand(tmp_path: Path) -> None:
     assert found is not None
     assert (found.asked, found.compared, found.without_evidence) == (3, 1, 1)
     window = found.strategies["window(messages=2)"]
-    assert window.values["evidence_sent"] == pytest.approx((0 + 0.5) / 2)
-    assert window.values["answer_sent"] == 0.0
+    assert window.values["context_recall"] == pytest.approx((0 + 0.5) / 2)
+    assert window.values["answer_in_context"] == 0.0
     assert window.values["evidence_absent"] == pytest.approx((1 + 0.5) / 2)
-    assert window.retention == pytest.approx(0.25)
-    assert found.bounds["evidence_only"].values["evidence_sent"] == 1.0
-    assert found.kinds["single_hop"]["none"].values["evidence_sent"] == 1.0
+    assert window.normalised_gain == pytest.approx(0.25)
+    assert found.bounds["evidence_only"].values["context_recall"] == 1.0
+    assert found.kinds["single_hop"]["none"].values["context_recall"] == 1.0
     nobody = found.kinds["unanswerable"]["none"]
-    assert nobody.values["evidence_sent"] == Missing("undefined", "no probe rests on what was said")
-    assert isinstance(nobody.retention, Missing)
+    assert nobody.values["context_recall"] == Missing("undefined", "no probe rests on what was said")
+    assert isinstance(nobody.normalised_gain, Missing)
     assert list(found.retrieval) == ["retrieval(recent=1)"]
     assert found.retrieval["retrieval(recent=1)"][""]["recall@10"] > 0  # type: ignore[operator]
     assert isinstance(found.retrieval["retrieval(recent=1)"]["unanswerable"]["MRR"], Missing)
@@ -94,8 +96,8 @@ def test_as_a_user_sees_it(tmp_path: Path) -> None:
     assert "Evidence by kind" not in done.stdout
     assert "single_hop" in ctxbench("report", "r", "--by-kind", cwd=tmp_path).stdout
     found = json.loads(ctxbench("report", "r", "--json", cwd=tmp_path).stdout)["probes"]
-    assert found["strategies"]["window(messages=2)"]["evidence_sent"] == 0.25
-    assert found["bounds"]["evidence_only"]["effective_retention"] == 1.0
+    assert found["strategies"]["window(messages=2)"]["context_recall"] == 0.25
+    assert found["bounds"]["evidence_only"]["normalised_gain"] == 1.0
     shown = ctxbench("show", "r", "1", "--probe", "both", "-s", "window(messages=2)", cwd=tmp_path).stdout
     assert "probe both (multi_hop): Turns 0 and 9?" in shown
     assert "accepted: K999" in shown

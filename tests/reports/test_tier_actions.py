@@ -15,7 +15,7 @@ from ctxbench.reports.summary import summarise
 from ctxbench.reports.tables import tables
 from ctxbench.reports.tier_actions import tier_action_tables as tier_tables
 from ctxbench.reports.tier_actions import tier_actions
-from ctxbench.strategies.events import Alarmed, Crossed, Event, Moved, Recalled
+from ctxbench.strategies.events import Alarmed, Event, LimitReached, Moved, Recalled
 from tests.harness.runs import plan
 
 
@@ -30,9 +30,9 @@ def test_events_are_counted_by_tier_and_edge() -> None:
     weigh is said only of tiers that count it.
     """
     told: list[Event] = [
-        Crossed("working", "soft", 95, 90),
-        Crossed("working", "soft", 80, 90, up=False),
-        Crossed("focus", "hard", 9000, 8192),
+        LimitReached("working", "soft", 95, 90),
+        LimitReached("working", "soft", 80, 90, up=False),
+        LimitReached("focus", "hard", 9000, 8192),
         Recalled(("a", "b"), (0.5, 0.4), "working"),
         Recalled(("c",), (), "archive"),
         Recalled(("d",), (), "focus"),
@@ -56,7 +56,7 @@ def test_events_are_counted_by_tier_and_edge() -> None:
 
 def test_a_tier_that_nobody_asked() -> None:
     """No look-up below Focus has no hit rate, and it is not 0."""
-    (deeds,) = tier_actions(frame(focus=[Crossed("focus", "warning", 7000, 6500)])).values()
+    (deeds,) = tier_actions(frame(focus=[LimitReached("focus", "warning", 7000, 6500)])).values()
     assert isinstance(deeds.hit_rate, Missing)
     assert len(list(tier_tables({"focus": deeds}))) == 1
     assert list(tier_tables({})) == []

@@ -11,7 +11,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context, ModelError, Prompt, Strategy
-from ctxbench.strategies.events import Event, Failed, Refused, Summarised
+from ctxbench.strategies.events import Event, Failed, OverBudget, Summarised
 
 COUNTER = TokenCounter()
 
@@ -111,7 +111,10 @@ def check_laws(name: str, strategy: Strategy, conversation: Conversation, budget
             if message.answers in calls and place[message.id] > calls[message.answers]:
                 answered = conversation.messages[calls[message.answers]].id in sent
                 assert (message.id in sent) <= answered
-                if not any(isinstance(event, Refused | Failed) for event in step.events) and message.id not in covered:
+                if (
+                    not any(isinstance(event, OverBudget | Failed) for event in step.events)
+                    and message.id not in covered
+                ):
                     assert (message.id in sent) == answered
             if message.role == "system":
                 assert message.id in sent
@@ -119,4 +122,4 @@ def check_laws(name: str, strategy: Strategy, conversation: Conversation, budget
             assert all(message.role == "system" for message in recorded)
             assert written == []
         lost = [message.id for message in said if message.id not in sent | covered and message.role != "tool"]
-        assert lost == [] or any(isinstance(event, Refused | Failed) for event in step.events)
+        assert lost == [] or any(isinstance(event, OverBudget | Failed) for event in step.events)

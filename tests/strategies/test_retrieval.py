@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.chain import parse
-from ctxbench.strategies.events import Failed, Recalled, Refused
+from ctxbench.strategies.events import Failed, OverBudget, Recalled
 from ctxbench.strategies.parts.memories import importance_of, kind_of
 from ctxbench.strategies.parts.passages import passages
 from ctxbench.strategies.retrieval import Retrieval
@@ -167,12 +167,12 @@ def test_a_budget_that_cannot_be_kept_is_refused() -> None:
     )
     over = played(Retrieval(max_tokens=20), said)[-1]
     assert names(over) == ["m0"]
-    assert events(over, Refused) == [
-        Refused("system messages alone are over the budget", COUNTER.message(said.messages[0]), 20)
+    assert events(over, OverBudget) == [
+        OverBudget("system messages alone are over the budget", COUNTER.message(said.messages[0]), 20)
     ]
     alone = played(Retrieval(max_tokens=200, recent=1), said)[-1]
     assert names(alone) == ["m0", "retrieval"]
-    assert [event.budget for event in events(alone, Refused)] == [200]  # type: ignore[union-attr]
+    assert [event.budget for event in events(alone, OverBudget)] == [200]  # type: ignore[union-attr]
 
 
 def test_after_facts_nothing_is_embedded_again() -> None:

@@ -12,7 +12,7 @@ from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.chain import parse
-from ctxbench.strategies.events import Dropped, Failed, Refused, Summarised
+from ctxbench.strategies.events import Dropped, Failed, OverBudget, Summarised
 from ctxbench.strategies.parts.passages import KEYWORDS, Scores, scorer
 from ctxbench.strategies.smart import Smart
 from tests.builders import answering, calling, talk
@@ -193,7 +193,7 @@ def test_an_agent_at_work_on_one_message() -> None:
     sent = sending(SMALL, Conversation("agent", tuple(said)))
     assert all(step.names[:3] == ["u", "c0", "r0"] for step in sent if step.at > 2)
     assert max(step.tokens for step in sent) <= 1100
-    assert not [event for step in sent for event in step.events if isinstance(event, Refused)]
+    assert not [event for step in sent for event in step.events if isinstance(event, OverBudget)]
 
 
 def test_more_than_fits_must_stay() -> None:
@@ -201,7 +201,7 @@ def test_more_than_fits_must_stay() -> None:
     important = [Message(f"m{at}", "assistant", "```\n最终\n```\n- " + "word " * 24) for at in range(5, 30, 2)]
     strategy = Smart(window=700, system=0, memory=0, max_summary_tokens=50)
     sent = sending(strategy, chat(30, *important), Replying(lambda _: "ok"), *range(1, 31))
-    refused = [step for step in sent if any(isinstance(event, Refused) for event in step.events)]
+    refused = [step for step in sent if any(isinstance(event, OverBudget) for event in step.events)]
     assert refused
     assert max(step.tokens for step in sent) <= 700
     (event,) = summarised(refused[:1])
@@ -215,7 +215,7 @@ def test_one_enormous_message() -> None:
     conversation = chat(12, Message("m10", "user", "word " * 3000))
     before, there, after = sending(SMALL, conversation, Replying(lambda _: "ok"), 10, 11, 12)
     assert before.names == [f"m{at}" for at in range(10)]
-    assert [type(event) for event in there.events if isinstance(event, Refused)] == [Refused]
+    assert [type(event) for event in there.events if isinstance(event, OverBudget)] == [OverBudget]
     assert "m10" not in there.names
     assert len([name for name in there.names if name.startswith("m")]) >= 6
     assert after.names[-1] == "m11"
@@ -233,7 +233,7 @@ def test_system_messages_over_their_share() -> None:
         assert (len(sent.names) > 1) == bool(least)
         assert len(model.prompts) == least
         assert sent.tokens <= 1100 or sent.names == ["s"]
-        assert any(isinstance(event, Refused) for event in sent.events) == (not least)
+        assert any(isinstance(event, OverBudget) for event in sent.events) == (not least)
 
 
 def test_a_model_that_fails() -> None:

@@ -14,7 +14,7 @@ from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.chain import parse
-from ctxbench.strategies.events import Called, Failed, Refused
+from ctxbench.strategies.events import Called, Failed, OverBudget
 from ctxbench.strategies.parts.summarize import cut
 from ctxbench.strategies.summary import SessionSummary, Summary
 from tests.builders import answering, calling, talk
@@ -209,7 +209,7 @@ class TestFailures:
         conversation = chat(12, "word " * 96)
         strategy = Summary(user_first=False, max_tokens=800, max_summary_tokens=100)
         (sent,) = sending(strategy, conversation, Replying(refusing), 13)
-        assert [type(event) for event in sent.events] == [Failed, Refused]
+        assert [type(event) for event in sent.events] == [Failed, OverBudget]
         assert sent.tokens <= 800
         assert sent.names == ["s", *numbered(6, 12)]
 
@@ -254,14 +254,14 @@ class TestFailures:
             (sent,) = sending(strategy, conversation, model, 21)
             assert sent.names == names
             assert sent.tokens <= 200
-            assert isinstance(sent.events[-1], Refused)
+            assert isinstance(sent.events[-1], OverBudget)
 
     def test_a_budget_below_the_system_prompt(self) -> None:
         """System messages are all that is sent, and it is recorded."""
         conversation = talk(("system", "word " * 300), ("user", "u"), ("assistant", "a"), ("user", "u"))
         (sent,) = sending(Summary(max_tokens=200, max_summary_tokens=60), conversation, None, 4)
         assert sent.names == ["m0"]
-        assert isinstance(sent.events[-1], Refused)
+        assert isinstance(sent.events[-1], OverBudget)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from ....metrics.tokens import PRIMING
 from ....scenarios.model import Message, Tool
 from ....scenarios.view import Messages
 from ...base import StrategyContext
-from ...events import Event, Refused
+from ...events import Event, OverBudget
 from ...parts.units import Newest, Spoken, newest
 from ..quota import Quota, Quotas
 from .standalone import StandaloneContext
@@ -42,7 +42,7 @@ class Focused:
     """All messages that are not the system's."""
     used: BudgetUse
     """Tokens of what is sent, by what they are for."""
-    refused: Refused | None = None
+    refused: OverBudget | None = None
     """Why nothing can be sent: what must be alone is over the limit."""
     events: tuple[Event, ...] = field(default=(), compare=False)
     """What happened: limits crossed, summaries made. Empty under a desk of your own, which has them already."""
@@ -104,12 +104,12 @@ class FocusSession:
         return found if self._alone is None else replace(found, events=self._alone.events())
 
 
-def _refused(limit: int, least: BudgetUse) -> Refused | None:
+def _refused(limit: int, least: BudgetUse) -> OverBudget | None:
     """Why a request cannot be sent that must at least take so much."""
     if least._replace(conversation=0).total > limit:
         why = "system messages and tool schemas alone are over the limit"
-        return Refused(why, least._replace(conversation=0).total, limit)
-    return Refused("the newest message does not fit", least.total, limit) if least.total > limit else None
+        return OverBudget(why, least._replace(conversation=0).total, limit)
+    return OverBudget("the newest message does not fit", least.total, limit) if least.total > limit else None
 
 
 class Tail:

@@ -47,10 +47,10 @@ class Focus:
 
     - "Functions" are the schemas of the tools offered. Calls and results are conversation, and stay or go together.
     - The newest message stays, with its call. If it does not fit in the conversation's share the reserves give way; if
-      it does not fit in the limit, or what is never cut does not, the request is refused (Refused). In a replay, which
+      it does not fit in the limit, or what is never cut does not, the request is refused (OverBudget). In a replay, which
       has no empty request, system messages are sent then, however long they are.
     - The user message that opened the turn stays where it fits: providers refuse requests that begin otherwise.
-    - `warning` and `soft` are shares of the limit. What was said is measured by them, reserves included: Crossed is
+    - `warning` and `soft` are shares of the limit. What was said is measured by them, reserves included: LimitReached is
       recorded when it comes to the warning, to the soft limit, and when it is over the limit, and when it is below
       again.
     """

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from ...events import Crossed, Moved
+from ...events import LimitReached, Moved
 from ...parts.units import at_least
 from .accounts import Why
 from .alarms import Readings, Tuning, tuned
@@ -39,7 +39,7 @@ class Migration:
         self,
         tiers: Sequence[Tier],
         journal: Journal,
-        record: Callable[[Moved | Crossed], None],
+        record: Callable[[Moved | LimitReached], None],
         now: float,
         heat: Heat | None = None,
         cooldown: float = COOLDOWN,

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ...events import Crossed, Moved
+from ...events import LimitReached, Moved
 from ..quota import Quotas
 from .accounts import Accounts, Why
 from .heat import Heat
@@ -34,7 +34,7 @@ class Moving:
         self,
         tiers: Sequence[Tier],
         journal: Journal,
-        record: Callable[[Moved | Crossed], None],
+        record: Callable[[Moved | LimitReached], None],
         heat: Heat,
         cooldown: float,
     ) -> None:

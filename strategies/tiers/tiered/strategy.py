@@ -37,7 +37,7 @@ class Tiered:
     named is promoted to Working, what was found by search only if it is hot.
 
     Every message is in exactly one tier; what Focus sends of those below is a loan. Moves, crossed quotas, alarms and
-    look-ups with the tier that answered them are events (Moved, Crossed, Alarmed, Recalled).
+    look-ups with the tier that answered them are events (Moved, LimitReached, Alarmed, Recalled).
 
     `preload` asks for what usually comes next, `tune` lets the document's tuner change weights, threshold and level.
     Neither is worth it (decisions 15 and 20).

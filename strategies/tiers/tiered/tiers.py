@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from ....metrics.values import Spellings, occurs
 from ....scenarios.model import Message
 from ...base import ModelError
-from ...events import Alarmed, Crossed, Failed, Moved
+from ...events import Alarmed, Failed, LimitReached, Moved
 from ..archive import ArchiveTier, Coding, MemoryFiles
 from ..migration import MemoryJournal, Migration, Replacement, Tier, TierError, Trigger
 from ..quota import Quota
@@ -54,7 +54,7 @@ FORM = 3
 JOBS = 64
 """Moves of one call, at most: the rest is done at the next."""
 
-Event = Moved | Crossed | Alarmed | Failed
+Event = Moved | LimitReached | Alarmed | Failed
 
 
 @dataclass(slots=True)
@@ -203,8 +203,8 @@ class Tiers:
         for source, to in dict.fromkeys((each.source, each.to) for each in self.moves):
             moves = [each for each in self.moves if (each.source, each.to) == (source, to)]
             ids = tuple(id for each in moves for id in each.sources)
-            tokens, waited = sum(each.tokens for each in moves), sum(each.waited for each in moves)
-            self.record(Moved(ids, source, to, tokens, waited))
+            tokens, queue_time = sum(each.tokens for each in moves), sum(each.queue_time for each in moves)
+            self.record(Moved(ids, source, to, tokens, queue_time))
         self.moves = []
         self.gauges.judge(readings, self.record)
 
@@ -235,7 +235,7 @@ class Tiers:
             if other in self.migration and self.migration.tier(other) != WORKING:
                 self.migration.promote(other, WORKING, Trigger.PREDICTED_USE, now)
 
-    def _note(self, event: Moved | Crossed) -> None:
+    def _note(self, event: Moved | LimitReached) -> None:
         if isinstance(event, Moved):
             self.moves.append(event)
         else:

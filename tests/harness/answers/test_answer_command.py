@@ -88,9 +88,9 @@ def test_the_embedded_reader_answers_and_the_rules_grade(ran: Path) -> None:
     assert found["grader"].startswith("rules")
     none, floor = found["strategies"]["none"], found["strategies"]["last_turn"]
     assert (none["correct"], floor["correct"]) == (1.0, 0.0)
-    assert none["retention"] == 1.0
+    assert none["normalised_gain"] == 1.0
     assert found["without_gold"] == 2
-    assert none["refused"] == 1.0
+    assert none["abstained"] == 1.0
     shown = answer().stdout
     assert "Answers by offline, graded by rules" in shown
     assert "extractive reader" in shown

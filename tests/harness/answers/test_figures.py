@@ -44,11 +44,11 @@ def test_retention_is_between_the_floor_and_the_ceiling() -> None:
     """Of 6 probes the floor has 1 right, the ceiling 5, the strategy 3: half of the way."""
     found = made([*cell("window", "++-- +-"), *BOUNDS])
     window = of(found, "window")
-    assert (window.correct, window.retention, window.paired) == (0.5, 0.5, 6)
+    assert (window.correct, window.normalised_gain, window.paired) == (0.5, 0.5, 6)
     assert not isinstance(window.retention_interval, Missing)
     low, high = window.retention_interval
     assert low < 0.5 < high
-    assert (of(found, "last_turn").retention, of(found, "evidence_only").retention) == (0, 1)
+    assert (of(found, "last_turn").normalised_gain, of(found, "evidence_only").normalised_gain) == (0, 1)
 
 
 def test_the_interval_of_a_share_is_of_shares() -> None:
@@ -79,8 +79,8 @@ def test_a_strategy_with_few_grades_does_not_empty_the_comparison() -> None:
     found = made(rows)
     none = of(found, "none")
     assert (found.paired, none.in_pairs, none.correct, none.paired) == (6, False, 1.0, 1)
-    assert isinstance(none.retention, Missing)
-    assert of(found, "window").retention == 0.5
+    assert isinstance(none.normalised_gain, Missing)
+    assert of(found, "window").normalised_gain == 0.5
 
 
 def test_unknown_is_counted_by_whether_it_is_right() -> None:
@@ -92,9 +92,9 @@ def test_unknown_is_counted_by_whether_it_is_right() -> None:
     rows[1] |= {"correct": False}
     rows[2] |= {"answer": "UNKNOWN"}
     window = of(made(rows), "window")
-    assert (window.unknown, window.refused) == (1, 0.5)
+    assert (window.unknown, window.abstained) == (1, 0.5)
     assert (window.correct, window.paired) == (0.25, 4)
-    assert isinstance(of(made([*cell("window", "+ +"), *BOUNDS]), "window").refused, Missing)
+    assert isinstance(of(made([*cell("window", "+ +"), *BOUNDS]), "window").abstained, Missing)
 
 
 def test_a_probe_without_gold_is_answered_and_not_graded() -> None:
@@ -110,7 +110,7 @@ def test_an_unknown_price_is_missing_and_a_ceiling_like_the_floor_has_no_retenti
     """Nothing is 0 that is not known."""
     found = made([*cell("window", "+ +", cost=None), *cell("last_turn", "+ +"), *cell("evidence_only", "+ +")])
     assert isinstance(of(found, "window").cost, Missing)
-    assert isinstance(of(found, "window").retention, Missing)
+    assert isinstance(of(found, "window").normalised_gain, Missing)
 
 
 def test_nothing_graded_is_no_figure() -> None:

@@ -148,7 +148,7 @@ def test_counting_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_focus_is_never_over_its_limit() -> None:
     """One call over it fails; what is refused is counted, and decides nothing."""
-    events = pd.DataFrame([("kind/0", "focus", 0, "refused")], columns=["conversation", "strategy", "step", "kind"])
+    events = pd.DataFrame([("kind/0", "focus", 0, "over_budget")], columns=["conversation", "strategy", "step", "kind"])
     for tokens, word in ((8192, "holds"), (9000, "fails")):
         rows = [(f"kind/{at}", at, tokens) for at in range(MANY)]
         steps = pd.DataFrame(rows, columns=["conversation", "step", "tokens_sent"]).assign(strategy="focus")

@@ -42,8 +42,8 @@ def test_smart_compression_must_save_more_and_lose_no_more(
 ) -> None:
     """It fails if it saves less than promised, less than a window, or loses more of what answers rest on."""
     both = {
-        saving_.SMART: {"net_saving": saving(smart), "evidence_sent": spread(kept)},
-        saving_.WIDE: {"net_saving": saving(window, wobble=0.02), "evidence_sent": spread(0.6, wobble=0.02)},
+        saving_.SMART: {"net_saving": saving(smart), "context_recall": spread(kept)},
+        saving_.WIDE: {"net_saving": saving(window, wobble=0.02), "context_recall": spread(0.6, wobble=0.02)},
     }
     assert verdict_of(saving_.smart(inputs(figures=figures(both))).rows) == word
 

@@ -246,7 +246,7 @@ def test_nothing_is_cut_where_nobody_asks_for_a_width(tmp_path: Path) -> None:
     plain = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     whole = subprocess.run(command, cwd=tmp_path, env=plain, capture_output=True, check=True, text=True).stdout
     assert "word word last\n" in whole
-    assert any(line.startswith("refused") and "budget=90" in line for line in whole.splitlines())
+    assert any(line.startswith("over_budget") and "budget=90" in line for line in whole.splitlines())
     narrow = subprocess.run(
         command, cwd=tmp_path, env={**plain, "COLUMNS": "60"}, capture_output=True, check=True, text=True
     ).stdout

@@ -37,7 +37,7 @@ def half_way(folder: Path, ear: signal.Handlers = signal.SIG_DFL) -> Iterator[su
     command = [CTXBENCH, *WORDS]
     pipes = partial(subprocess.Popen, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with pipes(command, cwd=folder, preexec_fn=listen, start_new_session=True) as process:
-        while not list((folder / "r" / "cells").glob("*.parquet")):
+        while not list((folder / "r" / "results").glob("*.parquet")):
             assert process.poll() is None
             time.sleep(0.01)
         yield process

@@ -11,7 +11,7 @@ from ctxbench.harness.compare.figures import About, MeasuredRun
 ABOUT = {
     "tokens_sent": About("tokens", "lower", "total", "1"),
     "grounding": About("share", "higher", "ratio", "1"),
-    "refused_openai": About("steps", "lower", "total", "1"),
+    "rejected_openai": About("steps", "lower", "total", "1"),
     "cost(claude-sonnet-5)": About("usd", "lower", "total", "1, prices 0"),
 }
 
@@ -70,7 +70,7 @@ class Steps:
             figures[f"s{number}"] = {
                 "tokens_sent": sums[:, 0].tolist(),
                 "grounding": list(map(tuple, sums[:, 1:3].tolist())),
-                "refused_openai": sums[:, 3].tolist(),
+                "rejected_openai": sums[:, 3].tolist(),
                 "cost(claude-sonnet-5)": sums[:, 4].tolist(),
             }
         return made(figures)

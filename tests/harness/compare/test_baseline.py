@@ -89,7 +89,7 @@ def test_figures_are_those_of_the_report(tmp_path: Path, monkeypatch: pytest.Mon
             else:
                 assert value(found.metrics[metric].form, *sums) == pytest.approx(figures[metric])
     assert not any(METRICS[metric].unit == "us" for metric in found.metrics if metric in METRICS)
-    assert "decide_p50" in measured(run, rows_of, clock=True).metrics
+    assert "latency_p50" in measured(run, rows_of, clock=True).metrics
     assert (found.sums["none"]["cost(claude-sonnet-5)"][:, 0] > 0).all()
 
 
@@ -97,7 +97,7 @@ def test_a_new_metric_joins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """An entry of METRICS, of any table of a run, is all that it takes: it is in the baseline, and is compared."""
     events = Total(lambda rows: rows.input_tokens.notna())
     metric = Metric("model calls of the strategy", events, "steps", "lower", table="events")
-    waits = Metric("longest step", lambda rows: int(rows.wait_ns.max()), "steps", "lower", table="timings")
+    waits = Metric("longest step", lambda rows: int(rows.model_wait_ns.max()), "steps", "lower", table="timings")
     monkeypatch.setitem(METRICS, "own_calls", metric)  # type: ignore[arg-type]
     monkeypatch.setitem(METRICS, "waits", waits)  # type: ignore[arg-type]
     execute(

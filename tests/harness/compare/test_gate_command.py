@@ -118,7 +118,7 @@ def test_other_strategies(folder: Path) -> None:
 def test_figures_agree_with_the_report(folder: Path) -> None:
     """To the digit: of the strategy that is compared and of the one that it is compared with."""
     report = json.loads(ctxbench("report", "other", "--json", cwd=folder).stdout)["strategies"]
-    words = [word for metric in ("saving", "grounding", "tokens_sent", "kept_prefix") for word in ("--metric", metric)]
+    words = [word for metric in ("saving", "grounding", "tokens_sent", "prefix_reuse") for word in ("--metric", metric)]
     found = json.loads(ctxbench("compare", "other", *words, "--json", cwd=folder).stdout)["comparisons"]
     for row in found:
         assert row["before"] == report["none"][row["metric"]]

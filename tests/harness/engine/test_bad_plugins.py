@@ -68,7 +68,7 @@ def test_a_bad_step_loses_the_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.py").write_text(START.format(more="", body=body))
     execute(plan(recording(tmp_path, conversations=1), strategies=("bad.py:Bad", "none")), tmp_path / "run")
-    cells = load(tmp_path / "run").table("cells")
+    cells = load(tmp_path / "run").table("results")
     assert list(cells.status) == ["failed", "ok"]
     assert why in cells.detail[0]
 
@@ -92,7 +92,7 @@ def test_a_bad_budget_loses_the_cells(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "bad.py").write_text(START.format(more=more, body="return context"))
     chosen = ("bad.py:Bad", "none | bad.py:Bad", "none")
     execute(plan(recording(tmp_path, conversations=2), strategies=chosen), tmp_path / "run")
-    cells = load(tmp_path / "run").table("cells")
+    cells = load(tmp_path / "run").table("results")
     assert list(cells.status) == ["failed"] * 4 + ["ok"] * 2
     assert all(why in detail for detail in cells.detail[cells.strategy != "none"])
 
@@ -115,7 +115,7 @@ def test_a_stage_and_a_start_are_named(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "still.py").write_text(START.format(more="", body="return context").replace("return view", "return 5"))
     chosen = ("none | bad.py:Bad | none", "still.py:Bad")
     execute(plan(recording(tmp_path, conversations=1), strategies=chosen), tmp_path / "run")
-    details = list(load(tmp_path / "run").table("cells").detail)
+    details = list(load(tmp_path / "run").table("results").detail)
     assert details[0].startswith("stage 2 of the chain returned None, a Context is wanted")
     assert details[1].startswith("start returned an int, a function from Context to Context is wanted")
 

@@ -55,7 +55,7 @@ def test_sample_recordings(recordings: Path, tmp_path: Path, name: str) -> None:
         conversations.probes.sum(),
         conversations.tokens.sum(),
     )
-    assert set(run.table("cells").status) <= {"ok"}
+    assert set(run.table("results").status) <= {"ok"}
     assert (sent.tokens_sent == sent.tokens_full).all()
     windowed = steps[steps.strategy == WINDOW]
     assert len(windowed) == len(sent)

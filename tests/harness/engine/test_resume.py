@@ -84,7 +84,7 @@ def test_a_changed_recording_is_not_resumed(tmp_path: Path) -> None:
     path = recording(tmp_path)
     execute(plan(path), tmp_path / "run")
     (tmp_path / "run" / "manifest.json").unlink()
-    (tmp_path / "run" / "cells").rename(tmp_path / "cells")
+    (tmp_path / "run" / "results").rename(tmp_path / "results")
     execute_again = plan(recording(tmp_path, turns=5))
     with pytest.raises(RunError, match="is not a run folder and not empty"):
         execute(execute_again, tmp_path / "run")
@@ -95,7 +95,7 @@ def test_a_changed_recording_is_not_resumed(tmp_path: Path) -> None:
         execute(plan(path), tmp_path / "again")
 
 
-@pytest.mark.parametrize("table", ["recordings", "conversations", "messages", "steps", "timings", "cells"])
+@pytest.mark.parametrize("table", ["recordings", "conversations", "messages", "steps", "timings", "results"])
 def test_a_part_that_is_gone_is_noticed_and_made_again(tmp_path: Path, small_shards: None, table: str) -> None:
     """A run with a part missing is not read; the same command makes the part again."""
     path = recording(tmp_path, conversations=6)

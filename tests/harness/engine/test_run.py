@@ -39,7 +39,7 @@ def test_a_strategy_that_fails_loses_its_cell_only(tmp_path: Path, monkeypatch: 
     fail(monkeypatch, Window, "question 2 ")
     path = recording(tmp_path, conversations=4)
     execute(plan(path), tmp_path / "run")
-    cells = load(tmp_path / "run").table("cells")
+    cells = load(tmp_path / "run").table("results")
     failed = cells[cells.status == "failed"]
     assert list(zip(failed.conversation, failed.strategy, strict=True)) == [("c2", "window(max_tokens=400)")]
     assert failed.detail.iloc[0].startswith("IndexError: list index out of range (runs.py:")
@@ -90,7 +90,7 @@ def test_a_strategy_that_always_fails_loses_every_cell(tmp_path: Path, monkeypat
     """Where one strategy fails in every conversation, the run ends and the other strategies are measured."""
     monkeypatch.setattr(LastTurn, "start", lambda self, desk: lambda context: None)
     execute(plan(recording(tmp_path, conversations=2)), tmp_path / "run")
-    cells = load(tmp_path / "run").table("cells")
+    cells = load(tmp_path / "run").table("results")
     assert set(cells.strategy[cells.status == "failed"]) == {"last_turn"}
     assert set(load(tmp_path / "run").table("steps").strategy) == set(STRATEGIES) - {"last_turn"}
 

@@ -25,12 +25,12 @@ def test_no_strategy_adds_a_fault(recordings: Path, tmp_path: Path, name: str) -
     """No step of any strategy has a fault that the whole history at that step has not, unless it was refused."""
     execute(Plan(RunInputs((str(recordings / name),)), DEFAULT), tmp_path / "run", jobs=2)
     run = load(tmp_path / "run")
-    assert set(run.table("cells").status) == {"ok"}
+    assert set(run.table("results").status) == {"ok"}
     steps = run.table("steps").astype({"conversation": str, "strategy": str})
     whole = steps[steps.strategy == "none"].set_index(["conversation", "step"])
     assert len(steps) == len(whole) * len(set(steps.strategy))
     events = run.table("events").astype({"conversation": str, "strategy": str, "kind": str})
-    refused = pd.MultiIndex.from_frame(events[events.kind == "refused"][["strategy", "conversation", "step"]])
+    refused = pd.MultiIndex.from_frame(events[events.kind == "over_budget"][["strategy", "conversation", "step"]])
     for strategy, found in steps.groupby("strategy"):
         sent = found.set_index(["conversation", "step"])
         for fault in BROKEN:

@@ -22,7 +22,7 @@ def test_another_run_is_not_written_over(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"holds another run \(it differs in strategies\): add --overwrite"):
         execute(plan(path, strategies=("none",)), tmp_path / "run")
     execute(plan(path, strategies=("none",)), tmp_path / "run", overwrite=True)
-    assert set(load(tmp_path / "run").table("cells").strategy) == {"none"}
+    assert set(load(tmp_path / "run").table("results").strategy) == {"none"}
 
 
 def test_one_run_at_a_time_writes_to_a_folder(tmp_path: Path) -> None:

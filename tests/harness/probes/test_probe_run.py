@@ -131,7 +131,7 @@ def test_a_probe_that_fails_costs_itself(tmp_path: Path, plugin: str) -> None:
     conversation = asking(Probe("bad", "boom?"), Probe("good", "fine?", ("K100",), ("m3",)))
     spec = f"{plugin}:Counts(fails_on='boom')"
     made = run(tmp_path / "run", conversation, "none", spec)
-    assert set(made.table("cells").status) == {"ok"}
+    assert set(made.table("results").status) == {"ok"}
     bad, good = asked_probes(made, conversation, made.manifest["plan"]["strategies"][1])
     assert (bad.failed, bad.context) == ("ValueError: no idea (mine.py:16)", None)
     assert (good.failed, good.evidence) == ("", {"m3": "verbatim"})

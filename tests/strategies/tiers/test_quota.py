@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.metrics.tokens import TokenCounter
-from ctxbench.strategies.events import Crossed
+from ctxbench.strategies.events import LimitReached
 from ctxbench.strategies.tiers.quota import Quota, QuotaError, Quotas, count
 
 
-def opened(hard: int = 100) -> tuple[Quotas, list[Crossed]]:
+def opened(hard: int = 100) -> tuple[Quotas, list[LimitReached]]:
     """One tier, and what it records."""
-    found: list[Crossed] = []
+    found: list[LimitReached] = []
     return Quotas({"focus": Quota(hard)}, found.append), found
 
 
@@ -23,12 +23,12 @@ def test_each_limit_is_crossed_once_on_the_way_up_and_once_on_the_way_down() -> 
     for tokens in (79, 80, 94, 95, 100, 101, 150, 100, 90, 10):
         quotas.want("focus", tokens)
     assert found == [
-        Crossed("focus", "warning", 80, 80),
-        Crossed("focus", "soft", 95, 95),
-        Crossed("focus", "hard", 101, 100),
-        Crossed("focus", "hard", 100, 100, up=False),
-        Crossed("focus", "soft", 90, 95, up=False),
-        Crossed("focus", "warning", 10, 80, up=False),
+        LimitReached("focus", "warning", 80, 80),
+        LimitReached("focus", "soft", 95, 95),
+        LimitReached("focus", "hard", 101, 100),
+        LimitReached("focus", "hard", 100, 100, up=False),
+        LimitReached("focus", "soft", 90, 95, up=False),
+        LimitReached("focus", "warning", 10, 80, up=False),
     ]
 
 
@@ -51,7 +51,7 @@ def test_what_the_hard_limit_forbids_is_not_added() -> None:
     assert not quotas.fits("focus", 31)
     assert not quotas.add("focus", 31)
     assert quotas.held("focus") == 70
-    assert found[-1] == Crossed("focus", "hard", 101, 100)
+    assert found[-1] == LimitReached("focus", "hard", 101, 100)
     assert quotas.add("focus", -70)
     assert quotas.held("focus") == 0
 
@@ -59,7 +59,7 @@ def test_what_the_hard_limit_forbids_is_not_added() -> None:
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(-60, 120))))
 def test_the_counters_are_a_sum_that_stays_in_bounds(changes: list[tuple[str, int]]) -> None:
     """Beside an obvious version; the events, replayed, say which levels are crossed now."""
-    found: list[Crossed] = []
+    found: list[LimitReached] = []
     quotas = Quotas({"a": Quota(100), "b": Quota(50, soft=0.9, warning=0.5)}, found.append)
     held = {"a": (0, 100), "b": (0, 50)}
     wanted = {"a": 0, "b": 0}

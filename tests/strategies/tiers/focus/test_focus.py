@@ -12,7 +12,7 @@ from ctxbench.harness.invariants import messages
 from ctxbench.metrics.structure import calls_and_results
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.model import Message, Tool
-from ctxbench.strategies.events import Crossed, Refused, Summarised
+from ctxbench.strategies.events import LimitReached, OverBudget, Summarised
 from ctxbench.strategies.tiers.focus import Focus
 from ctxbench.strategies.tiers.focus.strategy import Truncating
 from tests.builders import answering, calling, talk
@@ -52,7 +52,7 @@ def test_mem_001(truncation: Truncating) -> None:
         assert sent[0] is system
         assert sent[-1] is said[-1]
         assert {message.id for message in found.overflow}.isdisjoint(message.id for message in sent)
-        crossed += [each.level for each in found.events if isinstance(each, Crossed)]
+        crossed += [each.level for each in found.events if isinstance(each, LimitReached)]
     assert found.overflow
     assert crossed == ["warning", "soft", "hard"]
 
@@ -143,7 +143,7 @@ def test_a_message_larger_than_the_tier_is_refused(truncation: Truncating) -> No
     assert found.refused is not None
     assert found.refused.why == "the newest message does not fit"
     assert len(found.messages) == 0
-    assert any(isinstance(each, Refused) for each in found.events)
+    assert any(isinstance(each, OverBudget) for each in found.events)
     said.append(Message("m2", "user", "and now?"))
     after = tier.send(said)
     assert after.refused is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxbench.strategies.events import Crossed, Moved
+from ctxbench.strategies.events import LimitReached, Moved
 from ctxbench.strategies.tiers.migration import (
     MemoryJournal,
     Migration,
@@ -19,7 +19,7 @@ class Bench:
     """Four tiers of 20, 60, 120 and 10,000 tokens, in memory, and what they record."""
 
     def __init__(self, **more: Any) -> None:
-        self.fuse, self.events = Fuse(), list[Moved | Crossed]()
+        self.fuse, self.events = Fuse(), list[Moved | LimitReached]()
         self.memories = {name: Memory() for name in NAMES}
         self.journal = MemoryJournal()
         self.open(**more)

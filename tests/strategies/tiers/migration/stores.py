@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ctxbench.strategies.events import Crossed, Moved
+from ctxbench.strategies.events import LimitReached, Moved
 from ctxbench.strategies.tiers.migration import ContentStore, Journal, Migration, Tier
 from ctxbench.strategies.tiers.migration.journal import Record
 from ctxbench.strategies.tiers.quota import Quota
@@ -192,4 +192,4 @@ def physical(migration: Migration, stores: Iterable[Memory | Folder]) -> dict[st
     return found
 
 
-Events = list[Moved | Crossed]
+Events = list[Moved | LimitReached]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ctxbench.strategies.events import Crossed
+from ctxbench.strategies.events import LimitReached
 from ctxbench.strategies.tiers.migration import (
     HeatWeights,
     MemoryJournal,
@@ -148,7 +148,7 @@ def test_limits_that_are_crossed_are_recorded() -> None:
     bench = Bench()
     for now, id in enumerate("abc"):
         bench.migration.put(id, WORDS, 25, "working", now)
-    crossed = [(event.level, event.up) for event in bench.events if isinstance(event, Crossed)]
+    crossed = [(event.level, event.up) for event in bench.events if isinstance(event, LimitReached)]
     assert crossed[:5] == [
         ("warning", True),
         ("warning", False),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Message
-from ctxbench.strategies.events import Crossed, Event
+from ctxbench.strategies.events import Event, LimitReached
 from ctxbench.strategies.tiers.archive import ArchiveTier, Coding, MemoryFiles
 from ctxbench.strategies.tiers.migration import Trigger
 from ctxbench.strategies.tiers.snapshot_file import SnapshotError
@@ -99,7 +99,7 @@ def test_a_conversation_goes_on(tmp_path: Path, more: dict[str, object]) -> None
     talk.resume(load(tmp_path / "tiers", talk.desk.record))
     half += [(sent.ids, sent.events) for sent in talk.play(calls[130:])]
     first = half[130][1]
-    half[130] = half[130][0], tuple(e for e in first if not (isinstance(e, Crossed) and e.tier == "focus"))
+    half[130] = half[130][0], tuple(e for e in first if not (isinstance(e, LimitReached) and e.tier == "focus"))
     assert half == whole
 
 

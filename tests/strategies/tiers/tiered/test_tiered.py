@@ -16,7 +16,7 @@ from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.chain import parse
-from ctxbench.strategies.events import Alarmed, Crossed, Failed, Moved, Recalled, Refused
+from ctxbench.strategies.events import Alarmed, Failed, LimitReached, Moved, OverBudget, Recalled
 from ctxbench.strategies.recipes import PRESETS
 from ctxbench.strategies.tiers.migration import TierError, Trigger
 from ctxbench.strategies.tiers.tiered import Tiered, TierRules
@@ -164,7 +164,7 @@ def test_a_message_larger_than_a_tier() -> None:
     large = Message("large", "user", "one two three " * 200)
     talk = Talk(SMALL, Conversation("talk", (*said[:3], large, Message("a", "assistant", "yes"), *said[3:])))
     sent = list(talk.play())
-    assert any(each.of(Refused) for each in sent)
+    assert any(each.of(OverBudget) for each in sent)
     assert talk.opened.tiers.migration.tier("large") == "rag"
     moves = [event for each in sent for event in each.of(Moved) if "large" in event.sources]  # type: ignore[attr-defined]
     assert [(event.source, event.to) for event in moves] == [("focus", "rag")]  # type: ignore[attr-defined]
@@ -214,7 +214,7 @@ def test_the_alarms_and_quotas_are_told() -> None:
     talk = Talk(tiered, next(scenario("mem_002", turns=120)))
     events = [event for sent in talk.play() for event in sent.events]
     assert "working hit rate" in {event.reading for event in events if isinstance(event, Alarmed)}
-    assert {event.tier for event in events if isinstance(event, Crossed)} == {"focus", "working", "archive"}
+    assert {event.tier for event in events if isinstance(event, LimitReached)} == {"focus", "working", "archive"}
 
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("tiered")])
