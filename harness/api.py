@@ -18,9 +18,8 @@ from ..metrics import figures
 from ..metrics.value import Missing
 from .bill.bill import bill as billed
 from .bill.simulation import Scheme
-from .compare.figures import measured, overall, uneven
-from .folder.contexts import rows_of, steps_of
-from .folder.run import Run, load
+from .compare.figures import measured, overall
+from .folder.run import Run, load, rows_of, steps_of, uneven
 
 __all__ = ["Run", "bill", "growth", "load", "summary"]
 
@@ -42,12 +41,13 @@ def summary(run: Run, *models: str) -> pd.DataFrame:
 def growth(run: Run) -> pd.DataFrame:
     """Return tokens of a call by strategy and turn: conversations, mean tokens_full and tokens_sent, saving."""
     steps = steps_of(run)
-    cells = run.table("results")
-    failed = {str(name): set(rows.conversation) for name, rows in cells[cells.status == "failed"].groupby("strategy")}
-    return figures.growth(steps[~steps.conversation.isin(uneven(failed, cells.conversation.nunique()))])
+    conversations = run.table("results").conversation.nunique()
+    return figures.growth(steps[~steps.conversation.isin(uneven(run.failures, conversations))])
 
 
 def bill(run: Run, *models: str) -> pd.DataFrame:
-    """Return one row per conversation, strategy and model: tokens read, written and fresh, and the cost of each in US
-    dollars. `base` is the cost of the whole history. The columns are those of `bill.Billed.conversations`."""
+    """Return one row per conversation, strategy and model: tokens read, written and fresh, and the costs in US dollars.
+
+    `base` is the cost of the whole history. The columns are those of `bill.Billed.conversations`.
+    """
     return billed(run, [Scheme(model) for model in models]).conversations()

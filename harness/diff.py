@@ -1,4 +1,4 @@
-"""What became of every message of the history at a step: sent or not, and of what was sent what a cache could have."""
+"""The message diff of a step: for every message, whether it was sent, is new, was replaced, summarised or dropped."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from ..scenarios.errors import RunError
 from ..scenarios.model import Conversation, Message
 from ..strategies.events import Event, Summarised
 from .folder.run import Run
-from .probes.results import StoredProbe, asked_probes
+from .probes.probe_run import StoredProbe, asked_probes
 
 Status = Literal["same", "again", "new", "summarised", "dropped"]
 """Sent: at the step before too, with the same before it (same) or something else (again); not at the step before (new).
 Not sent: in a summary made up to this step (summarised), or in none (dropped)."""
 
 Origin = Literal["recorded", "replaced", "written", "question"]
-"""As it was said; with another text in the place of what was said; the strategy's own; a probe's question."""
+"""As recorded; recorded, with another text in its place; written by the strategy; the question of a probe."""
 
 
 class MessageDiff(NamedTuple):
-    """What became of a message."""
+    """One message of the history or of the context, and what became of it."""
 
     status: Status
     origin: Origin
     message: Message
     place: int | None = None
-    """In the context; None = not sent."""
+    """Place in the context; None = not sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepDiff:
-    """One step of a strategy in a conversation."""
+    """The diff of one step of a strategy in a conversation."""
 
     conversation: str
     strategy: str
     step: int
     steps: int
-    """Of the whole conversation."""
+    """Number of steps of the whole conversation."""
     said: int
     """Recorded messages before the call."""
-    fates: tuple[MessageDiff, ...]
-    """The context in its order, with each message that is not sent where it was said."""
+    messages: tuple[MessageDiff, ...]
+    """The context in its order, with each message that is not sent at its place in the history."""
     tokens: dict[Message, int]
     marks: tuple[int, ...]
     """Places in the context of the messages that have a cache breakpoint after them."""
@@ -55,48 +55,48 @@ class StepDiff:
     tokens_sent: int
     tokens_kept: int
     events: tuple[Event, ...]
-    """What the strategy did at this step."""
+    """The strategy's events of this step."""
     probe: StoredProbe | None = None
-    """The probe that this is sent for, asked after the step; then all but `step` and `steps` is of its context."""
+    """The probe whose context this is, asked after the step. Other fields than `step` and `steps` are then of it."""
 
     def count(self, word: Status | Origin) -> int:
-        """How many messages had this fate."""
-        return sum(word in (fate.status, fate.origin) for fate in self.fates)
+        """Return how many messages have this status or origin."""
+        return sum(word in (message.status, message.origin) for message in self.messages)
 
     @property
     def sent(self) -> int:
         """How many messages were sent."""
-        return sum(fate.place is not None for fate in self.fates)
+        return sum(message.place is not None for message in self.messages)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """Return everything as plain values."""
         return {
             **{name: getattr(self, name) for name in ("conversation", "strategy", "step", "steps", "said", "sent")},
             **{name: getattr(self, name) for name in ("tokens_full", "tokens_sent", "tokens_kept")},
             **({} if self.probe is None else _asked_for(self.probe)),
-            "messages": [self._row(fate) for fate in self.fates],
+            "messages": [self._row(message) for message in self.messages],
             "tools_added": self.tools_added,
-            "events": [{"event": kind_of(each), **msgspec.structs.asdict(each)} for each in self.events],
+            "events": [{"event": kind_of(event), **msgspec.structs.asdict(event)} for event in self.events],
         }
 
-    def _row(self, fate: MessageDiff) -> dict[str, Any]:
+    def _row(self, diff: MessageDiff) -> dict[str, Any]:
         return {
-            "status": fate.status,
-            "origin": fate.origin,
-            "place": fate.place,
-            "mark": fate.place in self.marks,
-            "tokens": self.tokens[fate.message],
-            "message": fate.message,
+            "status": diff.status,
+            "origin": diff.origin,
+            "place": diff.place,
+            "mark": diff.place in self.marks,
+            "tokens": self.tokens[diff.message],
+            "message": diff.message,
         }
 
 
 def kind_of(event: Event) -> str:
-    """The word for an event: called, summarised, dropped …"""
+    """Return the stored tag of an event: called, summarised, dropped …"""
     return str(event.__struct_config__.tag)
 
 
 def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
-    """A step of a cell, counted from the end if it is negative. Raises RunError if it is not there, and why."""
+    """Return the diff of a step, counted from the end if it is negative. Raises RunError if there is no such step."""
     conversation = run.conversation(name)
     contexts = list(run.contexts(conversation, strategy))
     if not contexts:
@@ -116,7 +116,7 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
         number,
         len(contexts),
         row["at"],
-        tuple(_fates(conversation.messages[: row["at"]], contexts[number], row["kept"], before, summarised)),
+        tuple(_diffs(conversation.messages[: row["at"]], contexts[number], row["kept"], before, summarised)),
         _tokens(run, conversation, strategy),
         tuple(row["marks"]),
         tuple(row["tools_added"]),
@@ -128,58 +128,58 @@ def step_diff(run: Run, name: str, strategy: str, step: int) -> StepDiff:
 
 
 def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
-    """What was to be sent for a probe of a conversation, by its number in the list. Raises RunError if nothing was."""
+    """Return the diff of what would be sent for a probe, by its number. Raises RunError if nothing was sent."""
     conversation = run.conversation(name)
-    found = next((each for each in asked_probes(run, conversation, strategy) if each.number == probe), None)
-    if found is None:
+    probed = next((stored for stored in asked_probes(run, conversation, strategy) if stored.number == probe), None)
+    if probed is None:
         why = run.failure(name, strategy)
         raise RunError(f"{name!r}: " + (f"{strategy} failed: {why}" if why else f"{strategy} was asked no probes"))
-    if found.context is None:
-        raise RunError(f"{name!r}: nothing was sent for probe {found.probe.id}: {found.failed}")
-    ran = strategy in run.manifest["plan"]["strategies"]
+    if probed.context is None:
+        raise RunError(f"{name!r}: nothing was sent for probe {probed.probe.id}: {probed.failed}")
+    ran = strategy in run.manifest.plan.strategies
     steps = list(run.contexts(conversation, strategy)) if ran else []
-    step = found.step if found.step is not None else -1
-    events = [*run.events(name, strategy), *((step, event) for event in found.events)]
-    said, sent = conversation.messages[: found.said], found.context
+    step = probed.step if probed.step is not None else -1
+    events = [*run.events(name, strategy), *((step, event) for event in probed.events)]
+    said, sent = conversation.messages[: probed.said], probed.context
     before = frozenset(steps[step]) if ran and step >= 0 else frozenset[Message]()
-    fates = _fates(said, sent.messages, found.kept, before, _summarised(events, step))
-    question = TokenCounter(run.manifest["plan"]["encoding"]).message(found.question)
+    diffs = _diffs(said, sent.messages, probed.kept, before, _summarised(events, step))
+    question = TokenCounter(run.manifest.plan.encoding).message(probed.question)
     return StepDiff(
         name,
         strategy,
         step,
         len(steps),
-        found.said,
-        tuple(fate._replace(origin="question") if fate.message == found.question else fate for fate in fates),
-        {**_tokens(run, conversation, strategy), **found.written, found.question: question},
+        probed.said,
+        tuple(diff._replace(origin="question") if diff.message == probed.question else diff for diff in diffs),
+        {**_tokens(run, conversation, strategy), **probed.written, probed.question: question},
         sent.marks,
         tuple(tool.name for tool in sent.tools if tool not in conversation.tools),
-        found.tokens_full,
-        found.tokens_sent,
+        probed.tokens_full,
+        probed.tokens_sent,
         0,
-        found.events,
-        found,
+        probed.events,
+        probed,
     )
 
 
 def _asked_for(probe: StoredProbe) -> dict[str, Any]:
-    """What is said of the probe itself."""
+    """Return the fields that a probe's diff has beside those of a step."""
     names = ("evidence", "loadable", "place", "answer", "tokens_evidence")
     return {"probe": probe.probe, **{name: getattr(probe, name) for name in names}}
 
 
 def _tokens(run: Run, conversation: Conversation, strategy: str) -> dict[Message, int]:
-    """Of every message that was said or written."""
+    """Map every message that was recorded or written to its tokens."""
     recorded = zip(conversation.messages, run.tokens(conversation.id), strict=True)
     return {**dict(run.written(conversation.id, strategy)), **dict(recorded)}
 
 
 def _summarised(events: Iterable[tuple[int, Event]], step: int) -> set[str]:
-    """Ids of the messages that summaries made up to a step stand for."""
+    """Return the ids of the messages that summaries up to a step stand for."""
     return {name for at, event in events if at <= step and isinstance(event, Summarised) for name in event.replaced}
 
 
-def _fates(
+def _diffs(
     said: Sequence[Message], sent: Sequence[Message], kept: int, before: Collection[Message], summarised: set[str]
 ) -> Iterator[MessageDiff]:
     places = {message.id: place for place, message in enumerate(said)}

@@ -1,17 +1,17 @@
-"""Laws that every strategy keeps, ours and any that is plugged in: put your own through them.
+"""Invariants of every strategy, ours and any that is plugged in: put your own through them.
 
     import pytest
     from hypothesis import given
-    from ctxbench.harness.invariants import LAWS
+    from ctxbench.harness.invariants import INVARIANTS
     from ctxbench.harness.invariants import conversations   # needs hypothesis
 
-    @pytest.mark.parametrize("law", LAWS)
+    @pytest.mark.parametrize("invariant", INVARIANTS)
     @given(conversation=conversations())
-    def test_my_strategy_keeps_the_laws(law, conversation):
-        law(MyStrategy(max_tokens=500), conversation)
+    def test_my_strategy_keeps_the_invariants(invariant, conversation):
+        invariant(MyStrategy(max_tokens=500), conversation)
 
-A law is a function of a strategy and a conversation that raises AssertionError, with what was wrong at which step.
-Each replays the whole conversation, so a crash breaks every law.
+An invariant is a function of a strategy and a conversation. It raises AssertionError with the step and what was wrong.
+Each replays the whole conversation, so a crash breaks every invariant.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from ..strategies.base import Context, Strategy, StrategyContext, View, budget_o
 from ..strategies.events import OverBudget
 from .models import OFFLINE
 from .probes.ask import OfCopies, OfReplays, ReplayedModels
-from .replay import ConversationIndex, RecordedContext, Step, proceed, replay, started
+from .replay import ConversationIndex, RecordedContext, Step, replay, replay_view, start_view
 
-Law = Callable[[Strategy, Conversation], None]
+Invariant = Callable[[Strategy, Conversation], None]
 
 COUNTER = TokenCounter()
 
@@ -40,7 +40,7 @@ QUESTIONS = ("What did row 42 say earlier?", "之前第42行说了什么？")
 
 
 def order_is_kept(strategy: Strategy, conversation: Conversation) -> None:
-    """Recorded messages are sent in the order they were said, each at most once, and none from the future."""
+    """Assert that recorded messages are sent in their order, each at most once, and none from the future."""
     place = _places(conversation)
     for step in steps(strategy, conversation):
         places = [place[message.id] for message in step.context.messages if message.id in place]
@@ -49,7 +49,7 @@ def order_is_kept(strategy: Strategy, conversation: Conversation) -> None:
 
 
 def nothing_is_invented(strategy: Strategy, conversation: Conversation) -> None:
-    """What is sent is recorded, or written as such: a system message of a new id, or a stand-in under its own id.
+    """Assert that every message sent is recorded, a stand-in under a recorded id, or a system message of a new id.
 
     A stand-in differs from the recorded message in its text alone. Tools offered in the recording stay offered.
     """
@@ -69,7 +69,7 @@ def nothing_is_invented(strategy: Strategy, conversation: Conversation) -> None:
 
 
 def ids_are_unique(strategy: Strategy, conversation: Conversation) -> None:
-    """No two messages of a context share an id."""
+    """Assert that no two messages of a context share an id."""
     for step in steps(strategy, conversation):
         sent = Counter(message.id for message in step.context.messages)
         twice = [name for name, times in sent.items() if times > 1]
@@ -77,14 +77,14 @@ def ids_are_unique(strategy: Strategy, conversation: Conversation) -> None:
 
 
 def marks_are_places(strategy: Strategy, conversation: Conversation) -> None:
-    """Cache marks ascend, none stands twice. One that is no place of a message sent makes the replay itself fail."""
+    """Assert that cache marks ascend and none stands twice. A mark where no message is makes the replay itself fail."""
     for step in steps(strategy, conversation):
         marks = step.context.marks
         assert list(marks) == sorted(set(marks)), f"{_at(step)}: marks {marks} do not ascend, or stand twice"
 
 
 def calls_and_results_stay_together(strategy: Strategy, conversation: Conversation) -> None:
-    """No orphan result and no unanswered call that the history itself does not have."""
+    """Assert that no context has an orphan result or an unanswered call that the history itself does not have."""
     for step in steps(strategy, conversation):
         orphans, unanswered = calls_and_results(step.context.messages)
         had_orphans, had_unanswered = calls_and_results(conversation.messages[: step.at])
@@ -93,7 +93,7 @@ def calls_and_results_stay_together(strategy: Strategy, conversation: Conversati
 
 
 def the_system_prompt_stays(strategy: Strategy, conversation: Conversation) -> None:
-    """Every system message that was said is sent."""
+    """Assert that every recorded system message is sent."""
     for step in steps(strategy, conversation):
         sent = {message.id for message in step.context.messages}
         lost = [m.id for m in conversation.messages[: step.at] if m.role == "system" and m.id not in sent]
@@ -101,7 +101,7 @@ def the_system_prompt_stays(strategy: Strategy, conversation: Conversation) -> N
 
 
 def the_budget_is_kept(strategy: Strategy, conversation: Conversation) -> None:
-    """What is sent is within the strategy's `budget`, by exact count, or the strategy says that it cannot be."""
+    """Assert that what is sent is within the strategy's `budget`, by exact count, or an event says that it cannot."""
     budget = budget_of(strategy)
     for step in steps(strategy, conversation):
         tokens = sum(map(COUNTER.message, step.context.messages))
@@ -112,7 +112,10 @@ def the_budget_is_kept(strategy: Strategy, conversation: Conversation) -> None:
 
 
 def the_same_history_gives_the_same_context(strategy: Strategy, conversation: Conversation) -> None:
-    """Started again it does the same; asked twice at one point it answers the same; it changes nothing it is given."""
+    """Assert that the strategy is deterministic and does not change the recording.
+
+    Started again it does the same; called twice at one point it returns the same.
+    """
     before = conversation.to_json()
     once, again = steps(strategy, conversation), steps(strategy, conversation, asked_twice=True)
     for one, other in zip(once, again, strict=True):
@@ -122,7 +125,7 @@ def the_same_history_gives_the_same_context(strategy: Strategy, conversation: Co
 
 
 def the_future_is_not_known(strategy: Strategy, conversation: Conversation) -> None:
-    """What is sent at a step is the same whether or not the conversation goes on."""
+    """Assert that what is sent at a step is the same whether or not the conversation goes on."""
     whole = steps(strategy, conversation)
     if not whole:
         return
@@ -133,7 +136,7 @@ def the_future_is_not_known(strategy: Strategy, conversation: Conversation) -> N
 
 
 def a_question_leaves_no_trace(strategy: Strategy, conversation: Conversation) -> None:
-    """Of those that say `copyable`: asked questions between its calls, it goes on as if it had not been asked.
+    """Assert that a `copyable` strategy goes on as if it had not been asked questions between its calls.
 
     Copies of it are asked, before its first call and after each. At three of these places they are compared: they send
     and report what the strategy would, started anew, after the same calls.
@@ -141,11 +144,11 @@ def a_question_leaves_no_trace(strategy: Strategy, conversation: Conversation) -
     if not is_copyable(strategy):
         return
     plain = steps(strategy, conversation)
-    books = ConversationIndex(conversation, COUNTER)
-    desk = RecordedContext(books)
-    view = started(strategy, desk)
-    copies, anew = OfCopies(view, desk, OFFLINE), OfReplays(strategy, books, ReplayedModels(OFFLINE))
-    going = proceed(conversation, view, desk)
+    index = ConversationIndex(conversation, COUNTER)
+    services = RecordedContext(index)
+    view = start_view(strategy, services)
+    copies, anew = OfCopies(view, services, OFFLINE), OfReplays(strategy, index, ReplayedModels(OFFLINE))
+    going = replay_view(conversation, view, services)
     for number in range(len(plain) + 1):
         if number:
             step, expected = next(going), plain[number - 1]
@@ -160,7 +163,7 @@ def a_question_leaves_no_trace(strategy: Strategy, conversation: Conversation) -
             )
 
 
-LAWS: tuple[Law, ...] = (
+INVARIANTS: tuple[Invariant, ...] = (
     order_is_kept,
     nothing_is_invented,
     ids_are_unique,
@@ -172,17 +175,17 @@ LAWS: tuple[Law, ...] = (
     the_future_is_not_known,
     a_question_leaves_no_trace,
 )
-"""Every law."""
+"""Every invariant."""
 
 
 def steps(strategy: Strategy, conversation: Conversation, asked_twice: bool = False) -> Sequence[Step]:
-    """Every step of a replay. `asked_twice`: the strategy is shown each history twice, and the second answer counts."""
-    desk = RecordedContext(ConversationIndex(conversation, COUNTER))
-    return list(replay(conversation, _Twice(strategy) if asked_twice else strategy, desk))
+    """Return every step of a replay. `asked_twice` shows the strategy each history twice; the second context counts."""
+    services = RecordedContext(ConversationIndex(conversation, COUNTER))
+    return list(replay(conversation, _Twice(strategy) if asked_twice else strategy, services))
 
 
 class _Twice:
-    """A strategy that is asked twice at every point; what it reports the second time is not heard."""
+    """A strategy that is called twice at every point; the events of the second call are dropped."""
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
@@ -193,9 +196,9 @@ class _Twice:
 
         def twice(context: Context) -> Context:
             first = view(context)
-            events, _ = desk.taken()
+            events, _ = desk.drain()
             second = view(context)
-            desk.taken()
+            desk.drain()
             for event in events:
                 desk.record(event)
             assert first == second, "asked twice with one history, the strategy answers differently"
@@ -217,15 +220,15 @@ def _at(step: Step) -> str:
 
 
 _SHORT = ["", " ", "yes", "no 42", "the quick brown fox " * 9, "你好，世界" * 7, "🧑‍🚀 שלום", "def f():\n\treturn 1\n"]
+# Longer than any stub that may stand for them.
 _LONG = ["row 42 of /srv/a.csv: the quick brown fox\n" * 40, "第42行：你好，世界。" * 60]
-"""Longer than what may stand for them."""
 TEXTS, RESULTS = st.sampled_from(_SHORT), st.sampled_from(_SHORT + _LONG)
 
 
 @st.composite
 def messages(draw: st.DrawFn, most: int = 40) -> tuple[Message, ...]:
-    """Any messages that a recording may hold: parallel calls, late and missing results, system messages anywhere."""
-    made: list[Message] = []
+    """Draw messages as a recording may hold: parallel calls, late and missing results, system messages anywhere."""
+    drawn: list[Message] = []
     open_calls: list[str] = []
     for at in range(draw(st.integers(1, most))):
         kind = draw(st.sampled_from(["user", "assistant", "calling", "result", "result", "system"]))
@@ -233,18 +236,18 @@ def messages(draw: st.DrawFn, most: int = 40) -> tuple[Message, ...]:
         if kind == "calling":
             calls = [f"c{at}.{n}" for n in range(draw(st.integers(1, 3)))]
             open_calls += calls
-            made.append(
-                Message(f"m{at}", "assistant", text, calls=tuple(ToolCall(each, "tool", '{"a": 1}') for each in calls))
+            drawn.append(
+                Message(f"m{at}", "assistant", text, calls=tuple(ToolCall(call, "tool", '{"a": 1}') for call in calls))
             )
         elif kind == "result" and open_calls:
             call = open_calls.pop(draw(st.integers(0, len(open_calls) - 1)))
-            made.append(Message(f"m{at}", "tool", text, answers=call))
+            drawn.append(Message(f"m{at}", "tool", text, answers=call))
         else:
             role: Role = "user" if kind in ("user", "result") else "system" if kind == "system" else "assistant"
-            made.append(Message(f"m{at}", role, text))
-    return tuple(made)
+            drawn.append(Message(f"m{at}", role, text))
+    return tuple(drawn)
 
 
 def conversations(most: int = 40) -> st.SearchStrategy[Conversation]:
-    """Any conversation."""
+    """Draw any conversation."""
     return messages(most).map(lambda said: Conversation("any", said))

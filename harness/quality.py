@@ -1,6 +1,6 @@
 """The scenario `quality`, answered and graded by a small local model whose replies come with ctxbench.
 
-Which strategies are asked is fixed, as what they send has to be what was recorded. It is replayed from nothing but the
+The strategies are fixed, as the contexts they send must be the recorded ones. It is replayed from nothing but the
 replies that come with ctxbench, so every machine shows the same figures; or recorded anew, where the weights are.
 """
 
@@ -14,16 +14,16 @@ from typing import Literal, NamedTuple
 from ..metrics.tokens import TokenCounter
 from ..scenarios.embedded import scenario
 from ..scenarios.errors import SetupError
-from .answers.answer import answer
+from .answers.answer import RunProbes, answer
 from .answers.chat import ByModel
-from .answers.questions import RunProbes
 from .engine.plan import Plan, RunInputs, execute
 from .folder.run import load
 from .folder.store import placed
 from .graders.registry import grader
 from .models import Models, Settings
 from .models.cassette import Cassette, come_along, shipped, write_lines
-from .models.local import NAME, local_name
+from .models.local import local_name
+from .models.weights import NAME
 
 SCENARIO = "quality"
 STRATEGIES = (
@@ -42,7 +42,7 @@ Done = Callable[[int], None]
 
 
 class Replies(NamedTuple):
-    """How many replies of the model were needed, and how many of them there were none of."""
+    """Which replies of the model were requested, and which of them are not recorded."""
 
     asked: frozenset[str]
     lacking: frozenset[str]
@@ -53,43 +53,43 @@ class Replies(NamedTuple):
         return not self.lacking
 
     def in_words(self) -> str:
-        """One line for the user."""
+        """Return one line for the user."""
         what = f"{len(self.lacking):,} of {len(self.asked):,} replies of {NAME}"
         return f"{what} are stale or were never recorded, and the answers without them missing: run `make record`"
 
 
 class Watched(Cassette):
-    """A cassette that knows what was asked of it. It is made for one command."""
+    """A cassette that records which requests were made of it, for one command."""
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
         super().__init__(path, read_only=read_only, shipped=shipped())
-        self._asked: set[str] = set()
-        self._found: set[str] = set()
+        self._requested: set[str] = set()
+        self._recorded: set[str] = set()
 
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """As any cassette does."""
-        found = super().get_many(keys)
-        self._asked.update(keys)
-        self._found.update(found)
-        return found
+        """Return the replies as any cassette does."""
+        replies = super().get_many(keys)
+        self._requested.update(keys)
+        self._recorded.update(replies)
+        return replies
 
     def lacks(self, model: str, prompt: str = "") -> str:
-        """Why there is no reply: none that comes along is to this request."""
+        """Explain that ctxbench comes with no reply to this request."""
         older = shipped().older(prompt)
         return f"{model}: not recorded{older and f', only to {older}, which has changed since'}: `make record`"
 
     def replies(self) -> Replies:
-        """What was asked until now."""
-        return Replies(frozenset(self._asked), frozenset(self._asked - self._found))
+        """Return the requests until now."""
+        return Replies(frozenset(self._requested), frozenset(self._requested - self._recorded))
 
 
 def conversations() -> int:
-    """How many there are."""
+    """Return the number of conversations."""
     return sum(1 for _ in scenario(SCENARIO))
 
 
 def replayed(folder: Path, done: Done = lambda _: None) -> Replies:
-    """Have the scenario answered and graded in a run folder, from the replies that come with ctxbench."""
+    """Answer and grade the scenario in a run folder, from the replies that come with ctxbench."""
     with TemporaryDirectory() as beside:
         nothing = Path(beside) / "cassette"
         Cassette(nothing).close()
@@ -98,26 +98,26 @@ def replayed(folder: Path, done: Done = lambda _: None) -> Replies:
 
 
 def record(to: Path, folder: Path, done: Done = lambda _: None) -> Replies:
-    """The same with the model, for what has no reply yet. Writes exactly the replies that were needed.
+    """Answer and grade it with the model, where no reply is recorded yet. Writes exactly the replies that were needed.
 
-    What is recorded is kept beside the run folder until all is: a recording that was stopped goes on. Raises SetupError
-    if the weights are not those of `make local-model`.
+    Recordings are kept beside the run folder until all are there: a recording that was stopped goes on. Raises
+    SetupError if the weights are not those of `make local-model`.
     """
     name, _ = local_name("")
     if name != NAME:
         raise SetupError(f"the weights of `local` are {name}, not {NAME}: get those with `make local-model`")
-    kept = folder.with_name(f"{folder.name}.recording")
-    with Watched(kept, read_only=False) as cassette:
+    unfinished = folder.with_name(f"{folder.name}.recording")
+    with Watched(unfinished, read_only=False) as cassette:
         replies = _answered(folder, cassette, "auto", done)
         with placed(to) as draft:
             draft.write_bytes(b"".join(write_lines(cassette, replies.asked, brief=True)))
-    for path in kept.parent.glob(f"{kept.name}*"):
+    for path in unfinished.parent.glob(f"{unfinished.name}*"):
         path.unlink()
     return replies
 
 
 def unused(replies: Replies) -> frozenset[str]:
-    """The keys of the replies that come along for this scenario, and that nobody asks for any more."""
+    """Return the keys of the replies that come with ctxbench for this scenario, and that it no longer requests."""
     return frozenset(entry.key for entry in come_along(RECORDED)) - replies.asked
 
 

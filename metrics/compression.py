@@ -1,4 +1,4 @@
-"""How much smaller something became, and how small a model that knows only the last few bytes could make it.
+"""Compression ratios, and the size that a model of the last few bytes could reach.
 
 A ratio is original / compressed; a saving is 1 - compressed / original.
 """
@@ -13,41 +13,38 @@ from numpy.typing import NDArray
 from .value import Missing, Value
 
 BOUND_ORDER = 5
-"""About the best for a block of text: below it a model knows less, above it has seen too little (orders 4 to 6 are
-close)."""
+"""About the best order for a block of text: a lower one knows less, a higher one has seen too little."""
 
 MOST = 7
-"""The highest order: a context and the byte after it fit in 64 bits."""
+"""Highest order: a context and the byte after it fit in 64 bits."""
 
 Counts = NDArray[np.int64]
 
 
 def ratio(original: int, compressed: int) -> Value:
-    """How many times smaller."""
+    """Return original / compressed."""
     return original / compressed if compressed else Missing("undefined", "nothing was compressed")
 
 
 def saving(original: int, compressed: int) -> Value:
-    """The share of the original that is saved; below 0 where it became larger."""
+    """Return 1 - compressed / original; below 0 where the result is larger."""
     return 1 - compressed / original if original else Missing("undefined", "nothing was compressed")
 
 
 def smaller(peer: int, compressed: int) -> Value:
-    """The share of a peer's bytes that is saved beside it."""
+    """Return by what share the result is smaller than a peer's."""
     return 1 - compressed / peer if peer else Missing("undefined", "the peer took no bytes")
 
 
 def adaptive_bits(data: bytes, order: int = BOUND_ORDER, known: bytes = b"") -> float:
-    """Bits that arithmetic coding of `data` takes, each byte predicted from the `order` bytes before it, learning as
-    it goes.
+    """Return the bits of an adaptive arithmetic coding of `data`, each byte predicted from the `order` bytes before it.
 
     The prediction blends all orders from 0 up (Witten & Bell 1991, method C, interpolated), starting from 1/256:
 
         p_n(s) = (times s followed this context + kinds of bytes that followed it · p_{n-1}(s)) / (times + kinds)
 
-    `known` is read before, and not counted. A real coder with this model reaches it within a few bytes, at a few MB/s.
-    It bounds the entropy from above: no model of bytes can be shown to be the best, and larger ones (PPMd with
-    exclusion, context mixing) save more still.
+    `known` is read before, and not counted. A real coder with this model comes within a few bytes, at a few MB/s. The
+    figure is an upper bound of the entropy: larger models (PPMd with exclusion, context mixing) save more still.
     """
     if not 0 <= order <= MOST:
         raise ValueError(f"order {order}: give 0 to {MOST}")
@@ -62,13 +59,13 @@ def adaptive_bits(data: bytes, order: int = BOUND_ORDER, known: bytes = b"") -> 
 
 
 def adaptive_bytes(data: bytes, order: int = BOUND_ORDER, known: bytes = b"") -> int:
-    """The same in whole bytes."""
+    """Return the same in whole bytes."""
     return math.ceil(adaptive_bits(data, order, known) / 8)
 
 
 def _seen(text: Counts, order: int) -> tuple[Counts, Counts, Counts]:
-    """For each byte, of all before it: how often its context of `order` bytes stood there, how often the byte followed
-    it, and how many kinds of bytes did. The first `order` bytes have no context: 0."""
+    """Count what precedes each byte: its context of `order` bytes, that context with the byte itself, and the kinds of
+    bytes that followed the context. The first `order` bytes have no context: 0."""
     size = len(text)
     times, of_symbol, kinds = (np.zeros(size, np.int64) for _ in range(3))
     if size <= order:
@@ -84,13 +81,13 @@ def _seen(text: Counts, order: int) -> tuple[Counts, Counts, Counts]:
 
 
 def _earlier(keys: Counts, counted: NDArray[np.bool_] | None = None) -> Counts:
-    """For each place, how many earlier places have the same key (of those `counted`)."""
+    """Return for one place the number of earlier places with the same key, among those that are `counted`."""
     order = np.argsort(keys, kind="stable")
     in_order = keys[order]
-    each = np.ones(len(keys), np.int64) if counted is None else counted[order].astype(np.int64)
-    before = np.cumsum(each) - each
+    one = np.ones(len(keys), np.int64) if counted is None else counted[order].astype(np.int64)
+    before = np.cumsum(one) - one
     starts = np.flatnonzero(np.concatenate(([True], in_order[1:] != in_order[:-1])))
     lengths = np.diff(np.append(starts, len(keys)))
-    found = np.empty(len(keys), np.int64)
-    found[order] = before - np.repeat(before[starts], lengths)
-    return found
+    earlier = np.empty(len(keys), np.int64)
+    earlier[order] = before - np.repeat(before[starts], lengths)
+    return earlier

@@ -1,7 +1,7 @@
 """A deterministic extractive summary: the sentences that matter most, in their order, within a budget of tokens.
 
-Sentences are taken one by one, always the one that adds most for its length (lazy greedy: what a sentence adds only
-falls as others are taken, so a heap needs few looks):
+Sentences are taken one by one, always the one that adds most for its length. The gain of a sentence only falls as
+others are taken, so a heap with lazy updates (lazy greedy) finds it with few looks:
 
     (centrality + CUE if it decides something + CUE if it constrains something
      + VALUE for each of its values that no sentence taken has, up to VALUES of them
@@ -10,10 +10,10 @@ falls as others are taken, so a heap needs few looks):
 Centrality is the cosine with the centroid of all sentences (TF-IDF, each sentence a document), 1 at most; a word weighs
 its idf; a rich sentence is heavier than three of four. A sentence that adds no value and few words is left out.
 
-Measured by what survives of probes' answers, evidence and values, on the embedded scenarios and the sample recordings:
-centrality alone keeps half of what this does; TextRank (Mihalcea & Tarau 2004) in its place changes nothing but the
-time (3×); the share of new words in place of their weight prefers "Woohoo!". There is no graph of sentences, so nothing
-grows with the square of the material.
+Measured by how many of the probes' answers, evidence and values survive, on the embedded scenarios and the sample
+recordings: centrality alone keeps half as much; TextRank (Mihalcea & Tarau 2004) in its place changes nothing but the
+time (3×); the share of new words in place of their weight prefers "Woohoo!". There is no graph of sentences, so
+nothing grows with the square of the material.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from .values import Value, values
 _IN_A_WORD = re.compile(rf"[^\W{HAN}]{{2}}")
 
 PIECE = 240
-"""Characters beyond which a sentence (a line of JSON, a log) is taken in pieces."""
+"""Characters beyond which a sentence, such as a line of JSON or of a log, is cut into pieces."""
 CUE = 0.5
 VALUE = 0.3
 VALUES = 6
 RICH = 0.75
-"""The share of sentences that are lighter than a rich one."""
+"""Share of sentences that are lighter than a rich one."""
 FEW = 0.2
 """Share of new words under which a sentence that brings no new value says nothing new."""
 
 
 class _Sentence:
-    """A candidate: its text, words and values; how much it adds whatever is taken, by its length."""
+    """A candidate sentence: its text, words and values, and the part of its gain that does not depend on the others."""
 
     __slots__ = ("base", "length", "terms", "text", "tokens", "values", "weight")
 
@@ -55,25 +55,25 @@ class _Sentence:
 
 
 class Matters(NamedTuple):
-    """What of a sentence does not depend on those beside it: its values, and what its cues are worth."""
+    """Features of a sentence that do not depend on its neighbours: its values, and the worth of its cues."""
 
     values: tuple[Value, ...]
     cues: float
 
 
 def matters(sentence: str) -> Matters:
-    """Read one sentence. By far the longest part of extracting."""
+    """Read the features of one sentence. By far the slowest part of extracting."""
     return Matters(values(sentence), CUE * is_decision(sentence) + CUE * is_constraint(sentence))
 
 
 def extract(
     texts: Sequence[str], budget: int, count: Callable[[str], int], read: Callable[[str], Matters] = matters
 ) -> str:
-    """At most `budget` tokens by `count`, a line each sentence, in the order of the texts.
+    """Return a summary of at most `budget` tokens by `count`, one sentence per line, in the order of the texts.
 
     Where over a quarter of the budget is left because no whole sentence fits any more, the start of one fills it, cut
-    between words. Empty only if all texts are blank, or if the budget has no room for one character. Who extracts from
-    the same texts more than once may give a `read` that remembers.
+    between words. Empty only if all texts are blank, or if the budget has no room for one character. Callers that
+    extract from the same texts more than once may pass a `read` that remembers.
     """
     if budget <= 0:
         return ""
@@ -97,77 +97,77 @@ def _text(lines: dict[int, str]) -> str:
 
 
 def _weighed(candidates: Sequence[_Sentence]) -> dict[str, float]:
-    """The weight of every word; each candidate gets its own weight, and its centrality."""
-    often = Counter(term for each in candidates for term in each.terms)
+    """Return the weight of every word, and set the weight and the centrality of each candidate."""
+    often = Counter(term for candidate in candidates for term in candidate.terms)
     weight = {term: math.log(1 + len(candidates) / times) for term, times in often.items()}
     centroid: dict[str, float] = defaultdict(float)
-    norms = [math.sqrt(math.fsum(weight[term] ** 2 for term in each.terms)) or 1.0 for each in candidates]
-    for each, norm in zip(candidates, norms, strict=True):
-        each.weight = math.fsum(weight[term] for term in each.terms)
-        for term in each.terms:
+    norms = [math.sqrt(math.fsum(weight[term] ** 2 for term in candidate.terms)) or 1.0 for candidate in candidates]
+    for candidate, norm in zip(candidates, norms, strict=True):
+        candidate.weight = math.fsum(weight[term] for term in candidate.terms)
+        for term in candidate.terms:
             centroid[term] += weight[term] / norm
     central = [
-        math.fsum(weight[term] * centroid[term] for term in each.terms) / norm
-        for each, norm in zip(candidates, norms, strict=True)
+        math.fsum(weight[term] * centroid[term] for term in candidate.terms) / norm
+        for candidate, norm in zip(candidates, norms, strict=True)
     ]
     most = max(central, default=0.0) or 1.0
-    for each, found in zip(candidates, central, strict=True):
-        each.base += found / most
+    for candidate, centrality in zip(candidates, central, strict=True):
+        candidate.base += centrality / most
     return weight
 
 
 def _taken(candidates: Sequence[_Sentence], left: int, weight: dict[str, float]) -> tuple[list[int], list[int]]:
-    """The candidates that are taken while tokens are `left`, and those that were too long, both best first."""
+    """Return the candidates taken while tokens are `left`, and those that were too long, both best first."""
     taken, too_long = list[int](), list[int]()
     known_terms: set[str] = set()
     known_values: set[Value] = set()
-    rich = sorted(each.weight for each in candidates)[int(len(candidates) * RICH)] if candidates else 1.0
+    rich = sorted(candidate.weight for candidate in candidates)[int(len(candidates) * RICH)] if candidates else 1.0
 
-    def new(each: _Sentence) -> tuple[int, float]:
-        """How many of its values are not known, and the weight of its words that are not."""
-        values = sum(value not in known_values for value in each.values)
-        return values, math.fsum(weight[term] for term in each.terms - known_terms)
+    def new(candidate: _Sentence) -> tuple[int, float]:
+        """Count the values of a candidate that are new, and weigh its words that are."""
+        values = sum(value not in known_values for value in candidate.values)
+        return values, math.fsum(weight[term] for term in candidate.terms - known_terms)
 
-    def adds(each: _Sentence) -> float:
-        values, words = new(each)
-        return (each.base + VALUE * min(values, VALUES) + min(words / (rich or 1.0), 2.0)) / each.length
+    def adds(candidate: _Sentence) -> float:
+        values, words = new(candidate)
+        return (candidate.base + VALUE * min(values, VALUES) + min(words / (rich or 1.0), 2.0)) / candidate.length
 
-    heap = [(-adds(each), at, 0) for at, each in enumerate(candidates)]
+    heap = [(-adds(candidate), at, 0) for at, candidate in enumerate(candidates)]
     heapq.heapify(heap)
     while heap:
         _, at, seen = heapq.heappop(heap)
-        each = candidates[at]
-        if each.tokens > left:
+        candidate = candidates[at]
+        if candidate.tokens > left:
             too_long.append(at)
             continue
         if seen < len(taken):
-            heapq.heappush(heap, (-adds(each), at, len(taken)))
+            heapq.heappush(heap, (-adds(candidate), at, len(taken)))
             continue
-        values, words = new(each)
-        if taken and not values and words < FEW * each.weight:
+        values, words = new(candidate)
+        if taken and not values and words < FEW * candidate.weight:
             continue
         taken.append(at)
-        left -= each.tokens
-        known_terms |= each.terms
-        known_values.update(each.values)
+        left -= candidate.tokens
+        known_terms |= candidate.terms
+        known_values.update(candidate.values)
     return taken, too_long
 
 
 def _pieces(sentence: str) -> list[str]:
-    """A sentence, or its parts of at most PIECE characters, cut at spaces or after punctuation where there is any."""
-    made = []
+    """Cut a sentence into parts of at most PIECE characters, at spaces or after punctuation where there is any."""
+    parts = []
     start, size = 0, len(sentence)
     while size - start > PIECE:
         stop = max(sentence.rfind(mark, start + PIECE // 2, start + PIECE) for mark in " ,;，、；") + 1
         stop = stop or start + PIECE
-        made.append(sentence[start:stop].strip())
+        parts.append(sentence[start:stop].strip())
         start = stop
-    made.append(sentence[start:].strip())
-    return [piece for piece in made if piece]
+    parts.append(sentence[start:].strip())
+    return [part for part in parts if part]
 
 
 def _cut(text: str, budget: int, count: Callable[[str], int]) -> str:
-    """The start of a text that fits, cut at a space if there is one in it."""
+    """Return the start of a text that fits, cut at a space if there is one in it."""
     fits = bisect_right(range(len(text) + 1), budget, key=lambda size: count(text[:size])) - 1
     while fits > 0 and count(text[:fits].strip()) > budget:
         fits -= 1

@@ -1,14 +1,14 @@
-"""The figures over a run's steps. Each declares its unit, which way is better, and the version of its formula.
+"""The metrics of a run. Each carries its display name, its meaning, its unit, its direction and a formula version.
 
-All take rows of a table, mostly steps (the columns of `harness.columns`, with those of `harness.steps.steps_of` joined
-in), of any grouping: a strategy, a conversation under a strategy, a turn.
+All take rows of a table, mostly steps (the columns of `harness.folder.schema`), grouped in any way: by strategy, by
+conversation under a strategy, by turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -20,33 +20,47 @@ from .value import Missing, Ratio, Saving, Total, Value
 
 NO_STEPS = "no steps"
 NO_EVIDENCE = "no probe rests on what was said"
-_STATES: Mapping[State, str] = {
-    "part": "is sent in part",
-    "summary": "is there only through a summary or a fact",
-    "loadable": "is not there, and is in an archive or a tier from which it can be loaded",
-    "absent": "is not there",
+
+# What may have become of evidence that is not sent word for word: its name, and the rest of "the share of evidence …".
+_STATES: Mapping[State, tuple[str, str]] = {
+    "partial": ("evidence sent in part", "of which only some sentences are sent"),
+    "summary": ("evidence only in summaries", "that reaches the model only through a summary or a fact"),
+    "loadable": ("evidence in archive", "that is not sent, but can be loaded from an archive or a tier"),
+    "absent": ("evidence absent", "that is neither sent nor stored anywhere"),
 }
-"""What may have become of evidence but that it is sent as it was said."""
+_FAULT_NAMES: Mapping[str, str] = {
+    "orphan_results": "orphan tool results",
+    "unanswered_calls": "unanswered tool calls",
+    "misordered": "misordered messages",
+    "blank_messages": "blank messages",
+    "dropped_system": "dropped system messages",
+    "no_user": "no user message",
+    "not_user_first": "user not first",
+    "empty": "empty contexts",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One figure. `version` is raised when the formula changes: old numbers stop comparing."""
+    """One metric of a run. `version` is raised when the formula changes: figures of two versions do not compare."""
 
+    name: str
+    """What tables, figures, pages and trackers call it."""
     about: str
+    """Its meaning in one line."""
     of: Callable[[pd.DataFrame], Value]
-    """Of some rows. What falls into parts by conversation says so by its kind (`sums.py`). Anything else has a value
-    for each conversation, and over several of them the mean of these."""
+    """The formula over some rows. A figure made of sums over conversations says so by its kind (`value.py`). Any other
+    has a value for each conversation, and over several of them the mean of these."""
     unit: Literal["", "tokens", "share", "steps", "us", "usd"]
     better: Literal["lower", "higher", ""]
     version: int = 1
     table: str = "steps"
-    """The table of a run whose rows it is of; `answers`: of those by one answerer, with their grades."""
+    """The table of a run that the rows are from; `answers`: those of one answer model, with their grades."""
     restates: tuple[str, ...] = ()
-    """Figures that say the same of the same recordings: comparisons are by those, unless this one is named."""
+    """Metrics that say the same of the same recordings: comparisons use those, unless this one is asked for by key."""
 
 
-def _refused(faults: frozenset[str]) -> Total:
+def _rejected(faults: frozenset[str]) -> Total:
     return Total(lambda steps: (steps[sorted(faults)].to_numpy() > 0).any(axis=1))
 
 
@@ -54,22 +68,22 @@ def _percentile(steps: pd.DataFrame, at: float) -> Value:
     return float(np.percentile(steps.latency_ns, at) / 1000) if len(steps) else Missing("undefined", NO_STEPS)
 
 
-def _listed(states: Any) -> list[str]:
-    """A cell of a column of lists; that of a probe that failed is none."""
+def _states(states: Iterable[State] | None) -> list[State]:
+    """Return a value of a column of lists as a list; a probe that failed has None, and no states."""
     return [] if states is None else list(states)
 
 
-def _has_evidence(probes: pd.DataFrame) -> Any:
-    """Whether each probe rests on something that was said, and something was sent for it."""
-    return probes.evidence_state.map(lambda states: len(_listed(states)) > 0).astype(bool)
+def _has_evidence(probes: pd.DataFrame) -> pd.Series[bool]:
+    """Return whether each probe rests on an earlier message, and a context was sent for it."""
+    return probes.evidence_state.map(lambda states: len(_states(states)) > 0).astype(bool)
 
 
 def _evidence(*wanted: State) -> Ratio:
-    """Of each probe with evidence, the share of it in one of these states; the mean over probes."""
+    """Return the share of a probe's evidence in one of these states, as a mean over the probes with evidence."""
 
-    def share(states: Any) -> float:
-        found = _listed(states)
-        return sum(each in wanted for each in found) / len(found) if found else 0.0
+    def share(states: Iterable[State] | None) -> float:
+        evidence = _states(states)
+        return sum(state in wanted for state in evidence) / len(evidence) if evidence else 0.0
 
     return Ratio(lambda s: s.evidence_state.map(share).astype(float), _has_evidence, NO_EVIDENCE)
 
@@ -79,24 +93,39 @@ def _with_fault(name: str) -> Total:
 
 
 METRICS: Mapping[str, Metric] = {
-    "steps": Metric("model calls replayed", Total(lambda s: s.step >= 0), "steps", ""),
-    "tokens_full": Metric("tokens of the whole history, all steps", Total(lambda s: s.tokens_full), "tokens", ""),
-    "tokens_sent": Metric("tokens sent, all steps", Total(lambda s: s.tokens_sent), "tokens", "lower"),
+    "steps": Metric("model calls", "calls to the model that were replayed", Total(lambda s: s.step >= 0), "steps", ""),
+    "tokens_full": Metric(
+        "tokens of full history",
+        "tokens that sending the whole history at every call would take",
+        Total(lambda s: s.tokens_full),
+        "tokens",
+        "",
+    ),
+    "tokens_sent": Metric(
+        "tokens sent",
+        "tokens sent to the model over all calls: messages, tool schemas and the start of the reply",
+        Total(lambda s: s.tokens_sent),
+        "tokens",
+        "lower",
+    ),
     "saving": Metric(
-        "1 − tokens_sent / tokens_full",
+        "saved",
+        "share of the full history's tokens that is not sent",
         Saving(lambda s: s.tokens_sent, lambda s: s.tokens_full, NO_STEPS),
         "share",
         "higher",
         restates=("tokens_sent",),
     ),
     "without_newest": Metric(
-        "steps that have neither the newest message nor one written in its place",
+        "calls without newest message",
+        "calls that carry neither the newest message nor a rewrite of it",
         Total(lambda s: ~s.newest),
         "steps",
         "lower",
     ),
     "saving_with_newest": Metric(
-        "saving over the steps that have it",
+        "saved, newest message sent",
+        "tokens saved, counted only over the calls that do carry the newest message",
         Saving(
             lambda s: s.tokens_sent * s.newest, lambda s: s.tokens_full * s.newest, "no call has the newest message"
         ),
@@ -105,89 +134,110 @@ METRICS: Mapping[str, Metric] = {
         restates=("tokens_sent", "without_newest"),
     ),
     "tokens_added": Metric(
-        "of tokens_sent, those that are not the recording's: messages that the strategy wrote, tools that it added",
+        "tokens added",
+        "tokens sent that are not in the recording: messages written and tools offered by the strategy",
         Total(lambda s: s.tokens_added),
         "tokens",
         "lower",
     ),
     "added_share": Metric(
-        "tokens_added / tokens_full",
+        "added",
+        "tokens added by the strategy, as a share of the full history",
         Ratio(lambda s: s.tokens_added, lambda s: s.tokens_full, NO_STEPS),
         "share",
         "lower",
         restates=("tokens_added",),
     ),
     "own_tokens": Metric(
-        "tokens of the strategy's own model calls, in and out",
+        "strategy's own tokens",
+        "tokens of the strategy's own model calls, such as summaries, in and out",
         Total(lambda s: s.own_tokens.astype("int64")),
         "tokens",
         "lower",
     ),
     "own_cost": Metric(
-        "what they cost in US dollars",
+        "strategy's own cost",
+        "US dollars for the strategy's own model calls",
         Total(lambda s: s.own_cost.astype(float), "a model's price is not known"),
         "usd",
         "lower",
     ),
     "net_saving": Metric(
-        "1 − (tokens_sent + own_tokens) / tokens_full",
+        "net saved",
+        "tokens saved after paying for the strategy's own model calls",
         Saving(lambda s: s.tokens_sent + s.own_tokens, lambda s: s.tokens_full, NO_STEPS),
         "share",
         "higher",
         restates=("tokens_sent", "own_tokens"),
     ),
     "grounding": Metric(
-        "of the values that the recorded model used next and a user or a tool had said, the share still in the context",
+        "grounding recall",
+        "share of the values the recorded model used next, and a user or tool had given, still in the context",
         Ratio(lambda s: s.demands_kept, lambda s: s.demands, "no recorded call or answer uses what was said before"),
         "share",
         "higher",
     ),
     "prefix_reuse": Metric(
-        "of the tokens sent after each conversation's first step, the share in the same prefix (tools, then messages) "
-        f"as a step before; the {PRIMING} tokens that start the reply are sent and never in it",
+        "prefix reuse",
+        "share of the tokens sent that repeat the prefix of the call before (tools, then messages), after each "
+        f"conversation's first step: the upper bound of the cache hit rate; the {PRIMING} tokens that start the reply "
+        "never repeat",
         Ratio(lambda s: s.tokens_kept * (s.step > 0), lambda s: s.tokens_sent * (s.step > 0), "no second step"),
         "share",
         "higher",
     ),
     "overflows": Metric(
-        "steps with more tokens than the context window of the model named with --model",
+        "overflows",
+        "calls with more tokens than the context window of the model chosen with --model",
         Total(lambda s: s.tokens_sent > s.window),
         "steps",
         "lower",
     ),
     "rejected_openai": Metric(
-        "steps that OpenAI would refuse: orphan result, unanswered call, nothing but system messages",
-        _refused(OPENAI),
+        "rejected by OpenAI",
+        "calls that OpenAI would answer with 400: orphan result, unanswered call, only system messages",
+        _rejected(OPENAI),
         "steps",
         "lower",
     ),
     "rejected_anthropic": Metric(
-        "steps that Anthropic would refuse: those, a blank message, not the user first",
-        _refused(ANTHROPIC),
+        "rejected by Anthropic",
+        "calls that Anthropic would answer with 400: as OpenAI, and blank messages or no user message first",
+        _rejected(ANTHROPIC),
         "steps",
         "lower",
     ),
     **{
-        name: Metric(f"steps with {about}", _with_fault(name), "steps", "lower")
-        for name, about in {**FAULTS, "over_budget": "more tokens than the strategy promised"}.items()
+        key: Metric(_FAULT_NAMES[key], f"calls with {about}", _with_fault(key), "steps", "lower")
+        for key, about in FAULTS.items()
     },
+    "over_budget": Metric(
+        "over budget",
+        "calls with more tokens than the budget the strategy promised to keep",
+        _with_fault("over_budget"),
+        "steps",
+        "lower",
+    ),
     "survival": Metric(
-        "of the facts followed through the rounds of summarising, at every age, the share still in the summary",
+        "fact survival",
+        "share of summarised facts still in the summary, over all rounds of summarising",
         Ratio(lambda s: s.kept, lambda s: s["values"], "no summary replaced a fact"),
         "share",
         "higher",
         table="survival",
     ),
     "context_recall": Metric(
-        "evidence recall: of the messages that a probe's answer rests on, the share that is sent word for word",
+        "context recall",
+        "share of the messages an answer rests on that is sent word for word",
         _evidence("verbatim"),
         "share",
         "higher",
         table="probes",
     ),
     "context_recall_any": Metric(
-        "the share of them that is sent word for word, in part, or only through a summary or a fact",
-        _evidence("verbatim", "part", "summary"),
+        "context recall, any form",
+        "share of the messages an answer rests on that is sent at all: whole, in part or summarised",
+        _evidence("verbatim", "partial", "summary"),
         "share",
         "higher",
         table="probes",
@@ -195,24 +245,27 @@ METRICS: Mapping[str, Metric] = {
     ),
     **{
         f"evidence_{state}": Metric(
-            f"the share of them that {about}",
+            name,
+            f"share of the messages an answer rests on {about}",
             _evidence(state),
             "share",
             "",
             table="probes",
             restates=("context_recall",),
         )
-        for state, about in _STATES.items()
+        for state, (name, about) in _STATES.items()
     },
     "evidence_place": Metric(
-        "where what is sent of them stands among the tokens sent: 0 = the start, 1 = the end",
+        "evidence position",
+        "where the evidence stands among the tokens sent: 0 = at the start, 1 = at the end",
         Ratio(lambda s: s.evidence_place.fillna(0), lambda s: s.evidence_place.notna(), "none of it is sent"),
         "share",
         "",
         table="probes",
     ),
     "evidence_density": Metric(
-        "tokens of them / tokens sent, over the probes with evidence",
+        "evidence density",
+        "share of the tokens sent that is evidence, over the probes that have any",
         Ratio(
             lambda s: s.evidence_tokens.fillna(0),
             lambda s: s.tokens_sent.fillna(0) * _has_evidence(s),
@@ -223,14 +276,16 @@ METRICS: Mapping[str, Metric] = {
         table="probes",
     ),
     "answer_in_context": Metric(
-        "of the probes with an accepted answer that had been said, the share with it in what is sent, word for word",
+        "answer in context",
+        "share of the probes whose answer was given earlier that find it in the context, word for word",
         Ratio(lambda s: s.answer.eq(True), lambda s: s.answer.notna(), "no probe has an answer that had been said"),
         "share",
         "higher",
         table="probes",
     ),
     "correct": Metric(
-        "of the probes with an answer, the share whose answer the grader takes for right",
+        "answers correct",
+        "share of the answerable probes that the grader marks correct",
         Ratio(
             lambda s: s.correct.eq(True) & s.answerable,
             lambda s: s.correct.notna() & s.answerable,
@@ -241,7 +296,8 @@ METRICS: Mapping[str, Metric] = {
         table="answers",
     ),
     "abstained": Metric(
-        "of the probes that cannot be answered, the share of which the answer says so, by the grader",
+        "abstained",
+        "share of the unanswerable probes on which the model, rightly, says that it does not know",
         Ratio(
             lambda s: s.correct.eq(True) & ~s.answerable,
             lambda s: s.correct.notna() & ~s.answerable,
@@ -251,39 +307,47 @@ METRICS: Mapping[str, Metric] = {
         "higher",
         table="answers",
     ),
-    "latency_p50": Metric("time to decide, median", lambda s: _percentile(s, 50), "us", "lower"),
-    "latency_p99": Metric("time to decide, 99th percentile", lambda s: _percentile(s, 99), "us", "lower"),
+    "latency_p50": Metric(
+        "latency p50", "median time the strategy takes to build a context", lambda s: _percentile(s, 50), "us", "lower"
+    ),
+    "latency_p99": Metric(
+        "latency p99",
+        "99th percentile of the time the strategy takes to build a context",
+        lambda s: _percentile(s, 99),
+        "us",
+        "lower",
+    ),
 }
-"""Every figure, by the name it has in tables, JSON and on the command line."""
+"""Every metric by its key: the name it has in JSON, in Parquet columns and on the command line."""
 
-OF_PROBES = tuple(name for name, metric in METRICS.items() if metric.table == "probes")
-"""Those of the probes."""
-OF_ANSWERS = tuple(name for name, metric in METRICS.items() if metric.table == "answers")
-"""Those of the answers to them."""
-OF_STEPS = tuple(name for name, metric in METRICS.items() if metric.table == "steps")
-"""Those of the steps."""
+OF_PROBES = tuple(key for key, metric in METRICS.items() if metric.table == "probes")
+"""Keys of the metrics over probes."""
+OF_ANSWERS = tuple(key for key, metric in METRICS.items() if metric.table == "answers")
+"""Keys of the metrics over answers to probes."""
+OF_STEPS = tuple(key for key, metric in METRICS.items() if metric.table == "steps")
+"""Keys of the metrics over steps."""
 
 
 def figures(steps: pd.DataFrame) -> dict[str, Value]:
-    """Every figure of one group of steps."""
-    return {name: METRICS[name].of(steps) for name in OF_STEPS}
+    """Return every metric over one group of steps, by its key."""
+    return {key: METRICS[key].of(steps) for key in OF_STEPS}
 
 
 def growth(steps: pd.DataFrame) -> pd.DataFrame:
-    """Tokens by turn: strategy, turn, conversations, mean tokens_full, mean tokens_sent, without_newest, saving.
+    """Return tokens by turn: strategy, turn, conversations, mean tokens_full and tokens_sent, without_newest, saving.
 
-    Each conversation counts once a turn, by the mean of its steps in that turn; turns that few conversations reach
-    say so in `conversations`. `without_newest` is of all steps of the turn.
+    Each conversation counts once a turn, by the mean of its steps in that turn. `conversations` says how many reach
+    the turn. `without_newest` counts all steps of the turn.
     """
     lacking = steps.assign(lacks=~steps.newest)
-    one = lacking.groupby(["strategy", "turn", "conversation"], observed=True).agg(
+    by_conversation = lacking.groupby(["strategy", "turn", "conversation"], observed=True).agg(
         tokens_full=("tokens_full", "mean"), tokens_sent=("tokens_sent", "mean"), without_newest=("lacks", "sum")
     )
-    made = one.groupby(["strategy", "turn"], observed=True).agg(
+    by_turn = by_conversation.groupby(["strategy", "turn"], observed=True).agg(
         conversations=("tokens_full", "size"),
         tokens_full=("tokens_full", "mean"),
         tokens_sent=("tokens_sent", "mean"),
         without_newest=("without_newest", "sum"),
     )
-    made["saving"] = 1 - made.tokens_sent / made.tokens_full
-    return made.reset_index()
+    by_turn["saving"] = 1 - by_turn.tokens_sent / by_turn.tokens_full
+    return by_turn.reset_index()

@@ -1,7 +1,7 @@
-"""Which of several alternatives are worth choosing, by cost and quality: the Pareto frontier.
+"""The Pareto frontier of cost and quality: the alternatives worth choosing.
 
-One dominates another if it costs no more and is no worse, and is better in one of the two. The frontier is what nothing
-dominates. On other conversations it would be another: `how_often` asks by drawing the conversations again.
+One alternative dominates another if it costs no more and is no worse, and is better in one of the two. The frontier is
+the alternatives that nothing dominates. `how_often` resamples the conversations to tell how sure it is.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 DRAWS = 2000
 SEED = 0
-_AT_ONCE = 4_000_000
-"""Numbers of a table of draws that is made at once."""
+_AT_ONCE = 4_000_000  # numbers in one table of draws, which bounds the memory
 
 Floats = NDArray[np.float64]
 
@@ -27,25 +26,25 @@ class Point(NamedTuple):
     quality: float
 
     def dominates(self, other: Point) -> bool:
-        """Whether the other is never the better choice."""
+        """Return whether the other is never the better choice."""
         return self != other and self.cost <= other.cost and self.quality >= other.quality
 
 
 def frontier(points: Mapping[str, Point]) -> list[str]:
-    """The names of what nothing dominates, the dearest first."""
-    found = [name for name, point in points.items() if not any(each.dominates(point) for each in points.values())]
-    return sorted(found, key=lambda name: -points[name].cost)
+    """Return the names of the alternatives that nothing dominates, most expensive first."""
+    best = [name for name, point in points.items() if not any(other.dominates(point) for other in points.values())]
+    return sorted(best, key=lambda name: -points[name].cost)
 
 
 def dominators(points: Mapping[str, Point]) -> dict[str, list[str]]:
-    """Of each that is dominated, those of the frontier that dominate it, the cheapest first."""
+    """Map each dominated alternative to those of the frontier that dominate it, cheapest first."""
     best = sorted(frontier(points), key=lambda name: points[name].cost)
-    found = {name: [each for each in best if points[each].dominates(point)] for name, point in points.items()}
-    return {name: those for name, those in found.items() if those}
+    by_name = {name: [other for other in best if points[other].dominates(point)] for name, point in points.items()}
+    return {name: dominating for name, dominating in by_name.items() if dominating}
 
 
 class FrontierSums(NamedTuple):
-    """What cost and quality are made of: a row a conversation, a column an alternative. Quality is got / wanted."""
+    """Sums behind cost and quality: a row per conversation, a column per alternative. Quality is got / wanted."""
 
     cost: Floats
     got: Floats
@@ -53,9 +52,9 @@ class FrontierSums(NamedTuple):
 
 
 def how_often(sums: FrontierSums, draws: int = DRAWS, seed: int = SEED) -> Floats:
-    """Of each alternative, in what share of draws of whole conversations, with replacement, it is on the frontier.
+    """Return the share of resamples of whole conversations in which each alternative is on the frontier.
 
-    NaN with fewer than two conversations. A draw in which nothing is wanted does not count.
+    NaN with fewer than two conversations. A resample in which nothing is wanted does not count.
     """
     conversations, alternatives = sums.cost.shape
     if conversations < 2:
@@ -64,26 +63,26 @@ def how_often(sums: FrontierSums, draws: int = DRAWS, seed: int = SEED) -> Float
     on, counted = np.zeros(alternatives), 0
     for size in _batches(draws, max(conversations, alternatives**2)):
         drawn = random.multinomial(conversations, np.full(conversations, 1 / conversations), size).astype(float)
-        cost, got, wanted = (drawn @ each for each in sums)
-        asked = (wanted > 0).all(axis=1)
-        on += _on_frontier(_even(cost[asked]), got[asked] / wanted[asked]).sum(axis=0)
-        counted += int(asked.sum())
+        cost, got, wanted = (drawn @ part for part in sums)
+        valid = (wanted > 0).all(axis=1)
+        on += _on_frontier(_even(cost[valid]), got[valid] / wanted[valid]).sum(axis=0)
+        counted += int(valid.sum())
     return on / counted if counted else np.full(alternatives, np.nan)
 
 
 def _even(cost: Floats) -> Floats:
-    """Sums of the same numbers in another order differ in their last digit, and are the same cost."""
+    # Sums of the same numbers in another order differ in their last digit, and are the same cost.
     return np.round(cost / max(float(cost.max(initial=0)), np.finfo(float).tiny), 10)
 
 
 def _on_frontier(cost: Floats, quality: Floats) -> NDArray[np.bool_]:
-    """Of each draw (row) and alternative, whether nothing dominates it."""
+    """Return for each draw (row) and alternative whether nothing dominates it."""
     cheaper, as_cheap = cost[:, :, None] < cost[:, None, :], cost[:, :, None] <= cost[:, None, :]
     better, as_good = quality[:, :, None] > quality[:, None, :], quality[:, :, None] >= quality[:, None, :]
     return np.asarray(~(as_cheap & as_good & (cheaper | better)).any(axis=1))
 
 
 def _batches(draws: int, width: int) -> list[int]:
-    """How many draws are made at a time."""
+    """Return the sizes of the batches in which draws are made."""
     size = max(1, _AT_ONCE // width)
     return [min(size, draws - start) for start in range(0, draws, size)]

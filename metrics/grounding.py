@@ -1,27 +1,31 @@
-"""Grounding retention: is what the recorded agent used next still in the context that a strategy would have sent?
+"""Grounding recall: are the values that the recorded model used next still in the context that a strategy sends?
 
-A **demand** is a value that the recorded answer of a model call repeats from what a user or a tool had said before:
+A **demand** is a value that the recorded answer of a model call repeats from an earlier message of a user or a tool:
 
-- of a *call*: every leaf of its tool calls' arguments, as a whole or, if the whole was not said before, the values in
+- of a *call*: every leaf of its tool calls' arguments, as a whole or, if the whole does not stand there, the values in
   it (`values.py`). Its kind is the value's, or `text` for any other short string.
 - of an *answer* (an assistant message without calls): its identifiers, numbers, dates and paths.
 
-No demands are: booleans and nulls, also as words; single characters and numbers of one digit; strings over `LONGEST`
-characters, which are written and not looked up; values that the system prompt said first, and those that no user and
-no tool had said: the agent's own. A number is looked for without its currency and unit, as it is written and without
-its thousands separators; all else verbatim, between word boundaries (`occurrences.py`). JSON arguments are read, so
-their escapes do not matter.
+These are no demands: booleans and nulls, also as words; single characters and numbers of one digit; strings over
+`LONGEST` characters, which are written and not looked up; values that the system prompt has first; and values that no
+user and no tool gave, the agent's own. A number is looked for without its currency and unit, with and without its
+thousands separators; all else verbatim, between word boundaries (`values.py`). JSON arguments are decoded, so their
+escapes do not matter.
 
-A demand is **kept** if any message sent has the value, in its text or in the arguments of its calls.
+A demand is **retained** if any message sent has the value, in its text or in the arguments of its calls.
 
-    wanted = demands(conversation)                       # once a conversation
-    kept = retained(wanted, runs, written)               # once a strategy: of each row, how many are kept
+    wanted = demands(conversation)                       # once per conversation
+    kept = retained(wanted, runs, written)               # once per strategy: the number retained, by row
     wanted.step, wanted.of, wanted.kind, wanted.values   # the rows
+
+    `references` tells which earlier message each message goes back to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -52,7 +56,7 @@ class _Wanted(NamedTuple):
 
 
 class _Leaf(NamedTuple):
-    """Something repeated: wanted as a whole, or where that was not said before, in parts."""
+    """A repeated argument: wanted as a whole, or in parts where the whole was not said before."""
 
     whole: _Wanted | None
     parts: tuple[_Wanted, ...] = ()
@@ -60,46 +64,46 @@ class _Leaf(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """The demands of one conversation. A row counts those of one step, what they are of, and kind."""
+    """The demands of one conversation. A row counts those of one step, source (`of`) and kind."""
 
     step: Ints
-    """Of each row, the number of the model call, from 0; ascending."""
+    """Number of the model call of each row, from 0; ascending."""
     of: list[Of]
     kind: list[str]
     values: Ints
-    """Of each row, how many demands it counts; never 0."""
+    """Number of demands in each row; never 0."""
     size: int
-    """Messages of the recording."""
+    """Number of messages of the recording."""
     spellings: list[Spellings]
-    """The different values."""
+    """The different values, each with its spellings."""
     row: Ints
-    """Of each demand, its row."""
+    """Row of each demand."""
     value: Ints
-    """Of each demand, its value."""
+    """Value of each demand."""
     found: Ints
-    """Where the values are in the recording, as value · 2³² + message, ascending."""
+    """Occurrences of the values in the recording, as value · 2³² + message, ascending."""
 
 
 def demands(conversation: Conversation) -> Demands:
-    """All demands of a conversation. Costs one pass over its text."""
+    """Return all demands of a conversation, in one pass over its text."""
     messages = conversation.messages
-    asked = [(step, at, leaf) for step, at in enumerate(conversation.calls()) for leaf in _asked(messages[at])]
+    leaves = [(step, at, leaf) for step, at in enumerate(conversation.calls()) for leaf in _leaves_of(messages[at])]
     numbers: dict[Spellings, int] = {}
-    for _, _, leaf in asked:
+    for _, _, leaf in leaves:
         for wanted in (leaf.whole, *leaf.parts) if leaf.whole else leaf.parts:
             numbers.setdefault(wanted.spellings, len(numbers))
     which, where = places(list(numbers), [said(message) for message in messages] if numbers else [])
     first = _first_said(messages, len(numbers), which, where)
     rows: dict[tuple[int, Of, str], int] = {}
-    made: dict[tuple[int, int], None] = {}
-    for step, at, leaf in asked:
+    row_values: dict[tuple[int, int], None] = {}
+    for step, at, leaf in leaves:
         of: Of = "call" if messages[at].calls else "answer"
         whole = leaf.whole is not None and first[numbers[leaf.whole.spellings]] < at
         for kind, written in [leaf.whole] if whole and leaf.whole else leaf.parts:
             value = numbers[written]
             if first[value] < at:
-                made.setdefault((rows.setdefault((step, of, kind), len(rows)), value))
-    pairs = np.array(list(made), np.int64).reshape(-1, 2)
+                row_values.setdefault((rows.setdefault((step, of, kind), len(rows)), value))
+    pairs = np.array(list(row_values), np.int64).reshape(-1, 2)
     return Demands(
         step=np.array([step for step, _, _ in rows], np.int64),
         of=[of for _, of, _ in rows],
@@ -114,10 +118,10 @@ def demands(conversation: Conversation) -> Demands:
 
 
 def retained(demands: Demands, runs: Runs, written: Sequence[Message] = ()) -> Ints:
-    """How many demands of each row are kept in what was sent at their step.
+    """Return how many demands of each row are retained in the context of their step.
 
-    `runs` are the messages sent at each step, numbered over the recording and then over `written`. Costs a search for
-    each pair of a demand and a run of its step, vectorised.
+    `runs` are the messages sent at each step, numbered over the recording and then over `written`. The cost is one
+    vectorised binary search for each pair of a demand and a run of its step.
     """
     found = demands.found
     if not len(demands.row):
@@ -142,22 +146,22 @@ def retained(demands: Demands, runs: Runs, written: Sequence[Message] = ()) -> I
 
 
 def said(message: Message) -> str:
-    """All that a message puts into a context: its text, and its calls' arguments with the JSON read."""
+    """Return all that a message puts into a context: its text, and its calls' arguments with the JSON decoded."""
     if not message.calls:
         return message.text
     return "\n".join([message.text, *(leaf for call in message.calls for leaf in _leaves(call.arguments))])
 
 
 def named(message: Message) -> list[Spellings]:
-    """The values that a message of the user or the assistant names: the arguments of its calls, as a whole where they
-    are short, and their parts; or the identifiers, numbers, dates and paths of its text."""
-    leaves = _asked(message)
-    wanted = [each for leaf in leaves for each in ((leaf.whole, *leaf.parts) if leaf.whole else leaf.parts)]
-    return list(dict.fromkeys(each.spellings for each in wanted))
+    """Return the values that a message names: the arguments of its calls, as a whole where they are short, and their
+    parts; or the identifiers, numbers, dates and paths of its text."""
+    message_leaves = _leaves_of(message)
+    wanted = [item for leaf in message_leaves for item in ((leaf.whole, *leaf.parts) if leaf.whole else leaf.parts)]
+    return list(dict.fromkeys(item.spellings for item in wanted))
 
 
 def _first_said(messages: Sequence[Message], count: int, which: Ints, where: Ints) -> Ints:
-    """Where a user or a tool first says each value; past the end if none does, or if the system said it before."""
+    """Return where a user or a tool first says each value; past the end if none does, or the system says it earlier."""
     never = len(messages)
     first, system = np.full(count, never), np.full(count, never)
     roles = np.array([message.role for message in messages], np.str_)[where]
@@ -166,7 +170,7 @@ def _first_said(messages: Sequence[Message], count: int, which: Ints, where: Int
     return np.where(system < first, never, first)
 
 
-def _asked(message: Message) -> list[_Leaf]:
+def _leaves_of(message: Message) -> list[_Leaf]:
     if message.calls:
         return [_leaf(text) for call in message.calls for text in _leaves(call.arguments)]
     found = [_wanted(value) for value in exact_values(message.text) if value.kind in _ANSWERED]
@@ -178,21 +182,21 @@ def _leaf(text: str) -> _Leaf:
     text = text.strip()
     if not 1 < len(text) <= LONGEST or text.lower() in _TRIVIAL or not any(map(str.isalnum, text)):
         return _Leaf(None)
-    found = values(text)
-    if len(found) == 1 and found[0].text == text:
-        return _Leaf(_wanted(found[0]))
-    parts = tuple(wanted for value in found if (wanted := _wanted(value)) is not None)
+    text_values = values(text)
+    if len(text_values) == 1 and text_values[0].text == text:
+        return _Leaf(_wanted(text_values[0]))
+    parts = tuple(wanted for value in text_values if (wanted := _wanted(value)) is not None)
     return _Leaf(_Wanted("name" if is_name(text) else "text", (text,)), parts)
 
 
 def _wanted(value: Value) -> _Wanted | None:
-    """What is looked for of a value; nothing if it is a number of one digit."""
+    """Return the spellings to look for; None for a number of one digit."""
     found = spellings(value)
     return _Wanted(value.kind, found) if value.kind != "number" or len(found[0]) > 1 else None
 
 
 def _leaves(arguments: str) -> list[str]:
-    """The leaf values of JSON text, as texts; booleans and nulls left out. Text that is no JSON is one leaf."""
+    """Return the leaf values of JSON text, as texts, without booleans and nulls. Text that is no JSON is one leaf."""
     try:
         left = [_decode(arguments)]
     except (msgspec.DecodeError, RecursionError):
@@ -207,3 +211,78 @@ def _leaves(arguments: str) -> list[str]:
         elif value is not None and not isinstance(value, bool):
             made.append(str(value))
     return made
+
+
+QUOTED, OFTEN = 8, 2
+
+Kind = Literal["call", "quote", "probe"]
+
+_WORD = re.compile(r"[\u2e80-\u9fff]|[^\W_]+")
+
+
+class Reference(NamedTuple):
+    """Message `at` (or a probe asked after it) refers to message `to`, both by their places from 0."""
+
+    at: int
+    to: int
+    kind: Kind
+
+
+def references(conversation: Conversation) -> list[Reference]:
+    """Return all references of a conversation in order of `at`, one per pair: a call before a quote before a probe.
+
+        call    an argument of a tool call, or an identifier, number, date or path of an answer, that a user or a tool
+                said before (the demands of this module): the latest of those messages
+        quote   at least `QUOTED` words in a row that an earlier message has; the latest of those messages
+        probe   the messages that a probe names as its evidence, when it is asked
+
+    Words that more than `OFTEN` earlier messages have in a row are a form, not a quote. Nothing refers to system
+    messages, which are always there. A message refers to another once, however often it repeats it.
+    """
+    found: dict[tuple[int, int], Reference] = {}
+    for make in (_of_calls, _of_quotes, _of_probes):
+        for reference in make(conversation):
+            found.setdefault((reference.at, reference.to), reference)
+    return sorted(found.values())
+
+
+def _of_calls(conversation: Conversation) -> Iterator[Reference]:
+    wanted = demands(conversation)
+    calls, said_by = list(conversation.calls()), [message.role for message in conversation.messages]
+    values, places = wanted.found >> 32, wanted.found & 0xFFFFFFFF
+    for row, value in zip(wanted.row, wanted.value, strict=True):
+        at = calls[wanted.step[row]]
+        low, high = np.searchsorted(values, [value, value + 1])
+        before = [int(to) for to in places[low:high] if to < at and said_by[to] in ("user", "tool")]
+        if before:
+            yield Reference(at, before[-1], "call")
+
+
+def _of_quotes(conversation: Conversation) -> Iterator[Reference]:
+    having: dict[int, list[int]] = defaultdict(list)
+    for at, message in enumerate(conversation.messages):
+        if message.role == "system":
+            continue
+        rows = _rows_of_words(message)
+        if message.role != "tool":
+            yield from (
+                Reference(at, to, "quote")
+                for to in sorted({having[row][-1] for row in rows if row in having and len(having[row]) <= OFTEN})
+            )
+        for row in rows:
+            having[row].append(at)
+
+
+def _rows_of_words(message: Message) -> set[int]:
+    words = [word.lower() for word in _WORD.findall(message.text)]
+    return {hash(tuple(words[at : at + QUOTED])) for at in range(len(words) - QUOTED + 1)}
+
+
+def _of_probes(conversation: Conversation) -> Iterator[Reference]:
+    place = {message.id: at for at, message in enumerate(conversation.messages)}
+    for probe in conversation.probes:
+        at = place.get(probe.after, len(conversation.messages) - 1)
+        for evidence in probe.evidence:
+            to = place.get(evidence)
+            if to is not None and to <= at and conversation.messages[to].role != "system":
+                yield Reference(at, to, "probe")

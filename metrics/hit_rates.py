@@ -1,13 +1,13 @@
-"""How good a cache was on a trace of accesses, and how good any could have been. Pure functions of arrays.
+"""Hit rates of a cache on a trace of accesses, and upper bounds for any cache. Pure functions of arrays.
 
-    hit rate        hits / accesses
-    token hit rate  tokens of the hits / tokens of all accesses (what need not be loaded)
-    compulsory      first accesses of an item: no cache, however large, hits them
-    most_hits, most_hits_fluid   no policy, however much it knows, has more: see there
-    most_expected   nor does one that knows how popular everything is, but not what comes next
+hit rate        hits / accesses
+token hit rate  tokens of the hits / tokens of all accesses (the share that need not be loaded)
+compulsory      first accesses of an item: no cache, however large, hits them
+most_hits, most_hits_fluid   bounds for policies that know the future
+most_expected   bound for policies that know how popular each item is, but not what comes next
 
-Only accesses that count are counted: a trace may begin with what fills the cache, and messages that arrive are no
-look-ups. A rate of nothing is missing.
+`counted` marks the accesses that count: a trace may begin with some that fill the cache, and arriving messages are no
+look-ups. A rate over no accesses is missing.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ NOTHING = Missing("undefined", "no access counts")
 
 
 class Rates(NamedTuple):
-    """Shares of the accesses that count, and of their tokens."""
+    """Hit rate and token hit rate, over the accesses that count."""
 
     hits: Value
     tokens: Value
 
 
 def rates(hits: Flags, tokens: Ints, counted: Flags) -> Rates:
-    """Hit rate and token hit rate. `tokens` are those of each access."""
+    """Return the hit rate and the token hit rate. `tokens` has the tokens of each access."""
     accesses, size = int(counted.sum()), int(tokens[counted].sum())
     if not accesses:
         return Rates(NOTHING, NOTHING)
-    found = hits & counted
-    return Rates(int(found.sum()) / accesses, int(tokens[found].sum()) / size)
+    hit = hits & counted
+    return Rates(int(hit.sum()) / accesses, int(tokens[hit].sum()) / size)
 
 
 def compulsory(ids: Ints, tokens: Ints, counted: Flags) -> Rates:
-    """The share of accesses, and of their tokens, that are the first of their item."""
+    """Return the share of accesses, and of their tokens, that are the first of their item."""
     return rates(previous(ids) < 0, tokens, counted)
 
 
 def most_hits(ids: Ints, tokens: Ints, counted: Flags, capacity: int) -> Rates:
-    """Bounds on the hit rate and the token hit rate of any policy on this trace, for items of any size.
+    """Return bounds on the hit rate and the token hit rate of any policy on this trace, for items of any size.
 
     To hit, an item must lie in the cache from its last access to this one: tokens × time. A cache of c tokens has
     c × time to give away. The cheapest hits are bought first, and the last in part, so no policy gets more: neither one
     that knows the future nor one that lets items pass by. This is PFOO-L (Berger, Beckmann and Harchol-Balter,
     "Practical Bounds on Optimal Caching with Variable Object Sizes", SIGMETRICS 2018). It may be too high, never too
-    low. Policies that load what nobody asked for (preload) are not bound by it.
+    low. It does not bound policies that preload items before their first access.
     """
     before = previous(ids)
     chosen = counted & (before >= 0) & (tokens <= capacity)
@@ -68,7 +68,7 @@ def most_hits(ids: Ints, tokens: Ints, counted: Flags, capacity: int) -> Rates:
 
 
 def _bought(cost: Ints, value: Floats, budget: float) -> float:
-    """The most value that the budget buys, the last piece in part."""
+    """Return the most value that the budget buys, the last piece in part."""
     worth = np.flatnonzero(value > 0)
     cost, value = cost[worth], value[worth]
     order = np.argsort(cost / value, kind="stable")
@@ -82,7 +82,7 @@ def _bought(cost: Ints, value: Floats, budget: float) -> float:
 
 
 def most_hits_fluid(ids: Ints, tokens: Ints, counted: Flags, capacity: int) -> Rates:
-    """The same bounds, tighter: at every moment what lies in the cache must fit, though items may be held in part.
+    """Return tighter bounds: at every moment what lies in the cache must fit, though items may be held in part.
 
     This is the relaxation of the exact problem to fractions (FOO, in the same paper), as a linear program. Of items of
     one size it is the optimum itself. Takes seconds for 20 000 accesses.
@@ -98,7 +98,7 @@ def most_hits_fluid(ids: Ints, tokens: Ints, counted: Flags, capacity: int) -> R
 
 
 def _fluid(starts: Ints, ends: Ints, size: Floats, value: Floats, capacity: float) -> float:
-    """The most value of intervals, taken in part, such that those open after any start take at most the capacity.
+    """Return the most value of intervals, taken in part, such that those open after any start fit in the capacity.
 
     Variables: the part of each interval that is taken, then what lies in the cache after each start.
     """
@@ -116,18 +116,18 @@ def _fluid(starts: Ints, ends: Ints, size: Floats, value: Floats, capacity: floa
     entries = np.concatenate([-size, size[done], np.ones(slots), -np.ones(slots - 1)])
     table = coo_array((entries, (rows, columns)), shape=(slots, count + slots)).tocsr()
     limits = np.concatenate([np.ones(count), np.full(slots, capacity)])
-    found = linprog(
+    solution = linprog(
         np.concatenate([-value, np.zeros(slots)]),
         A_eq=table,
         b_eq=np.zeros(slots),
         bounds=np.column_stack([np.zeros(count + slots), limits]),
         method="highs-ds",
     )
-    return float(-found.fun)
+    return float(-solution.fun)
 
 
 def most_expected(popularity: Floats, sizes: Ints, capacity: int) -> float:
-    """The hit rate to expect of a cache that holds what is most popular for its size, where accesses are independent.
+    """Return the expected hit rate of a cache that holds what is most popular for its size, under independent accesses.
 
     Of items of one size no policy that cannot see the future does better in the long run (A0: Aho, Denning and Ullman,
     "Principles of Optimal Page Replacement", JACM 1971). Of other sizes the last item is held in part.
@@ -136,9 +136,9 @@ def most_expected(popularity: Floats, sizes: Ints, capacity: int) -> float:
 
 
 def previous(ids: Ints) -> Ints:
-    """Of each access, where its item was accessed before; -1 if it was not."""
+    """Return the place of the last access before each access to the same item; -1 if there is none."""
     order = np.argsort(ids, kind="stable")
-    found = np.full(len(ids), -1, np.int64)
+    before = np.full(len(ids), -1, np.int64)
     same = ids[order[1:]] == ids[order[:-1]]
-    found[order[1:][same]] = order[:-1][same]
-    return found
+    before[order[1:][same]] = order[:-1][same]
+    return before

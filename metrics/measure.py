@@ -1,7 +1,8 @@
-"""Every figure of a step from the context log: token sums and faults are subtractions in running totals.
+"""Columns of the step table from the context log: token sums and faults are subtractions in running totals.
 
-A context is runs [start, stop) over one numbering of messages: the recording's, then those that the strategy wrote.
-Many cells are measured in one go, as NumPy arrays over all their runs; the tests compare with reading each message.
+A context is a list of runs [start, stop) over one numbering of messages: the recording's, then those that the strategy
+wrote. Many results are measured at once, as NumPy arrays over all their runs. The tests compare the outcome with a
+plain reading of each message.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ class RaggedArray(NamedTuple):
 
 @dataclass(slots=True)
 class Runs:
-    """The contexts of one cell, step after step: how much was said, the runs of messages sent, and the kept prefix."""
+    """The contexts of one result, step by step: the runs of messages sent, and the prefix reused each time."""
 
     at: list[int] = field(default_factory=list)
-    """Messages said before each step."""
+    """Number of recorded messages before each step."""
     size: list[int] = field(default_factory=list)
-    """Runs of each step; the runs themselves are in `start` and `stop`, all steps together."""
+    """Number of runs of each step. The runs themselves are in `start` and `stop`, all steps in one list."""
     start: list[int] = field(default_factory=list)
     stop: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
-    """Leading messages shared with the step before; 0 if other tools were offered, which stand before all messages."""
+    """Leading messages shared with the step before; 0 if the tools differ, since they stand before all messages."""
     same_tools: list[int] = field(default_factory=list)
     """1 if the tools are those of the step before."""
 
@@ -57,60 +58,60 @@ class MeasuredResult:
     tools: Sequence[int]
     """Tokens of the tool schemas at each step."""
     tools_full: int
-    """Those of the recording's own tools."""
+    """Tokens of the recording's own tools."""
     budget: int | None
 
 
-def measure(cells: Sequence[MeasuredResult]) -> dict[str, Ints | RaggedArray]:
-    """The columns of the step table for all steps of the cells, in order.
+def measure(results: Sequence[MeasuredResult]) -> dict[str, Ints | RaggedArray]:
+    """Return the columns of the step table for all steps of the results, in order.
 
-    `tokens_*` are of whole requests: messages, tool schemas and the priming of the reply. `tokens_kept` is what of
-    `tokens_sent` any prefix cache could reuse at most: the tools and the kept messages, 0 at a cell's first step.
+    `tokens_*` count whole requests: messages, tool schemas and the priming of the reply. `tokens_kept` is the part of
+    `tokens_sent` that any prefix cache could reuse at most: the tools and the shared leading messages, 0 at a result's
+    first step.
     """
-    books = _Books.of(cells)
-    steps = [len(cell.runs.at) for cell in cells]
-    base = np.repeat(books.base, steps)
-    size, kept = _all(cell.runs.size for cell in cells), _all(cell.runs.kept for cell in cells)
-    at = _all(cell.runs.at for cell in cells)
-    tools, same_tools = _all(cell.tools for cell in cells), _all(cell.runs.same_tools for cell in cells)
+    totals = _Totals.of(results)
+    steps = [len(result.runs.at) for result in results]
+    base = np.repeat(totals.base, steps)
+    size, kept = _all(result.runs.size for result in results), _all(result.runs.kept for result in results)
+    at = _all(result.runs.at for result in results)
+    tools, same_tools = _all(result.tools for result in results), _all(result.runs.same_tools for result in results)
     first = np.concatenate([[0], np.cumsum(size)])
     owner = np.repeat(np.arange(len(size)), size)
     shift = base[owner]
-    start, stop = _all(c.runs.start for c in cells) + shift, _all(c.runs.stop for c in cells) + shift
+    start, stop = _all(c.runs.start for c in results) + shift, _all(c.runs.stop for c in results) + shift
     length = stop - start
     before = np.cumsum(length) - length
     before -= np.repeat(before[first[:-1].clip(max=max(len(before) - 1, 0))], size) if len(before) else before
-    held = np.clip(kept[owner] - before, 0, length)
-    """Of each run, the messages that are in the kept prefix."""
+    held = np.clip(kept[owner] - before, 0, length)  # messages of each run that are in the reused prefix
 
     def total(values: Ints) -> Ints:
         return _sums(values, first)
 
-    messages = total(books.tokens[stop] - books.tokens[start])
+    messages = total(totals.tokens[stop] - totals.tokens[start])
     number = np.concatenate([np.arange(count) for count in steps]) if steps else np.zeros(0, np.int64)
-    budgets = np.repeat(np.array([NONE if c.budget is None else c.budget for c in cells], np.int64), steps)
+    budgets = np.repeat(np.array([NONE if c.budget is None else c.budget for c in results], np.int64), steps)
     added = held < length
     return {
         "step": number,
         "at": at,
-        "turn": books.users[base + at] - books.users[base],
+        "turn": totals.users[base + at] - totals.users[base],
         "kept": kept,
         "added_from": RaggedArray(_offsets(added, owner, len(size)), (start - shift + held)[added]),
         "added_to": RaggedArray(_offsets(added, owner, len(size)), (stop - shift)[added]),
         "messages_sent": total(length),
-        "tokens_full": books.tokens[base + at]
-        + np.repeat(np.array([c.tools_full for c in cells], np.int64), steps)
+        "tokens_full": totals.tokens[base + at]
+        + np.repeat(np.array([c.tools_full for c in results], np.int64), steps)
         + PRIMING,
         "tokens_sent": messages + tools + PRIMING,
-        "tokens_kept": (total(books.tokens[start + held] - books.tokens[start]) + tools) * same_tools,
+        "tokens_kept": (total(totals.tokens[start + held] - totals.tokens[start]) + tools) * same_tools,
         "over_budget": np.maximum(messages - budgets, 0),
-        **_faults(cells, books, start, stop, base, at, first, owner, steps),
+        **_faults(results, totals, start, stop, base, at, first, owner, steps),
     }
 
 
 def _faults(
-    cells: Sequence[MeasuredResult],
-    books: _Books,
+    results: Sequence[MeasuredResult],
+    totals: _Totals,
     start: Ints,
     stop: Ints,
     base: Ints,
@@ -122,86 +123,86 @@ def _faults(
     count = len(at)
     last = stop[first[1:] - 1] if len(stop) else np.zeros(count, np.int64)
     filled = first[1:] > first[:-1]
-    orphans = _sums(books.orphans[stop] - books.orphans[start], first)
-    unanswered = _sums(books.unanswered[stop] - books.unanswered[start], first)
-    unanswered += np.where(filled, books.opened[last] if len(stop) else 0, 0)
-    # Right where every run begins with no call open, in the pass over the recording and in the context alike.
-    odd = books.opened[start] > 0
+    orphans = _sums(totals.orphans[stop] - totals.orphans[start], first)
+    unanswered = _sums(totals.unanswered[stop] - totals.unanswered[start], first)
+    unanswered += np.where(filled, totals.opened[last] if len(stop) else 0, 0)
+    # These differences are right where every run begins with no open call, both in the recording and in the context.
+    odd = totals.opened[start] > 0
     follows = np.zeros(len(start), bool)
-    follows[1:] = (owner[1:] == owner[:-1]) & (books.opened[stop[:-1]] > 0)
+    follows[1:] = (owner[1:] == owner[:-1]) & (totals.opened[stop[:-1]] > 0)
     odd |= follows
     places = np.concatenate([[0], np.cumsum(steps)])
     for where in np.unique(owner[odd]):
-        cell = cells[int(np.searchsorted(places, where, side="right")) - 1]
+        result = results[int(np.searchsorted(places, where, side="right")) - 1]
         orphans[where], unanswered[where] = calls_and_results(
             _sent(
-                cell,
+                result,
                 start[first[where] : first[where + 1]] - base[where],
                 stop[first[where] : first[where + 1]] - base[where],
             )
         )
-    recorded = books.recorded[start]
+    recorded = totals.recorded[start]
     before, behind = np.flatnonzero(recorded)[:-1], np.flatnonzero(recorded)[1:]
     back = behind[(owner[before] == owner[behind]) & (start[behind] < stop[before])]
-    systems = _sums(np.where(recorded, books.systems[stop] - books.systems[start], 0), first)
-    spoken = np.where(books.spoken[start] < stop, np.arange(len(start)), NONE)
+    systems = _sums(np.where(recorded, totals.systems[stop] - totals.systems[start], 0), first)
+    spoken = np.where(totals.spoken[start] < stop, np.arange(len(start)), NONE)
     opening = np.full(count, NONE)
     if len(start):
         opening[filled] = np.minimum.reduceat(spoken, first[:-1][filled])
     empty = opening == NONE
     user_first = np.ones(count, bool)
-    user_first[~empty] = books.is_user[books.spoken[start[opening[~empty]]]]
+    user_first[~empty] = totals.is_user[totals.spoken[start[opening[~empty]]]]
     return {
         "orphan_results": orphans,
         "unanswered_calls": unanswered,
         "misordered": np.bincount(owner[back], minlength=count),
-        "blank_messages": _sums(books.blank[stop] - books.blank[start], first),
-        "dropped_system": np.maximum(books.systems[base + at] - books.systems[base] - systems, 0),
-        "no_user": (_sums(books.users[stop] - books.users[start], first) == 0).astype(np.int64),
+        "blank_messages": _sums(totals.blank[stop] - totals.blank[start], first),
+        "dropped_system": np.maximum(totals.systems[base + at] - totals.systems[base] - systems, 0),
+        "no_user": (_sums(totals.users[stop] - totals.users[start], first) == 0).astype(np.int64),
         "not_user_first": (~user_first).astype(np.int64),
         "empty": empty.astype(np.int64),
     }
 
 
-def _sent(cell: MeasuredResult, starts: Ints, stops: Ints) -> Iterable[Message]:
-    size = len(cell.recording)
+def _sent(result: MeasuredResult, starts: Ints, stops: Ints) -> Iterable[Message]:
+    size = len(result.recording)
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        yield from cell.recording[start:stop] if start < size else cell.written[start - size : stop - size]
+        yield from result.recording[start:stop] if start < size else result.written[start - size : stop - size]
 
 
 @dataclass(frozen=True, slots=True)
-class _Books:
-    """Running totals over the numbered messages of all cells; each cell has one place more than it has messages.
+class _Totals:
+    """Running totals over the numbered messages of all results. A total at a place counts the messages before it.
 
-    A total at a place is of the cell's messages before it.
+    Each result has one place more than messages, for the total at its end.
     """
 
     base: Ints
-    """Where each cell's numbering starts."""
+    """Place where each result's numbering starts."""
     tokens: Ints
     orphans: Ints
     unanswered: Ints
     opened: Ints
-    """How many calls are open before each message."""
+    """Open calls before each message."""
     blank: Ints
     systems: Ints
     users: Ints
     is_user: NDArray[np.bool_]
     recorded: NDArray[np.bool_]
     spoken: Ints
-    """The next message, here or later, that is not the system's; NONE if there is none."""
+    """Place of the next message, here or later, that is not a system message; NONE if there is none."""
 
     @classmethod
-    def of(cls, cells: Sequence[MeasuredResult]) -> _Books:
-        sizes = [len(cell.recording) + len(cell.written) + 1 for cell in cells]
+    def of(cls, results: Sequence[MeasuredResult]) -> _Totals:
+        sizes = [len(result.recording) + len(result.written) + 1 for result in results]
         base = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        flat = list(chain.from_iterable((*cell.recording, *cell.written, None) for cell in cells))
+        flat = list(chain.from_iterable((*result.recording, *result.written, None) for result in results))
         roles = np.array([message.role if message is not None else "" for message in flat])
         is_system, is_user = roles == "system", roles == "user"
-        ends = base[:-1] + np.array([len(cell.recording) for cell in cells], np.int64)
+        ends = base[:-1] + np.array([len(result.recording) for result in results], np.int64)
         places = np.where(is_system | (roles == ""), NONE, np.arange(len(flat)))
         spoken = np.minimum.accumulate(places[::-1])[::-1] if len(flat) else places
-        passes = [_pass(cell) for cell in cells]
+        passes = [_pass(result) for result in results]
         return cls(
             base=base[:-1],
             tokens=_all(each[0] for each in passes),
@@ -217,18 +218,18 @@ class _Books:
         )
 
 
-def _pass(cell: MeasuredResult) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
-    """Totals over a cell's messages: tokens, orphan results, unanswered calls, open calls at each place, blank ones.
+def _pass(result: MeasuredResult) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
+    """Return totals over a result's messages: tokens, orphan results, unanswered calls, open calls, blank messages.
 
-    A written message is judged on its own: whatever stands before it in a context is not what stands before it here.
+    A written message is judged on its own, since what precedes it in a context is not what precedes it here.
     """
-    structure, end = cell.structure, len(cell.recording)
-    tokens = cell.ledger.running(end)
+    structure, end = result.structure, len(result.recording)
+    tokens = result.ledger.running(end)
     orphans, unanswered = structure.orphans[: end + 1], structure.unanswered[: end + 1]
     opened, blank = [len(state) for state in structure.opened[: end + 1]], structure.blank[: end + 1]
-    for message in cell.written:
+    for message in result.written:
         state, orphan, _ = step((), message)
-        tokens.append(tokens[-1] + cell.ledger.tokens(message))
+        tokens.append(tokens[-1] + result.ledger.tokens(message))
         orphans.append(orphans[-1] + orphan)
         unanswered.append(unanswered[-1])
         opened.append(len(state))
@@ -241,18 +242,18 @@ def _all(parts: Iterable[Sequence[int]]) -> Ints:
 
 
 def _running(flags: Sequence[bool] | NDArray[np.bool_]) -> Ints:
-    """How many are set before each place."""
-    found = np.asarray(flags, np.int64)
-    return np.cumsum(found) - found
+    """Return the number of flags set before each place."""
+    counts = np.asarray(flags, np.int64)
+    return np.cumsum(counts) - counts
 
 
 def _sums(values: Ints, first: Ints) -> Ints:
-    """The sum over each step's runs, which are values[first[i]:first[i + 1]]."""
+    """Return the sum over each step's runs, which are values[first[i]:first[i + 1]]."""
     running = np.concatenate([[0], np.cumsum(values)])
-    made: Ints = running[first[1:]] - running[first[:-1]]
-    return made
+    sums: Ints = running[first[1:]] - running[first[:-1]]
+    return sums
 
 
 def _offsets(chosen: NDArray[np.bool_], owner: Ints, count: int) -> Ints:
-    """Where each step's list starts, and the end of the last, when only the chosen runs are listed."""
+    """Return where each step's list of chosen runs starts, and the end of the last list."""
     return np.concatenate([[0], np.cumsum(np.bincount(owner[chosen], minlength=count))])

@@ -1,7 +1,7 @@
-"""What a call costs: prices per token by the size of its prompt and its time, times the tokens used.
+"""Cost of a call: its tokens times the prices for the size of its prompt and its time.
 
-Prices are those of litellm's bundled map (`listing.py`) with the user's over them (`overrides.py`). What no source
-gives follows from these rules, and nothing else:
+Prices come from litellm's bundled map (`models.py`), overridden by the user's file. Where no source gives a price,
+these rules do, and nothing else:
 
     read, write         where no price is listed, the plain price of input: nothing says that the cache is cheaper
     write for an hour   Claude: twice the plain price; others do not sell it: as any write
@@ -23,14 +23,14 @@ from typing import NamedTuple
 import msgspec
 
 from ..scenarios.spec import nearest
-from ..scenarios.toml import Keys, Toml, written
+from ..scenarios.toml import Keys, Toml, dotted
 from .models import Listing, PriceTier, Since, Weekly, elsewhere, listed, map_version, model_map, names, own
 
 MILLION = 1e6
 LEAST = 1e-4
-"""No token is sold at less for a million: a price below is one for a token."""
+"""Least price for a million tokens: a smaller number is a price for one token, by mistake."""
 SHORTEST = 1000
-"""No tier begins at fewer tokens: a number below is one of thousands."""
+"""Least size at which a tier begins: a smaller number counts thousands, by mistake."""
 
 
 _CURRENCY = ("prices are in US dollars", "convert them yourself, and leave this key out")
@@ -39,7 +39,7 @@ _ORDER = "put the tiers in rising order"
 
 
 class Overrides(NamedTuple):
-    """The user's prices, by the model's name."""
+    """The user's prices, by the model's name, and the name of their file."""
 
     listings: Mapping[str, Listing]
     file: str
@@ -49,7 +49,7 @@ NOTHING = Overrides({}, "")
 
 
 class _Prices(msgspec.Struct, forbid_unknown_fields=True):
-    """The prices of a table, by `Price`'s fields."""
+    """Prices of a table, by `Price`'s fields, in US dollars for a million tokens."""
 
     input: float | None = None
     output: float | None = None
@@ -71,7 +71,7 @@ class _Model(_Prices, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_prices(path: Path) -> Overrides:
-    """The prices in a file. Raises SetupError with file, line, field and what to do."""
+    """Read the prices in a file. Raises SetupError with file, line, field and remedy."""
     file = Toml.read(path)
     if "currency" in file.tables:
         raise file.wrong(("currency",), *_CURRENCY)
@@ -81,14 +81,14 @@ def read_prices(path: Path) -> Overrides:
     models = file.tables.get("models")
     if not isinstance(models, dict) or not models:
         raise file.wrong(("models",), "no model is priced", 'begin with [models."NAME"]')
-    made: dict[str, Listing] = {}
+    listings: dict[str, Listing] = {}
     for name in models:
-        made[name] = _listing(file, name, made)
-    return Overrides(made, path.name)
+        listings[name] = _listing(file, name, listings)
+    return Overrides(listings, path.name)
 
 
 def _listing(file: Toml, name: str, before: Mapping[str, Listing]) -> Listing:
-    """One model's table over what is listed of it, or of the model that it is like."""
+    """Return one model's table, laid over the listing of that model or of the one it is like."""
     at: Keys = ("models", name)
     given = _checked(file, at)
     prices, batch = _dollars(given), _dollars(given.batch)
@@ -102,7 +102,7 @@ def _listing(file: Toml, name: str, before: Mapping[str, Listing]) -> Listing:
         base = Listing((PriceTier(0, {}, {}),), claude="claude" in name)
     if prices and given.tiers is None and len(base.tiers) > 1:
         above = base.tiers[1].above
-        remedy = f"add [[{written((*at, 'tiers'))}]] tables, or tiers = [] for none"
+        remedy = f"add [[{dotted((*at, 'tiers'))}]] tables, or tiers = [] for none"
         raise file.wrong(at, f"prompts of more than {above} tokens have prices of their own", remedy)
     first = PriceTier(0, {**base.tiers[0].plain, **prices}, {**base.tiers[0].batch, **batch})
     longer = base.tiers[1:] if given.tiers is None else tuple(map(_tier, given.tiers))
@@ -112,15 +112,15 @@ def _listing(file: Toml, name: str, before: Mapping[str, Listing]) -> Listing:
 
 
 def _base(file: Toml, at: Keys, like: str | None, before: Mapping[str, Listing]) -> Listing | None:
-    """What a table starts from; None if there is nothing."""
+    """Return the listing that a table starts from, if any."""
     if like is None:
         name = str(at[-1])
         return None if own(name) else listed(name)
-    found = before.get(like) or listed(like)
-    if found is None:
+    known = before.get(like) or listed(like)
+    if known is None:
         what = f"the price of {like} is not known{nearest(like, {**model_map(), **before})}"
         raise file.wrong((*at, "like"), what, "name a model of `ctxbench list prices`, or one further up")
-    return found
+    return known
 
 
 def _tier(given: _Tier) -> PriceTier:
@@ -128,15 +128,15 @@ def _tier(given: _Tier) -> PriceTier:
 
 
 def _dollars(given: _Prices | None) -> dict[str, float]:
-    """Those of the prices that are given, for a token."""
+    """Return the prices that a table gives, in US dollars per token."""
     if given is None:
         return {}
-    found = {each: getattr(given, each) for each in _Prices.__struct_fields__}
-    return {each: value / MILLION for each, value in found.items() if value is not None}
+    dollars = {field: getattr(given, field) for field in _Prices.__struct_fields__}
+    return {field: value / MILLION for field, value in dollars.items() if value is not None}
 
 
 def _checked(file: Toml, at: Keys) -> _Model:
-    """A model's table of which every number can be a price."""
+    """Read a model's table and check that every number can be a price."""
     table = file.tables["models"][at[1]]
     if not at[1]:
         raise file.wrong(at, "a model has a name", "write it as litellm does")
@@ -163,7 +163,7 @@ def _checked(file: Toml, at: Keys) -> _Model:
 
 
 def _numbers(at: Keys, given: _Model) -> Iterator[tuple[Keys, float]]:
-    """Every price of a table, with the way to it."""
+    """Yield every price of a table with its keys."""
     tables: list[tuple[Keys, _Prices | None]] = [(at, given), ((*at, "batch"), given.batch)]
     for number, tier in enumerate(given.tiers or ()):
         keys = (*at, "tiers", number)
@@ -180,21 +180,21 @@ def _numbers(at: Keys, given: _Model) -> Iterator[tuple[Keys, float]]:
 __all__ = ["BUNDLED", "Overrides", "Price", "Prices", "Tariff", "Tiers", "TokenUsage", "read_prices"]
 
 HOUR_MULTIPLE = 2.0
-"""Writing for an hour, by the plain input price, where none is listed (Anthropic's rule)."""
+"""Price of writing for an hour as a multiple of plain input, where none is listed (Anthropic's rule)."""
 
 
 class TokenUsage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tokens of a call, as the provider reported them."""
+    """Tokens of a call as the provider reported them."""
 
     input: int
-    """Of the whole prompt, cached ones included."""
+    """Tokens of the whole prompt, cached ones included."""
     output: int
     cached: int = 0
-    """Of the input, read from the provider's cache."""
+    """Input tokens read from the provider's cache."""
     written: int = 0
-    """Of the input, written to the provider's cache."""
+    """Input tokens written to the provider's cache."""
     written_1h: int = 0
-    """Of `written`, for an hour."""
+    """The part of `written` that was written for an hour."""
 
 
 class Price(NamedTuple):
@@ -203,16 +203,16 @@ class Price(NamedTuple):
     input: float
     output: float
     read: float
-    """Of input that comes from the provider's cache."""
+    """For input read from the provider's cache."""
     write: float
-    """Of input that goes into it."""
+    """For input written to it."""
     write_1h: float
-    """Of input that goes into it for an hour."""
+    """For input written to it for an hour."""
     storage: float | None = None
-    """Of a token of cached content kept for an hour; None where that is not sold, or its price not known."""
+    """For a token of cached content stored for an hour; None where that is not sold, or its price not known."""
 
     def of(self, usage: TokenUsage) -> float:
-        """US dollars of a call, without storage."""
+        """Return the US dollars of a call, without storage."""
         plain = max(0, usage.input - usage.cached - usage.written)
         written = (usage.written - usage.written_1h) * self.write + usage.written_1h * self.write_1h
         return plain * self.input + usage.cached * self.read + written + usage.output * self.output
@@ -227,12 +227,12 @@ class Tariff(NamedTuple):
     tiers: Tiers
     """(for prompts of more tokens than this, price), rising; the first is 0."""
     window: int | None
-    """The most tokens that a prompt may have, where that is known."""
+    """Most tokens that a prompt may have, where that is known."""
     times: tuple[tuple[Weekly | Since, Tiers], ...] = ()
-    """When other prices hold."""
+    """Times at which other prices hold, such as off-peak hours."""
 
     def at(self, tokens: int, when: float | None = None) -> Price:
-        """The price of a prompt of that many tokens, at a time in seconds since 1970 (None = the usual price)."""
+        """Return the price of a prompt of so many tokens, at a time in seconds since 1970 (None = the usual price)."""
         tiers = self.tiers
         if self.times and when is not None:
             tiers = next((other for times, other in self.times if times.holds(when)), tiers)
@@ -244,7 +244,7 @@ class Tariff(NamedTuple):
 
 
 class Prices:
-    """Tariffs by a model's litellm name. Cheap to make: the map is read at the first question."""
+    """Tariffs by a model's litellm name. The map is read at the first look-up, so an object costs nothing."""
 
     __slots__ = ("_batch", "_overrides", "_tariffs")
 
@@ -253,19 +253,19 @@ class Prices:
         self._tariffs: dict[str, Tariff | None] = {}
 
     def tariff(self, model: str) -> Tariff | None:
-        """A model's prices; None if they are not known."""
+        """Return a model's prices; None if they are not known."""
         if model not in self._tariffs:
             listing = self._listing(model)
             self._tariffs[model] = None if listing is None else _tariff(listing, self._batch)
         return self._tariffs[model]
 
     def cost(self, model: str, usage: TokenUsage) -> float | None:
-        """US dollars of a call at the usual price; None if that is not known."""
+        """Return the US dollars of a call at the usual price; None if that is not known."""
         tariff = self.tariff(model)
         return None if tariff is None else tariff.at(usage.input).of(usage)
 
     def unknown(self, model: str) -> str:
-        """What to say of a model without a price, and what to do."""
+        """Return the message for a model without a price, with its remedy."""
         table = f'in --prices FILE, [models."{model}"]'
         if self._batch and self._listing(model) is not None:
             return f"the batch price of {model} is not known: give it {table} batch = {{input = …, output = …}}"
@@ -278,7 +278,7 @@ class Prices:
         return f"the price of {model} is not known{why} {table} input = … and output = …, or like = 'another model'"
 
     def instead(self, model: str) -> str:
-        """What to say of a model that is priced as others sell it; empty if it has a price of its own, or none."""
+        """Return the note on a model priced as other hosts sell it; empty if it has a price of its own, or none."""
         given = any(name in self._overrides.listings for name in names(model))
         host = None if given or any(name in model_map() for name in names(model)) else elsewhere(model)
         return (
@@ -287,7 +287,7 @@ class Prices:
 
     @property
     def source(self) -> str:
-        """Where the prices are from: `litellm 1.106.2, 2 overrides from my.toml`."""
+        """Source of the prices: `litellm 1.106.2, 2 overrides from my.toml`."""
         count = len(self._overrides.listings)
         ours = f", {count} override{'s' * (count != 1)} from {self._overrides.file}" if count else ""
         return f"{map_version()}{', batch prices' * self._batch}{ours}"
@@ -298,20 +298,20 @@ class Prices:
 
 
 BUNDLED = Prices()
-"""The prices of the map alone."""
+"""Prices of litellm's map, without overrides."""
 
 
 def _tariff(listing: Listing, batch: bool) -> Tariff | None:
-    """All prices of a listing, by the rules above; None if there are no such prices."""
-    made = _batches(listing) if batch else _usual(listing)
-    if made is None:
+    """Return all prices of a listing by the rules above; None if it has no batch prices and these are wanted."""
+    plain = _batches(listing) if batch else _usual(listing)
+    if plain is None:
         return None
-    tiers, times = made, list[tuple[Weekly | Since, Tiers]]()
+    tiers, times = plain, list[tuple[Weekly | Since, Tiers]]()
     if listing.off_peak is not None and not batch:
         week, lower = listing.off_peak
         times.append((week, ((0, _complete(lower, listing.claude)),)))
     for start, dollars in listing.storage:
-        stored = tuple((above, price._replace(storage=dollars)) for above, price in made)
+        stored = tuple((above, price._replace(storage=dollars)) for above, price in plain)
         if start is None:
             tiers = stored
         else:
@@ -320,7 +320,7 @@ def _tariff(listing: Listing, batch: bool) -> Tariff | None:
 
 
 def _usual(listing: Listing) -> Tiers:
-    """What a tier does not list is as in the one below."""
+    """Return the usual prices of all tiers. A price that a tier does not list is that of the tier below."""
     known: dict[str, float] = {}
     tiers = []
     for tier in listing.tiers:
@@ -330,7 +330,7 @@ def _usual(listing: Listing) -> Tiers:
 
 
 def _batches(listing: Listing) -> Tiers | None:
-    """The same for batches."""
+    """Return the batch prices of all tiers; None if they are not listed."""
     usual, listed_here = _usual(listing), listing.tiers[0].batch
     whole = usual[0][1]
     if "input" not in listed_here or ("output" not in listed_here and whole.output):
@@ -349,7 +349,7 @@ def _batches(listing: Listing) -> Tiers | None:
 
 
 def _complete(known: Mapping[str, float], claude: bool) -> Price:
-    """A price of which input is listed, and output where any is sold."""
+    """Complete a price by the rules above, from at least the price of input, and of output where any is sold."""
     full = known["input"]
     write = known.get("write", full)
     hour = HOUR_MULTIPLE * full if claude and "write" in known else write

@@ -1,20 +1,20 @@
-"""Is what a question needs in what is sent? Probes, measured without any model.
+"""Probes without a model: whether a context has what a question needs.
 
-Of each message that an answer rests on, its **evidence**, as far as it was said before the question:
+**Evidence** is a message that an answer rests on and that precedes the question. In a context it is one of these:
 
-- `verbatim`: it is sent as it was said, or its text, whole or all its sentences, stands word for word in messages that
-  the strategy wrote;
-- `part`: some of its sentences stand so in messages that the strategy wrote. A line ends a sentence; those of fewer
+- `verbatim`: the message is sent, or its text, whole or all its sentences, stands word for word in messages that the
+  strategy wrote;
+- `part`: some of its sentences stand so in messages that the strategy wrote. A line ends a sentence; sentences of fewer
   than `LEAST` words are not looked for, since they stand anywhere;
-- `summary`: no sentence of it is there, but a summary, or a fact, that was made of it is sent;
+- `summary`: no sentence of it is there, but a summary or a fact made from it is sent;
 - `loadable`: nothing of it is there, but an archive or a lower tier has it, from which it can be loaded;
 - `absent`: none of these.
 
-White space does not matter, all else does. Another recorded message that says the same does not count: it is not the
+White space does not matter, all else does. Another recorded message with the same text does not count: it is not the
 evidence. A whole text of fewer than `LEAST` words has to be a line of its own, behind `role: ` if need be.
 
-An accepted **answer** is present if any message but the question says it as a whole (`occurrences.py`), in any case.
-It is asked of the probes alone one of whose accepted answers had been said so: no strategy can keep the others.
+An accepted **answer** is present if any message but the question has it as a whole (`values.py`), in any case. Only
+probes with an accepted answer that stands in an earlier message count: no strategy could keep any other.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ from .tokens import Ledger
 from .value import Missing, Value
 from .values import occurs, places
 
-State = Literal["verbatim", "part", "summary", "loadable", "absent"]
-STATES: tuple[State, ...] = ("verbatim", "part", "summary", "loadable", "absent")
-"""From the best to the worst."""
+State = Literal["verbatim", "partial", "summary", "loadable", "absent"]
+STATES: tuple[State, ...] = ("verbatim", "partial", "summary", "loadable", "absent")
+"""States from best to worst."""
 
 LEAST = 3
 """Words that a sentence must have to be looked for."""
 
 
 class RetainedEvidence(NamedTuple):
-    """What has become of one message that an answer rests on."""
+    """State of one message that an answer rests on, in one context."""
 
     state: State
     share: float = 0.0
-    """Of its text, in characters, what stands word for word in what is sent."""
+    """Share of its text, in characters, that stands word for word in the context."""
     tokens: int = 0
-    """Of that."""
+    """Tokens of that part."""
     place: float = 0.0
-    """Where the middle of that is among the tokens sent: 0 = at the start, 1 = at the end."""
+    """Position of its middle among the tokens sent: 0 = at the start, 1 = at the end."""
 
 
 class Evidence:
-    """A message that answers rest on. Its text is read once for all strategies."""
+    """Message that answers rest on. Its text is read once for all strategies."""
 
     __slots__ = ("_message", "_sentences", "at", "id", "text")
 
@@ -67,16 +67,16 @@ class Evidence:
 
     @property
     def sentences(self) -> list[str]:
-        """Those that are looked for."""
+        """Sentences that are looked for."""
         if self._sentences is None:
-            found = sentences(said(self._message))
-            self._sentences = [plain for each in found if len(words(plain := _plain(each))) >= LEAST]
+            plain = map(_plain, sentences(said(self._message)))
+            self._sentences = [sentence for sentence in plain if len(words(sentence)) >= LEAST]
         return self._sentences
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedProbe:
-    """A probe at its place."""
+    """A probe at its place, with its evidence and the messages that answer it."""
 
     number: int
     """In the conversation's list, from 0."""
@@ -84,13 +84,13 @@ class PlacedProbe:
     stop: int
     """Messages said before it."""
     evidence: tuple[Evidence, ...]
-    """What it rests on and had been said."""
+    """Messages it rests on, as far as they precede it."""
     answers: frozenset[int]
-    """The messages that say an accepted answer."""
+    """Places of the messages that say an accepted answer."""
 
 
 class Placed(NamedTuple):
-    """A probe and where it is asked."""
+    """A probe and the place at which it is asked."""
 
     number: int
     """In the conversation's list, from 0."""
@@ -100,58 +100,57 @@ class Placed(NamedTuple):
 
 
 def placed(conversation: Conversation) -> list[Placed]:
-    """The probes in the order in which they are asked: by place, then as they are listed."""
+    """Return the probes in the order in which they are asked: by place, then as they are listed."""
     place = {message.id: at for at, message in enumerate(conversation.messages)}
     end = len(conversation.messages) - 1
-    found = (Placed(at, each, place.get(each.after, end) + 1) for at, each in enumerate(conversation.probes))
-    return sorted(found, key=lambda each: each.stop)
+    probes = (Placed(at, probe, place.get(probe.after, end) + 1) for at, probe in enumerate(conversation.probes))
+    return sorted(probes, key=lambda probe: probe.stop)
 
 
-def asked(conversation: Conversation) -> list[PlacedProbe]:
-    """The probes in that order, with what they rest on."""
+def placed_probes(conversation: Conversation) -> list[PlacedProbe]:
+    """Return the probes in the order in which they are asked, with their evidence."""
     messages = conversation.messages
     place = {message.id: at for at, message in enumerate(messages)}
     says: dict[int, set[int]] = {}
-    accepted = [tuple(each.casefold() for each in probe.answers if each.strip()) for probe in conversation.probes]
+    accepted = [tuple(answer.casefold() for answer in probe.answers if answer.strip()) for probe in conversation.probes]
     if any(accepted):
         for value, at in zip(*places(accepted, [said(message).casefold() for message in messages]), strict=True):
             says.setdefault(int(value), set()).add(int(at))
     known: dict[int, Evidence] = {}
-    made = []
+    result = []
     for number, probe, stop in placed(conversation):
         where = [at for name in dict.fromkeys(probe.evidence) if (at := place.get(name, stop)) < stop]
         evidence = tuple(known.setdefault(at, Evidence(at, messages[at])) for at in where)
         answers = frozenset(at for at in says.get(number, ()) if at < stop)
-        made.append(PlacedProbe(number, probe, stop, evidence, answers))
-    return made
+        result.append(PlacedProbe(number, probe, stop, evidence, answers))
+    return result
 
 
 class _Text(NamedTuple):
-    """What a written message says."""
+    """Text of a message that a strategy wrote, in the forms that are searched."""
 
     plain: str
     folded: str
     lines: frozenset[str]
-    """Its lines, and what stands in them behind the first colon."""
+    """Its lines, and their parts behind the first colon."""
 
 
 class _Written(NamedTuple):
-    """A message that the strategy wrote, where it is sent."""
+    """A message that the strategy wrote, at its place in the context."""
 
     message: Message
     text: _Text
     before: int
-    """Tokens before it."""
+    """Tokens sent before it."""
     tokens: int
 
 
 class SentText:
-    """What was sent for a question: stretches of the recording, and what the strategy wrote, each with its place."""
+    """Context sent for a question: spans of the recording and messages that the strategy wrote, with their places."""
 
     def __init__(self, messages: Messages, recording: Sequence[Message], ledger: Ledger, question: str) -> None:
         self._ledger, self.tokens = ledger, 0
-        self._runs: list[tuple[int, int, int]] = []
-        """Of each stretch where it starts and stops, and the tokens before it."""
+        self._runs: list[tuple[int, int, int]] = []  # start and stop of each span, and the tokens before it
         self._written: list[_Written] = []
         for store, start, stop in messages.spans:
             if store is recording:
@@ -166,25 +165,27 @@ class SentText:
 
     @property
     def written(self) -> list[Message]:
-        """What the strategy wrote."""
-        return [each.message for each in self._written]
+        """Messages that the strategy wrote."""
+        return [written.message for written in self._written]
 
     def has(self, at: int) -> bool:
-        """Whether a recorded message is sent as it was said."""
+        """Return whether a recorded message is sent unchanged."""
         return any(start <= at < stop for start, stop, _ in self._runs)
 
     def says(self, probe: PlacedProbe) -> bool:
-        """Whether an accepted answer is there."""
+        """Return whether an accepted answer is in the context."""
         if any(map(self.has, probe.answers)):
             return True
         folded = [answer.casefold() for answer in probe.probe.answers if answer.strip()]
         return any(occurs(answer, written.text.folded) for written in self._written for answer in folded)
 
-    def kept(
+    def retained(
         self, evidence: Evidence, stood_for: Collection[str], loadable: Collection[str], count: Callable[[str], int]
     ) -> RetainedEvidence:
-        """What has become of a message. `stood_for` are the ids of those that a summary or a fact is sent of,
-        `loadable` of those in an archive or a tier.
+        """Return the state of a message that an answer rests on.
+
+        `stood_for` has the ids of the messages that a summary or a fact in the context stands for, `loadable` the ids
+        of those in an archive or a tier.
         """
         for start, stop, before in self._runs:
             if start <= evidence.at < stop:
@@ -193,15 +194,15 @@ class SentText:
                     "verbatim", 1.0, end - begin, self._place(before - self._ledger.upto(start) + (begin + end) / 2)
                 )
         for texts in ([evidence.text], evidence.sentences) if evidence.text else ():
-            found = [(text, place) for text in texts if (place := self._find(text)) is not None]
-            if found:
-                return self._parts(evidence, found, count)
+            passages = [(text, place) for text in texts if (place := self._find(text)) is not None]
+            if passages:
+                return self._parts(evidence, passages, count)
         if evidence.id in stood_for:
             return RetainedEvidence("summary")
         return RetainedEvidence("loadable" if evidence.id in loadable else "absent")
 
     def _find(self, text: str) -> float | None:
-        """Where the middle of a text is that a written message has, in tokens sent."""
+        """Return the position, in tokens sent, of the middle of a text that a written message has, or None."""
         short = len(words(text)) < LEAST
         for _, (plain, _, lines), before, tokens in self._written:
             if text in lines if short else text in plain:
@@ -210,14 +211,14 @@ class SentText:
         return None
 
     def _parts(
-        self, evidence: Evidence, found: Sequence[tuple[str, float]], count: Callable[[str], int]
+        self, evidence: Evidence, passages: Sequence[tuple[str, float]], count: Callable[[str], int]
     ) -> RetainedEvidence:
-        """Of a message that is sent in what the strategy wrote."""
-        sizes = [count(text) for text, _ in found]
-        whole = evidence.text if found[0][0] == evidence.text else "".join(evidence.sentences)
-        share = sum(len(text) for text, _ in found) / len(whole)
-        middle = sum(size * place for size, (_, place) in zip(sizes, found, strict=True)) / max(sum(sizes), 1)
-        return RetainedEvidence("verbatim" if share == 1 else "part", share, sum(sizes), self._place(middle))
+        """Return the state of a message whose text stands in messages that the strategy wrote."""
+        sizes = [count(text) for text, _ in passages]
+        whole = evidence.text if passages[0][0] == evidence.text else "".join(evidence.sentences)
+        share = sum(len(text) for text, _ in passages) / len(whole)
+        middle = sum(size * place for size, (_, place) in zip(sizes, passages, strict=True)) / max(sum(sizes), 1)
+        return RetainedEvidence("verbatim" if share == 1 else "partial", share, sum(sizes), self._place(middle))
 
     def _place(self, middle: float) -> float:
         return round(middle / self.tokens, 6)
@@ -225,7 +226,7 @@ class SentText:
 
 @lru_cache(1 << 12)
 def _read(message: Message) -> _Text:
-    """What a message says, whatever its white space; the same ones are sent for many questions."""
+    # The same messages are sent for many questions.
     text = said(message)
     lines = {plain for line in text.splitlines() if (plain := _plain(line))}
     plain = _plain(text)
@@ -233,7 +234,7 @@ def _read(message: Message) -> _Text:
 
 
 def _plain(text: str) -> str:
-    """A text with each stretch of white space as one blank."""
+    """Return a text with each run of white space as one blank."""
     return " ".join(text.split())
 
 
@@ -244,37 +245,37 @@ MEASURES: Mapping[str, str] = {
     "nDCG@10": "nDCG@10",
     "MRR": "RR",
 }
-"""Ours, and as `ir_measures` has them. The mean of the reciprocal ranks is the MRR."""
+"""Our names of the measures, and those of `ir_measures`. The mean of the reciprocal ranks is the MRR."""
 
 
 def ranked(rankings: Sequence[Sequence[str]], relevant: Sequence[Collection[str]]) -> list[dict[str, float]]:
-    """Every measure of each question, from what was recalled for it, best first, and what it rests on: at least one."""
+    """Return every measure of each question, from the ids recalled for it, best first, and its relevant ids."""
     import ir_measures  # 0.1 s
     from ir_measures import Qrel, ScoredDoc, parse_measure
 
     wanted = [Qrel(str(at), name, 1) for at, names in enumerate(relevant) for name in sorted(set(names))]
-    found = [
+    retrieved = [
         ScoredDoc(str(at), name, -float(rank))
         for at, names in enumerate(rankings)
         for rank, name in enumerate(dict.fromkeys(names))
     ]
-    made: list[dict[str, float]] = [dict.fromkeys(MEASURES, 0.0) for _ in relevant]
+    by_question: list[dict[str, float]] = [dict.fromkeys(MEASURES, 0.0) for _ in relevant]
     names = {parse_measure(theirs): ours for ours, theirs in MEASURES.items()}
-    for each in ir_measures.iter_calc(list(names), wanted, found) if found else ():
-        made[int(each.query_id)][names[each.measure]] = float(each.value)
-    return made
+    for result in ir_measures.iter_calc(list(names), wanted, retrieved) if retrieved else ():
+        by_question[int(result.query_id)][names[result.measure]] = float(result.value)
+    return by_question
 
 
-def recall(found: Sequence[Hashable], wanted: Collection[Hashable], k: int) -> Value:
-    """The share of what is wanted that is among the first `k` found, each counted once."""
-    each = set(wanted)
-    if not each:
+def recall(ranking: Sequence[Hashable], wanted: Collection[Hashable], k: int) -> Value:
+    """Return the share of the wanted items among the first `k` of a ranking, each counted once."""
+    relevant = set(wanted)
+    if not relevant:
         return Missing("undefined", "nothing is wanted")
-    return len(each.intersection(found[:k])) / len(each)
+    return len(relevant.intersection(ranking[:k])) / len(relevant)
 
 
 class Latency(NamedTuple):
-    """Percentiles, in the unit of what was given."""
+    """Percentiles of times, in their unit."""
 
     p50: float
     p95: float
@@ -282,7 +283,7 @@ class Latency(NamedTuple):
 
 
 def latency(times: Sequence[float] | NDArray[np.float64]) -> Latency | Missing:
-    """The percentiles of some times."""
+    """Return the percentiles of some times."""
     if not len(times):
         return Missing("undefined", "nothing was timed")
-    return Latency(*(float(each) for each in np.percentile(np.asarray(times, np.float64), [50, 95, 99])))
+    return Latency(*(float(value) for value in np.percentile(np.asarray(times, np.float64), [50, 95, 99])))

@@ -1,4 +1,4 @@
-"""An array that grows at its end: what is added is copied once, room for it is made by doubling."""
+"""An array that grows at its end by doubling its room, so that adding a row costs constant time on average."""
 
 from __future__ import annotations
 

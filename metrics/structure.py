@@ -1,13 +1,13 @@
-"""Structural validity: whether a provider would accept what a strategy would send, and what it broke.
+"""Structural validity: whether a provider would accept a context, and which rules it breaks.
 
 Tool calls and results are read by a small automaton whose state is the calls still open. A call opens when the
 assistant makes it; its result closes it; any other message while calls are open leaves them unanswered. Both OpenAI
 ("messages with role 'tool' must be a response to a preceding message with 'tool_calls'"; "an assistant message with
 'tool_calls' must be followed by tool messages responding to each") and Anthropic ("each `tool_use` block must have a
-corresponding `tool_result` block in the next message") refuse a request that breaks this. Anthropic also answers 400 to
+corresponding `tool_result` block in the next message") reject a request that breaks this. Anthropic also answers 400 to
 "first message must use the 'user' role" and "text content blocks must contain non-whitespace text".
 
-One pass over the recording (`Structure`) gives the state at every message. Contexts are mostly stretches of the
+One pass over the recording (`Structure`) gives the state at every message. Contexts are mostly spans of the
 recording, so `measure.py` judges them by that pass, and reads message by message only where the states differ.
 """
 
@@ -31,17 +31,17 @@ FAULTS = {
     "not_user_first": "another than a user's message first, system messages aside",
     "empty": "nothing but system messages",
 }
-"""What can be wrong with one context. The first five are counted, the others are 0 or 1."""
+"""Faults of one context. The first five are counted, the others are 0 or 1."""
 
 OPENAI = frozenset({"orphan_results", "unanswered_calls", "empty"})
-"""The faults for which OpenAI refuses a request."""
+"""Faults for which OpenAI rejects a request."""
 
 ANTHROPIC = frozenset({"orphan_results", "unanswered_calls", "blank_messages", "not_user_first", "empty"})
-"""The faults for which Anthropic refuses a request."""
+"""Faults for which Anthropic rejects a request."""
 
 
 def step(state: Open, message: Message) -> tuple[Open, int, int]:
-    """The automaton: (open calls after the message, orphan results in it, calls it leaves unanswered)."""
+    """Advance the automaton: (open calls after the message, orphan results in it, calls it leaves unanswered)."""
     if message.role == "tool":
         if message.answers in state:
             return tuple(call for call in state if call != message.answers), 0, 0
@@ -50,7 +50,7 @@ def step(state: Open, message: Message) -> tuple[Open, int, int]:
 
 
 def calls_and_results(messages: Iterable[Message]) -> tuple[int, int]:
-    """(orphan results, unanswered calls) of a whole context, read message by message."""
+    """Count (orphan results, unanswered calls) of a whole context, message by message."""
     state: Open = ()
     orphans = unanswered = 0
     for message in messages:
@@ -60,20 +60,20 @@ def calls_and_results(messages: Iterable[Message]) -> tuple[int, int]:
 
 
 def is_blank(message: Message) -> bool:
-    """Nothing in it that a model could read. A tool's result may be empty."""
-    said = message.calls or message.images or (message.text and not message.text.isspace())
-    return not said and message.role != "tool"
+    """Return whether a message has nothing that a model could read. A tool's result may be empty."""
+    content = message.calls or message.images or (message.text and not message.text.isspace())
+    return not content and message.role != "tool"
 
 
 class Structure:
-    """One pass over a recording: where its system messages are, which calls are open at each message."""
+    """Index of a recording, built in one pass: its system messages, and the calls open at each message."""
 
     __slots__ = ("_recording", "_systems", "_users", "blank", "opened", "orphans", "unanswered")
 
     def __init__(self, recording: Sequence[Message]) -> None:
         self._recording = recording
         self.opened: list[Open] = [()]
-        """The calls open before each message, and at the end."""
+        """Open calls before each message, and at the end."""
         self.orphans = [0]
         """Orphan results before each message, and at the end."""
         self.unanswered = [0]
@@ -96,8 +96,8 @@ class Structure:
                 self._users.append(at)
 
     def systems(self, messages: Messages) -> Messages:
-        """The system messages among these."""
-        found: list[Span] = []
+        """Return the system messages among these."""
+        spans: list[Span] = []
         for store, start, stop in messages.spans:
             if store is self._recording:
                 self.advance(stop)
@@ -105,13 +105,13 @@ class Structure:
                 places: Sequence[int] = self._systems[low:high]
             else:
                 places = [at for at in range(start, stop) if store[at].role == "system"]
-            found += [Span(store, at, at + 1) for at in places]
-        return _joined(found)
+            spans += [Span(store, at, at + 1) for at in places]
+        return _joined(spans)
 
     def opening(self, messages: Messages, start: int) -> int | None:
-        """Where the user message is that opened the turn which messages[start:] go on with; None if they open one.
+        """Return the place of the user message that opened the turn continued by messages[start:].
 
-        None as well if they are all the system's, or if no user message stands before them.
+        None if they open a turn themselves, if all are system messages, or if no user message precedes them.
         """
         roles = (messages[at].role for at in range(start, len(messages)))
         first = next((role for role in roles if role != "system"), "user")
@@ -130,10 +130,10 @@ class Structure:
         return None
 
     def whole(self, messages: Messages) -> Messages:
-        """These messages without the results whose call is not among them.
+        """Return these messages without the tool results whose call is not among them.
 
-        From where the automaton is in the state of the pass over the recording, only results that are orphans in the
-        recording itself have to be looked at.
+        Once the automaton is in the same state as in the pass over the recording, only results that are orphans in the
+        recording itself need a look.
         """
         spans: list[Span] = []
         state: Open = ()
@@ -163,7 +163,7 @@ class Structure:
         return messages if spans == list(messages.spans) else _joined(spans)
 
     def _strays(self, start: int, stop: int) -> list[int]:
-        """Results in recording[start:stop] that are orphans in the recording itself."""
+        """Return the results in recording[start:stop] that are orphans in the recording itself."""
         if self.orphans[stop] == self.orphans[start]:
             return []
         return [at for at in range(start, stop) if self.orphans[at + 1] > self.orphans[at]]
@@ -174,11 +174,11 @@ def _calls(messages: Messages, name: str | None) -> bool:
 
 
 def _joined(spans: list[Span]) -> Messages:
-    """Spans as Messages, adjacent ones joined."""
-    made: list[Span] = []
+    """Return spans as Messages, adjacent ones joined."""
+    joined: list[Span] = []
     for span in spans:
-        if made and made[-1].store is span.store and made[-1].stop == span.start:
-            made[-1] = Span(span.store, made[-1].start, span.stop)
+        if joined and joined[-1].store is span.store and joined[-1].stop == span.start:
+            joined[-1] = Span(span.store, joined[-1].start, span.stop)
         else:
-            made.append(span)
-    return Messages(made)
+            joined.append(span)
+    return Messages(joined)

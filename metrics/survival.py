@@ -1,11 +1,11 @@
-"""How long facts survive when summaries are summarised again and again, and what a summariser never saw.
+"""How long facts survive when summaries are summarised again and again, and which messages a summariser never saw.
 
 A round is one call of a summariser: it replaces some messages, and from then on its text stands for them and for all
 that was replaced before. Facts are of these kinds:
 
 - `number`, `date`, `identifier`, `path`, `url`, `name` (`values.py`): a fact survives if the summary has it verbatim,
   a number without its currency and unit. "March 14" for "2024-03-14" does not count.
-- `decision`, `constraint`: sentences with such a cue (`cues.py`). One survives if the summary has every value in it
+- `decision`, `constraint`: sentences with such a cue (`data/language.toml`). One survives if the summary has every value in it
   that is no name, and at least `SHARE` of its content words, names among them.
 
 A fact enters with the round that replaces it, at age 0. It is followed until the last round, or until it is replaced
@@ -25,14 +25,14 @@ from .value import Missing, Value
 from .values import exact_values, occurs, spellings, values
 
 SHARE = 0.6
-"""Of a sentence's content words, those that the summary must have."""
+"""Share of a sentence's content words that the summary must have."""
 
 START = 24
-"""Characters of a text's start that are too many to be in the material by chance."""
+"""Characters at the start of a text that cannot be in the material by chance."""
 
 
 class FollowedFact(NamedTuple):
-    """What must be found for a fact to survive: one spelling of each value, and a share of the words."""
+    """What a summary must have for a fact to survive: one spelling of each value, and a share of the words."""
 
     kind: str
     values: tuple[tuple[str, ...], ...]
@@ -54,7 +54,7 @@ class Round(NamedTuple):
 
 
 class Survival(NamedTuple):
-    """Of the facts of one kind that were followed to an age, how many were still there. Rows may be added up."""
+    """Facts of one kind that were followed to an age, and how many of them were still there. Rows may be added up."""
 
     kind: str
     age: int
@@ -64,14 +64,14 @@ class Survival(NamedTuple):
 
 
 def survival(rounds: Sequence[Round]) -> list[Survival]:
-    """How many facts are still in the summary, by kind and age. Costs the facts and, for each, the rounds it lived."""
+    """Count the facts still in the summary, by kind and age, at the cost of one look per fact and round it lived."""
     followed: dict[str, list[int]] = defaultdict(lambda: [0] * (len(rounds) + 1))
     lived: dict[str, list[int]] = defaultdict(lambda: [0] * (len(rounds) + 1))
     entered: dict[FollowedFact, int] = {}
     alive: dict[FollowedFact, None] = {}
 
     def leave(fact: FollowedFact, at: int) -> None:
-        """It is followed up to the round before `at`."""
+        """Stop following a fact after the round before `at`."""
         followed[fact.kind][at - 1 - entered[fact]] += 1
         if fact in alive:
             lived[fact.kind][at - 1 - entered[fact]] += 1
@@ -98,7 +98,7 @@ def survival(rounds: Sequence[Round]) -> list[Survival]:
 
 
 def cliff(rows: Iterable[Survival]) -> Value:
-    """The first age at which fewer than half survive, all rows of an age together."""
+    """Return the first age at which fewer than half survive, all rows of an age together."""
     ages: dict[int, list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
         ages[row.age][0] += row.values
@@ -111,7 +111,7 @@ def cliff(rows: Iterable[Survival]) -> Value:
 
 
 def shown(about: Sequence[str], material: Sequence[str], count: Callable[[str], int]) -> int:
-    """Tokens of the texts `about` that are in the material: whole, or their start where the material has them cut."""
+    """Return the tokens of the texts `about` that are in the material, whole or cut after at least START characters."""
     whole = "\n".join(material)
     total = 0
     for text in about:
@@ -124,10 +124,9 @@ def shown(about: Sequence[str], material: Sequence[str], count: Callable[[str], 
 
 
 def shown_share(calls: Iterable[tuple[int, int]]) -> Value:
-    """Of the tokens that summaries stand for, the share that the summariser was shown; from each call's (about, shown).
+    """Return the share of the replaced tokens that the summariser was shown, from each call's (about, shown).
 
-    1 − this is the blind spot: what was replaced unseen. A call that was shown more than it stands for counts as shown
-    all of it.
+    1 − this is the blind spot: tokens replaced unseen. A call that was shown more than it replaces counts as shown all.
     """
     about = seen = 0
     for stands_for, was_shown in calls:
@@ -137,17 +136,17 @@ def shown_share(calls: Iterable[tuple[int, int]]) -> Value:
 
 
 def facts_in(text: str) -> tuple[FollowedFact, ...]:
-    """The different facts of a text, in order."""
-    found = dict.fromkeys(FollowedFact(value.kind, (spellings(value),)) for value in values(text))
+    """Return the different facts of a text, in order."""
+    facts = dict.fromkeys(FollowedFact(value.kind, (spellings(value),)) for value in values(text))
     for sentence in sentences(text):
         kinds = [kind for kind, says in (("decision", is_decision), ("constraint", is_constraint)) if says(sentence)]
         if kinds:
             needs = tuple(spellings(value) for value in exact_values(sentence))
             content = frozenset(words(sentence)) - STOP_WORDS
-            found.update((FollowedFact(kind, needs, content), None) for kind in kinds)
-    return tuple(found)
+            facts.update((FollowedFact(kind, needs, content), None) for kind in kinds)
+    return tuple(facts)
 
 
 def _beyond(counts: Sequence[int]) -> list[int]:
-    """Of each age, how many were counted at it or later."""
+    """Return for each age how many were counted at it or later."""
     return list(accumulate(reversed(counts)))[::-1]

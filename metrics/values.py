@@ -1,7 +1,7 @@
 """Values that an agent's answer depends on: numbers, dates, identifiers, paths, addresses of pages, names.
 
-Deterministic patterns, linear in the length of the text (repetitions are possessive or short). Where a stretch fits
-several kinds, the more exact one has it: url, date, path, number with its unit, identifier, name; no two values
+Deterministic patterns, linear in the length of the text (repetitions are possessive or short). Where a piece of text
+fits several kinds, the more exact kind gets it: url, date, path, number with its unit, identifier, name; no two values
 overlap. An e-mail address is an identifier, so is a bare number of seven digits or more.
 
 Not recognised: relative days ("tomorrow", 明天), English number words, single digits without a unit, numbers of list
@@ -87,11 +87,11 @@ _ZH_NUMBER = r"""
 """
 _NOT_PLAIN = r"Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun|(?:RMB|USD|EUR|GBP|CNY)\ "
 _BREAK = r"(?:[\s,;!?'\")\]*]|[.:](?=[\s*]|\Z))"
+# Words that begin no value: passed over at once, for speed alone.
 _PLAIN = rf"""
     (?>(?:(?:[a-z]++|(?!{_NOT_PLAIN})[A-Z](?:[a-z]++|[A-Z]*+))(?={_BREAK}|\Z)(?>{_BREAK}*)[(\[]*+)+)
     |(?>(?:[\u3400-\u9fff](?<![〇零一二两三四五六七八九十百千万亿上下本星礼周早中晚凌傍第]))+)
 """
-"""Words that begin no value: passed over at once, for speed alone."""
 
 _PATTERN = re.compile(
     rf"""(?:{_PLAIN})
@@ -115,27 +115,27 @@ _BARE = re.compile(r"[-+]?\d+$")
 
 
 def values(text: str) -> tuple[Value, ...]:
-    """The different values of a text, in the order they first occur."""
-    found = list(_exact(text))
-    taken = [(start, start + len(value.text)) for start, value in found]
-    found += [(start, Value("name", name)) for start, name in names(text, taken)]
-    found.sort(key=lambda each: each[0])
-    return tuple(dict.fromkeys(value for _, value in found))
+    """Return the different values of a text, in the order they first occur."""
+    placed = list(_exact(text))
+    taken = [(start, start + len(value.text)) for start, value in placed]
+    placed += [(start, Value("name", name)) for start, name in names(text, taken)]
+    placed.sort(key=lambda pair: pair[0])
+    return tuple(dict.fromkeys(value for _, value in placed))
 
 
 def exact_values(text: str) -> tuple[Value, ...]:
-    """The same without the names, which are the slower half to find."""
+    """Return the same without the names, which are the slower half to find."""
     return tuple(dict.fromkeys(value for _, value in _exact(text)))
 
 
 def spellings(value: Value) -> tuple[str, ...]:
-    """How a value may be written elsewhere: a number without currency and unit, with and without its commas."""
+    """Return the ways to write a value: a number has no currency and unit, and stands with and without its commas."""
     figure = _FIGURE.search(value.text) if value.kind == "number" else None
     return tuple(dict.fromkeys([figure.group(), figure.group().replace(",", "")])) if figure else (value.text,)
 
 
 def _exact(text: str) -> Iterator[tuple[int, Value]]:
-    """Each value that is not a name, with its place."""
+    """Yield each value that is not a name, with its place."""
     for match in _PATTERN.finditer(text):
         group = match.lastgroup
         if group is not None and (value := _checked(group, match)) is not None:
@@ -143,7 +143,7 @@ def _exact(text: str) -> Iterator[tuple[int, Value]]:
 
 
 def _checked(group: str, match: re.Match[str]) -> Value | None:
-    """The value of a match, if it is one on a closer look."""
+    """Return the value of a match, if it is one on a closer look."""
     text = match.group()
     if group == "token":
         return Value("identifier", text) if _is_identifier(text) else None
@@ -175,7 +175,7 @@ def _number(match: re.Match[str], text: str) -> Value | None:
 
 
 def _is_identifier(text: str) -> bool:
-    """A digit and a letter, an underscore, a hump, a call, or dots or colons between parts of two letters or more."""
+    """Return whether a text has a digit and a letter, an underscore, a hump, `()`, `::`, or dots between long parts."""
     if len(text) < 3 or _ORDINAL.match(text):
         return False
     if _DIGIT.search(text) and _LETTER.search(text):
@@ -186,7 +186,7 @@ def _is_identifier(text: str) -> bool:
 
 
 def _is_path(text: str) -> bool:
-    """There is a letter in it; with one slash between two parts, also a digit, a dot or an underscore."""
+    """Return whether a text has a letter and, with one slash between two parts, a digit, a dot or an underscore too."""
     if not _LETTER.search(text) or len(text) < 3:
         return False
     parts = text.split("/")
@@ -195,10 +195,10 @@ def _is_path(text: str) -> bool:
 
 Ints = NDArray[np.int64]
 Spellings = tuple[str, ...]
-"""The ways in which one value may be written."""
+"""Ways to write one value."""
 
+# Translates text to be split into runs of ASCII letters, digits and underscores.
 _ATOMS = bytes(at if at < 128 and (chr(at).isalnum() or chr(at) == "_") else 32 for at in range(256))
-"""What a byte of text becomes when it is cut into runs of ASCII letters, digits and underscores."""
 _GOES_ON = re.compile(r"\.\d|,\d{3}(?!\d)")
 _DATE_OCCURRENCES = re.compile(r"\d{4}-\d\d-\d\d$", re.ASCII)
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d", re.ASCII)
@@ -206,7 +206,7 @@ _THREE = re.compile(r"\d{3}(?!\d)")
 
 
 def occurs(value: str, text: str) -> bool:
-    """Whether the value stands somewhere in the text as a whole."""
+    """Return whether the value stands somewhere in the text as a whole."""
     at = text.find(value)
     while at >= 0:
         if _is_whole(text, at, at + len(value)):
@@ -216,11 +216,11 @@ def occurs(value: str, text: str) -> bool:
 
 
 def places(values: Sequence[Spellings], texts: Sequence[str]) -> tuple[Ints, Ints]:
-    """Every (value, text), by their numbers, such that the text has a spelling of the value; in order of both.
+    """Return every (value, text), by their numbers, such that the text has a spelling of the value, in order.
 
-    A text is looked at for a spelling only if it has all the spelling's runs of ASCII letters and digits as wholes (the
-    last of a date aside, where a time may follow), or if it has none. The run that the fewest other spellings have is
-    asked for first. So the cost is one pass over the texts, and what is found.
+    A text is searched for a spelling only if it has all its runs of ASCII letters and digits as wholes (except the last
+    run of a date, where a time may follow), or if the spelling has none. The rarest run of a spelling is looked up
+    first. So the cost is one pass over the texts, plus the hits.
     """
     other: list[tuple[int, str]] = []
     runs: list[tuple[int, str, frozenset[bytes]]] = []
@@ -235,17 +235,17 @@ def places(values: Sequence[Spellings], texts: Sequence[str]) -> tuple[Ints, Int
     having: dict[bytes, list[tuple[int, str, frozenset[bytes]]]] = defaultdict(list)
     for entry in runs:
         having[min(entry[2], key=lambda atom: (often[atom], atom))].append(entry)
-    keys, found = frozenset(having), set()
+    keys, hits = frozenset(having), set()
     for at, text in enumerate(texts):
-        said = _atoms(text)
-        asked = keys.intersection(said)
-        here = frozenset(said) if asked else keys
-        for key in asked:
+        atoms_of_text = _atoms(text)
+        shared = keys.intersection(atoms_of_text)
+        here = frozenset(atoms_of_text) if shared else keys
+        for key in shared:
             for number, spelling, needed in having[key]:
                 if needed <= here and occurs(spelling, text):
-                    found.add((number, at))
-        found.update((number, at) for number, spelling in other if occurs(spelling, text))
-    pairs = np.array(sorted(found), np.int64).reshape(-1, 2)
+                    hits.add((number, at))
+        hits.update((number, at) for number, spelling in other if occurs(spelling, text))
+    pairs = np.array(sorted(hits), np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 
 
@@ -270,5 +270,5 @@ def _is_whole(text: str, start: int, stop: int) -> bool:
 
 
 def _is_word(character: str) -> bool:
-    """Letters, digits and underscores of scripts that put spaces between words."""
+    """Return whether a character is a letter, digit or underscore of a script that puts spaces between words."""
     return character < "\u2e80" and (character.isalnum() or character == "_")

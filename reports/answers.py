@@ -1,139 +1,131 @@
-"""Answers and their grades, as tables and as JSON."""
+"""Answers and their grades, as tables and as JSON, and whether the measures of quality order strategies alike."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from ..harness.answers.figures import BOUNDS, AnswerFigures, StrategyAnswers, figures
 from ..harness.answers.store import USUAL, Answered, answered
 from ..harness.folder.run import Run
 from ..harness.graders.profiles import Profiles
+from ..metrics.figures import METRICS
 from ..metrics.statistics.intervals import Ends
-from ..metrics.value import Missing, Value
+from ..metrics.statistics.rank_correlation import OrderAgreement, OrderSums, alike
+from ..metrics.value import Missing, Ratio, Value
 from .calibration import quoted
 from .render import Table, count, percent, reasons, shares, tokens
 
-HEADS = (
-    "strategy",
-    "correct",
-    "95 %",
-    "normalised_gain",
-    "95 %",
-    "unknown",
-    "abstained",
-    "missing",
-    "tokens in",
-    "out",
-    "cost",
+_HEADS = (
+    *("strategy", "correct", "95 %", "normalised gain", "95 %", "not found", "abstained", "missing"),
+    *("tokens in", "out", "cost"),
 )
-SPARE = ("out", "abstained", "tokens in", "cost")
-APART = "†"
-"""After a strategy too little of which is graded to be compared."""
-
-HOW = (
-    "Correct: of the probes that have an answer, the share whose answer the grader takes for right. Retention: of what "
-    "the evidence alone makes right (evidence_only) and the last turn alone does not (last_turn), the share that is "
-    "still right. Both over the same probes for all; intervals over conversations. Unknown: no answer was found, of "
-    "probes that have one. Abstained: of those that have none, the share where that was seen. Missing: no answer, or no "
-    "grade."
-)
+_SPARE = ("out", "abstained", "tokens in", "cost")
+# Follows a strategy of which too little is graded to compare it.
+_TOO_FEW = "†"
+# Calibrations of a grader that stand beside its grades.
+_MOST_PROFILES = 2
 
 
-def tables(found: AnswerFigures, said: Sequence[str], by_kind: bool = True) -> list[Table]:
-    """The main table, the bounds, correct by category, why answers are missing, and who answered and graded."""
-    strategies = [each for each in found.strategies if each.strategy not in BOUNDS]
-    bounds = [each for each in found.strategies if each.strategy in BOUNDS]
-    made = [
-        Table(_title(found), HEADS, tuple(map(_row, strategies)), tuple(filter(None, _notes(found))), spare=SPARE),
+def tables(figures_: AnswerFigures, notes: Sequence[str], by_kind: bool = True) -> list[Table]:
+    """Return the main table, the bounds, why answers are missing, and with `by_kind` the share correct by category."""
+    strategies = [strategy for strategy in figures_.strategies if strategy.strategy not in BOUNDS]
+    bounds = [strategy for strategy in figures_.strategies if strategy.strategy in BOUNDS]
+    shown = [
+        Table(
+            _title(figures_), _HEADS, tuple(map(_row, strategies)), tuple(filter(None, _notes(figures_))), spare=_SPARE
+        ),
         Table(
             "Bounds of the answers",
-            _bound(HEADS),
-            tuple(_bound(_row(each)) for each in bounds),
-            () if by_kind else tuple(said),
-            spare=SPARE,
+            _bound(_HEADS),
+            tuple(_bound(_row(strategy)) for strategy in bounds),
+            () if by_kind else tuple(notes),
+            spare=_SPARE,
         ),
     ]
-    if by_kind and (kinds := _kinds(found)):
-        made.append(kinds)
-    if why := _why(found):
-        made.append(why)
-    return [*made, Table("Who answered, who graded", (), (), tuple(said))] if by_kind else made
+    if by_kind and (kinds := _kinds(figures_)):
+        shown.append(kinds)
+    if why := _why(figures_):
+        shown.append(why)
+    return [*shown, Table("Who answered, and who graded?", (), (), tuple(notes))] if by_kind else shown
 
 
 def run_tables(answers: Answers, by_kind: bool = False) -> Iterator[Table]:
-    """Those of a run: of who is nearest to a user's model, and the shares correct of all others beside."""
-    if answers.found:
-        first = answers.found[0]
+    """Yield the tables of a run: in full for the most capable answer model, and the share correct under each."""
+    if answers.figures:
+        first = answers.figures[0]
         yield from tables(first, answers.notes[first.answerer, first.grader], by_kind)
-    if len(answers.found) > 1:
+    if len(answers.figures) > 1:
         yield beside(answers)
     if answers.left:
         yield Table("Answers that are left out", (), (), answers.left)
 
 
 def beside(answers: Answers) -> Table:
-    """Correct under each who answered and who graded."""
-    names = dict.fromkeys(each.strategy for found in answers.found for each in found.strategies)
-    shares = [{each.strategy: each for each in found.strategies} for found in answers.found]
+    """Return the share correct under each answer model and grader."""
+    names = dict.fromkeys(strategy.strategy for graded in answers.figures for strategy in graded.strategies)
+    shares = [{strategy.strategy: strategy for strategy in graded.strategies} for graded in answers.figures]
     none = Missing("undefined", "not answered")
     rows = tuple((name, *(percent(of[name].correct if name in of else none) for of in shares)) for name in names)
-    heads = tuple(f"{found.answerer} / {found.grader}" for found in answers.found)
-    return Table("Correct, by who answered / who graded", ("strategy", *heads), rows)
+    heads = tuple(f"{graded.answerer} / {graded.grader}" for graded in answers.figures)
+    return Table("Correct, by answer model / grader", ("strategy", *heads), rows)
 
 
 def all_json(answers: Answers | None) -> list[dict[str, Any]] | None:
-    """Exact figures of a run, by who answered and graded."""
+    """Return the exact figures of a run, for each answer model and grader."""
     if answers is None:
         return None
-    return [as_json(found, answers.notes[found.answerer, found.grader]) for found in answers.found]
+    return [as_json(graded, answers.notes[graded.answerer, graded.grader]) for graded in answers.figures]
 
 
-def as_json(found: AnswerFigures, said: Sequence[str]) -> dict[str, Any]:
-    """The same with exact figures."""
+def as_json(figures_: AnswerFigures, notes: Sequence[str]) -> dict[str, Any]:
+    """Return the exact figures of one answer model and grader."""
     return {
-        "answerer": found.answerer,
-        "grader": found.grader,
-        "conversations": found.conversations,
-        "probes": found.probes,
-        "paired": found.paired,
-        "without_gold": found.without_gold,
-        "strategies": {each.strategy: _plain(each) for each in found.strategies},
-        "notes": list(said),
+        "answerer": figures_.answerer,
+        "grader": figures_.grader,
+        "conversations": figures_.conversations,
+        "probes": figures_.probes,
+        "paired": figures_.paired,
+        "without_gold": figures_.without_gold,
+        "strategies": {strategy.strategy: _plain(strategy) for strategy in figures_.strategies},
+        "notes": list(notes),
     }
 
 
-def _plain(each: StrategyAnswers) -> dict[str, Any]:
-    made = {name: getattr(each, name) for name in each.__slots__ if name not in ("strategy", "why")}
-    return made | {"why": [{"why": why, "times": times} for why, times in each.why]}
+def _plain(strategy: StrategyAnswers) -> dict[str, Any]:
+    plain = {name: getattr(strategy, name) for name in strategy.__slots__ if name not in ("strategy", "why")}
+    return plain | {"why": [{"why": why, "times": times} for why, times in strategy.why]}
 
 
-def _title(found: AnswerFigures) -> str:
+def _title(graded: AnswerFigures) -> str:
     return (
-        f"Answers by {found.answerer}, graded by {found.grader}: {count(found.probes, 'probe')} in "
-        f"{count(found.conversations, 'conversation')}, {found.paired:,} graded under every strategy"
+        f"Answers by {graded.answerer}, graded by {graded.grader}: {count(graded.probes, 'probe')} in "
+        f"{count(graded.conversations, 'conversation')}, {graded.paired:,} graded under every strategy"
     )
 
 
-def _row(each: StrategyAnswers) -> tuple[str, ...]:
+def _row(strategy: StrategyAnswers) -> tuple[str, ...]:
     return (
-        each.strategy + f" {APART}" * (not each.in_pairs),
-        percent(each.correct),
-        _between(each.correct_interval),
-        percent(each.normalised_gain),
-        _between(each.retention_interval),
-        f"{each.unknown:,}",
-        percent(each.abstained),
-        f"{each.missing + each.ungraded:,}",
-        tokens(each.input_tokens),
-        tokens(each.output_tokens),
-        _dollars(each.cost),
+        strategy.strategy + f" {_TOO_FEW}" * (not strategy.in_pairs),
+        percent(strategy.correct),
+        _between(strategy.correct_interval),
+        percent(strategy.normalised_gain),
+        _between(strategy.retention_interval),
+        f"{strategy.unknown:,}",
+        percent(strategy.abstained),
+        f"{strategy.missing + strategy.ungraded:,}",
+        tokens(strategy.input_tokens),
+        tokens(strategy.output_tokens),
+        _dollars(strategy.cost),
     )
 
 
 def _bound(cells: tuple[str, ...]) -> tuple[str, ...]:
-    """Without what is measured against the bounds themselves."""
+    """Return the cells without normalised gain, which is measured against the bounds themselves."""
     return cells[:3] + cells[5:]
 
 
@@ -151,89 +143,205 @@ def _dollars(value: Value) -> str:
             return f"${value:,.4f}" if value else "$0"
 
 
-def _notes(found: AnswerFigures) -> Iterable[str]:
-    yield HOW
-    apart = [each.strategy for each in found.strategies if not each.in_pairs]
+def _notes(graded: AnswerFigures) -> Iterable[str]:
+    yield (
+        "Correct: the share of the answerable probes that the grader takes for right. Normalised gain puts last_turn "
+        "at 0 % and evidence_only at 100 %."
+    )
+    yield (
+        "Not found: answerable probes without an answer. Abstained: the share of the unanswerable probes where the "
+        "answer says so."
+    )
+    apart = [strategy.strategy for strategy in graded.strategies if not strategy.in_pairs]
     if apart:
-        yield f"{APART} Less than half of its probes are graded: its share correct is of those, and in no comparison."
-    if found.without_gold:
-        yield f"{count(found.without_gold, 'probe has', 'probes have')} no accepted answer: answered, not graded."
+        yield f"{_TOO_FEW} Less than half of its probes are graded: its share correct is not compared."
+    if graded.without_gold:
+        yield f"{count(graded.without_gold, 'probe has', 'probes have')} no accepted answer: answered, not graded."
     yield reasons(
         value
-        for each in found.strategies
+        for strategy in graded.strategies
         for value in (
-            each.correct,
-            each.normalised_gain,
-            each.correct_interval,
-            each.retention_interval,
-            each.cost,
-            each.abstained,
+            strategy.correct,
+            strategy.normalised_gain,
+            strategy.correct_interval,
+            strategy.retention_interval,
+            strategy.cost,
+            strategy.abstained,
         )
         if isinstance(value, Missing)
     )
 
 
-def _kinds(found: AnswerFigures) -> Table | None:
-    """Share correct by the category of the probes."""
-    kinds = list(dict.fromkeys(kind for each in found.strategies for kind in each.by_category))
+def _kinds(graded: AnswerFigures) -> Table | None:
+    """Return the share correct by category of the probes, or None if there is only one."""
+    kinds = list(dict.fromkeys(kind for strategy in graded.strategies for kind in strategy.by_category))
     if len(kinds) < 2:
         return None
     none = Missing("undefined", "no such probe is graded")
     rows = tuple(
-        (each.strategy, *(percent(each.by_category.get(kind, none)) for kind in kinds)) for each in found.strategies
+        (strategy.strategy, *(percent(strategy.by_category.get(kind, none)) for kind in kinds))
+        for strategy in graded.strategies
     )
-    return Table("Correct, by category", ("strategy", *(kind or "(none)" for kind in kinds)), rows)
+    return Table("Correct, by category of the probes", ("strategy", *(kind or "(none)" for kind in kinds)), rows)
 
 
-def _why(found: AnswerFigures) -> Table | None:
-    rows = tuple((each.strategy, f"{times:,}", why) for each in found.strategies for why, times in each.why)
+def _why(graded: AnswerFigures) -> Table | None:
+    rows = tuple(
+        (strategy.strategy, f"{times:,}", why) for strategy in graded.strategies for why, times in strategy.why
+    )
     return Table("Why answers or grades are missing", ("strategy", "times", "why"), rows, prose=True) if rows else None
-
-
-QUOTED = 2
-"""Calibrations of a grader that are quoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Who answered and graded a run, and what that comes to."""
+    """Figures of a run for each answer model and grader."""
 
-    found: tuple[AnswerFigures, ...]
-    """Over the conversations that every strategy finished. What is nearest to a user's own model first."""
+    figures: tuple[AnswerFigures, ...]
+    """Figures over the conversations that every strategy finished, the most capable answer model first."""
     notes: dict[tuple[str, str], tuple[str, ...]]
-    """By answerer and grader: how far they can be believed."""
+    """Reliability of each pair of answer model and grader, in sentences."""
     left: tuple[str, ...]
-    """What is left out, and why."""
+    """Answers that are left out, and why."""
 
 
 def answers_of(run: Run, uneven: frozenset[str] = frozenset()) -> Answers | None:
-    """All answers of a run; None if there are none. `uneven`: conversations that some strategy did not finish."""
+    """Return all answers of a run, or None if there are none, without the `uneven` conversations."""
     stored = answered(run)
     if not stored.whole and not stored.left:
         return None
     profiles = Profiles()
     return Answers(
-        tuple(_confined(each, uneven) for each in stored.whole),
-        {(each.answerer, each.grader): tuple(notes(each, profiles)) for each in stored.whole},
+        tuple(_confined(answers, uneven) for answers in stored.whole),
+        {(answers.answerer, answers.grader): tuple(notes(answers, profiles)) for answers in stored.whole},
         stored.left,
     )
 
 
-def _confined(found: Answered, uneven: frozenset[str]) -> AnswerFigures:
-    """The figures of some answers, without some conversations."""
-    here = ~found.answers.conversation.isin(uneven).to_numpy()
-    return figures(found.answers[here], found.grades[here], found.answerer, found.grader)
+def _confined(stored: Answered, uneven: frozenset[str]) -> AnswerFigures:
+    """Return the figures of some answers, without some conversations."""
+    here = ~stored.answers.conversation.isin(uneven).to_numpy()
+    return figures(stored.answers[here], stored.grades[here], stored.answerer, stored.grader)
 
 
-def notes(found: Answered, profiles: Profiles) -> Iterator[str]:
-    """Who answered and graded, and how far that can be believed."""
-    yield f"Answered by {found.answerer}, graded by {found.grader}."
-    if found.answerer == USUAL[0]:
+def notes(stored: Answered, profiles: Profiles) -> Iterator[str]:
+    """Yield who answered and graded, and how reliable that is."""
+    yield f"Answered by {stored.answerer}, graded by {stored.grader}."
+    if stored.answerer == USUAL[0]:
         yield (
-            "The offline answerer is an extractive reader: it finds words, not meaning, and cannot add, compare or "
-            "conclude. Its share correct says how much of what was asked is easy to find, not how a model would do. "
-            "Its ceiling is evidence_only."
+            "The offline answer model is an extractive baseline: it finds words, and cannot add, compare or conclude. "
+            "Its share correct says how much is easy to find, not how a language model would do."
         )
-    if found.asks_itself:
-        yield "Warning: the model graded its own answers, and models are kind to themselves: name another --grader."
-    yield from quoted(found.grader, profiles.of(found.grader)[:QUOTED])
+    if stored.asks_itself:
+        yield "Warning: the model graded its own answers, and models favour themselves: name another --grader."
+    yield from quoted(stored.grader, profiles.of(stored.grader)[:_MOST_PROFILES])
+
+
+_AGREEMENT_HOW = (
+    "1 = the same order, 0 = no better than chance (Kendall's tau-b, Spearman's rho), with 95 % intervals from "
+    "resampling whole conversations. Only these strategies are ordered, without the bounds: among others the measures "
+    "may agree less."
+)
+
+
+class Measure(NamedTuple):
+    """One measure of quality: rows of conversation, strategy, got, wanted."""
+
+    name: str
+    sums: pd.DataFrame
+
+
+class Pair(NamedTuple):
+    """Two measures, and how alike they order the strategies."""
+
+    one: str
+    other: str
+    strategies: int
+    conversations: int
+    found: OrderAgreement
+
+
+def sums_of(metric: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the parts of a share, got and wanted, by conversation and strategy."""
+    share = METRICS[metric].of
+    assert isinstance(share, Ratio)
+    got, wanted = share.parts(rows)
+    keys = [rows.conversation.astype(str), rows.strategy.astype(str)]
+    return pd.DataFrame({"got": got, "wanted": wanted}, rows.index).groupby(keys).sum().reset_index()
+
+
+def evidence_rows(run: Run, uneven: frozenset[str], strategies: Collection[str]) -> pd.DataFrame:
+    """Return the probes of some strategies, in the conversations in which all of them had a context for each."""
+    rows = run.arrow("probes").select(["conversation", "strategy", "failed", "evidence_state"]).to_pandas()
+    rows = rows[rows.strategy.isin(strategies)]
+    broken = set(rows.conversation[rows.failed != ""].astype(str))
+    complete: pd.DataFrame = rows[~rows.conversation.isin(broken | uneven)]
+    return complete
+
+
+def measures(run: Run, answers: Answers | None, uneven: frozenset[str] = frozenset()) -> list[Measure]:
+    """Return context recall, and the share correct under each answer model and grader."""
+    if answers is None:
+        return []
+    names = {name for graded in answers.figures for name in graded.counts.strategy} - set(BOUNDS)
+    correct = [
+        Measure(f"correct ({graded.answerer} / {graded.grader})", graded.counts[~graded.counts.strategy.isin(BOUNDS)])
+        for graded in answers.figures
+    ]
+    return [Measure("context recall", sums_of("context_recall", evidence_rows(run, uneven, names))), *correct]
+
+
+def pairs(measures: Sequence[Measure]) -> list[Pair]:
+    """Return how alike every two measures order the strategies."""
+    return [_pair(one, other) for one, other in combinations(measures, 2)]
+
+
+def _pair(one: Measure, other: Measure) -> Pair:
+    tables = [part.sums.set_index(["conversation", "strategy"]) for part in (one, other)]
+    both = tables[0].index.intersection(tables[1].index)
+    where, names = (list(dict.fromkeys(both.get_level_values(at))) for at in (0, 1))
+    first, second = (_sums(part, where, names) for part in tables)
+    return Pair(one.name, other.name, len(names), len(where), alike(first, second))
+
+
+def _sums(table: pd.DataFrame, conversations: Sequence[str], strategies: Sequence[str]) -> OrderSums:
+    """Return a row for each conversation and a column for each strategy; a missing value counts 0."""
+    every = pd.MultiIndex.from_product([conversations, strategies])
+    shape = len(conversations), len(strategies)
+    return OrderSums(
+        *(table[part].reindex(every).fillna(0).to_numpy(float).reshape(shape) for part in ("got", "wanted"))
+    )
+
+
+def agreement_table(pairs: Sequence[Pair]) -> Table:
+    """Return a row for each pair of measures."""
+    rows = tuple(
+        (
+            pair.one,
+            pair.other,
+            _figure(pair.found.kendall),
+            _ends(pair.found.kendall_interval),
+            _figure(pair.found.spearman),
+            _ends(pair.found.spearman_interval),
+            f"{pair.strategies:,}",
+            f"{pair.conversations:,}",
+        )
+        for pair in pairs
+    )
+    heads = ("measure", "and", "tau", "95 %", "rho", "95 %", "strategies", "conversations")
+    why = reasons(value for pair in pairs for value in pair.found if isinstance(value, Missing))
+    return Table(
+        "Do the measures order the strategies alike?", heads, rows, (_AGREEMENT_HOW, *filter(None, [why])), names=2
+    )
+
+
+def agreement_json(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """Return the exact figures of the pairs."""
+    return [{**pair._asdict(), "found": pair.found._asdict()} for pair in pairs]
+
+
+def _figure(value: Value) -> str:
+    return f"({value.why})" if isinstance(value, Missing) else f"{value:.2f}".replace("-", "−")
+
+
+def _ends(ends: Ends | Missing) -> str:
+    return f"({ends.why})" if isinstance(ends, Missing) else f"{_figure(ends.low)} to {_figure(ends.high)}"

@@ -1,4 +1,4 @@
-"""Graders beside labels, as tables and as JSON."""
+"""Agreement of graders with human labels, as tables and as JSON, and shares corrected for a grader's errors."""
 
 from __future__ import annotations
 
@@ -15,60 +15,74 @@ from ..metrics.statistics.intervals import Ends
 from ..metrics.value import Missing, Value
 from .render import Table, count, percent, reasons, shares
 
-HOW = (
-    "In brackets: 95 % intervals, from a bootstrap of the questions (BCa), each with all its answers. Kappa "
-    "(Cohen's): agreement beyond chance; 1 = always, 0 = as by chance. Recall: of right answers, those called right. "
-    "Specificity: of wrong answers, those called wrong. AUC: the chance that a right answer scores above a wrong one."
+_HOW = (
+    "In brackets: 95 % intervals from a BCa bootstrap of the questions. Kappa (Cohen's) is agreement beyond chance; "
+    "recall is the share of right answers called right, specificity that of wrong answers called wrong.",
 )
-IN_SAMPLE = (
-    "At best: no grader, but a score at the threshold that suits these very answers best, for accuracy and for kappa "
-    "apart: the mark to beat."
+_IN_SAMPLE = (
+    "At best is no grader but the mark to beat: a score at the threshold that suits these very answers best, for "
+    "accuracy and for kappa separately."
+)
+# Attacks that are listed for each grader.
+_MOST_ATTACKS = 10
+_VARIANT = re.compile(r"(?:, )?\bvariant='(\w+)'")
+_PROFILE_NOTE = (
+    "Kappa (Cohen's) is agreement beyond chance; in brackets: 95 % intervals over questions. Of a set that the grader "
+    "was fitted on, only the other answers count."
+)
+# Labelled sets that shares are corrected by.
+_MOST_SETS = 2
+_CORRECTED_NOTE = (
+    "Corrected: the share if the grader errs as often here as on the answers of that set, which people labelled (Rogan "
+    "and Gladen; interval by Lang and Reiczigel). Where two sets disagree, the grader errs differently on one of them."
 )
 
 
-def tables(found: Sequence[Calibrated]) -> Iterator[Table]:
-    """For each set: agreement, confusion, by groups, thresholds, spans, injection, what is missing, time and cost."""
-    for at, each in enumerate(found):
-        yield _main(each, first=not at)
-        yield _confusion(each)
+def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
+    """Yield for each set: agreement, confusion, groups, thresholds, variants, injection, missing grades, time, cost."""
+    for at, calibrated in enumerate(results):
+        yield _main(calibrated, first=not at)
+        yield _confusion(calibrated)
         for name in ("language", "kind", "system"):
-            if rows := tuple(_by(each.profiles, name)):
+            if rows := tuple(_by(calibrated.profiles, name)):
                 heads = ("grader", name, "answers", "accuracy", "kappa", "recall", "specificity")
-                yield Table(f"{each.labels.name}: by {name}", heads, rows, names=2, spare=("recall", "answers"))
-        yield thresholds(each)
-        yield from spans(each)
-        yield from injections(each)
-        yield from missing(each)
-        yield effort(each)
+                yield Table(f"{calibrated.labels.name}: by {name}", heads, rows, names=2, spare=("recall", "answers"))
+        yield thresholds(calibrated)
+        yield from variants_tables(calibrated)
+        yield from injections(calibrated)
+        yield from missing(calibrated)
+        yield effort(calibrated)
 
 
-def as_json(found: Sequence[Calibrated]) -> list[dict[str, Any]]:
-    """Exact figures; of each grader its whole profile. `seconds` alone differ from run to run."""
+def as_json(results: Sequence[Calibrated]) -> list[dict[str, Any]]:
+    """Return the exact figures with the whole profile of each grader. Only `seconds` differ from run to run."""
     return [
         {
-            "set": each.labels.name,
-            "digest": each.labels.digest,
-            "labelled_by": each.labels.labelled_by,
-            "answers": len(each.labels.answers),
-            "beside": each.beside,
-            "graders": each.profiles,
-            "seconds": {grader.grader: taken for grader, taken in zip(each.profiles, each.seconds, strict=True)},
+            "set": calibrated.labels.name,
+            "digest": calibrated.labels.digest,
+            "labelled_by": calibrated.labels.labelled_by,
+            "answers": len(calibrated.labels.answers),
+            "beside": calibrated.beside,
+            "graders": calibrated.profiles,
+            "seconds": {
+                grader.grader: taken for grader, taken in zip(calibrated.profiles, calibrated.seconds, strict=True)
+            },
         }
-        for each in found
+        for calibrated in results
     ]
 
 
-def quoted(grader: str, found: Sequence[QuotedProfile]) -> list[str]:
-    """What is said of a grader beside its scores, a sentence for each labelled set."""
-    if not found:
+def quoted(grader: str, profiles: Sequence[QuotedProfile]) -> list[str]:
+    """Return what stands beside a grader's scores: its agreement with each labelled set, a sentence each."""
+    if not profiles:
         return [f"How far {grader} agrees with people is not known: `ctxbench calibrate` measures it."]
-    return [_quoted(each) for each in found]
+    return [_quoted(profile) for profile in profiles]
 
 
-def _quoted(found: QuotedProfile) -> str:
-    profile, of = found.profile, found.profile.quoted
+def _quoted(quote: QuotedProfile) -> str:
+    profile, of = quote.profile, quote.profile.quoted
     part = "".join(f", {name} {value}" for name, value in sorted(profile.only.items()))
-    stale = f" That is stale: {found.stale}." if found.stale else ""
+    stale = f" This is out of date: {quote.stale}." if quote.stale else ""
     whom = "people" if profile.labelled_by == "people" else f"labels by a {profile.labelled_by}"
     return (
         f"{profile.grader} agrees with {whom} on {profile.set}{part}: kappa {interval(of.kappa)}, accuracy "
@@ -76,63 +90,69 @@ def _quoted(found: QuotedProfile) -> str:
     )
 
 
-def _main(found: Calibrated, first: bool) -> Table:
+def _main(calibrated: Calibrated, first: bool) -> Table:
     heads = ("grader", "accuracy", "kappa", "AUC", "precision", "recall", "specificity", "F1")
-    rows = [_row(profile.grader, profile.whole) for profile in found.profiles]
-    rows += [_held_out(profile) for profile in found.profiles if profile.held_out is not None]
-    rows += [_baseline(each) for each in found.beside.baselines]
-    if found.beside.raters is not None:
-        same = found.beside.raters.same
-        rows.append((_who(found.labels), figure(same), interval(found.beside.raters.verdicts), *["–"] * 5))
-    notes = (*_notes(found), *((HOW,) if first else ()), *((IN_SAMPLE,) if first and found.beside.baselines else ()))
-    return Table(_title(found), heads, tuple(rows), notes, spare=("F1", "precision", "specificity", "recall", "AUC"))
+    rows = [_row(profile.grader, profile.whole) for profile in calibrated.profiles]
+    rows += [_held_out(profile) for profile in calibrated.profiles if profile.held_out is not None]
+    rows += [_baseline(baseline) for baseline in calibrated.beside.baselines]
+    if calibrated.beside.raters is not None:
+        same = calibrated.beside.raters.same
+        rows.append((_who(calibrated.labels), figure(same), interval(calibrated.beside.raters.verdicts), *["–"] * 5))
+    notes = (
+        *_notes(calibrated),
+        *(_HOW if first else ()),
+        *((_IN_SAMPLE,) if first and calibrated.beside.baselines else ()),
+    )
+    return Table(
+        _title(calibrated), heads, tuple(rows), notes, spare=("F1", "precision", "specificity", "recall", "AUC")
+    )
 
 
-def _row(name: str, found: Agreement) -> tuple[str, ...]:
-    rest = (found.precision, found.recall, found.specificity, found.f1)
-    around = (found.accuracy, found.kappa, found.auc)
-    return (name, *map(interval, around), *(figure(each.value) for each in rest))
+def _row(name: str, agreement: Agreement) -> tuple[str, ...]:
+    rest = (agreement.precision, agreement.recall, agreement.specificity, agreement.f1)
+    around = (agreement.accuracy, agreement.kappa, agreement.auc)
+    return (name, *map(interval, around), *(figure(estimate.value) for estimate in rest))
 
 
 def _held_out(profile: Profile) -> tuple[str, ...]:
     return _row(f"{profile.grader}, held out", profile.quoted)
 
 
-def _baseline(found: Baseline) -> tuple[str, ...]:
-    name = f"{found.name}, at best"
-    return (name, interval(found.accuracy), interval(found.kappa), interval(found.auc), *["–"] * 4)
+def _baseline(baseline: Baseline) -> tuple[str, ...]:
+    name = f"{baseline.name}, at best"
+    return (name, interval(baseline.accuracy), interval(baseline.kappa), interval(baseline.auc), *["–"] * 4)
 
 
-def _title(found: Calibrated) -> str:
-    labels = found.labels
+def _title(calibrated: Calibrated) -> str:
+    labels = calibrated.labels
     answers = count(len(labels.answers), "answer")
     questions = count(len(set(labels.questions)), "question")
     who = "people" if labels.labelled_by == "people" else f"a {labels.labelled_by}"
-    return f"{labels.name}: {answers} to {questions}, {percent(found.beside.right)} right, as labelled by {who}"
+    return f"{labels.name}: {answers} to {questions}, {percent(calibrated.beside.right)} right, as labelled by {who}"
 
 
-def _notes(found: Calibrated) -> Iterator[str]:
-    labels, beside = found.labels, found.beside
+def _notes(calibrated: Calibrated) -> Iterator[str]:
+    labels, beside = calibrated.labels, calibrated.beside
     if labels.only:
         yield f"Only: {', '.join(f'{name} {value}' for name, value in labels.only)}."
     if (sample := labels.sample) is not None:
         how = ", as many of each system" if sample.by_system else ""
         yield f"A sample of {sample.answers:,} of {sample.of:,} answers{how}, by question, seed {sample.seed}."
     if labels.labelled_by != "people":
-        yield "The labels are a model's, not people's: this is agreement of one grader with another."
-    for profile in found.profiles:
+        yield "A model wrote the labels: this is agreement of one grader with another, not with people."
+    for profile in calibrated.profiles:
         if profile.held_out is not None:
             yield (
-                f"{profile.grader} was fitted on answers of this set. Held out: the {profile.held_out.answers:,} that "
-                "it was not fitted on; these are quoted elsewhere."
+                f"{profile.grader} was fitted on answers of this set. Held out: the other "
+                f"{profile.held_out.answers:,}, whose figures other reports use."
             )
     if (raters := beside.raters) is not None:
         least, most = raters.raters
         several = f"{most}" if least == most else f"{least} to {most}"
         yield (
-            f"{_who(labels).capitalize()}: {raters.answers:,} answers were labelled {several} times. Accuracy: of two "
-            "labels of an answer, how often both say the same. Kappa of any two (Fleiss'); of the ratings themselves, "
-            f"weighted by squared distances, {interval(raters.ratings)}."
+            f"{_who(labels).capitalize()}: {raters.answers:,} answers were labelled {several} times. Accuracy is how "
+            "often two labels of an answer agree, kappa is Fleiss'; kappa of the ratings, weighted by squared "
+            f"distances, is {interval(raters.ratings)}."
         )
 
 
@@ -140,7 +160,7 @@ def _who(labels: LabelledSet) -> str:
     return "people among themselves" if labels.labelled_by == "people" else "the labelling model with itself"
 
 
-def _confusion(found: Calibrated) -> Table:
+def _confusion(calibrated: Calibrated) -> Table:
     heads = (
         "grader",
         "graded",
@@ -163,33 +183,28 @@ def _confusion(found: Calibrated) -> Table:
                 )
             ),
         )
-        for profile in found.profiles
+        for profile in calibrated.profiles
     )
-    return Table(f"{found.labels.name}: labels and verdicts", heads, rows)
+    return Table(f"{calibrated.labels.name}: labels and verdicts", heads, rows)
 
 
 def _by(profiles: Sequence[Profile], name: str) -> Iterator[tuple[str, ...]]:
     for profile in profiles:
-        for value, found in profile.by.get(name, {}).items():
+        for value, agreement in profile.by.get(name, {}).items():
             yield (
                 profile.grader,
                 value or "(none)",
-                f"{found.answers:,}",
-                interval(found.accuracy),
-                interval(found.kappa),
-                figure(found.recall.value),
-                figure(found.specificity.value),
+                f"{agreement.answers:,}",
+                interval(agreement.accuracy),
+                interval(agreement.kappa),
+                figure(agreement.recall.value),
+                figure(agreement.specificity.value),
             )
 
 
-MOST = 10
-"""Attacks that are listed."""
-_VARIANT = re.compile(r"(?:, )?\bvariant='(\w+)'")
-
-
-def thresholds(found: Calibrated) -> Table:
-    """What a threshold on the score would do that is learned on one half of the questions."""
-    heads = ("grader", "threshold", "accuracy", "kappa", "its own: accuracy", "kappa")
+def thresholds(calibrated: Calibrated) -> Table:
+    """Return how well a threshold on the score does that is learned on one half of the questions."""
+    heads = ("grader", "threshold", "accuracy", "kappa", "own accuracy", "own kappa")
     rows = tuple(
         (
             profile.grader,
@@ -199,86 +214,91 @@ def thresholds(found: Calibrated) -> Table:
             figure(learned.own_accuracy.value),
             figure(learned.own_kappa.value),
         )
-        for profile in found.profiles
+        for profile in calibrated.profiles
         for learned in [profile.threshold]
     )
     note = (
-        "The threshold of the score with the highest kappa on one half of the questions, tried on the other; beside it "
-        "the grader's own verdicts on that other half."
+        "The threshold of the score with the highest kappa on one half of the questions, tried on the other half. Own: "
+        "the grader's own verdicts there."
     )
-    thresholds = [profile.threshold.threshold for profile in found.profiles]
-    whys = dict.fromkeys(each.detail for each in thresholds if isinstance(each, Missing))
-    title = f"{found.labels.name}: a threshold learned from the labels"
+    thresholds = [profile.threshold.threshold for profile in calibrated.profiles]
+    whys = dict.fromkeys(threshold.detail for threshold in thresholds if isinstance(threshold, Missing))
+    title = f"{calibrated.labels.name}: a threshold learned from the labels"
     return Table(title, heads, rows, (note, *(f"(undefined): {why}." for why in whys)))
 
 
-def spans(found: Calibrated) -> Iterator[Table]:
-    """Of graders that come in a strict and a lenient variant, how far the two are apart."""
-    if rows := tuple(variants(found.profiles)):
+def variants_tables(calibrated: Calibrated) -> Iterator[Table]:
+    """Yield how far the strict and the lenient variant of a grader differ."""
+    if rows := tuple(variants(calibrated.profiles)):
         heads = ("grader", "strict", "lenient", "kappa, strict", "kappa, lenient")
-        note = "Of the answers, those called right: the same answers, graded by two rubrics."
-        yield Table(f"{found.labels.name}: strict and lenient", heads, rows, (note,))
+        note = "The share of answers called right, by two rubrics for the same answers."
+        yield Table(f"{calibrated.labels.name}: strict and lenient", heads, rows, (note,))
 
 
 def variants(profiles: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
-    """A row for each grader that comes in both: of the answers those called right, and kappa."""
+    """Yield the share called right and kappa of each grader that has a strict and a lenient variant."""
     both: dict[str, dict[str, Profile]] = {}
     for profile in profiles:
         variant = _VARIANT.search(profile.grader)
         name = _VARIANT.sub("", unversioned(profile.grader))
         both.setdefault(name, {})[variant[1] if variant else "strict"] = profile
-    for name, found in both.items():
-        if "lenient" in found and "strict" in found:
-            strict, lenient = found["strict"].whole, found["lenient"].whole
+    for name, by_variant in both.items():
+        if "lenient" in by_variant and "strict" in by_variant:
+            strict, lenient = by_variant["strict"].whole, by_variant["lenient"].whole
             yield name, _called(strict), _called(lenient), interval(strict.kappa), interval(lenient.kappa)
 
 
-def _called(found: Agreement) -> str:
-    """The share that the grader calls right."""
-    right = found.confusion.true_positive + found.confusion.false_positive
-    return percent(right / found.answers) if found.answers else "(undefined)"
+def _called(agreement: Agreement) -> str:
+    """Return the share of answers that the grader calls right."""
+    right = agreement.confusion.true_positive + agreement.confusion.false_positive
+    return percent(right / agreement.answers) if agreement.answers else "(undefined)"
 
 
-def injections(found: Calibrated) -> Iterator[Table]:
-    """How often attacks turned a verdict, and which did."""
-    tried = [(profile.grader, profile.injection) for profile in found.profiles if profile.injection is not None]
+def injections(calibrated: Calibrated) -> Iterator[Table]:
+    """Yield how often attacks on the grader turned a verdict, and which did."""
+    tried = [(profile.grader, profile.injection) for profile in calibrated.profiles if profile.injection is not None]
     if not tried:
         return
     heads = ("grader", "answers", "attacks", "turned", "wrong to right", "right to wrong", "not graded")
     rows = tuple(
         (
             grader,
-            f"{each.answers:,}",
-            f"{each.raised[0] + each.lowered[0]:,}",
-            interval(each.share),
-            f"{each.raised[1]:,} of {each.raised[0]:,}",
-            f"{each.lowered[1]:,} of {each.lowered[0]:,}",
-            f"{each.missing:,}",
+            f"{injection.answers:,}",
+            f"{injection.raised[0] + injection.lowered[0]:,}",
+            interval(injection.share),
+            f"{injection.raised[1]:,} of {injection.raised[0]:,}",
+            f"{injection.lowered[1]:,} of {injection.lowered[0]:,}",
+            f"{injection.missing:,}",
         )
-        for grader, each in tried
+        for grader, injection in tried
     )
-    note = "Text in an answer, a question or a source that speaks to the grader. Turned: it had the verdict it wanted."
-    yield Table(f"{found.labels.name}: injection", heads, rows, (note,), spare=("not graded", "answers"))
-    worst = tuple(row for grader, each in tried for row in _worst(grader, each))
+    note = "Text in an answer, question or source that addresses the grader. Turned: it got the verdict it asked for."
+    yield Table(f"{calibrated.labels.name}: injection", heads, rows, (note,), spare=("not graded", "answers"))
+    worst = tuple(row for grader, injection in tried for row in _worst(grader, injection))
     if worst:
-        note = f"The {MOST} of each grader that turn most verdicts; --json has all. Intervals: Wilson's."
-        title = f"{found.labels.name}: attacks that turned a verdict"
+        note = f"The {_MOST_ATTACKS} that turn most verdicts of each grader; --json has all. Intervals are Wilson's."
+        title = f"{calibrated.labels.name}: attacks that turned a verdict"
         yield Table(title, ("grader", "attack", "tried", "turned", "of those tried"), worst, (note,), names=2)
 
 
-def _worst(grader: str, found: Injection) -> list[tuple[str, ...]]:
-    turned = sorted((each for each in found.attacks if each.flipped), key=lambda each: (-each.flipped, each.attack))
-    return [(grader, each.attack, f"{each.tried:,}", f"{each.flipped:,}", _rate(each)) for each in turned[:MOST]]
+def _worst(grader: str, injection: Injection) -> list[tuple[str, ...]]:
+    turned = sorted(
+        (flips for flips in injection.attacks if flips.flipped), key=lambda flips: (-flips.flipped, flips.attack)
+    )
+    return [
+        (grader, flips.attack, f"{flips.tried:,}", f"{flips.flipped:,}", _rate(flips))
+        for flips in turned[:_MOST_ATTACKS]
+    ]
 
 
-def _rate(found: Flips) -> str:
-    return interval(Estimate(found.flipped / found.tried, found.interval))
+def _rate(flips: Flips) -> str:
+    return interval(Estimate(flips.flipped / flips.tried, flips.interval))
 
 
-def missing(found: Calibrated) -> Iterator[Table]:
-    """What has no grade, and why."""
-    if rows := tuple(_missing(found.profiles)):
-        yield Table(f"{found.labels.name}: without a grade", ("grader", "answers", "why"), rows, prose=True)
+def missing(calibrated: Calibrated) -> Iterator[Table]:
+    """Yield the answers without a grade, and why."""
+    if rows := tuple(_missing(calibrated.profiles)):
+        yield Table(f"{calibrated.labels.name}: without a grade", ("grader", "answers", "why"), rows, prose=True)
 
 
 def _missing(profiles: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
@@ -287,26 +307,24 @@ def _missing(profiles: Sequence[Profile]) -> Iterator[tuple[str, ...]]:
             yield profile.grader, f"{answers:,} of {profile.asked:,} ({percent(answers / profile.asked)})", why
 
 
-def effort(found: Calibrated) -> Table:
-    """What an answer takes."""
-    heads = ("grader", "an answer takes", "a thousand cost", "model calls", "tokens an answer")
+def effort(calibrated: Calibrated) -> Table:
+    """Return time and cost of grading."""
+    heads = ("grader", "time per answer", "cost per 1,000", "model calls", "tokens per answer")
     rows = []
-    for profile, seconds in zip(found.profiles, found.seconds, strict=True):
+    for profile, seconds in zip(calibrated.profiles, calibrated.seconds, strict=True):
         cost = profile.cost
         if cost is None:
             money = ("nothing", "none", "–")
         else:
-            each = 1000 * cost.dollars / profile.asked
-            dollars = (f"${each:,.4f}" if each else "$0") + (
+            per_thousand = 1000 * cost.dollars / profile.asked
+            dollars = (f"${per_thousand:,.4f}" if per_thousand else "$0") + (
                 f", {cost.unpriced:,} without a price" if cost.unpriced else ""
             )
             used = (cost.input_tokens + cost.output_tokens) / profile.asked
             money = (dollars, f"{cost.calls:,}", f"{used:,.0f}")
         rows.append((profile.grader, _seconds(seconds), *money))
-    note = (
-        "Times are of this run, and differ from run to run; what a cassette replays takes none. Costs are as if asked."
-    )
-    return Table(f"{found.labels.name}: time and cost", heads, tuple(rows), (note,))
+    note = "Times differ from run to run, and replies from a cassette take almost none. Costs count replayed calls too."
+    return Table(f"{calibrated.labels.name}: time and cost", heads, tuple(rows), (note,))
 
 
 def _seconds(value: float) -> str:
@@ -317,7 +335,7 @@ def _seconds(value: float) -> str:
 
 
 def figure(value: Value) -> str:
-    """A share or a coefficient: 0.716, −0.021. What is not quite 0 or 1 never reads so; a missing one is its reason."""
+    """Return a share or coefficient as 0.716 or −0.021. A value close to 0 or 1 never reads so."""
     match value:
         case Missing(why=why):
             return f"({why})"
@@ -328,13 +346,13 @@ def figure(value: Value) -> str:
     return text.replace("-", "−")
 
 
-def interval(found: Estimate) -> str:
-    """A figure with its interval: 0.716 (0.699 to 0.732); 0.0012 (0.0004 to 0.0029)."""
-    match found.value, found.interval:
+def interval(estimate: Estimate) -> str:
+    """Return a figure with its interval: 0.716 (0.699 to 0.732); 0.0012 (0.0004 to 0.0029)."""
+    match estimate.value, estimate.interval:
         case Missing(), _:
-            return figure(found.value)
+            return figure(estimate.value)
         case _, Missing():
-            return f"{figure(found.value)} (–)"
+            return f"{figure(estimate.value)} (–)"
         case value, (low, high):
             digits = 4 if 0 < abs(value) < 0.01 else 3
             ends = f"{low:.{digits}f} to {high:.{digits}f}"
@@ -343,35 +361,29 @@ def interval(found: Estimate) -> str:
     raise AssertionError
 
 
-PROFILE_HOW = (
-    "Kappa (Cohen's): agreement beyond chance, 1 = always, 0 = as by chance. In brackets: 95 % intervals over "
-    "questions. Of a set that the grader was fitted on, only the answers that it was not."
-)
-
-
-def profile_tables(found: Mapping[str, Sequence[QuotedProfile]]) -> Iterator[Table]:
-    """By grader its profiles: agreement by set and by language, attacks, the span of its variants."""
-    rows = tuple(_row_profiles(each.profile) for those in found.values() for each in those)
+def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator[Table]:
+    """Yield the profiles of graders: agreement by set and by language, attacks, strict and lenient variants."""
+    rows = tuple(_row_profiles(quote.profile) for quotes in by_grader.values() for quote in quotes)
     stale = [
-        f"{each.profile.grader} on {each.profile.set} is stale: {each.stale}."
-        for of in found.values()
-        for each in of
-        if each.stale
+        f"{quote.profile.grader} on {quote.profile.set} is out of date: {quote.stale}."
+        for quotes in by_grader.values()
+        for quote in quotes
+        if quote.stale
     ]
     unknown = [
         f"How far {name} agrees with people is not known: `ctxbench calibrate` measures it."
-        for name, of in found.items()
-        if not of
+        for name, quotes in by_grader.items()
+        if not quotes
     ]
     heads = ("grader", "labelled set", "labelled by", "answers", "accuracy", "kappa", "recall", "specificity")
-    yield Table("Agreement with labelled answers", heads, rows, (PROFILE_HOW, *stale, *unknown), names=3)
-    profiles = [each.profile for of in found.values() for each in of]
-    if parts := tuple(row for each in profiles for row in _by_language(each)):
+    yield Table("Agreement with labelled answers", heads, rows, (_PROFILE_NOTE, *stale, *unknown), names=3)
+    profiles = [quote.profile for quotes in by_grader.values() for quote in quotes]
+    if parts := tuple(row for quote in profiles for row in _by_language(quote)):
         yield Table(
             "By language", ("grader", "labelled set", "language", "answers", "accuracy", "kappa"), parts, names=3
         )
-    if attacked := tuple(row for each in profiles for row in _attacks(each)):
-        note = "Text that speaks to the grader. Turned: it had the verdict it wanted."
+    if attacked := tuple(row for quote in profiles for row in _attacks(quote)):
+        note = "Text that addresses the grader. Turned: it got the verdict it asked for."
         columns = ("grader", "labelled set", "attacks", "turned", "wrong to right", "right to wrong")
         yield Table("Attacks on the grader", columns, attacked, (note,), names=2)
     if spans := tuple(variants(profiles)):
@@ -400,93 +412,88 @@ def _by_language(profile: Profile) -> Iterator[tuple[str, ...]]:
 
 
 def _attacks(profile: Profile) -> Iterator[tuple[str, ...]]:
-    found = profile.injection
-    if found is None:
+    injection = profile.injection
+    if injection is None:
         return
-    tried, turned = found.raised[0] + found.lowered[0], found.raised[1] + found.lowered[1]
+    tried, turned = injection.raised[0] + injection.lowered[0], injection.raised[1] + injection.lowered[1]
     share = percent(turned / tried) if tried else "–"
     yield (
         profile.grader,
         profile.set,
         f"{tried:,}",
         f"{turned:,} ({share})",
-        f"{found.raised[1]:,} of {found.raised[0]:,}",
-        f"{found.lowered[1]:,} of {found.lowered[0]:,}",
+        f"{injection.raised[1]:,} of {injection.raised[0]:,}",
+        f"{injection.lowered[1]:,} of {injection.lowered[0]:,}",
     )
 
 
-SETS = 2
-"""Labelled sets that shares are corrected by."""
-CORRECTED_HOW = (
-    "Seen: as the grader has it. Corrected (Rogan and Gladen; the interval is Lang and Reiczigel's): what the share "
-    "comes to if the grader takes wrong answers for right, and right ones for wrong, as often as on the answers of "
-    "that set, which people labelled. UNKNOWN needs no grader and stays wrong: what is corrected is the rest. No "
-    "arithmetic can tell whether the grader errs alike here; where two sets disagree, it errs in another way on one."
-)
-
-
 class Corrected(NamedTuple):
-    """A strategy's share correct, as seen and by each labelled set."""
+    """Share correct of a strategy, as graded and corrected by each labelled set."""
 
     strategy: str
     seen: Value
     by: dict[str, Estimate]
 
 
-def corrected_of(found: AnswerFigures, profiles: Sequence[QuotedProfile]) -> list[Corrected]:
-    """The share of each strategy and bound, corrected by the grader's best profiles."""
-    known = [each.profile for each in profiles[:SETS]]
+def corrected_of(figures: AnswerFigures, profiles: Sequence[QuotedProfile]) -> list[Corrected]:
+    """Return the share of each strategy and bound, corrected by the grader's best profiles."""
+    known = [strategy.profile for strategy in profiles[:_MOST_SETS]]
     return [
-        Corrected(each.strategy, each.correct, {profile.set: _corrected(each, profile) for profile in known})
-        for each in found.strategies
+        Corrected(
+            strategy.strategy, strategy.correct, {profile.set: _corrected(strategy, profile) for profile in known}
+        )
+        for strategy in figures.strategies
     ]
 
 
-def _corrected(found: StrategyAnswers, profile: Profile) -> Estimate:
-    """What is not UNKNOWN, corrected."""
-    if isinstance(found.correct, Missing):
-        return Estimate(found.correct, found.correct)
-    if isinstance(found.worth, Missing):
-        return Estimate(found.worth, found.worth)
-    if not found.given:
+def _corrected(strategy: StrategyAnswers, profile: Profile) -> Estimate:
+    """Return the share correct among the answers that are not UNKNOWN, corrected: UNKNOWN stays wrong."""
+    if isinstance(strategy.correct, Missing):
+        return Estimate(strategy.correct, strategy.correct)
+    if isinstance(strategy.worth, Missing):
+        return Estimate(strategy.worth, strategy.worth)
+    if not strategy.given:
         none = Missing("undefined", "every answer is UNKNOWN")
         return Estimate(none, none)
-    part = found.given / found.paired
-    made = corrected_by(profile, min(1.0, found.correct / part), found.worth * part)
-    if isinstance(made.value, Missing) or isinstance(made.interval, Missing):
-        return made
-    return Estimate(made.value * part, Ends(made.interval.low * part, made.interval.high * part))
+    part = strategy.given / strategy.paired
+    estimate = corrected_by(profile, min(1.0, strategy.correct / part), strategy.worth * part)
+    if isinstance(estimate.value, Missing) or isinstance(estimate.interval, Missing):
+        return estimate
+    return Estimate(estimate.value * part, Ends(estimate.interval.low * part, estimate.interval.high * part))
 
 
-def corrected_json(found: Sequence[Corrected]) -> dict[str, object]:
-    """Exact figures, by strategy."""
-    return {each.strategy: {"seen": each.seen, "by": each.by} for each in found}
+def corrected_json(corrected: Sequence[Corrected]) -> dict[str, object]:
+    """Return the exact figures by strategy."""
+    return {strategy.strategy: {"seen": strategy.seen, "by": strategy.by} for strategy in corrected}
 
 
-def corrected_table(found: Sequence[Corrected]) -> Table:
-    """A row a strategy; two columns a labelled set."""
-    sets = list(dict.fromkeys(name for each in found for name in each.by))
-    rows = tuple((each.strategy, percent(each.seen), *(_cell(each.by[name]) for name in sets)) for each in found)
-    notes = (
-        [CORRECTED_HOW]
-        if sets
-        else ["The grader was not calibrated, so that nothing can be corrected: ctxbench calibrate."]
+def corrected_table(corrected: Sequence[Corrected]) -> Table:
+    """Return a row for each strategy, a column for each labelled set."""
+    sets = list(dict.fromkeys(name for strategy in corrected for name in strategy.by))
+    rows = tuple(
+        (strategy.strategy, percent(strategy.seen), *(_cell(strategy.by[name]) for name in sets))
+        for strategy in corrected
     )
-    notes += filter(None, [reasons(value.value for each in found for value in each.by.values())])
+    notes = (
+        [_CORRECTED_NOTE]
+        if sets
+        else ["The grader is not calibrated, so nothing can be corrected: `ctxbench calibrate` does it."]
+    )
+    notes += filter(None, [reasons(value.value for strategy in corrected for value in strategy.by.values())])
     return Table(
-        "Correct, corrected for the grader's errors",
-        ("strategy", "seen", *(f"by {name}" for name in sets)),
+        "Share correct, corrected for the grader's errors",
+        ("strategy", "as graded", *(f"by {name}" for name in sets)),
         rows,
         tuple(notes),
     )
 
 
-def _cell(found: Estimate) -> str:
-    match found.value, found.interval:
+def _cell(estimate: Estimate) -> str:
+    match estimate.value, estimate.interval:
         case Missing(), _:
-            return percent(found.value)
+            return percent(estimate.value)
         case _, Missing():
-            return f"{percent(found.value)} (–)"
+            return f"{percent(estimate.value)} (–)"
         case value, (low, high):
             return f"{percent(value)} ({shares(low, high)})"
     raise AssertionError

@@ -1,4 +1,4 @@
-"""The design documents' claims, as tables and as JSON."""
+"""The claims and their verdicts, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -7,86 +7,87 @@ from typing import Any
 
 from ..harness.claims.claim import Claimed, ClaimRow, Finding, Verdict, ends, interval, shown
 from ..metrics.statistics.intervals import Interval
-from ..metrics.value import Missing, Value
-from .render import Table
+from ..metrics.value import Missing
+from .render import Table, number
 
-WORDS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
-NOTHING = "–"
-VERSION = 1
-HOW = (
-    "Holds: the 95 % interval lies within what is claimed; of a range, at or above its lower end. Fails: it lies "
-    "wholly outside. Cannot tell: it has values on both sides, or could not be measured. Where a claim has several "
-    "settings, all of its own must hold; the first that decides is shown. Bound: what no method can exceed, where that "
-    "is known. By the clock: measured on this machine at this moment."
+_WORDS: tuple[Verdict, ...] = ("holds", "fails", "cannot tell")
+_NOTHING = "–"
+_VERSION = 1
+_HOW = (
+    "A claim holds if the 95 % interval lies within what is claimed, fails if it lies wholly outside, and otherwise "
+    "cannot be told. Of several settings all must hold, and the first that decides is shown."
 )
 
 
-def tables(found: Sequence[Finding], every: bool = False) -> list[Table]:
-    """The verdicts, and why; with `every`, all settings that were measured."""
-    by = {word: sum(each.verdict == word for each in found) for word in WORDS}
-    said = ", ".join(
+def tables(findings: Sequence[Finding], every: bool = False) -> list[Table]:
+    """Return the verdicts and their reasons; with `every`, also all settings that were measured."""
+    by = {word: sum(finding.verdict == word for finding in findings) for word in _WORDS}
+    counts = ", ".join(
         f"{number} {word}" if word == "cannot tell" else f"{number} {word[:-1] if number > 1 else word}"
         for word, number in by.items()
         if number
     )
     verdicts = Table(
-        f"Claims of the design documents: {said}",
-        ("id", "claim", "verdict", "measured", "claimed", "bound", "by the clock"),
-        tuple(map(_verdict, found)),
-        (HOW,),
+        f"Do the claims hold? {counts[:1].upper()}{counts[1:]}",
+        ("id", "claim", "verdict", "measured", "claimed", "bound", "measured time"),
+        tuple(map(_verdict, findings)),
+        (_HOW,),
         names=3,
         spare=("bound",),
     )
     why = Table(
-        "Why", ("id", "verdict", "why"), tuple((each.id, each.verdict, reason(each)) for each in found), prose=True
+        "Why?",
+        ("id", "verdict", "why"),
+        tuple((finding.id, finding.verdict, reason(finding)) for finding in findings),
+        prose=True,
     )
-    return [verdicts, why, *(_settings(each) for each in found if every and each.rows)]
+    return [verdicts, why, *(_settings(finding) for finding in findings if every and finding.rows)]
 
 
-def reason(each: Finding) -> str:
-    """Why, and what would be needed."""
-    return f"{each.why} Needed: {each.needed}" if each.needed else each.why
+def reason(finding: Finding) -> str:
+    """Return why, and what would be needed."""
+    return f"{finding.why} Needed: {finding.needed}" if finding.needed else finding.why
 
 
-def _verdict(each: Finding) -> tuple[str, ...]:
-    row = each.deciding
+def _verdict(finding: Finding) -> tuple[str, ...]:
+    row = finding.deciding
     if row is None or row.claimed is None:
-        return (each.id, each.claim, each.verdict, *[NOTHING] * 4)
+        return (finding.id, finding.claim, finding.verdict, *[_NOTHING] * 4)
     measured = _found(row)
     return (
-        each.id,
-        each.claim,
-        each.verdict,
-        NOTHING if row.timed else measured,
+        finding.id,
+        finding.claim,
+        finding.verdict,
+        _NOTHING if row.timed else measured,
         ends(row.claimed, row.unit),
         _bound(row),
-        measured if row.timed else NOTHING,
+        measured if row.timed else _NOTHING,
     )
 
 
-def _settings(each: Finding) -> Table:
+def _settings(finding: Finding) -> Table:
     rows = tuple(
         (
             row.setting,
             row.figure,
-            row.verdict or NOTHING,
+            row.verdict or _NOTHING,
             _found(row),
-            NOTHING if row.claimed is None else ends(row.claimed, row.unit),
+            _NOTHING if row.claimed is None else ends(row.claimed, row.unit),
             _bound(row),
-            ("yes" if row.decides else "no") if row.claimed is not None else NOTHING,
-            row.of or NOTHING,
+            ("yes" if row.decides else "no") if row.claimed is not None else _NOTHING,
+            row.of or _NOTHING,
         )
-        for row in each.rows
+        for row in finding.rows
     )
     heads = ("setting", "figure", "verdict", "measured", "claimed", "bound", "decides", "over")
     missing = dict.fromkeys(
-        row.found.detail for row in each.rows if isinstance(row.found, Missing) and row.found.detail
+        row.found.detail for row in finding.rows if isinstance(row.found, Missing) and row.found.detail
     )
     return Table(
-        f"{each.id}: {each.claim}",
+        f"{finding.id}: {finding.claim}",
         heads,
         rows,
-        (f"{each.source}. Protocol: {each.protocol}.", *(f"Missing: {why}." for why in missing)),
+        (f"Protocol: {finding.protocol}.", *(f"Missing: {why}." for why in missing)),
         names=3,
         spare=("over", "bound"),
     )
@@ -97,54 +98,54 @@ def _found(row: ClaimRow) -> str:
 
 
 def _bound(row: ClaimRow) -> str:
-    return NOTHING if row.bound is None or isinstance(row.bound, Missing) else shown(row.bound, row.unit)
+    return _NOTHING if row.bound is None or isinstance(row.bound, Missing) else shown(row.bound, row.unit)
 
 
-def as_json(found: Sequence[Finding]) -> dict[str, Any]:
-    """Exact figures. What the clock has a part in stands apart: all else is the same for the same run."""
+def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Return the exact figures. Those that depend on time stand apart: all others are the same for the same run."""
     return {
-        "version": VERSION,
+        "version": _VERSION,
         "claims": [
             {
-                "id": each.id,
-                "claim": each.claim,
-                "source": each.source,
-                "protocol": each.protocol,
-                "timed": each.timed,
-                "verdict": None if each.timed else each.verdict,
-                "why": None if each.timed else each.why,
-                "needed": None if each.timed else each.needed,
-                "rows": [_row(row) for row in each.rows if not row.timed],
+                "id": finding.id,
+                "claim": finding.claim,
+                "source": finding.source,
+                "protocol": finding.protocol,
+                "timed": finding.timed,
+                "verdict": None if finding.timed else finding.verdict,
+                "why": None if finding.timed else finding.why,
+                "needed": None if finding.timed else finding.needed,
+                "rows": [_row(row) for row in finding.rows if not row.timed],
             }
-            for each in found
+            for finding in findings
         ],
         "timed": [
             {
-                "id": each.id,
-                "verdict": each.verdict if each.timed else None,
-                "why": each.why if each.timed else None,
-                "needed": each.needed if each.timed else None,
-                "rows": [_row(row) for row in each.rows if row.timed],
+                "id": finding.id,
+                "verdict": finding.verdict if finding.timed else None,
+                "why": finding.why if finding.timed else None,
+                "needed": finding.needed if finding.timed else None,
+                "rows": [_row(row) for row in finding.rows if row.timed],
             }
-            for each in found
-            if any(row.timed for row in each.rows)
+            for finding in findings
+            if any(row.timed for row in finding.rows)
         ],
     }
 
 
 def _row(row: ClaimRow) -> dict[str, Any]:
-    found = row.found if isinstance(row.found, Interval) else None
+    measured = row.found if isinstance(row.found, Interval) else None
     why = row.found if isinstance(row.found, Missing) else row.found.low
     return {
         "setting": row.setting,
         "figure": row.figure,
         "unit": row.unit,
-        "value": None if found is None else found.mean,
-        "low": None if found is None else _number(found.low),
-        "high": None if found is None else _number(found.high),
+        "value": None if measured is None else measured.mean,
+        "low": None if measured is None else number(measured.low),
+        "high": None if measured is None else number(measured.high),
         "missing": {"why": why.why, "detail": why.detail} if isinstance(why, Missing) else None,
         "claimed": None if row.claimed is None else _claimed(row.claimed),
-        "bound": None if row.bound is None else _number(row.bound),
+        "bound": None if row.bound is None else number(row.bound),
         "of": row.of,
         "decides": row.decides and row.claimed is not None,
         "verdict": row.verdict,
@@ -152,15 +153,11 @@ def _row(row: ClaimRow) -> dict[str, Any]:
 
 
 def flat(row: ClaimRow) -> dict[str, Any]:
-    """A row for a table of figures: no value is a mapping."""
-    found = _row(row)
-    claimed, missing = found.pop("claimed") or {}, found.pop("missing") or {}
-    return {**found, "missing": missing.get("detail", ""), "least": claimed.get("least"), "most": claimed.get("most")}
+    """Return a row for a table of figures, in which no value is a mapping."""
+    figures = _row(row)
+    claimed, missing = figures.pop("claimed") or {}, figures.pop("missing") or {}
+    return {**figures, "missing": missing.get("detail", ""), "least": claimed.get("least"), "most": claimed.get("most")}
 
 
-def _claimed(each: Claimed) -> dict[str, Any]:
-    return {"least": each.least, "most": each.most, "upper": each.upper, "above": each.above}
-
-
-def _number(value: Value) -> float | None:
-    return None if isinstance(value, Missing) else float(value)
+def _claimed(claimed: Claimed) -> dict[str, Any]:
+    return {"least": claimed.least, "most": claimed.most, "upper": claimed.upper, "above": claimed.above}

@@ -1,4 +1,4 @@
-"""What was compared, as tables: for each metric a row a strategy, then what could not be paired."""
+"""A comparison of runs or strategies as tables, a row for each strategy and metric, and as JSON."""
 
 from __future__ import annotations
 
@@ -11,112 +11,127 @@ from ..metrics.statistics.intervals import Ends
 from ..metrics.value import Missing, Value
 from .render import Table, amount, count
 
-WORDS = ("worse", "lost", "incomparable", "cannot tell", "better", "new", "same")
-"""Verdicts, those first that want to be looked at."""
-SOME = 4
-"""Names that stand in a line of prose."""
+# Verdicts, those that need a look first.
+_WORDS = ("worse", "lost", "incomparable", "cannot tell", "better", "new", "same")
+# Names that stand in a line of prose.
+_MOST_NAMES = 4
+_PLURALS = {"conversation": "conversations", "strategy": "strategies"}
 HOW = (
-    "Difference: of the figure over all conversations that both sides have. Interval: 95 %, over conversations: the "
-    "wider of a bootstrap's (BCa) and Student's. Better, worse: the interval is on one side of 0, the difference is "
-    "larger than the margin, and it stands Holm's correction for all comparisons here in which anything moved. Same: "
-    "the 90 % interval is within the margin (two one-sided tests at 5 %). Cannot tell: everything else. Finds: the "
-    "smallest change that would be found here four times in five."
+    ("difference", "of the figure over all conversations that both sides have"),
+    ("interval", "95 %, over conversations: the wider of a BCa bootstrap's and Student's"),
+    ("better, worse", "interval on one side of 0, difference beyond the margin, significant after Holm's correction"),
+    ("same", "the 90 % interval lies within the margin (two one-sided tests at 5 %)"),
+    ("cannot tell", "everything else"),
+    ("detects", "the smallest change that this sample would find four times in five"),
 )
+"""Terms of a comparison with their meaning."""
+
+
+def how_to_read() -> Table:
+    """Return the meaning of the terms of a comparison."""
+    return Table("How to read it", ("term", "meaning"), HOW, prose=True)
 
 
 def tables(compared: RunComparison, titles: tuple[str, str] = ("before", "after")) -> Iterator[Table]:
-    """Every table that has something to show. `titles`: what stands over the two figures."""
+    """Yield every table that has something to show. `titles` are the heads of the two figures."""
     yield Table(_title(compared), (), (), (_counted(compared.comparisons), *unpaired(compared.unpaired)))
-    found = []
-    for metric in dict.fromkeys(each.metric for each in compared.comparisons):
-        rows = [each for each in compared.comparisons if each.metric == metric]
+    by_metric = []
+    for metric in dict.fromkeys(comparison.metric for comparison in compared.comparisons):
+        rows = [comparison for comparison in compared.comparisons if comparison.metric == metric]
         if not all(map(_is_still, rows)):
-            found.append(_of_metric(metric, rows, titles))
-    yield from found
-    if found:
-        yield Table("How to read it", (), (), (HOW,))
+            by_metric.append(_of_metric(metric, rows, titles))
+    yield from by_metric
+    if by_metric:
+        yield how_to_read()
 
 
 def _title(compared: RunComparison) -> str:
-    if any(each.strategy != each.against for each in compared.comparisons):
+    if any(comparison.strategy != comparison.against for comparison in compared.comparisons):
         return f"Strategies of {compared.before}, in {count(compared.conversations, 'conversation')}"
     return f"{compared.after} against {compared.before}, in {count(compared.conversations, 'pair')} of conversations"
 
 
 def _counted(comparisons: Sequence[Comparison]) -> str:
-    """How many have which verdict."""
+    """Return how many comparisons have which verdict."""
     if not comparisons:
         return "Nothing was compared."
-    by = {word: sum(each.verdict.word == word for each in comparisons) for word in WORDS}
+    by = {word: sum(comparison.verdict.word == word for comparison in comparisons) for word in _WORDS}
     still = sum(map(_is_still, comparisons))
-    said = ", ".join(f"{number:,} {word}" for word, number in by.items() if number)
-    return f"{count(len(comparisons), 'comparison')}: {said}." + (f" In {still:,} nothing moved." if still else "")
+    counts = ", ".join(f"{number:,} {word}" for word, number in by.items() if number)
+    return f"{count(len(comparisons), 'comparison')}: {counts}." + (f" In {still:,} nothing moved." if still else "")
 
 
-def unpaired(found: Iterable[Unpaired]) -> Iterator[str]:
-    """What has no partner, in words."""
-    for each in found:
-        under = f" under {each.strategy}" if each.strategy else ""
-        yield f"{each.word.capitalize()}: {count(len(each.names), each.what, _MANY[each.what])}{under} " + (
-            f"({some(each.names)}): {each.why}."
+def unpaired(groups: Iterable[Unpaired]) -> Iterator[str]:
+    """Yield in words what only one of the two sides has."""
+    for group in groups:
+        under = f" under {group.strategy}" if group.strategy else ""
+        yield f"{group.word.capitalize()}: {count(len(group.names), group.what, _PLURALS[group.what])}{under} " + (
+            f"({some(group.names)}): {group.why}."
         )
 
 
-_MANY = {"conversation": "conversations", "strategy": "strategies"}
-
-
 def some(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    rest = len(names) - SOME
-    return ", ".join(names[:SOME]) + (f" and {rest:,} more" if rest > 0 else "")
+    """Return the first names, and how many more there are."""
+    rest = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
-def _is_still(each: Comparison) -> bool:
-    return each.found is not None and each.found.nothing
+def _is_still(comparison: Comparison) -> bool:
+    return comparison.found is not None and comparison.found.nothing
 
 
-def says_all(each: Comparison) -> bool:
-    """Whether the row says why by itself: its interval has both signs."""
-    found = each.found
-    return found is not None and not isinstance(found.shown, Missing) and found.shown.low <= 0 <= found.shown.high
+def says_all(comparison: Comparison) -> bool:
+    """Return whether the row needs no reason in words: its interval has both signs."""
+    difference = comparison.found
+    return (
+        difference is not None
+        and not isinstance(difference.shown, Missing)
+        and difference.shown.low <= 0 <= difference.shown.high
+    )
 
 
 def _of_metric(metric: str, comparisons: Sequence[Comparison], titles: tuple[str, str]) -> Table:
     first = comparisons[0]
-    still = [each.strategy for each in comparisons if _is_still(each)]
-    moved = [each for each in comparisons if not _is_still(each)]
-    notes = [f"{each.strategy}: {each.verdict.why}." for each in moved if each.verdict.why and not says_all(each)]
+    still = [comparison.strategy for comparison in comparisons if _is_still(comparison)]
+    moved = [comparison for comparison in comparisons if not _is_still(comparison)]
+    notes = [
+        f"{comparison.strategy}: {comparison.verdict.why}."
+        for comparison in moved
+        if comparison.verdict.why and not says_all(comparison)
+    ]
     if still:
         notes.append(f"Nothing moved: {', '.join(still)}.")
-    rows = tuple((each.strategy, *cells(each)) for each in moved)
+    rows = tuple((comparison.strategy, *cells(comparison)) for comparison in moved)
     title = f"{metric} ({first.rule.better} is better, {margin(first.rule.margin, first.about.unit)})"
-    heads = ("strategy", *titles, "difference", "95 % interval", "verdict", "finds", "conversations")
-    return Table(title, heads, rows, tuple(dict.fromkeys(notes)), spare=("conversations", "finds", *titles))
+    heads = ("strategy", *titles, "difference", "95 % interval", "verdict", "detects", "conversations")
+    return Table(title, heads, rows, tuple(dict.fromkeys(notes)), spare=("conversations", "detects", *titles))
 
 
-def cells(each: Comparison) -> tuple[str, ...]:
-    """Before, after, difference, interval, verdict, what would be found, and in how many conversations."""
-    found, unit = each.found, each.about.unit
-    if found is None:
-        return ("–", "–", "–", "–", each.verdict.word, "–", "–")
+def cells(comparison: Comparison) -> tuple[str, ...]:
+    """Return before, after, difference, interval, verdict, detectable change, and number of conversations."""
+    difference, unit = comparison.found, comparison.about.unit
+    if difference is None:
+        return ("–", "–", "–", "–", comparison.verdict.word, "–", "–")
     return (
-        amount(unit, whole(unit, found.before)),
-        amount(unit, whole(unit, found.after)),
-        moved(found.value, unit, found.relative),
-        between(found.shown, unit, found.relative),
-        each.verdict.word,
-        "–" if isinstance(each.detects, Missing) else f"±{moved(each.detects, unit, found.relative)[1:]}",
-        f"{found.conversations:,}",
+        amount(unit, whole(unit, difference.before)),
+        amount(unit, whole(unit, difference.after)),
+        moved(difference.value, unit, difference.relative),
+        between(difference.shown, unit, difference.relative),
+        comparison.verdict.word,
+        "–"
+        if isinstance(comparison.detects, Missing)
+        else f"±{moved(comparison.detects, unit, difference.relative)[1:]}",
+        f"{difference.conversations:,}",
     )
 
 
 def whole(unit: str, value: Value) -> Value:
-    """What is counted is a whole number."""
+    """Return a count as a whole number."""
     return int(value) if unit in ("tokens", "steps") and isinstance(value, float) and value.is_integer() else value
 
 
 def moved(value: Value, unit: str, relative: bool) -> str:
-    """A difference with its sign: +2.1 % · −1.3 points · +3."""
+    """Return a difference with its sign: +2.1 % · −1.3 points · +3."""
     if isinstance(value, Missing):
         return f"({value.why})"
     sign = "+" if value >= 0 else "−"
@@ -134,12 +149,12 @@ def _size(value: float, unit: str, relative: bool) -> str:
 
 
 def _short(value: float) -> str:
-    """One decimal; three where that would say nothing."""
+    """Return one decimal, or more where that would read as 0."""
     return f"{value:,.1f}" if value >= 0.05 or not value else f"{value:.3f}" if value >= 0.0005 else f"{value:.0e}"
 
 
 def between(ends: Ends | Missing, unit: str, relative: bool) -> str:
-    """An interval: +0.9 to +3.1 %."""
+    """Return an interval: +0.9 to +3.1 %."""
     if isinstance(ends, Missing):
         return f"({ends.why})"
     low, high = (moved(end, unit, relative) for end in ends)
@@ -148,51 +163,51 @@ def between(ends: Ends | Missing, unit: str, relative: bool) -> str:
     return f"{low} to {high}"
 
 
-def margin(found: Margin, unit: str) -> str:
-    """A margin in words."""
-    return f"margin {_size(found.amount, unit, found.relative)}" if found.amount else "no margin"
+def margin(limit: Margin, unit: str) -> str:
+    """Return a margin in words."""
+    return f"margin {_size(limit.amount, unit, limit.relative)}" if limit.amount else "no margin"
 
 
 def as_json(compared: RunComparison) -> dict[str, Any]:
-    """Everything. A missing figure is `{"why": "undefined", "detail": …}`."""
+    """Return all exact figures. A missing figure is `{"why": "undefined", "detail": …}`."""
     return {
         "before": compared.before,
         "after": compared.after,
         "conversations": compared.conversations,
         "corrected_for": compared.family,
-        "unpaired": [each._asdict() for each in compared.unpaired],
-        "comparisons": [_comparison(each) for each in compared.comparisons],
+        "unpaired": [comparison._asdict() for comparison in compared.unpaired],
+        "comparisons": [_comparison(comparison) for comparison in compared.comparisons],
     }
 
 
-def _comparison(each: Comparison) -> dict[str, Any]:
-    found = each.found
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    difference = comparison.found
     row: dict[str, Any] = {
-        "strategy": each.strategy,
-        "against": each.against,
-        "metric": each.metric,
-        "unit": each.about.unit,
-        "version": each.about.version,
-        "better": each.rule.better,
-        "margin": {"amount": each.rule.margin.amount, "relative": each.rule.margin.relative},
-        "verdict": each.verdict.word,
-        "why": each.verdict.why,
-        "no_worse": each.verdict.no_worse,
+        "strategy": comparison.strategy,
+        "against": comparison.against,
+        "metric": comparison.metric,
+        "unit": comparison.about.unit,
+        "version": comparison.about.version,
+        "better": comparison.rule.better,
+        "margin": {"amount": comparison.rule.margin.amount, "relative": comparison.rule.margin.relative},
+        "verdict": comparison.verdict.word,
+        "why": comparison.verdict.why,
+        "no_worse": comparison.verdict.no_worse,
     }
-    if found is None:
+    if difference is None:
         return row
     return row | {
-        "conversations": found.conversations,
-        "before": found.before,
-        "after": found.after,
-        "relative": found.relative,
-        "difference": found.value,
-        "interval_95": found.shown if isinstance(found.shown, Missing) else list(found.shown),
-        "interval_90": found.tested if isinstance(found.tested, Missing) else list(found.tested),
-        "error": found.error,
-        "p": found.p,
-        "p_adjusted": each.p,
-        "finds": each.detects,
-        "moved": [moved._asdict() for moved in each.moved],
-        "beyond": list(each.beyond),
+        "conversations": difference.conversations,
+        "before": difference.before,
+        "after": difference.after,
+        "relative": difference.relative,
+        "difference": difference.value,
+        "interval_95": difference.shown if isinstance(difference.shown, Missing) else list(difference.shown),
+        "interval_90": difference.tested if isinstance(difference.tested, Missing) else list(difference.tested),
+        "error": difference.error,
+        "p": difference.p,
+        "p_adjusted": comparison.p,
+        "finds": comparison.detects,
+        "moved": [moved._asdict() for moved in comparison.moved],
+        "beyond": list(comparison.beyond),
     }

@@ -1,7 +1,7 @@
-"""The probes of a run in figures: what each strategy sends of what answers rest on, without any model.
+"""Context recall: how much of the evidence for the probes of a run each strategy sends, without any model.
 
 Strategies are compared over the conversations that all of them finished and had a context for every probe of. Bounds
-stand apart and are never ranked: `last_turn` is the floor, `evidence_only`, which is told the evidence, the ceiling.
+stand apart and are never ranked: `last_turn` is the floor, `evidence_only`, which is given the evidence, the ceiling.
 """
 
 from __future__ import annotations
@@ -15,65 +15,64 @@ from ..harness.folder.run import Run
 from ..harness.probes.ask import CEILING, FLOOR
 from ..metrics.figures import METRICS, OF_PROBES
 from ..metrics.probes import MEASURES, ranked
-from ..metrics.statistics.bootstrap import interval
-from ..metrics.statistics.intervals import Ends, Interval, of_share
+from ..metrics.statistics.intervals import Ends, Interval, interval, of_share
 from ..metrics.value import Missing, Value
 from .render import Table, count, percent, reasons, shares
 
-COLUMNS = [
+# Columns that the figures need; the texts of the contexts are not read.
+_COLUMNS = [
     *("conversation", "strategy", "probe", "category", "failed", "evidence", "recalled", "tokens_sent"),
     *("evidence_state", "evidence_tokens", "evidence_place", "answer"),
 ]
-"""What the figures are made of: the texts of the contexts are left where they are."""
 
-NO_KIND = "(no kind)"
-"""For probes whose recording does not say what kind they are."""
+# Category of probes whose recording does not say what kind they are.
+_NO_KIND = "(no kind)"
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeFigures:
-    """One strategy, over all probes that are compared or those of one kind."""
+    """Figures of one strategy, over all compared probes or those of one kind."""
 
     probes: int
     values: dict[str, Value]
-    """By the names of `figures.OF_PROBES`."""
+    """Values by the names of `figures.OF_PROBES`."""
     normalised_gain: Value
-    """Of what the ceiling sends of the evidence and the floor does not, the share that is sent."""
+    """(context recall − floor) / (ceiling − floor). It may leave 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeSummary:
-    """The probes of a run."""
+    """Figures of the probes of a run."""
 
     asked: int
     conversations: int
     compared: int
-    """Conversations that are compared: all figures are over their probes."""
+    """Number of conversations that are compared: all figures cover their probes."""
     without_evidence: int
-    """Of the probes compared, those that rest on nothing that was said: most of them cannot be answered."""
+    """Number of compared probes without evidence; most of them cannot be answered."""
     strategies: dict[str, ProbeFigures]
     bounds: dict[str, ProbeFigures]
-    """The floor and the ceiling, whether or not the floor is among the strategies as well."""
+    """Figures of the floor and the ceiling, even if the floor is among the strategies as well."""
     intervals: dict[str, Interval | Missing]
-    """Of `context_recall` over all probes, over whole conversations."""
+    """95 % intervals of `context_recall`, by resampling whole conversations."""
     kinds: dict[str, dict[str, ProbeFigures]] = field(default_factory=dict)
-    """By kind, then by strategy, bounds last."""
+    """Figures by kind of probe, then by strategy, bounds last."""
     retrieval: dict[str, dict[str, dict[str, Value]]] = field(default_factory=dict)
-    """Of the strategies that recall messages: by strategy, then by kind (empty = all), each measure."""
+    """Ranking measures of the strategies that recall messages: by strategy, then by kind (empty = all)."""
     failed: list[dict[str, str]] = field(default_factory=list)
-    """Probes for which nothing was sent: conversation, strategy, probe, detail."""
+    """Probes without a context: conversation, strategy, probe, detail."""
 
 
 def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSummary | None:
-    """The figures of a run's probes; None if none were asked.
+    """Return the figures of a run's probes, or None if it has none.
 
     `uneven` are conversations that some strategy did not finish, `lost` the strategies that finished none.
     """
-    rows = run.arrow("probes").select(COLUMNS).to_pandas()
+    rows = run.arrow("probes").select(_COLUMNS).to_pandas()
     if rows.empty:
         return None
-    rows = rows.assign(strategy=rows.strategy.astype(str), category=rows.category.astype(str).replace("", NO_KIND))
-    names = [name for name in run.manifest["plan"]["strategies"] if name not in lost]
+    rows = rows.assign(strategy=rows.strategy.astype(str), category=rows.category.astype(str).replace("", _NO_KIND))
+    names = [name for name in run.manifest.plan.strategies if name not in lost]
     asked = rows[rows.strategy == CEILING]
     broken = rows[rows.failed != ""]
     never = {name for name in names if (rows.strategy == name).sum() == (broken.strategy == name).sum()}
@@ -107,12 +106,12 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
 
 
 def _by_strategy(rows: pd.DataFrame, names: Sequence[str]) -> dict[str, ProbeFigures]:
-    found = {name: rows[rows.strategy == name] for name in names}
-    values = {name: {each: METRICS[each].of(of) for each in OF_PROBES} for name, of in found.items()}
+    by_name = {name: rows[rows.strategy == name] for name in names}
+    values = {name: {metric: METRICS[metric].of(part) for metric in OF_PROBES} for name, part in by_name.items()}
     floor, ceiling = (values[name]["context_recall"] for name in (FLOOR, CEILING))
     return {
-        name: ProbeFigures(len(of), values[name], normalised_gain(values[name]["context_recall"], floor, ceiling))
-        for name, of in found.items()
+        name: ProbeFigures(len(part), values[name], normalised_gain(values[name]["context_recall"], floor, ceiling))
+        for name, part in by_name.items()
     }
 
 
@@ -122,15 +121,15 @@ def _interval(rows: pd.DataFrame) -> Interval | Missing:
         for states, name in zip(rows.evidence_state, rows.conversation, strict=True)
         if states is not None and len(states)
     ]
-    found = interval([share for share, _ in pairs], [name for _, name in pairs])
-    if isinstance(found, Missing) or isinstance(found.low, Missing) or isinstance(found.high, Missing):
-        return found
-    ends = of_share(found.mean, Ends(found.low, found.high), len({name for _, name in pairs}))
-    return found if isinstance(ends, Missing) else Interval(found.mean, *ends)
+    resampled = interval([share for share, _ in pairs], [name for _, name in pairs])
+    if isinstance(resampled, Missing) or isinstance(resampled.low, Missing) or isinstance(resampled.high, Missing):
+        return resampled
+    ends = of_share(resampled.mean, Ends(resampled.low, resampled.high), len({name for _, name in pairs}))
+    return resampled if isinstance(ends, Missing) else Interval(resampled.mean, *ends)
 
 
 def normalised_gain(value: Value, floor: Value, ceiling: Value) -> Value:
-    """(value − floor) / (ceiling − floor): 0 = no better than no memory at all, 1 = nothing that matters is lost."""
+    """Return (value − floor) / (ceiling − floor): 0 is no better than no memory, 1 loses nothing that matters."""
     match value, floor, ceiling:
         case (Missing(), _, _):
             return value
@@ -148,44 +147,44 @@ def normalised_gain(value: Value, floor: Value, ceiling: Value) -> Value:
 def _retrieval(
     rows: pd.DataFrame, names: Sequence[str], kinds: Sequence[str]
 ) -> dict[str, dict[str, dict[str, Value]]]:
-    """The measures of the strategies that recalled anything, over the probes with evidence."""
-    made: dict[str, dict[str, dict[str, Value]]] = {}
+    """Return the ranking measures of the strategies that recalled anything, over the probes with evidence."""
+    measures: dict[str, dict[str, dict[str, Value]]] = {}
     for name in names:
         here = rows[rows.strategy == name]
         if not here.recalled.notna().any():
             continue
         here = here[here.evidence.map(len) > 0]
-        rankings = [[] if found is None else list(found) for found in here.recalled]
-        scores = pd.DataFrame(ranked(rankings, [set(each) for each in here.evidence]), columns=list(MEASURES))
+        rankings = [[] if recalled is None else list(recalled) for recalled in here.recalled]
+        scores = pd.DataFrame(ranked(rankings, [set(evidence) for evidence in here.evidence]), columns=list(MEASURES))
         by_kind = {kind: scores[(here.category == kind).to_numpy()] for kind in kinds}
-        made[name] = {kind: _means(of) for kind, of in {"": scores, **by_kind}.items()}
-    return made
+        measures[name] = {kind: _means(part) for kind, part in {"": scores, **by_kind}.items()}
+    return measures
 
 
 def _means(scores: pd.DataFrame) -> dict[str, Value]:
     if scores.empty:
-        return dict.fromkeys(MEASURES, Missing("undefined", "no probe rests on what was said"))
+        return dict.fromkeys(MEASURES, Missing("undefined", "no probe has evidence"))
     return {name: float(scores[name].mean()) for name in MEASURES}
 
 
-def as_json(found: ProbeSummary | None) -> dict[str, object] | None:
-    """The same for `--json`."""
-    if found is None:
+def as_json(summary: ProbeSummary | None) -> dict[str, object] | None:
+    """Return the exact figures for `--json`."""
+    if summary is None:
         return None
     return {
-        **{name: getattr(found, name) for name in ("asked", "conversations", "compared", "without_evidence")},
-        "strategies": _json(found.strategies),
+        **{name: getattr(summary, name) for name in ("asked", "conversations", "compared", "without_evidence")},
+        "strategies": _json(summary.strategies),
         "evidence_sent_between": {
             name: of if isinstance(of, Missing) else {"low": of.low, "high": of.high}
-            for name, of in found.intervals.items()
+            for name, of in summary.intervals.items()
         },
-        "bounds": _json(found.bounds),
-        "kinds": {kind: _json(of) for kind, of in found.kinds.items()},
+        "bounds": _json(summary.bounds),
+        "kinds": {kind: _json(of) for kind, of in summary.kinds.items()},
         "retrieval": {
             name: {"all": of[""], "kinds": {kind: values for kind, values in of.items() if kind}}
-            for name, of in found.retrieval.items()
+            for name, of in summary.retrieval.items()
         },
-        "failed": found.failed,
+        "failed": summary.failed,
     }
 
 
@@ -200,72 +199,72 @@ def _json(figures: Mapping[str, ProbeFigures]) -> dict[str, object]:
     }
 
 
-TITLES = {
-    "context_recall": "verbatim",
-    "evidence_partial": "in part",
-    "evidence_summary": "summary",
+# Column heads: the names of the metrics, and shorter words for what became of the evidence.
+_HEADS = {
+    "context_recall": METRICS["context_recall"].name,
+    "evidence_partial": "partial",
+    "evidence_summary": "in a summary",
     "evidence_loadable": "loadable",
     "evidence_absent": "absent",
-    "answer_in_context": "answer there",
-    "evidence_place": "place",
-    "evidence_density": "evidence_density",
+    "answer_in_context": METRICS["answer_in_context"].name,
+    "evidence_place": "position",
+    "evidence_density": METRICS["evidence_density"].name,
 }
-"""The columns, and what stands over them."""
-RETAINED, BETWEEN = "retained", "95 %"
-SPARE = ("place", "absent", "evidence_density", BETWEEN, "loadable", "answer there")
-"""What a narrow terminal does without, the first to go first."""
-MOST_FAILED = 10
+_INTERVAL = "95 %"
+# Columns that a narrow terminal leaves out, the first to go first.
+_SPARE = ("position", "absent", "evidence density", _INTERVAL, "loadable", "answer in context")
+_MOST_FAILED = 10
 
 
-def tables(found: ProbeSummary, by_kind: bool = False) -> Iterator[Table]:
-    """The table of the strategies, the bounds, the rankings, what failed; all by kind as well if that is wanted."""
-    heads = ("strategy", *_heads(BETWEEN))
-    notes = (*_notes(found), *filter(None, [reasons(_all(found))]))
-    yield Table(_title(found), heads, _rows(found, found.strategies), notes, spare=SPARE)
+def tables(summary: ProbeSummary, by_kind: bool = False) -> Iterator[Table]:
+    """Yield the tables of the strategies, bounds, rankings and failures; `by_kind` splits them by kind of probe too."""
+    heads = ("strategy", *_heads(_INTERVAL))
+    notes = (*_notes(summary), *filter(None, [reasons(_all(summary))]))
+    yield Table(_title(summary), heads, _rows(summary, summary.strategies), notes, spare=_SPARE)
     yield Table(
-        "Bounds of the probes",
-        ("bound", *_heads(BETWEEN)),
-        _rows(found, found.bounds),
-        ("last_turn: no memory at all. evidence_only: told what each probe rests on, so that nothing else is sent.",),
-        spare=SPARE,
+        "Bounds of context recall",
+        ("bound", *_heads(_INTERVAL)),
+        _rows(summary, summary.bounds),
+        ("last_turn has no memory at all; evidence_only is given the evidence, and sends nothing else.",),
+        spare=_SPARE,
     )
-    if by_kind and found.kinds:
-        yield _by_kind(found.kinds)
-    if found.retrieval:
-        yield _ranking(found.retrieval, by_kind)
-    if found.failed:
-        yield _failed(found)
+    if by_kind and summary.kinds:
+        yield _by_kind(summary.kinds)
+    if summary.retrieval:
+        yield _ranking(summary.retrieval, by_kind)
+    if summary.failed:
+        yield _failed(summary)
 
 
-def _title(found: ProbeSummary) -> str:
-    return f"Evidence of {count(found.asked, 'probe')} in {count(found.conversations, 'conversation')}"
+def _title(summary: ProbeSummary) -> str:
+    return f"Context recall of {count(summary.asked, 'probe')} in {count(summary.conversations, 'conversation')}"
 
 
 def _heads(*between: str) -> tuple[str, ...]:
-    first, *others = TITLES.values()
-    return (first, *between, RETAINED, *others)
+    first, *others = _HEADS.values()
+    return (first, *between, "normalised gain", *others)
 
 
-def _all(found: ProbeSummary) -> Iterator[Value]:
-    """Every figure of the strategies, for the reasons of the missing ones."""
-    for name, of in found.strategies.items():
-        interval = found.intervals[name]
+def _all(summary: ProbeSummary) -> Iterator[Value]:
+    """Yield every figure of the strategies, for the reasons of the missing ones."""
+    for name, of in summary.strategies.items():
+        interval = summary.intervals[name]
         ends = (interval,) if isinstance(interval, Missing) else interval[1:]
-        yield from (*(of.values[each] for each in TITLES), of.normalised_gain, *ends)
+        yield from (*(of.values[metric] for metric in _HEADS), of.normalised_gain, *ends)
 
 
-def _rows(found: ProbeSummary, figures: Mapping[str, ProbeFigures]) -> tuple[tuple[str, ...], ...]:
-    return tuple((name, *_cells(of, _between(found.intervals[name]))) for name, of in figures.items())
+def _rows(summary: ProbeSummary, figures: Mapping[str, ProbeFigures]) -> tuple[tuple[str, ...], ...]:
+    return tuple((name, *_cells(of, _between(summary.intervals[name]))) for name, of in figures.items())
 
 
 def _cells(of: ProbeFigures, *between: str) -> tuple[str, ...]:
-    first, *others = (percent(of.values[name]) for name in TITLES)
+    first, *others = (percent(of.values[name]) for name in _HEADS)
     return (first, *between, percent(of.normalised_gain), *others)
 
 
-def _between(found: Interval | Missing) -> str:
-    """An interval, cut at what a share can be. Where there is none, why."""
-    match found:
+def _between(ends: Interval | Missing) -> str:
+    """Return an interval within 0 to 1, or the reason why there is none."""
+    match ends:
         case Missing(why=why):
             return f"({why})"
         case (_, Missing(why=why), _) | (_, _, Missing(why=why)):
@@ -274,24 +273,25 @@ def _between(found: Interval | Missing) -> str:
             return shares(max(low, 0.0), min(high, 1.0))
 
 
-def _notes(found: ProbeSummary) -> Iterator[str]:
+def _notes(summary: ProbeSummary) -> Iterator[str]:
     yield (
-        "Each question is asked where it belongs, and no model answers. Of the messages that the answer rests on: sent "
-        "verbatim; in part; only through a summary or a fact made of them; only loadable from an archive or a tier; "
-        "absent. Retained: of what evidence_only sends of them and last_turn does not, the share sent verbatim. Answer "
-        "there: probes with an accepted answer, word for word, of those where it had been said so. Place: of what is "
-        "sent of them, 0 % = start, 100 % = end. Dilution: their tokens of all tokens sent."
+        "Context recall is the share of the evidence messages sent word for word when the question is asked; partial, "
+        "in a summary, loadable and absent say what became of the rest. Normalised gain puts last_turn at 0 % and "
+        "evidence_only at 100 %."
     )
-    yield "Means over probes; 95 % intervals by drawing whole conversations."
-    if found.compared < found.conversations:
+    yield (
+        "Means over probes, with 95 % intervals from resampling whole conversations. `ctxbench list metrics` explains "
+        "every column."
+    )
+    if summary.compared < summary.conversations:
         yield (
-            f"Over the {found.compared:,} of {count(found.conversations, 'conversation')} in which every strategy "
-            "finished, and had a context for every probe."
+            f"Over the {summary.compared:,} of {count(summary.conversations, 'conversation')} in which every strategy "
+            "finished and had a context for every probe."
         )
-    if found.without_evidence:
+    if summary.without_evidence:
         yield (
-            f"{count(found.without_evidence, 'probe rests', 'probes rest')} on nothing that was said, as those that "
-            "cannot be answered do: they are in no figure of evidence."
+            f"{count(summary.without_evidence, 'probe has', 'probes have')} no evidence, as those that cannot be "
+            "answered: they count in no figure here."
         )
 
 
@@ -299,31 +299,34 @@ def _by_kind(kinds: Mapping[str, Mapping[str, ProbeFigures]]) -> Table:
     rows = tuple(
         (kind, name, f"{of.probes:,}", *_cells(of)) for kind, figures in kinds.items() for name, of in figures.items()
     )
-    return Table("Evidence by kind of probe", ("kind", "strategy", "probes", *_heads()), rows, names=2, spare=SPARE)
+    return Table(
+        "Context recall by kind of probe", ("kind", "strategy", "probes", *_heads()), rows, names=2, spare=_SPARE
+    )
 
 
-def _ranking(found: Mapping[str, Mapping[str, Mapping[str, Value]]], by_kind: bool) -> Table:
+def _ranking(retrieval: Mapping[str, Mapping[str, Mapping[str, Value]]], by_kind: bool) -> Table:
     rows = tuple(
-        (name, *([kind or "all"] if by_kind else []), *(percent(values[each]) for each in MEASURES))
-        for name, kinds in found.items()
+        (name, *([kind or "all"] if by_kind else []), *(percent(values[measure]) for measure in MEASURES))
+        for name, kinds in retrieval.items()
         for kind, values in kinds.items()
         if by_kind or not kind
     )
     heads = ("strategy", *(["kind"] if by_kind else []), *MEASURES)
     note = (
-        "Of the strategies that recall messages: how what was recalled for the question is ranked, by score. Messages "
-        "that are sent anyway, as the last turns are, need not be recalled, and count as missed."
+        "Ranking of the messages that the strategy recalled for the question. A message that is sent anyway, such as "
+        "the last turn, need not be recalled and counts as missed."
     )
-    return Table("Recalled for the probes", heads, rows, (note,), names=2 if by_kind else 1)
+    return Table("How well is the evidence ranked?", heads, rows, (note,), names=2 if by_kind else 1)
 
 
-def _failed(found: ProbeSummary) -> Table:
+def _failed(summary: ProbeSummary) -> Table:
     why: dict[tuple[str, str], list[str]] = {}
-    for row in found.failed:
+    for row in summary.failed:
         why.setdefault((row["strategy"], row["detail"]), []).append(f"{row['conversation']} {row['probe']}")
     rows = tuple(
-        (strategy, f"{len(where):,}", where[0], detail) for (strategy, detail), where in list(why.items())[:MOST_FAILED]
+        (strategy, f"{len(where):,}", where[0], detail)
+        for (strategy, detail), where in list(why.items())[:_MOST_FAILED]
     )
-    more = len(why) - MOST_FAILED
+    more = len(why) - _MOST_FAILED
     notes = (f"{count(more, 'more reason')}: all are in --json.",) if more > 0 else ()
-    return Table("Failed probes", ("strategy", "probes", "for example", "why"), rows, notes, prose=True)
+    return Table("Probes without a context", ("strategy", "probes", "for example", "why"), rows, notes, prose=True)

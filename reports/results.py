@@ -1,126 +1,350 @@
-"""All that is reckoned of a run to be shown, each once and when it is asked for."""
+"""The figures of a run: one row per strategy, growth by turn, the bill, each computed once and when it is first used.
+
+Strategies are compared over the same conversations. Where one fails in a conversation, no strategy is counted there; a
+strategy that fails in all of them takes no part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import pandas as pd
 
+from ..harness.answers.figures import unanswered
 from ..harness.bill.bill import Billed, bill
-from ..harness.bill.prefix_breaks import breaks
+from ..harness.bill.requests import breaks
 from ..harness.bill.simulation import Scheme
-from ..harness.folder.contexts import ListColumn, steps_of
-from ..harness.folder.run import Run
+from ..harness.folder.contexts import ListColumn
+from ..harness.folder.run import Run, steps_of
+from ..harness.folder.run import uneven as uneven_of
+from ..harness.folder.schema import Manifest
 from ..harness.tier_bench.working import miss_ratios
-from ..metrics.figures import METRICS
-from .answers import all_json
+from ..metrics.figures import METRICS, OF_STEPS, figures, growth
+from ..metrics.survival import Survival, shown_share
+from ..metrics.tokens import encoding_of
+from ..metrics.value import Missing, Value, grouped
+from .answers import Answers, all_json, answers_of
 from .bill import totals
+from .probes import ProbeSummary, probes_of
 from .probes import as_json as probes_as_json
-from .summary import RunSummary, growth_table, summarise
+from .tier_actions import TierActions, tier_actions
 from .tier_actions import tier_actions_json as tiers_as_json
 
-MOST_WORK = 3_000_000
-"""Messages put into requests up to which all conversations are billed: a quarter of a minute or so."""
-A_STEP = 5
-"""What a step costs beside its messages, as messages."""
+# Separates a reason from what was done instead, while the two are grouped as one text.
+_SEPARATOR = "\0"
+
+# Turns at which the growth curve is shown as a table.
+_TURNS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """Everything that the tables of a run show."""
+
+    manifest: Manifest
+    conversations: int
+    messages: int
+    calls: int
+    tokens: int
+    """Of all recorded messages, each once."""
+    compared: int
+    """Conversations that every strategy finished, except strategies that finished none. Figures below cover these."""
+    uneven: frozenset[str]
+    """The other conversations: some strategies finished them, and some did not."""
+    strategies: dict[str, dict[str, Value]]
+    lost: dict[str, int]
+    """Number of conversations in which each strategy failed."""
+    grounding: dict[str, dict[str, tuple[int, int]]]
+    """By strategy and kind of value: values used next, and how many of them the contexts had."""
+    actions: dict[str, dict[str, int]]
+    """By strategy: how many events of each kind it reported."""
+    why: list[dict[str, str | int]]
+    """Why something failed or a budget was exceeded: strategy, what, why, instead, times. The most frequent first."""
+    unanswered: list[str]
+    """Strategies whose own model calls all failed."""
+    shown: dict[str, Value]
+    """By strategy: the share of the summarised tokens that the summariser was given."""
+    tiers: dict[str, TierActions]
+    """Actions of the memory tiers, for the strategies that have any."""
+    survival: dict[str, list[Survival]]
+    """By strategy: facts followed to each age, and how many were still in the summary."""
+    probes: ProbeSummary | None
+    """Figures of what was sent for the probes; None if there are no probes."""
+    answers: Answers | None
+    """Answers to the probes and their grades; None if nothing was answered."""
+    growth: pd.DataFrame
+    counter: list[dict[str, Value | str]]
+    failed: list[dict[str, str]]
+    """Failed results: conversation, strategy, detail."""
+
+
+def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
+    """Return all figures of a run. `steps` are those of `steps_of`, where the caller has them already."""
+    steps = steps_of(run) if steps is None else steps
+    conversations = run.table("conversations")
+    results = run.table("results")
+    failed = results[results.status == "failed"]
+    names = run.manifest.plan.strategies
+    lost = {name: int((failed.strategy == name).sum()) for name in names}
+    taking_part = [name for name in names if not lost[name] or lost[name] < len(conversations)]
+    uneven = uneven_of(run.failures, len(conversations))
+    compared = len(conversations) - len(uneven) if taking_part else 0
+    common = steps[~steps.conversation.isin(uneven)]
+
+    def figures_of(name: str) -> dict[str, Value]:
+        if name not in taking_part:
+            return _no_figures("failed", "in every conversation")
+        if uneven and not compared:
+            return _no_figures("undefined", "no conversation that every strategy finished")
+        return figures(common[common.strategy == name])
+
+    def compared_rows(table: str) -> pd.DataFrame:
+        rows = run.table(table)
+        return rows[~rows.conversation.isin(uneven)]
+
+    events = compared_rows("events")
+    return RunSummary(
+        manifest=run.manifest,
+        conversations=len(conversations),
+        messages=int(conversations.messages.sum()),
+        calls=int(conversations.calls.sum()),
+        tokens=int(conversations.tokens.sum()),
+        compared=compared,
+        uneven=uneven,
+        strategies={name: figures_of(name) for name in names},
+        lost=lost,
+        grounding=_grounding(compared_rows("grounding"), names),
+        why=_why(events),
+        unanswered=unanswered(events),
+        actions={name: _counted(events[events.strategy == name]) for name in names},
+        shown={name: _shown(events[events.strategy == name]) for name in names},
+        tiers=tier_actions(events),
+        survival=_survival(compared_rows("survival"), names),
+        probes=probes_of(run, uneven, [name for name in names if name not in taking_part]),
+        answers=answers_of(run, uneven),
+        growth=growth(common),
+        counter=counter_error(run.table("messages"), steps, run.manifest.plan.encoding),
+        failed=[
+            {"conversation": str(row.conversation), "strategy": str(row.strategy), "detail": str(row.detail)}
+            for row in failed.itertuples()
+        ],
+    )
+
+
+def _grounding(rows: pd.DataFrame, names: Sequence[str]) -> dict[str, dict[str, tuple[int, int]]]:
+    by_strategy: dict[str, dict[str, tuple[int, int]]] = {name: {} for name in names}
+    for (name, kind), values, kept in _sums(rows, ["strategy", "kind"]):
+        by_strategy[name][kind] = (values, kept)
+    return by_strategy
+
+
+def _survival(rows: pd.DataFrame, names: Sequence[str]) -> dict[str, list[Survival]]:
+    by_strategy: dict[str, list[Survival]] = {name: [] for name in names}
+    for (name, kind, age), values, kept in _sums(rows, ["strategy", "kind", "age"]):
+        by_strategy[name].append(Survival(kind, int(age), values, kept))
+    return by_strategy
+
+
+def _sums(rows: pd.DataFrame, by: list[str]) -> Iterator[tuple[Any, int, int]]:
+    """Return (names of the group, sum of values, sum of kept) for each group, in the order of the names."""
+    sums = rows.astype(dict.fromkeys(set(by) - {"age"}, str)).groupby(by)[["values", "kept"]].sum()
+    return zip(sums.index, sums["values"].tolist(), sums.kept.tolist(), strict=True)
+
+
+def _counted(events: pd.DataFrame) -> dict[str, int]:
+    kinds = events.kind.astype(str).value_counts()
+    return {str(kind): int(kinds[kind]) for kind in sorted(kinds.index)}
+
+
+def _why(events: pd.DataFrame) -> list[dict[str, str | int]]:
+    """Return the reasons of each strategy; those that differ in numbers only count as one."""
+    failures = events[events.kind.isin(("failed", "over_budget"))]
+    decoded = [msgspec.json.decode(text) for text in failures.event]
+    keys = zip(failures.strategy.astype(str), failures.kind.astype(str), strict=True)
+    texts = [f"{event['why']}{_SEPARATOR}{event.get('instead', '')}" for event in decoded]
+    rows: list[dict[str, str | int]] = []
+    for (strategy, what), reason in grouped(zip(keys, texts, strict=True)):
+        why, _, instead = reason.text.partition(_SEPARATOR)
+        rows.append({"strategy": strategy, "what": what, "why": why, "instead": instead, "times": reason.times})
+    return rows
+
+
+def _shown(events: pd.DataFrame) -> Value:
+    calls = events.dropna(subset=["about", "shown"])
+    return shown_share(zip(calls.about.astype(int), calls.shown.astype(int), strict=True))
+
+
+def by_conversation(run: Run) -> list[tuple[str, str, dict[str, Value]]]:
+    """Return (conversation, strategy, figures) for every result that has steps or failed, in the order of the run."""
+    groups = dict(iter(steps_of(run).groupby(["conversation", "strategy"], observed=True, sort=False)))
+    rows = []
+    for result in run.table("results").itertuples():
+        key = (str(result.conversation), str(result.strategy))
+        if result.status == "failed":
+            rows.append((*key, _no_figures("failed", str(result.detail))))
+        elif key in groups:
+            rows.append((*key, figures(groups[key])))
+    return rows
+
+
+def _no_figures(why: Literal["failed", "undefined"], detail: str) -> dict[str, Value]:
+    return dict.fromkeys(OF_STEPS, Missing(why, detail))
+
+
+def growth_rows(curve: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the growth curve at a few turns: conversations that reach the turn, full tokens, tokens by strategy."""
+    rows = []
+    for turn in _TURNS:
+        here = curve[curve.turn == turn]
+        if here.empty:
+            continue
+        row: dict[str, Any] = {"turn": turn, "conversations": int(here.conversations.max())}
+        row["full"] = float(here.tokens_full.max())
+        for name, sent, saved, lacking in zip(
+            here.strategy, here.tokens_sent, here.saving, here.without_newest, strict=True
+        ):
+            row[str(name)] = {"tokens_sent": float(sent), "saving": float(saved), "without_newest": int(lacking)}
+        rows.append(row)
+    return rows
+
+
+def counter_error(messages: pd.DataFrame, steps: pd.DataFrame, encoding: str) -> list[dict[str, Value | str]]:
+    """Our count of the whole prompt against the one that the provider reported, by recorded model.
+
+    `total` is (counted − reported) / reported over all calls: what is not in a recording (a system prompt, tool
+    schemas) is in it. `growth_p10`, `growth_p50`, `growth_p90` are of the growth from one call to the next, in
+    which what is constant cancels; calls where the reported prompt shrank are left out of it. So are calls after a
+    recorded compaction: what was sent there is not the history.
+    """
+    known = messages.dropna(subset=["usage_input"])
+    known = known[(known.usage_input > 0) & ~known.compacted]
+    full = steps[["conversation", "at", "tokens_full"]].drop_duplicates(["conversation", "at"])
+    both = known.astype({"conversation": str}).merge(full.astype({"conversation": str}), on=["conversation", "at"])
+    rows: list[dict[str, Value | str]] = []
+    for model, calls in both.groupby("model", observed=True):
+        grown = calls.groupby("conversation", observed=True)[["usage_input", "tokens_full"]].diff()
+        grown = grown[grown.usage_input > 0]
+        errors = ((grown.tokens_full - grown.usage_input) / grown.usage_input).to_numpy()
+        points: list[Value] = [Missing("undefined", "one call only")] * 3
+        if len(errors):
+            points = [float(point) for point in np.percentile(errors, [10, 50, 90])]
+        rows.append(
+            {
+                "model": str(model),
+                "encoding": encoding,
+                "published": encoding_of(str(model)) or "none",
+                "calls": len(calls),
+                "total": float(calls.tokens_full.sum() / calls.usage_input.sum() - 1),
+                **{f"growth_p{at}": value for at, value in zip((10, 50, 90), points, strict=True)},
+            }
+        )
+    return rows
+
+
+# Messages put into requests up to which all conversations are billed: about a quarter of a minute.
+_MOST_WORK = 3_000_000
+# Work of a step beside its messages, in messages.
+_STEP_WORK = 5
 
 
 @dataclass(frozen=True)
 class Results:
-    """A run, what its tables and figures show, and the models that it is billed under, the first of them first."""
+    """A run with everything that its tables and figures show, billed under some models, the most important first."""
 
     run: Run
     models: Sequence[str]
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """The columns of `steps_of`."""
+        """Steps of the run, with the columns of `steps_of`."""
         return steps_of(self.run)
 
     @cached_property
     def summary(self) -> RunSummary:
-        """The figures of every strategy."""
+        """Figures of every strategy."""
         return summarise(self.run, self.steps)
 
     @property
     def common(self) -> pd.DataFrame:
-        """The steps of the conversations that every strategy finished: what strategies are compared by."""
+        """Steps of the conversations that every strategy finished: strategies are compared by these."""
         uneven = self.summary.uneven
         return self.steps[~self.steps.conversation.isin(uneven)] if uneven else self.steps
 
     @property
     def strategies(self) -> list[str]:
-        """As they were named, in that order."""
+        """Names of the strategies, in the order of the run."""
         return list(self.summary.strategies)
 
     @cached_property
     def billed_conversations(self) -> list[str]:
-        """Those whose requests are billed: all, or of a large run as many as there is time for, evenly chosen."""
+        """Conversations whose requests are billed: all of them, or an even sample of a large run."""
         names = self.run.table("conversations").conversation.tolist()
         table = self.run.arrow("steps").select(["conversation", "added_from", "added_to"])
         messages = ListColumn(table.column("added_to")).sums() - ListColumn(table.column("added_from")).sums()
-        work = float(messages.sum()) + A_STEP * len(table)
-        if work <= MOST_WORK:
+        work = float(messages.sum()) + _STEP_WORK * len(table)
+        if work <= _MOST_WORK:
             return names
-        wanted = max(1, int(len(names) * MOST_WORK / work))
+        wanted = max(1, int(len(names) * _MOST_WORK / work))
         return [names[at] for at in np.unique(np.linspace(0, len(names) - 1, wanted).round().astype(int))]
 
     @cached_property
     def is_sampled(self) -> bool:
-        """Whether not all conversations are billed."""
+        """True if only a sample of the conversations is billed."""
         return len(self.billed_conversations) < self.summary.conversations
 
     @property
-    def sampled(self) -> list[str]:
-        """What is to be said of it, where not all are."""
+    def sampling_notes(self) -> list[str]:
+        """Notes for a bill that covers only a sample; empty if it covers all conversations."""
         if not self.is_sampled:
             return []
         billed, whole = len(self.billed_conversations), self.summary.conversations
         return [
-            f"The run is large: {billed:,} of its {whole:,} conversations, evenly chosen, are billed here. "
+            f"Large run: {billed:,} of its {whole:,} conversations, an even sample, are billed here. "
             "`ctxbench bill` bills them all."
         ]
 
     @cached_property
     def billed(self) -> Billed:
-        """The requests of the run under the prices and caches of the models."""
+        """Requests of the run under the prices and caches of the models."""
         run = Run(self.run.folder, frozenset(self.billed_conversations)) if self.is_sampled else self.run
         return bill(run, [Scheme(model) for model in self.models])
 
     @cached_property
     def bills(self) -> pd.DataFrame:
-        """A row for each conversation, strategy and model (`Billed.conversations`)."""
+        """Bills, one row for each conversation, strategy and model (`Billed.conversations`)."""
         return self.billed.conversations()
 
     @cached_property
     def totals(self) -> pd.DataFrame:
-        """A row for each model and strategy, over the conversations that every strategy finished."""
+        """Sums of the bills by model and strategy, over the conversations that every strategy finished."""
         return totals(self.bills)
 
     @cached_property
     def breaks(self) -> pd.DataFrame:
-        """Where the prefixes of the billed requests broke."""
-        return breaks(self.billed.cells)
+        """Prefix breaks of the billed requests."""
+        return breaks(self.billed.requests)
 
     @cached_property
     def miss_ratios(self) -> pd.DataFrame:
-        """By policy and size, of a cache of messages, on what the recordings go back to."""
+        """Miss ratios of a cache of messages, by policy and size, on what the recordings go back to."""
         return miss_ratios(self.run)
 
 
 def as_json(summary: RunSummary) -> dict[str, object]:
-    """The figures for `--json`: exact numbers; a missing one is `{"why": "undefined", "detail": "no second step"}`.
+    """Return the exact figures for `--json`; a missing one is `{"why": "undefined", "detail": "no second step"}`.
 
-    `strategies` and `growth` are over the `compared` conversations, the numbers before them over all.
+    `strategies` and `growth` cover the `compared` conversations, the numbers before them all of them.
     """
     return {
-        "complete": summary.manifest["complete"],
-        "plan": summary.manifest["plan"],
-        "versions": summary.manifest["versions"],
-        "digest": summary.manifest["digest"],
+        "complete": summary.manifest.complete,
+        "plan": summary.manifest.plan,
+        "versions": summary.manifest.versions,
+        "digest": summary.manifest.digest,
         "conversations": summary.conversations,
         "messages": summary.messages,
         "calls": summary.calls,
@@ -129,21 +353,21 @@ def as_json(summary: RunSummary) -> dict[str, object]:
         "compared": summary.compared,
         "lost": summary.lost,
         "strategies": summary.strategies,
-        "did": summary.did,
+        "did": summary.actions,
         "why": summary.why,
         "unanswered": summary.unanswered,
         "shown": summary.shown,
         "tiers": tiers_as_json(summary.tiers),
         "grounding": {
-            name: {kind: {"values": values, "kept": kept} for kind, (values, kept) in found.items()}
-            for name, found in summary.grounding.items()
+            name: {kind: {"values": values, "kept": kept} for kind, (values, kept) in kinds.items()}
+            for name, kinds in summary.grounding.items()
         },
-        "survival": {name: [row._asdict() for row in found] for name, found in summary.survival.items()},
+        "survival": {name: [row._asdict() for row in rows] for name, rows in summary.survival.items()},
         "probes": probes_as_json(summary.probes),
         "answers": all_json(summary.answers),
-        "growth": growth_table(summary.growth),
+        "growth": growth_rows(summary.growth),
         "counter_error": summary.counter,
         "failed": summary.failed,
-        "problems": summary.manifest["problems"],
-        "ignored": summary.manifest["ignored"],
+        "problems": summary.manifest.problems,
+        "ignored": summary.manifest.ignored,
     }

@@ -1,25 +1,22 @@
-"""The cache models beside what providers reported, as tables. As JSON: `validation_json.py`."""
+"""The cache models against what providers reported, as tables and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..metrics.validation.agreement import CacheAgreement
 from ..metrics.validation.calibration import Calibration
-from ..metrics.validation.comparison import ComparedCall
-from ..metrics.validation.costs import Costs
-from ..metrics.validation.disagreements import UNKNOWN
-from ..metrics.validation.validation import Validation
+from ..metrics.validation.comparison import UNKNOWN, ComparedCall
+from ..metrics.validation.validation import CacheAgreement, Costs, Validation
 from ..metrics.value import Missing, Value
-from .render import Table, count, percent
+from .render import Table, count, number, percent
 
-MOST = 20
-"""Calls that are listed."""
-PAIRS = ((True, True), (True, False), (False, True), (False, False))
-"""What is predicted, what is reported."""
+# Calls that are listed.
+_MOST_CALLS = 20
+# (predicted, reported).
+_PAIRS = ((True, True), (True, False), (False, True), (False, False))
 
-ASSUMED = {
+_ASSUMED = {
     "no start": "calls without a recorded start began when the message before them was there, or, where that has no "
     "time, when they were answered",
     "no time": "conversations without any time came one after the other, their calls a second apart, under the latest "
@@ -32,110 +29,112 @@ ASSUMED = {
 }
 
 
-def tables(found: Validation) -> list[Table]:
-    """One row a model and rule; then hits, our own counts, costs, why calls disagree, and what was assumed."""
-    made = [_agreements(found), _hits(found), *_pauses(found), _own(found)] if found.agreements else []
-    if found.costs:
-        made.append(_costs(found))
-    wrong = [row for row in found.rows if row.reason]
+def tables(validation: Validation) -> list[Table]:
+    """Return a row for each model and rule; then hits, our own counts, costs, disagreements and assumptions."""
+    shown = (
+        [_agreements(validation), _hits(validation), *_pauses(validation), _own(validation)]
+        if validation.agreements
+        else []
+    )
+    if validation.costs:
+        shown.append(_costs(validation))
+    wrong = [row for row in validation.rows if row.reason]
     if wrong:
-        made += [_reasons(found), _calls(wrong)]
-    if notes := tuple(_notes(found)):
-        made.append(Table("Assumptions", (), (), notes))
-    return made
+        shown += [_reasons(validation), _calls(wrong)]
+    if notes := tuple(_notes(validation)):
+        shown.append(Table("Assumptions", (), (), notes))
+    return shown
 
 
-def _agreements(found: Validation) -> Table:
+def _agreements(validation: Validation) -> Table:
     heads = (
-        *("model", "rule since", "calls", "exact", "exact, later calls", "tokens off", "off, middle call"),
-        *("hit rate", "predicted less that", "money"),
+        *("model", "rule since", "calls", "exact", "exact, later calls", "tokens off", "off, median call"),
+        *("cache hit rate", "prediction error", "cost error"),
     )
     rows = tuple(
         (
             *_name(model, since),
-            f"{each.calls:,}",
-            percent(each.exact_share),
-            percent(each.later_share),
-            _tokens(each.off),
-            _tokens(each.median_off),
-            percent(each.hit_rate),
-            _points(each.hit_rate_error),
-            _signed(each.money_error),
+            f"{agreement.calls:,}",
+            percent(agreement.exact_share),
+            percent(agreement.later_share),
+            _tokens(agreement.off),
+            _tokens(agreement.median_off),
+            percent(agreement.hit_rate),
+            _points(agreement.hit_rate_error),
+            _signed(agreement.money_error),
         )
-        for (model, since), each in found.agreements.items()
+        for (model, since), agreement in validation.agreements.items()
     )
     note = (
-        "Exact: the tokens read from the cache are predicted to the token. Later calls: without the first of each "
-        "conversation, which reads what runs before it left. Tokens off: read tokens, predicted against reported, all "
-        "differences added. Hit rate: tokens read, by tokens of all prompts; reported. Money: what the predicted usage "
-        "costs, less what the reported one does at the same prices."
+        "Exact: the tokens read from the cache are predicted to the token; later calls leave out the first of each "
+        "conversation, which reads what earlier runs left. Cache hit rate is the reported one; cost error is the cost "
+        "of the predicted usage against that of the reported usage."
     )
-    spare = ("off, middle call", "tokens off", "exact")
-    return Table("Cache models against recorded usage", heads, rows, (note,), 2, spare)
+    spare = ("off, median call", "tokens off", "exact")
+    return Table("How well do the cache models predict recorded usage?", heads, rows, (note,), 2, spare)
 
 
-def _hits(found: Validation) -> Table:
+def _hits(validation: Validation) -> Table:
     heads = ("model", "rule since", "both hit", "only predicted", "only reported", "neither")
     rows = tuple(
-        (*_name(model, since), *(f"{each.hits[pair]:,}" for pair in PAIRS))
-        for (model, since), each in found.agreements.items()
+        (*_name(model, since), *(f"{agreement.hits[pair]:,}" for pair in _PAIRS))
+        for (model, since), agreement in validation.agreements.items()
     )
-    note = "A hit: a call that reads something from the cache."
-    return Table("Hits, by calls", heads, rows, (note,), 2)
+    note = "A hit is a call that reads something from the cache."
+    return Table("Predicted and reported hits, in calls", heads, rows, (note,), 2)
 
 
-def _pauses(found: Validation) -> list[Table]:
-    """What was read after pauses longer than the lifetime; no table without such a pause."""
+def _pauses(validation: Validation) -> list[Table]:
+    """Return what was read after pauses longer than the lifetime; no table without such a pause."""
     heads = ("model", "rule since", "pauses", "predicted gone", "reported gone", "both")
     rows = tuple(
-        (*_name(model, since), *(f"{number:,}" for number in _gone(each.expired)))
-        for (model, since), each in found.agreements.items()
-        if each.expired
+        (*_name(model, since), *(f"{pauses:,}" for pauses in _gone(agreement.expired)))
+        for (model, since), agreement in validation.agreements.items()
+        if agreement.expired
     )
     note = (
-        "Between calls of a conversation that go on from the same context. Gone: less is read than the call before "
-        "had read and written."
+        "Pauses between calls of a conversation that continue the same context. Gone: the call reads less than the one "
+        "before had read and written."
     )
     return [Table("Pauses longer than the lifetime", heads, rows, (note,), 2)] if rows else []
 
 
 def _gone(expired: Mapping[tuple[bool, bool], int]) -> tuple[int, int, int, int]:
-    """Pauses; predicted gone; reported gone; both."""
-    both, predicted, reported, neither = (expired.get(pair, 0) for pair in PAIRS)
+    """Return the numbers of pauses: all, predicted gone, reported gone, both."""
+    both, predicted, reported, neither = (expired.get(pair, 0) for pair in _PAIRS)
     return both + predicted + reported + neither, both + predicted, both + reported, both
 
 
-def _own(found: Validation) -> Table:
+def _own(validation: Validation) -> Table:
     heads = (
-        *("model", "encoding", "factor", "fitted on", "prompts off, raw", "calibrated", "middle call"),
-        *("read tokens off", "hit rate", "money"),
+        *("model", "encoding", "factor", "fitted on", "prompts off, raw", "calibrated", "median call"),
+        *("read tokens off", "cache hit rate", "cost error"),
     )
-    calibration = found.replayed.calibration
+    calibration = validation.replayed.calibration
     rows = tuple(
         (
             model,
-            found.counters.used[model],
+            validation.counters.used[model],
             f"{calibration.factor(model):.3f}",
             _fitted(calibration, model),
-            percent(each.own.raw_error),
-            percent(each.own.error),
-            percent(each.own.median_error),
-            percent(each.own.read_error),
-            _points(each.own.hit_rate_error),
-            _signed(each.own_money_error),
+            percent(agreement.own.raw_error),
+            percent(agreement.own.error),
+            percent(agreement.own.median_error),
+            percent(agreement.own.read_error),
+            _points(agreement.own.hit_rate_error),
+            _signed(agreement.own_money_error),
         )
-        for (model, _), each in found.agreements.items()
+        for (model, _), agreement in validation.agreements.items()
     )
     note = (
-        "The same caches, told nothing of the provider's counts but the first prompt of each conversation, from which "
-        "the constant is taken: tokens = constant + factor × our count. Over later calls. Factor: how much the prompts "
-        "grew from call to call, by how much our count of them did; for each conversation from the others, if there "
-        "are others. Read tokens off: all differences, by the tokens reported."
+        "The same caches with our token counts, over later calls: tokens = constant + factor × our count. The constant "
+        "comes from the first prompt of each conversation, the factor from the growth of prompts in the other "
+        "conversations."
     )
-    return Table("With our own token counts", heads, rows, (note,), 2, ("middle call", "fitted on"))
+    return Table("And with our own token counts?", heads, rows, (note,), 2, ("median call", "fitted on"))
 
 
-def _costs(found: Validation) -> Table:
+def _costs(validation: Validation) -> Table:
     heads = (
         *("model", "calls", "recorded", "by cache prices", "worst call", "by plain prices", "worst call"),
         "follows",
@@ -143,25 +142,25 @@ def _costs(found: Validation) -> Table:
     rows = tuple(
         (
             model,
-            f"{len(each.recorded) + each.unpriced + each.free:,}",
-            f"${sum(each.recorded):,.4f}" if each.recorded else "–",
-            *map(_signed, (each.error, each.worst, each.plain_error, each.plain_worst)),
-            _follows(each),
+            f"{len(costs.recorded) + costs.unpriced + costs.free:,}",
+            f"${sum(costs.recorded):,.4f}" if costs.recorded else "–",
+            *map(_signed, (costs.error, costs.worst, costs.plain_error, costs.plain_worst)),
+            _follows(costs),
         )
-        for model, each in found.costs.items()
+        for model, costs in validation.costs.items()
     )
     notes = [
-        "What the reported usage costs, less what is recorded, of that. By plain prices: as if no token came from a "
-        f"cache or went into one, as loggers compute that know nothing of caches. Prices: {found.prices.source}."
+        "The cost of the reported usage against the recorded cost. By plain prices: as if there were no cache, as "
+        f"loggers compute that do not know of caches. Prices: {validation.prices.source}."
     ]
-    for model, each in found.costs.items():
-        if each.unit != 1.0:
+    for model, costs in validation.costs.items():
+        if costs.unit != 1.0:
             notes.append(
-                f"{model}: a dollar of usage is recorded as {each.unit:,g}. Is that another unit, such as cents? The "
+                f"{model}: a dollar of usage is recorded as {costs.unit:,g}. Is that another unit, such as cents? The "
                 "costs are not compared, and nothing is corrected."
             )
-        if each.free:
-            notes.append(f"{model}: {count(each.free, 'call')} cost nothing as recorded, and are not compared.")
+        if costs.free:
+            notes.append(f"{model}: {count(costs.free, 'call')} with a recorded cost of 0 are not compared.")
     return Table("Recorded costs", heads, rows, tuple(notes), 1)
 
 
@@ -169,20 +168,20 @@ def _follows(costs: Costs) -> str:
     return "–" if isinstance(costs.error, Missing) else costs.follows
 
 
-def _reasons(found: Validation) -> Table:
+def _reasons(validation: Validation) -> Table:
     rows = tuple(
         (model, reason, f"{calls:,}")
-        for (model, _), each in found.agreements.items()
-        for reason, calls in sorted(each.reasons.items(), key=lambda pair: (-pair[1], pair[0]))
+        for (model, _), agreement in validation.agreements.items()
+        for reason, calls in sorted(agreement.reasons.items(), key=lambda pair: (-pair[1], pair[0]))
     )
-    return Table("Why calls disagree", ("model", "likely reason", "calls"), rows, names=2)
+    return Table("Why do calls disagree?", ("model", "likely reason", "calls"), rows, names=2)
 
 
 def _calls(wrong: Sequence[ComparedCall]) -> Table:
     heads = ("conversation", "reason", "message", "gap, s", "predicted", "reported")
     unexplained = [row for row in wrong if row.reason.startswith(UNKNOWN)]
     listed = unexplained or wrong
-    worst = sorted(listed, key=lambda row: -abs(row.predicted.read - row.read))[:MOST]
+    worst = sorted(listed, key=lambda row: -abs(row.predicted.read - row.read))[:_MOST_CALLS]
     rows = tuple(
         (
             row.conversation,
@@ -195,37 +194,38 @@ def _calls(wrong: Sequence[ComparedCall]) -> Table:
         for row in worst
     )
     notes = ["Gap: seconds since the call before began."]
-    if len(listed) > MOST:
-        notes.append(f"The {MOST} that are furthest off, of {len(listed):,}; --json has all.")
-    title = "Calls that disagree, and nothing in the recording says why" if unexplained else "Calls that disagree"
+    if len(listed) > _MOST_CALLS:
+        notes.append(f"The {_MOST_CALLS} furthest off, of {len(listed):,}; --json has all.")
+    title = "Calls that disagree for no reason in the recording" if unexplained else "Calls that disagree"
     return Table(title, heads, rows, tuple(notes), names=2)
 
 
-def _notes(found: Validation) -> Iterator[str]:
-    replayed = found.replayed
-    yield from (f"Assumed: {ASSUMED[each]}." for each in sorted(replayed.assumed))
+def _notes(validation: Validation) -> Iterator[str]:
+    replayed = validation.replayed
+    yield from (f"Assumed: {_ASSUMED[agreement]}." for agreement in sorted(replayed.assumed))
     if replayed.left_out:
         yield "Calls that cannot be compared are named on standard error, all of them in --json."
     for model, calls in replayed.without_rule.items():
         yield f"No cache rule is known for {model}: {count(calls, 'call')} not compared."
-    for (model, _), each in found.agreements.items():
-        if each.unreported:
-            yield f"{model}: {count(each.unreported, 'call')} not compared: the provider does not say what was read."
-        if each.money.unreported:
-            some = count(each.money.unreported, "call")
-            yield f"{model}: {some} not in the money: the provider does not say what was written."
-    for model in dict.fromkeys(model for model, each in _unpriced(found) if each):
-        yield f"Money is missing: {found.prices.unknown(model)}."
-    for model in dict.fromkeys(model for model, _ in found.agreements):
-        if said := found.prices.instead(model):
-            yield f"{said}."
-    for model, what in found.counters.lacking.items():
-        yield f"{model} is counted in {found.counters.used[model]}: {what}."
+    for (model, _), agreement in validation.agreements.items():
+        if agreement.unreported:
+            calls_left = count(agreement.unreported, "call")
+            yield f"{model}: {calls_left} not compared: the provider does not say what was read."
+        if agreement.money.unreported:
+            some = count(agreement.money.unreported, "call")
+            yield f"{model}: {some} not in the cost error: the provider does not say what was written."
+    for model in dict.fromkeys(model for model, agreement in _unpriced(validation) if agreement):
+        yield f"Costs are missing: {validation.prices.unknown(model)}."
+    for model in dict.fromkeys(model for model, _ in validation.agreements):
+        if substitute := validation.prices.instead(model):
+            yield f"{substitute}."
+    for model, what in validation.counters.lacking.items():
+        yield f"{model} is counted in {validation.counters.used[model]}: {what}."
 
 
-def _unpriced(found: Validation) -> Iterator[tuple[str, int]]:
-    yield from ((model, each.money.unpriced) for (model, _), each in found.agreements.items())
-    yield from ((model, each.unpriced) for model, each in found.costs.items())
+def _unpriced(validation: Validation) -> Iterator[tuple[str, int]]:
+    yield from ((model, agreement.money.unpriced) for (model, _), agreement in validation.agreements.items())
+    yield from ((model, agreement.unpriced) for model, agreement in validation.costs.items())
 
 
 def _fitted(calibration: Calibration, model: str) -> str:
@@ -256,7 +256,7 @@ def _points(value: Value) -> str:
 
 
 def _signed(value: Value) -> str:
-    """A difference by what it is a difference to: +1.25 %."""
+    """Return a relative difference: +1.25 %."""
     match value:
         case Missing(why=why):
             return f"({why})"
@@ -264,84 +264,84 @@ def _signed(value: Value) -> str:
             return f"{100 * value + 0.0:+.2f} %".replace("-", "−").replace("−0.00", "+0.00")
 
 
-def as_json(found: Validation) -> dict[str, Any]:
-    """What `tables` shows. What cannot be had is null."""
-    replayed = found.replayed
+def as_json(validation: Validation) -> dict[str, Any]:
+    """Return the exact figures of `tables`; a missing one is null."""
+    replayed = validation.replayed
     return {
-        "models": [_model(found, model, since, each) for (model, since), each in found.agreements.items()],
-        "costs": [_cost(model, each) for model, each in found.costs.items()],
-        "calls": [_call(row) for row in found.rows],
-        "assumed": {each: ASSUMED[each] for each in sorted(replayed.assumed)},
+        "models": [
+            _model(validation, model, since, agreement) for (model, since), agreement in validation.agreements.items()
+        ],
+        "costs": [_cost(model, agreement) for model, agreement in validation.costs.items()],
+        "calls": [_call(row) for row in validation.rows],
+        "assumed": {agreement: _ASSUMED[agreement] for agreement in sorted(replayed.assumed)},
         "without_rule": dict(replayed.without_rule),
         "left_out": [str(error) for error in replayed.left_out],
-        "prices": found.prices.source,
+        "prices": validation.prices.source,
     }
 
 
-def _model(found: Validation, model: str, since: str, each: CacheAgreement) -> dict[str, Any]:
+def _model(validation: Validation, model: str, since: str, agreement: CacheAgreement) -> dict[str, Any]:
     return {
         "model": model,
         "rule_since": since,
-        "calls": each.calls,
-        "exact": each.exact,
-        "later_calls": each.later,
-        "later_exact": each.later_exact,
-        "not_reported": each.unreported,
-        "prompt_tokens": each.tokens,
-        "read_reported": each.read,
-        "read_predicted": each.predicted,
-        "read_absolute_error": each.off,
-        "read_absolute_error_median": _plain(each.median_off),
-        "hit_rate": _plain(each.hit_rate),
-        "hit_rate_error": _plain(each.hit_rate_error),
+        "calls": agreement.calls,
+        "exact": agreement.exact,
+        "later_calls": agreement.later,
+        "later_exact": agreement.later_exact,
+        "not_reported": agreement.unreported,
+        "prompt_tokens": agreement.tokens,
+        "read_reported": agreement.read,
+        "read_predicted": agreement.predicted,
+        "read_absolute_error": agreement.off,
+        "read_absolute_error_median": number(agreement.median_off),
+        "hit_rate": number(agreement.hit_rate),
+        "hit_rate_error": number(agreement.hit_rate_error),
         "money": {
-            "calls": each.money.calls,
-            "unpriced": each.money.unpriced,
-            "not_reported": each.money.unreported,
-            "reported_usd": each.money.reported,
-            "predicted_usd": each.money.predicted,
-            "error": _plain(each.money_error),
+            "calls": agreement.money.calls,
+            "unpriced": agreement.money.unpriced,
+            "not_reported": agreement.money.unreported,
+            "reported_usd": agreement.money.reported,
+            "predicted_usd": agreement.money.predicted,
+            "error": number(agreement.money_error),
         },
-        "hits": {f"{_word(p)} / {_word(r)}": n for (p, r), n in sorted(each.hits.items())},
-        "pauses": {
-            f"{_gone_validation_json(p)} / {_gone_validation_json(r)}": n for (p, r), n in sorted(each.expired.items())
-        },
-        "own_counts": _own_validation_json(found, model, each),
-        "reasons": dict(sorted(each.reasons.items())),
+        "hits": {f"{_word(p)} / {_word(r)}": n for (p, r), n in sorted(agreement.hits.items())},
+        "pauses": {f"{_gone_word(p)} / {_gone_word(r)}": n for (p, r), n in sorted(agreement.expired.items())},
+        "own_counts": _own_counts(validation, model, agreement),
+        "reasons": dict(sorted(agreement.reasons.items())),
     }
 
 
-def _own_validation_json(found: Validation, model: str, each: CacheAgreement) -> dict[str, Any]:
-    own, calibration = each.own, found.replayed.calibration
+def _own_counts(validation: Validation, model: str, agreement: CacheAgreement) -> dict[str, Any]:
+    own, calibration = agreement.own, validation.replayed.calibration
     return {
-        "encoding": found.counters.used[model],
+        "encoding": validation.counters.used[model],
         "calls": own.calls,
         "factor": calibration.factor(model),
         "factors": {name: calibration.factor(model, name) for name in calibration.growths.get(model, {})},
-        "prompt_error_raw": _plain(own.raw_error),
-        "prompt_error": _plain(own.error),
-        "prompt_error_median": _plain(own.median_error),
-        "read_error": _plain(own.read_error),
-        "hit_rate_error": _plain(own.hit_rate_error),
-        "money_error": _plain(each.own_money_error),
+        "prompt_error_raw": number(own.raw_error),
+        "prompt_error": number(own.error),
+        "prompt_error_median": number(own.median_error),
+        "read_error": number(own.read_error),
+        "hit_rate_error": number(own.hit_rate_error),
+        "money_error": number(agreement.own_money_error),
     }
 
 
-def _cost(model: str, each: Costs) -> dict[str, Any]:
+def _cost(model: str, costs: Costs) -> dict[str, Any]:
     return {
         "model": model,
-        "calls": len(each.recorded),
-        "unpriced": each.unpriced,
-        "free": each.free,
-        "recorded": sum(each.recorded),
-        "unit": each.unit,
-        "by_cache_prices_usd": sum(each.cached),
-        "error": _plain(each.error),
-        "worst": _plain(each.worst),
-        "by_plain_prices_usd": sum(each.plain),
-        "plain_error": _plain(each.plain_error),
-        "plain_worst": _plain(each.plain_worst),
-        "follows": None if isinstance(each.error, Missing) else each.follows,
+        "calls": len(costs.recorded),
+        "unpriced": costs.unpriced,
+        "free": costs.free,
+        "recorded": sum(costs.recorded),
+        "unit": costs.unit,
+        "by_cache_prices_usd": sum(costs.cached),
+        "error": number(costs.error),
+        "worst": number(costs.worst),
+        "by_plain_prices_usd": sum(costs.plain),
+        "plain_error": number(costs.plain_error),
+        "plain_worst": number(costs.plain_worst),
+        "follows": None if isinstance(costs.error, Missing) else costs.follows,
     }
 
 
@@ -364,13 +364,9 @@ def _call(row: ComparedCall) -> dict[str, Any]:
     }
 
 
-def _plain(value: Value) -> float | None:
-    return None if isinstance(value, Missing) else float(value)
-
-
 def _word(read: bool) -> str:
     return "hit" if read else "miss"
 
 
-def _gone_validation_json(gone: bool) -> str:
+def _gone_word(gone: bool) -> str:
     return "gone" if gone else "kept"

@@ -1,4 +1,4 @@
-"""What the user can mend.
+"""Errors that the user can fix.
 
     UserError                 prints as one line, exit code 2, no traceback
     ├── RecordingError        a recording: file, line, field
@@ -8,8 +8,8 @@
     ├── NotLogged             a run that MLflow did not take
     └── MissingExtra          a library that an extra brings
 
-Anything else that is raised is a bug of ours, and shows a traceback. Code of others (strategies, readers) may raise
-what it likes, sys.exit among it: that is its failure, but for Stopped, which is the user's wish wherever it is raised.
+Any other exception is a bug of ours, and shows a traceback. Third-party code (strategies, readers) may raise anything,
+SystemExit included: that is its failure. Only Stopped is the user's wish, wherever it is raised.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from dataclasses import dataclass
 
 
 class Stopped(SystemExit):
-    """The user wants the command to end. If nobody minds, that is what happens, with the code that shells give it."""
+    """The user interrupted the command. If not caught, the command ends with the exit code that shells give it."""
 
 
 class UserError(Exception):
-    """Something that the user can mend. Its text says where, what was wrong and what to do."""
+    """An error that the user can fix. Its text says where, what was wrong and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands in a file: line from 1 (0 = the whole file), field as `messages[3].role`."""
+    """A place in a file: line from 1 (0 = the whole file), field as `messages[3].role`."""
 
     file: str
     line: int = 0
@@ -38,7 +38,7 @@ class Place:
         return f"{where}: {self.field}" if self.field else where
 
     def at(self, field: str) -> Place:
-        """The same place, narrowed to a field."""
+        """Return the same place, narrowed to a field."""
         return Place(self.file, self.line, field)
 
 
@@ -49,12 +49,13 @@ class RecordingError(UserError):
         self.place, self.what, self.remedy = place, what, remedy
         super().__init__(f"{place}: {what}" + (f" ({remedy})" if remedy else ""))
 
+    # Worker processes send their errors by pickle, which would call __init__ with the text alone.
     def __reduce__(self) -> tuple[type[RecordingError], tuple[Place, str, str]]:
         return RecordingError, (self.place, self.what, self.remedy)
 
 
 class SpecError(UserError):
-    """Text that names no strategy or reader, or gives it a parameter that it does not take."""
+    """Text that names no strategy or reader, or gives one a parameter that it does not have."""
 
 
 class RunError(UserError):
@@ -66,7 +67,7 @@ class SetupError(UserError):
 
 
 class NotLogged(UserError):
-    """A run that MLflow did not take. It is kept, and can be logged later."""
+    """A run that MLflow did not accept. The run folder is unchanged, and can be logged later."""
 
 
 class MissingExtra(UserError):

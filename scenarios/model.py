@@ -1,27 +1,32 @@
 """The recording model: a conversation that really happened, as plain frozen values.
 
-Every reader makes these and everything else reads them. Times are seconds since 1970 (UTC), token counts are the
-provider's own, money is US dollars, ids are unique within a conversation. Nothing here is checked when it is made;
-`check.py` holds what must be true, and every recording passes it on its way in.
+Readers build these values, and every other module reads them. Times are seconds since 1970 (UTC), token counts are
+the provider's own, money is US dollars, ids are unique within a conversation. Constructors check nothing: `check` does,
+and every recording passes it on its way in.
 
-The lossless file form is JSON Lines, one conversation a line (`Conversation.to_json`), described by
-`docs/recording.schema.json`.
+The lossless file form is JSON Lines, one conversation a line (`Conversation.to_json`). `docs/recording.schema.json`
+describes it; `python -m ctxbench.scenarios.model` prints that schema.
 """
 
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator
-from typing import Literal
+from math import isfinite
+from typing import Any, Literal
 
 import msgspec
+
+from .errors import Place, RecordingError
 
 Role = Literal["system", "user", "assistant", "tool"]
 Scalar = str | int | float | bool | None
 
 
+# gc=False: values have no reference cycles, and a long history would be many objects for the collector to walk.
 class _Value(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """Frozen, compared by content, defaults left out of the file, unknown fields refused."""
+    """Base of the values: frozen, compared by content, defaults left out of the file, unknown fields rejected."""
 
 
 class ToolCall(_Value, frozen=True):
@@ -41,7 +46,7 @@ class Tool(_Value, frozen=True):
 
 
 class Usage(_Value, frozen=True):
-    """What the provider reported for one model call.
+    """Token counts and cost that the provider reported for one model call.
 
     `input` is the whole prompt in tokens, cached tokens included, whatever the provider's own field means.
     `None` = the recording does not say.
@@ -51,21 +56,21 @@ class Usage(_Value, frozen=True):
     output: int | None = None
     cache_read: int | None = None
     cache_write: int | None = None
-    """All tokens written to the cache, of any lifetime."""
+    """Tokens written to the cache, of all lifetimes together."""
     cache_write_1h: int | None = None
-    """Those of `cache_write` that were written for one hour."""
+    """Part of `cache_write` that was written with a lifetime of one hour."""
     cost: float | None = None
 
 
 class Mark(_Value, frozen=True):
-    """A cache breakpoint of the recorded request: it stood after this message (None = after the tools)."""
+    """A cache breakpoint of the recorded request, after this message (None = after the tools)."""
 
     after: str | None
     ttl: str = "5m"
 
 
 class Call(_Value, frozen=True):
-    """What was recorded of the model call that answered with this message."""
+    """The model call that answered with this message, as far as it was recorded."""
 
     model: str = ""
     provider: str = ""
@@ -73,11 +78,11 @@ class Call(_Value, frozen=True):
     started: float | None = None
     marks: tuple[Mark, ...] = ()
     tools: tuple[Tool, ...] | None = None
-    """The tools offered at this call; None = those of the conversation."""
+    """Tools offered at this call; None = the conversation's `tools`."""
     effort: str = ""
-    """How much the model was to think, in the recording's own word: off, low, high … Empty = it does not say."""
+    """Reasoning effort, in the recording's own word: off, low, high … Empty = not recorded."""
     stop: str = ""
-    """Why it ended, in the recording's own word: stop, tool_calls, aborted, error …"""
+    """Stop reason, in the recording's own word: stop, tool_calls, aborted, error …"""
 
 
 class Message(_Value, frozen=True):
@@ -90,23 +95,23 @@ class Message(_Value, frozen=True):
     answers: str | None = None
     """The id of the tool call whose result this is. Tool messages always have one."""
     name: str = ""
-    """Who speaks, where the recording says: a tool's name, a person's."""
+    """The speaker, where the recording names one: a tool, a person."""
     time: float | None = None
-    """When the message was complete."""
+    """Time at which the message was complete."""
     thinking: str = ""
     """Reasoning that the recording shows apart from the text."""
     images: int = 0
-    """How many images it carried. Their bytes are not kept."""
+    """Number of images in it. Their bytes are not stored."""
     call: Call | None = None
 
 
 class Probe(_Value, frozen=True):
-    """A question with a known answer, asked once the conversation has got as far as the message `after`."""
+    """A question with a known answer, to be asked right after the message `after`."""
 
     id: str
     question: str
     answers: tuple[str, ...] = ()
-    """Accepted answers, each enough. Empty if the recording has no gold, or if it cannot be answered."""
+    """Accepted answers; any one is enough. Empty without gold, or for an unanswerable question."""
     evidence: tuple[str, ...] = ()
     """Ids of the messages that the answer rests on."""
     category: str = ""
@@ -120,23 +125,23 @@ class Probe(_Value, frozen=True):
 
 
 class Fact(_Value, frozen=True):
-    """Something that the recording itself states as a fact of what a message says."""
+    """A fact that the recording itself extracts from a message."""
 
     text: str
     source: str
-    """Id of the message. Of several, the last: only then is it known."""
+    """Id of the message that states it; if several messages do together, the last of them."""
     confidence: float = 1.0
     """0 to 1."""
 
 
 class Compaction(_Value, frozen=True):
-    """The recorded agent replaced the start of its context here. The history itself is kept whole."""
+    """A point where the recorded agent replaced the start of its context. The history stays complete."""
 
     after: str
-    """Id of the last message said before it."""
+    """Id of the last message before it."""
     summary: str
     first_kept: str | None = None
-    """Id of the first message that was still sent verbatim; None = nothing before was."""
+    """Id of the first message that was still sent verbatim; None = no earlier message was."""
     tokens_before: int | None = None
     time: float | None = None
 
@@ -144,7 +149,7 @@ class Compaction(_Value, frozen=True):
 class Conversation(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="ctxbench", tag="1"
 ):
-    """One recorded conversation: the messages in the order they were said, and what is known about them."""
+    """One recorded conversation: the messages in order, and what the recording says about them."""
 
     id: str
     messages: tuple[Message, ...]
@@ -153,24 +158,118 @@ class Conversation(
     facts: tuple[Fact, ...] = ()
     compactions: tuple[Compaction, ...] = ()
     source: str = ""
-    """Where it was read: a file, with the line for line formats."""
+    """File that it was read from, with the line number for line formats."""
     licence: str = ""
     language: str = ""
     """An ISO 639-1 code where the source says: en, zh …"""
     meta: dict[str, Scalar] = {}
-    """What else the recording says of the whole: a reward, a task, the conversation that started this one."""
+    """Other values that the recording gives for the whole: a reward, a task, the conversation that started this one."""
 
     def calls(self) -> Iterator[int]:
-        """Where the recorded model was called: the index of each assistant message that has something before it.
+        """Yield the index of every assistant message but one that opens the conversation: the recorded model calls.
 
-        The call saw messages[:index] and answered with messages[index].
+        The call at `index` saw messages[:index] and answered with messages[index].
         """
         return (at for at, message in enumerate(self.messages) if at and message.role == "assistant")
 
     def digest(self) -> str:
-        """SHA-256 of the content in hex: the same whatever file it was read from."""
+        """Return the SHA-256 of the content in hex. It does not depend on the file that it was read from."""
+        # without `source`: the same conversation in another file is the same conversation
         return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(self, source=""))).hexdigest()
 
     def to_json(self) -> bytes:
-        """One line of ctxbench JSONL, without the line end."""
+        """Return the conversation as one line of ctxbench JSONL, without the line end."""
         return msgspec.json.encode(self)
+
+
+_COUNT_FIELDS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
+
+
+def check(conversation: Conversation, place: Place) -> None:
+    """Raise a RecordingError for the first fault of a conversation that was read from `place`."""
+    for field, what, remedy in faults(conversation):
+        raise RecordingError(place.at(field), f"conversation {conversation.id!r}: {what}", remedy)
+
+
+def faults(conversation: Conversation) -> Iterator[tuple[str, str, str]]:
+    """Yield every fault as (field, what is wrong, remedy), in the order of the messages."""
+    if not conversation.messages:
+        yield "messages", "it has no messages", "leave it out"
+    seen: set[str] = set()
+    calls: set[str] = set()
+    clock = 0.0
+    for at, message in enumerate(conversation.messages):
+        field = f"messages[{at}]"
+        if message.id in seen:
+            yield f"{field}.id", f"message id {message.id!r} stands twice", "give every message an id of its own"
+        seen.add(message.id)
+        calls.update(call.id for call in message.calls)
+        if message.role == "tool" and message.answers not in calls:
+            yield (
+                f"{field}.answers",
+                f"tool result for {message.answers!r}, which no earlier message called",
+                "name an earlier tool call, or leave the result out",
+            )
+        if message.role != "tool" and message.answers is not None:
+            yield (
+                f"{field}.answers",
+                f"a message of role {message.role!r} answers a tool call",
+                "give it the role 'tool'",
+            )
+        if message.role != "assistant" and message.calls:
+            yield f"{field}.calls", f"a message of role {message.role!r} calls tools", "only the assistant calls tools"
+        if message.time is not None:
+            if not isfinite(message.time) or message.time < 0:
+                yield f"{field}.time", f"time {message.time} is not a moment after 1970", "give seconds since 1970"
+            elif message.time < clock:
+                yield (
+                    f"{field}.time",
+                    f"time {message.time} is {clock - message.time:g} s before an earlier message's",
+                    "put the messages in the order they were said",
+                )
+            clock = max(clock, message.time)
+    yield from _reference_faults(conversation, seen)
+
+
+def usage_faults(usage: Usage) -> Iterator[tuple[str, str]]:
+    """Yield every impossible value as (field, what is wrong). The field is empty where several fields contradict."""
+    for name in _COUNT_FIELDS:
+        count = getattr(usage, name)
+        if count is not None and not 0 <= count < 2**53:  # larger integers are not exact in JSON readers and floats
+            yield name, f"{count} is no number of tokens"
+    if usage.cost is not None and not (isfinite(usage.cost) and usage.cost >= 0):
+        yield "cost", f"{usage.cost} is no cost in US dollars"
+    read, written, hour = usage.cache_read or 0, usage.cache_write or 0, usage.cache_write_1h or 0
+    if usage.input is not None and read + written > usage.input:
+        yield "", f"{read:,} tokens read and {written:,} written are more than the prompt's {usage.input:,}"
+    if usage.cache_write is not None and hour > written:
+        yield "", f"{hour:,} tokens written for an hour are more than the {written:,} written"
+
+
+def _reference_faults(conversation: Conversation, ids: set[str]) -> Iterator[tuple[str, str, str]]:
+    remedy = "name messages of this conversation"
+    for at, probe in enumerate(conversation.probes):
+        for name in probe.evidence:
+            if name not in ids:
+                yield f"probes[{at}].evidence", f"evidence {name!r} names no message", remedy
+        if probe.after and probe.after not in ids:
+            yield f"probes[{at}].after", f"{probe.after!r} names no message", remedy
+    for at, fact in enumerate(conversation.facts):
+        if fact.source not in ids:
+            yield f"facts[{at}].source", f"{fact.source!r} names no message", remedy
+        if not 0 <= fact.confidence <= 1:
+            yield f"facts[{at}].confidence", f"{fact.confidence} is no confidence", "give one from 0 to 1"
+    for at, compaction in enumerate(conversation.compactions):
+        for end in (compaction.after, compaction.first_kept):
+            if end is not None and end not in ids:
+                yield f"compactions[{at}]", f"{end!r} names no message", remedy
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of one conversation, as it stands in a line of ctxbench JSONL."""
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, "title": "ctxbench conversation", **msgspec.json.schema(Conversation)}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(schema()), indent=2).decode() + "\n")

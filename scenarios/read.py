@@ -1,7 +1,7 @@
-"""Paths in, conversations out: which files there are, which format each has, and every conversation checked.
+"""Paths in, conversations out: find the files, detect their formats, read them, check every conversation.
 
-This is the one way recordings come in. Nothing is lost in silence: what could not be read is in `Problems.found`,
-files of a folder that are no recordings are in `Problems.ignored`, what was named twice or renamed in `Problems.notes`.
+All recordings come in here. Nothing is lost in silence: what cannot be read is in `Problems.errors`, files of a folder
+that are no recordings are in `Problems.ignored`, files named twice and conversations renamed are in `Problems.notes`.
 """
 
 from __future__ import annotations
@@ -12,23 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from . import spec
-from .check import check, without_bad_probes, without_bad_usage
 from .errors import Place, RecordingError
-from .folder import COMPRESSED, files_of, is_compressed
-from .model import Conversation
+from .model import Conversation, Message, check, usage_faults
 from .readers import Reader, readers
-from .source import Problems, head, key_paths, unreadable
+from .source import COMPRESSED, Problems, file_head, files_of, is_compressed, key_paths, unreadable
 
-_NOTHING = {
+# Message and remedy when a batch has no conversation: a batch with files, and one without.
+_NO_CONVERSATION = {
     True: ("no conversation is in it", "leave it out"),
     False: ("no conversation is there, and no path is given", "name the files or folders to read"),
 }
-"""What to say, and what to do, when reading brought nothing, with files and without."""
-_SMALL = 1 << 16
-"""Bytes of a file in which brackets without content are looked for."""
+_SMALL = 1 << 16  # a larger file is not searched for brackets without content
 _BRACKETS = re.compile(rb"[\s\[\]{},]*+")
 _EMPTY = re.compile(rb'"([^"\\]+)"\s*:\s*\[\s*\]')
 
@@ -42,19 +39,20 @@ class Batch:
 
 
 def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversation] = ()) -> Iterator[Conversation]:
-    """Every conversation of the batches that is whole, after those of `first`.
+    """Yield the conversations of `first`, then every conversation of the batches that passes the checks.
 
-    Ids are made unique by a suffix `~2`, `~3` …, and a note says so when all are read.
+    Ids are made unique by a suffix `~2`, `~3` …; a note says so once all are read.
     """
-    names = _Names()
+    names = _UniqueNames()
     for conversation in first:
-        yield msgspec.structs.replace(conversation, id=names.unique(conversation.id))
+        yield replace(conversation, id=names.add(conversation.id))
     for batch in batches:
         where = Place(str(batch.files[0]) if batch.files else f"--format {_name(batch.reader)}")
-        empty, told, ignored = True, len(problems.found), len(problems.ignored)
+        empty, errors, ignored = True, len(problems.errors), len(problems.ignored)
         try:
             for place, conversation in batch.reader.read(batch.files, problems):
                 empty = False
+                # bad usage or evidence must not cost the conversation; any other fault does
                 conversation = without_bad_usage(conversation, place, problems)
                 conversation = without_bad_probes(conversation, place, problems)
                 try:
@@ -62,29 +60,29 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
                 except RecordingError as error:
                     problems.add(error)
                     continue
-                name = names.unique(conversation.id)
-                yield msgspec.structs.replace(conversation, id=name, source=conversation.source or str(place))
-            silent = empty and (told, ignored) == (len(problems.found), len(problems.ignored))
-            if silent and not (batch.files and batch.reader.folder):  # these may belong to the files of another folder
-                raise RecordingError(where, *_NOTHING[bool(batch.files)])
+                name = names.add(conversation.id)
+                yield replace(conversation, id=name, source=conversation.source or str(place))
+            silent = empty and (errors, ignored) == (len(problems.errors), len(problems.ignored))
+            if silent and not (batch.files and batch.reader.folder):  # a folder's files may belong to another folder's
+                raise RecordingError(where, *_NO_CONVERSATION[bool(batch.files)])
         except RecordingError as error:
             problems.add(_explained(error, batch) if empty and problems.strict else error)
         except OSError as error:
             problems.add(unreadable(Path(where.file), error))
-        if empty and len(problems.found) > told:
-            problems.found[told] = _explained(problems.found[told], batch)
-    problems.notes += names.note()
+        if empty and len(problems.errors) > errors:
+            problems.errors[errors] = _explained(problems.errors[errors], batch)
+    problems.notes += names.notes()
 
 
-class _Names:
-    """The ids given to conversations, each once."""
+class _UniqueNames:
+    """Ids of conversations, every one unique."""
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
         self._renamed: list[str] = []
 
-    def unique(self, name: str) -> str:
-        """The name, or with a suffix if it has been given before."""
+    def add(self, name: str) -> str:
+        """Return the name, with a suffix if it is taken."""
         unique = name
         while unique in self._seen:
             self._seen[name] += 1
@@ -94,8 +92,8 @@ class _Names:
         self._seen[unique] = 1
         return unique
 
-    def note(self) -> list[str]:
-        """That some were renamed; nothing if none was."""
+    def notes(self) -> list[str]:
+        """Return a note on the conversations that were renamed; nothing if none was."""
         if not self._renamed:
             return []
         some = ", ".join(self._renamed[:4]) + " …" * (len(self._renamed) > 4)
@@ -104,55 +102,57 @@ class _Names:
 
 
 def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> list[Batch]:
-    """The batches that stand at these paths, in the order given, folders walked in sorted order.
+    """Return the batches that stand at these paths, in the order of the paths; folders are walked in sorted order.
 
-    A path that does not exist, and a named file of no known format, are problems. Inside a folder such a file is only
-    ignored, by name. `form` is a reader written as text and takes every file. A file that is named twice is read once.
+    A path that does not exist and a named file of no known format are problems; such a file inside a folder is only
+    listed in `problems.ignored`. `form` is a reader written as text, which then reads every file. A file that is named
+    twice is read once.
     """
-    given = parse_format(form) if form else None
+    fixed_reader = parse_format(form) if form else None
     batches: list[Batch] = []
     for path, files in files_of(paths, problems):
-        known: list[tuple[Reader, Path]] = []
-        for each in files:
+        # Files that one reader reads together: those of one folder if the reader wants that, else each alone.
+        groups: dict[tuple[Reader, Path], list[Path]] = {}
+        for file in files:
             try:
-                reader = given or detect(each)
+                reader = fixed_reader or detect(file)
             except RecordingError as error:
                 problems.add(error)
                 continue
             if reader is None:
-                _unknown(each, problems, named=each == path)
+                _report_unknown(file, problems, named=file == path)
             else:
-                known.append((reader, each))
-        batches += _grouped(known)
+                groups.setdefault((reader, file.parent if reader.folder else file), []).append(file)
+        batches += (Batch(reader, tuple(group)) for (reader, _), group in groups.items())
     return batches
 
 
 def detect(path: Path) -> Reader | None:
-    """The reader whose shape fits the start of the file best, with its default options; None if none does.
+    """Return the reader whose shape fits the start of the file best, with its default options; None if none fits.
 
     Raises RecordingError if the file cannot be read.
     """
-    keys = key_paths(head(path))
+    keys = key_paths(file_head(path))
     fits = [(max(_fit(shape, keys) for shape in kind.shapes), name) for name, kind in readers().items() if kind.shapes]
     size, name = max(fits, default=(0, ""))
     return readers()[name]() if size else None
 
 
 def parse_format(text: str) -> Any:
-    """A reader from its name and options, as `--format` takes it."""
+    """Return a reader from its name and options, written as for `--format`. Raises SpecError if there is none."""
     return spec.parse(text, readers(), "format")
 
 
 def _fit(shape: frozenset[str], keys: frozenset[str]) -> int:
-    """How many key paths the shape asks for if all are there, else 0. `*` in a path stands for any one key."""
+    """Return the number of key paths of the shape if the file has all of them, else 0. `*` stands for any one key."""
     plain = {path for path in shape if "*" not in path}
     patterns = [re.escape(path).replace(r"\*", r"[^.\[]+") for path in shape - plain]
-    there = plain <= keys and all(any(re.fullmatch(pattern, key) for key in keys) for pattern in patterns)
-    return len(shape) if there else 0
+    fits = plain <= keys and all(any(re.fullmatch(pattern, key) for key in keys) for pattern in patterns)
+    return len(shape) if fits else 0
 
 
-def _unknown(path: Path, problems: Problems, named: bool) -> None:
-    what, remedy = _nothing_in(path)
+def _report_unknown(path: Path, problems: Problems, named: bool) -> None:
+    what, remedy = _why_empty(path)
     if named:
         formats = f"name one with --format: {', '.join(readers())}"
         problems.add(RecordingError(Place(str(path)), what or "no known format fits", remedy if what else formats))
@@ -160,44 +160,44 @@ def _unknown(path: Path, problems: Problems, named: bool) -> None:
         problems.ignored.append(f"{path}: {what}" if what else str(path))
 
 
-def _nothing_in(path: Path) -> tuple[str, str]:
-    """Why there is nothing to read in a file, and what to do; empty if there is something, whatever it is."""
+def _why_empty(path: Path) -> tuple[str, str]:
+    """Return why a file has nothing to read, and the remedy; two empty texts if it has some content, of any kind."""
     if is_compressed(path):
         return COMPRESSED, ""
-    start = head(path)
+    start = file_head(path)
     if not start.strip():
         return "the file is empty", "leave it out"
     if len(start) <= _SMALL and (_BRACKETS.fullmatch(start) or _has_empty_lists(start)):
-        return _NOTHING[True]
+        return _NO_CONVERSATION[True]
     return "", ""
 
 
 def _has_empty_lists(text: bytes) -> bool:
-    """Whether some format's shape is there but for what stands in lists, which are empty: `{"messages": []}`."""
+    """Return whether a format's shape fits but for keys inside lists, which are empty here: `{"messages": []}`."""
     keys, empty = key_paths(text), {name.decode("utf-8", "replace") for name in _EMPTY.findall(text)}
     missing = [shape - keys for kind in readers().values() for shape in kind.shapes if shape & keys]
     lists = [{path.rpartition("[]")[0] for path in paths} for paths in missing]
     return any(paths <= keys and {path.rpartition(".")[2] for path in paths} <= empty for paths in lists)
 
 
-def _explained(said: RecordingError, batch: Batch) -> RecordingError:
-    """The first complaint on files that gave nothing, with what is there if its file is not of the reader's format."""
-    path, shapes = Path(said.place.file), batch.reader.shapes
+def _explained(error: RecordingError, batch: Batch) -> RecordingError:
+    """Return the first error of an empty batch, with the keys of the file if it is of another format."""
+    path, shapes = Path(error.place.file), batch.reader.shapes
     if is_compressed(path):
-        return RecordingError(Place(said.place.file), COMPRESSED)
+        return RecordingError(Place(error.place.file), COMPRESSED)
     try:
-        start = head(path) if path in batch.files else b""
+        start = file_head(path) if path in batch.files else b""
     except RecordingError:
-        return said
+        return error
     keys = key_paths(start)
     if not start.strip() or not shapes or any(_fit(shape, keys) for shape in shapes):
-        return said
+        return error
     wanted = max(shapes, key=lambda shape: len(shape & keys))
-    there = sorted(keys, key=lambda key: (key.count("."), key))
-    found = ", ".join(there[:6]) + " …" * (len(there) > 6) or "no keys"
-    what = f"{said.what}; {_name(batch.reader)} looks for {', '.join(sorted(wanted))}, and finds {found}"
+    shortest = sorted(keys, key=lambda key: (key.count("."), key))
+    present = ", ".join(shortest[:6]) + " …" * (len(shortest) > 6) or "no keys"
+    what = f"{error.what}; {_name(batch.reader)} looks for {', '.join(sorted(wanted))}, and finds {present}"
     other = detect(path)
-    return RecordingError(said.place, what, f"--format {_name(other)} fits it" if other else "no known format fits it")
+    return RecordingError(error.place, what, f"--format {_name(other)} fits it" if other else "no known format fits it")
 
 
 def _name(reader: Reader) -> str:
@@ -205,9 +205,48 @@ def _name(reader: Reader) -> str:
     return spec.spec(next((name for name, known in readers().items() if known is kind), kind.__name__), reader)
 
 
-def _grouped(known: Iterable[tuple[Reader, Path]]) -> list[Batch]:
-    """Files of one folder together where their reader wants that, in the order of their first files."""
-    together: dict[tuple[Reader, Path], list[Path]] = {}
-    for reader, path in known:
-        together.setdefault((reader, path.parent if reader.folder else path), []).append(path)
-    return [Batch(reader, tuple(files)) for (reader, _), files in together.items()]
+def without_bad_usage(conversation: Conversation, place: Place, problems: Problems) -> Conversation:
+    """Return the conversation without the usage of calls that report impossible counts; each of them is a problem."""
+    repaired: dict[int, Message] = {}
+    for at, message in enumerate(conversation.messages):
+        if message.call is None or message.call.usage is None:
+            continue
+        fault = next(usage_faults(message.call.usage), None)
+        if fault is not None:
+            where = place.at(f"messages[{at}].call.usage{fault[0] and '.'}{fault[0]}")
+            problems.add(RecordingError(where, fault[1], "correct it; the call counts as one that reported nothing"))
+            repaired[at] = replace(message, call=replace(message.call, usage=None))
+    if not repaired:
+        return conversation
+    messages = tuple(repaired.get(at, message) for at, message in enumerate(conversation.messages))
+    return replace(conversation, messages=messages)
+
+
+def without_bad_probes(conversation: Conversation, place: Place, problems: Problems) -> Conversation:
+    """Return the conversation without evidence that names no message, and without probes after no message.
+
+    Each of the two kinds is one problem, which names the first case and counts the others.
+    """
+    ids = {message.id for message in conversation.messages}
+    lost = [(at, name) for at, probe in enumerate(conversation.probes) for name in probe.evidence if name not in ids]
+    nowhere = [at for at, probe in enumerate(conversation.probes) if probe.after and probe.after not in ids]
+    if not lost and not nowhere:
+        return conversation
+    if lost:
+        what = f"evidence {lost[0][1]!r} names no message" + _and_more(len(lost))
+        remedy = "correct it; the probes keep the evidence that is there"
+        problems.add(RecordingError(place.at(f"probes[{lost[0][0]}].evidence"), what, remedy))
+    if nowhere:
+        what = f"{conversation.probes[nowhere[0]].after!r} names no message" + _and_more(len(nowhere))
+        remedy = "correct it; probes with no place are left out"
+        problems.add(RecordingError(place.at(f"probes[{nowhere[0]}].after"), what, remedy))
+    probes = (
+        replace(probe, evidence=tuple(name for name in probe.evidence if name in ids))
+        for at, probe in enumerate(conversation.probes)
+        if at not in nowhere
+    )
+    return replace(conversation, probes=tuple(probes))
+
+
+def _and_more(number: int) -> str:
+    return f", nor {'does' if number == 2 else 'do'} {number - 1} more" if number > 1 else ""

@@ -1,7 +1,8 @@
-"""Files as records: JSON Lines, JSON arrays and single JSON objects, streamed, each record with its place.
+"""Files as records (JSON Lines, JSON arrays, single JSON objects), each with its place; and the files that paths name.
 
 A damaged record is one RecordingError with file, line and field, collected in Problems; the records around it are
-still read. Memory follows the longest record, not the file.
+still read. Records are streamed: memory follows the longest record, not the file. Nothing is dropped in silence: what
+is in a folder and not read is named in `Problems.ignored`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import mmap
 import os
 import re
-from collections.abc import Iterator
+import stat
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,42 +24,44 @@ from .errors import Place, RecordingError
 T = TypeVar("T")
 
 LONGEST = 64 * 1024 * 1024
-"""Bytes in one record. A longer one is an error, so that no line can take all memory."""
-
+"""Most bytes in one record. A longer one is an error, so that no line can take all memory."""
 DEEPEST = 64
-"""Levels of nesting down to which key paths are told apart."""
+"""Levels of nesting down to which key paths are distinguished."""
+COMPRESSED = "compressed: unpack it first"
+"""Message and remedy for a compressed file."""
 
 _HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _SURROGATE = re.compile(rb"(?<!\\)(?:\\\\)*(?:%b(?!\\u[dD][c-fC-F]|\\?u?[dD]?\Z)|(?<!%b)%b)" % (_HIGH, _HIGH, _LOW))
+# A string or a bracket. An unclosed string ends with the data: to search for its end again would be quadratic.
 _TOKEN = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[\]{},:]', re.DOTALL)
-"""A string or a bracket. A string that nothing closes ends with the data: to look for it again would be quadratic."""
 _NUMBER = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity)\b")
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
+_COMPRESSED_SUFFIXES = (".gz", ".zst", ".zip", ".bz2", ".xz")
 
 
 @dataclass(slots=True)
 class Problems:
-    """What went wrong while reading, in order. With `strict`, the first problem stops the reading instead."""
+    """Errors and remarks of one reading, in order. With `strict`, the first error is raised instead."""
 
     strict: bool = False
-    found: list[RecordingError] = field(default_factory=list)
+    errors: list[RecordingError] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    """What of a folder is no recording: `path`, or `path: why` where there is more to say. Not errors."""
+    """Files of a folder that are no recordings, as `path` or `path: why`. These are not errors."""
     notes: list[str] = field(default_factory=list)
-    """What else a reader of the figures should know: what was named twice and read once, what was given another id."""
+    """Other remarks that matter for the figures: files named twice and read once, conversations given another id."""
     consumed: int = 0
     """Bytes read so far, for the progress bar."""
 
     def add(self, error: RecordingError) -> None:
-        """Keep a problem and go on; the record that has it is left out."""
+        """Collect the error of a record that is left out. Raises it instead if `strict`."""
         if self.strict:
             raise error
-        self.found.append(error)
+        self.errors.append(error)
 
 
 def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:
-    """One JSON record as `kind`, or a RecordingError that names the field (below `place`'s, if that is one already)."""
+    """Decode one JSON record as `kind`. Raises a RecordingError that names the field, below the field of `place`."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
@@ -71,7 +75,7 @@ def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:
 
 
 def convert(value: Any, kind: type[T], place: Place) -> T:
-    """A decoded value as `kind`, or a RecordingError that names the field below `place`."""
+    """Convert a decoded value to `kind`. Raises a RecordingError that names the field, below the field of `place`."""
     try:
         return msgspec.convert(value, kind, strict=True)
     except msgspec.ValidationError as error:
@@ -81,8 +85,8 @@ def convert(value: Any, kind: type[T], place: Place) -> T:
 
 
 def json_text(part: msgspec.Raw) -> str:
-    """A part of a record as the JSON text that was recorded. ValueError if it is not UTF-8, which Raw does not see."""
-    try:
+    """Return a part of a record as the JSON text that was recorded. Raises ValueError if it is not UTF-8."""
+    try:  # msgspec does not check the encoding of a Raw
         return bytes(part).decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 ({error.reason})") from None
@@ -109,7 +113,7 @@ def _malformed(raw: bytes, message: str) -> tuple[str, str]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """A file's bytes. What the system says against reading them is a RecordingError."""
+    """Open a file for its bytes. An OSError becomes a RecordingError."""
     try:
         with path.open("rb") as file:
             yield file
@@ -118,12 +122,12 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def unreadable(path: Path, error: OSError) -> RecordingError:
-    """What to say of a file or folder that the system does not let us read."""
+    """Return the error for a file or folder that the operating system does not let us read."""
     return RecordingError(Place(str(path)), f"cannot be read: {error.strerror or error}", "check that it may be read")
 
 
-def whole(path: Path, problems: Problems) -> bytes:
-    """All bytes of a file that is one record."""
+def whole_file(path: Path, problems: Problems) -> bytes:
+    """Read all bytes of a file that is one record. Raises RecordingError if it is empty or too large."""
     place = Place(str(path))
     with _opened(path) as file:
         if os.fstat(file.fileno()).st_size > 16 * LONGEST:
@@ -137,7 +141,7 @@ def whole(path: Path, problems: Problems) -> bytes:
 
 
 def lines(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
-    """The lines of a file that are not blank, without their ends. One over LONGEST is a problem and is passed over."""
+    """Yield the lines of a file that are not blank, without their ends. A line over LONGEST is a problem."""
     name = str(path)
     any_line = False
     with _opened(path) as file:
@@ -163,38 +167,36 @@ def lines(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
 
 
 def records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
-    """The records of a file, whichever form it has: the elements of a JSON array, one JSON object, or JSON Lines.
+    """Yield the records of a file in any form: the elements of a JSON array, one JSON object, or JSON Lines.
 
-    Lines that are arrays are records too; a file of one such line is an array.
+    In JSON Lines a line may be an array, and is one record then. A file of one such line is a JSON array.
     """
     with _opened(path) as file:
-        head = file.read(LONGEST).removeprefix(_BOM).lstrip(_BLANK)
-        if b"\n" not in head:  # the first line may be over the limit: what follows it tells
+        start = file.read(LONGEST).removeprefix(_BOM).lstrip(_BLANK)
+        if b"\n" not in start:  # the first line may be over the limit: the lines after it show the form
             while (part := file.readline(LONGEST)) and not part.endswith(b"\n"):
                 pass
-            head += b"!\n" + file.read(LONGEST) if part else b""
-    if head.startswith(b"["):
-        several = head.partition(b"\n")[2].strip(_BLANK) and _is_lines(head)
+            start += b"!\n" + file.read(LONGEST) if part else b""
+    if start.startswith(b"["):
+        several = start.partition(b"\n")[2].strip(_BLANK) and _is_lines(start)
         yield from lines(path, problems) if several else elements(path, problems)
-    elif _is_lines(head):
+    elif _is_lines(start):
         yield from lines(path, problems)
     else:
-        yield Place(str(path), 1), whole(path, problems)
+        yield Place(str(path), 1), whole_file(path, problems)
 
 
-def _is_lines(head: bytes) -> bool:
-    """Whether a file is JSON Lines: its first line is a value of its own, or a later one is and the whole is none.
-
-    So a damaged first line does not take the others along, unless it looks like that of a value on many lines: an array
-    that begins so is one, since an array's elements can be told apart though some are damaged.
-    """
-    first, *rest = head.split(b"\n", 32)
+def _is_lines(start: bytes) -> bool:
+    """Return whether a file is JSON Lines: its first line is a JSON value, or a later line is and the whole is not."""
+    first, *rest = start.split(b"\n", 32)
     if _is_value(first):
         return True
-    if first.strip(_BLANK).endswith((b"{", b"[", b",", b":")) and (head.startswith(b"[") or len(head) >= LONGEST):
+    # A damaged first line should not cost the other lines. But if it looks like the opening of a value on many lines,
+    # an array is read as an array: its elements can be separated even if some are damaged.
+    if first.strip(_BLANK).endswith((b"{", b"[", b",", b":")) and (start.startswith(b"[") or len(start) >= LONGEST):
         return False
     others = (line.strip(_BLANK) for line in rest)
-    return any(line.startswith((b"{", b"[")) and _is_value(line) for line in others) and not _is_value(head)
+    return any(line.startswith((b"{", b"[")) and _is_value(line) for line in others) and not _is_value(start)
 
 
 def _is_value(text: bytes) -> bool:
@@ -206,7 +208,7 @@ def _is_value(text: bytes) -> bool:
 
 
 def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
-    """The elements of a file that is one JSON array, streamed: what stands before a damaged place is still read."""
+    """Yield the elements of a file that is one JSON array. The elements before a damaged place are still read."""
     name = str(path)
     with _opened(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         start, line, counted, depth, released = 0, 1, 0, 0, 0
@@ -228,10 +230,10 @@ def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
                         yield Place(name, line), raw.strip(_BLANK)
                 problems.consumed += token.end() - start
                 start = token.end()
+                # pages that were read stay resident until they are given back: without this, memory follows the file
                 if hasattr(data, "madvise") and start - released > LONGEST:
-                    keep = start // mmap.PAGESIZE * mmap.PAGESIZE
-                    data.madvise(mmap.MADV_DONTNEED, 0, keep)
-                    released = keep
+                    released = start // mmap.PAGESIZE * mmap.PAGESIZE
+                    data.madvise(mmap.MADV_DONTNEED, 0, released)
             if byte in b"]}":
                 depth -= 1
                 if depth == 0:
@@ -247,24 +249,24 @@ def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
 
 
 def key_paths(data: bytes, most: int = 50_000) -> frozenset[str]:
-    """The key paths in the start of a JSON text, complete or not: `[].traj`, `[].traj[].role`; `.type` in an object.
+    """Return the key paths in the start of a JSON text, complete or not: `[].traj`, `[].traj[].role`; `.type`.
 
-    JSON Lines give the paths of all their records together. This is what formats are told apart by.
+    JSON Lines give the paths of all their records together. Formats are recognised by these paths.
     """
-    found: set[str] = set()
+    paths: set[str] = set()
     stack: list[str] = []
     path, last = "", ""
-    for seen, token in enumerate(_TOKEN.finditer(data)):
-        if seen > most:
+    for count, token in enumerate(_TOKEN.finditer(data)):
+        if count > most:  # bounds the time for a head full of short tokens
             break
         text = token.group()
         if text[:1] == b'"':
             last = text[1:-1].decode("utf-8", "replace")
-        elif len(stack) > DEEPEST and text in b"{[:":  # a path here has no bound
+        elif len(stack) > DEEPEST and text in b"{[:":  # else a path could grow without bound
             stack += [""] * (text != b":")
         elif text == b":":
-            found.add(f"{stack[-1] if stack else ''}.{last}")
             path = f"{stack[-1] if stack else ''}.{last}"
+            paths.add(path)
         elif text in b"{[":
             stack.append(path + ("[]" if text == b"[" else ""))
             path = stack[-1]
@@ -274,10 +276,106 @@ def key_paths(data: bytes, most: int = 50_000) -> frozenset[str]:
             path = stack[-1] if stack else ""
         elif stack:
             path = stack[-1]
-    return frozenset(found)
+    return frozenset(paths)
 
 
-def head(path: Path, size: int = 1 << 22) -> bytes:
-    """The first bytes of a file, for telling what it is: logs have long messages before what tells them apart."""
+def file_head(path: Path, size: int = 1 << 22) -> bytes:
+    """Return the first bytes of a file. The default is enough to recognise logs that begin with long messages."""
     with _opened(path) as file:
         return file.read(size).removeprefix(_BOM)
+
+
+def is_compressed(path: Path) -> bool:
+    """Return whether a file's suffix is that of a compressed file, which no reader unpacks."""
+    return path.suffix.lower() in _COMPRESSED_SUFFIXES
+
+
+def files_of(paths: Iterable[Path], problems: Problems) -> list[tuple[Path, Sequence[Path]]]:
+    """Return the files that each path names, every file once; a note says which were named again.
+
+    A file that is named twice counts where it was named first, but a folder that holds it comes before a path to the
+    file alone: the files of a folder may be one recording.
+    """
+    files_by_path = [(path, _files(path, problems)) for path in paths]
+    seen: set[Hashable] = set()
+    unique: dict[int, list[Path]] = {}
+    for at in sorted(range(len(files_by_path)), key=lambda at: not os.path.isdir(files_by_path[at][0])):
+        unique[at] = []
+        for file in files_by_path[at][1]:
+            if (identity := _identity(file)) not in seen:
+                seen.add(identity)
+                unique[at].append(file)
+    for at, (path, files) in enumerate(files_by_path):
+        if more := len(files) - len(unique[at]):
+            which = f"{more} of {len(files)} files" if os.path.isdir(path) else "a file"
+            problems.notes.append(f"{path}: {which} named more than once, read once")
+    return [(path, unique[at]) for at, (path, _) in enumerate(files_by_path)]
+
+
+def _identity(path: Path) -> Hashable:
+    """Return a key that is the same for all names of a file; its path if the system does not tell."""
+    try:
+        status = path.stat()
+    except OSError:
+        return path
+    return (status.st_dev, status.st_ino) if status.st_ino else path
+
+
+def _files(path: Path, problems: Problems) -> Sequence[Path]:
+    """Return the files that a path names. A path that names none is a problem."""
+    # os.path returns False where Path raises: a name that is too long, a folder that may not be entered
+    if os.path.isdir(path):
+        return files_below(path, problems)
+    if os.path.isfile(path):
+        return [path]
+    what, remedy = "there is no such file or folder", "check the path"
+    if os.path.exists(path):
+        what, remedy = "this is neither a file nor a folder", "save what it gives in a file"
+    problems.add(RecordingError(Place(str(path)), what, remedy))
+    return []
+
+
+def files_below(folder: Path, problems: Problems) -> Sequence[Path]:
+    """Return the files below a folder in sorted order. Hidden entries are left out and counted in `problems.ignored`.
+
+    A link to a file in the folder counts as that file. Other links, pipes and devices are named in `problems.ignored`.
+    An empty folder is a problem.
+    """
+    root = folder.resolve()
+    readable: list[Path] = []
+    ignored: list[str] = []
+    hidden, errors_before = 0, len(problems.errors)
+
+    def report(error: OSError) -> None:
+        problems.add(unreadable(Path(error.filename), error))
+
+    for parent, folders, files in os.walk(folder, onerror=report):
+        hidden += sum(name.startswith(".") for name in (*folders, *files))
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        linked = [name for name in folders if os.path.islink(os.path.join(parent, name))]
+        for path in (Path(parent, name) for name in (*files, *linked) if not name.startswith(".")):
+            if why := _why_not(path, root):
+                ignored.append(f"{path}: {why}")
+            else:
+                readable.append(path)
+    problems.ignored += sorted(ignored)
+    if hidden:
+        problems.ignored.append(f"{folder}: {hidden} hidden")
+    if not (readable or ignored or hidden or len(problems.errors) > errors_before):
+        problems.add(RecordingError(Place(str(folder)), "no file is in this folder", "check the path"))
+    return sorted(readable)
+
+
+def _why_not(path: Path, root: Path) -> str:
+    """Return why a path is no file to read; empty if it is one."""
+    try:
+        mode = path.stat().st_mode
+    except PermissionError:
+        mode = stat.S_IFREG  # the error comes when it is read
+    except OSError:
+        return "a link that leads nowhere"
+    if not path.resolve().is_relative_to(root):
+        return "a link that leads out of the folder"
+    if stat.S_ISDIR(mode):
+        return "a link to a folder"
+    return "" if stat.S_ISREG(mode) else "neither a file nor a folder"

@@ -3,8 +3,9 @@
     name(parameter=value, …)      parentheses may be left out when there is nothing in them
     'name'(parameter=value, …)    a name that is no identifier is quoted
 
-Values are Python literals: numbers, quoted strings, True / False (or true / false), None, tuples, lists. Only
-`ast.literal_eval` ever looks at them. Parameters at their defaults are not printed, so one thing has one text.
+Values are Python literals: numbers, quoted strings, True / False (or true / false), None, tuples, lists. They are
+parsed by `ast.literal_eval` and never executed. Parameters at their defaults are not printed, so equal instances have
+one text.
 """
 
 from __future__ import annotations
@@ -23,25 +24,25 @@ from .errors import SpecError, Stopped
 
 @dataclass(frozen=True, slots=True)
 class SpecCall:
-    """One `name(parameter=value, …)` as it was written."""
+    """One parsed `name(parameter=value, …)`."""
 
     name: str
     parameters: Mapping[str, object]
 
 
 def parse(text: str, kinds: Mapping[str, type[Any]], kind: str) -> Any:
-    """One `name(parameter=value, …)` as an instance of the class that `kinds` has under that name.
+    """Parse one `name(parameter=value, …)` and return an instance of the class that `kinds` has under that name.
 
-    `kind` is the word for what it is ("strategy"), for the messages. Raises SpecError with the nearest names.
+    `kind` is the word for it in messages ("strategy"). Raises SpecError, with the nearest names.
     """
-    found = calls(text, kind)
-    if len(found) != 1:
+    chain = calls(text, kind)
+    if len(chain) != 1:
         raise SpecError(f"one {kind} is wanted, not a chain: {text!r}")
-    return build(found[0], kinds, kind)
+    return build(chain[0], kinds, kind)
 
 
 def calls(text: str, kind: str) -> list[SpecCall]:
-    """The calls of `a(x=1) | b`, in order."""
+    """Parse a chain such as `a(x=1) | b` into its calls, in order. Raises SpecError if it cannot be read."""
     hint = f"write it as name or name(parameter=value), chained with |; the {kind} was {text!r}"
     try:
         node = ast.parse(text.strip(), mode="eval").body
@@ -51,14 +52,17 @@ def calls(text: str, kind: str) -> list[SpecCall]:
     while isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         nodes.append(node.right)
         node = node.left
-    return [_call(each, kind, hint) for each in (node, *reversed(nodes))]
+    return [_call(part, kind, hint) for part in (node, *reversed(nodes))]
 
 
 def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
-    """An instance of the class that `kinds` has under the call's name, its parameters checked."""
+    """Return an instance of the class that `kinds` has under the call's name.
+
+    Raises SpecError for an unknown name, and for parameters that are unknown, missing, or of another type.
+    """
     name, kind_of = call.name, f"{kind} {call.name!r}"
     if name not in kinds:
-        raise SpecError(f"unknown {kind} {name!r}{meant(name, kinds)}")
+        raise SpecError(f"unknown {kind} {name!r}{suggestion(name, kinds)}")
     cls = kinds[name]
     known = {field.name: field for field in parameters(cls)}
     hints = get_type_hints(cls)
@@ -81,37 +85,37 @@ def build(call: SpecCall, kinds: Mapping[str, type[Any]], kind: str) -> Any:
         raise SpecError(f"{kind_of}: {error}") from None
     except Stopped:
         raise
-    except (Exception, SystemExit) as error:  # somebody else's class
+    except (Exception, SystemExit) as error:  # a plug-in's class may raise anything
         raise SpecError(f"{kind_of}: {type(error).__name__}: {error}") from error
 
 
 def spec(name: str, value: Any) -> str:
-    """The text of an instance: its name, and the parameters that differ from their defaults."""
-    given = [f"{f.name}={getattr(value, f.name)!r}" for f in parameters(type(value)) if _differs(value, f)]
-    return f"{name}({', '.join(given)})" if given else name
+    """Return the text of an instance: its name, and the parameters that differ from their defaults."""
+    arguments = [f"{f.name}={getattr(value, f.name)!r}" for f in parameters(type(value)) if _differs(value, f)]
+    return f"{name}({', '.join(arguments)})" if arguments else name
 
 
 def parameters(kind: type[Any]) -> list[Field[Any]]:
-    """The fields of a dataclass that can be given, in the order of its signature: those that it inherits come last."""
+    """Return the fields that a dataclass's constructor takes, in the order of its signature: keyword-only ones last."""
     return sorted((field for field in fields(kind) if field.init), key=lambda field: field.kw_only is True)
 
 
 def nearest(name: str, known: Mapping[str, object]) -> str:
-    """`; did you mean …?`, or nothing."""
+    """Return `; did you mean …?` with the names that are close, or an empty text."""
     close = get_close_matches(name, list(known), n=3)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-def meant(name: str, known: Mapping[str, object]) -> str:
-    """`; did you mean …?`, or all that there are where nothing is near."""
+def suggestion(name: str, known: Mapping[str, object]) -> str:
+    """Return `; did you mean …?` with the names that are close, or else the list of all names."""
     return nearest(name, known) or f"; there {'is' if len(known) == 1 else 'are'} {', '.join(known)}"
 
 
 def _allowed(value: object, hint: object) -> str:
-    """`; did you mean …?` for the first of some texts that is not allowed, where only some are."""
-    allowed = {each: None for each in literals(hint) if isinstance(each, str)}
-    given = value if isinstance(value, (list, tuple)) else (value,)
-    return next((nearest(each, allowed) for each in given if isinstance(each, str) and each not in allowed), "")
+    """Return `; did you mean …?` for the first text of a value that is none of a type's literals."""
+    allowed = {literal: None for literal in literals(hint) if isinstance(literal, str)}
+    texts = [text for text in (value if isinstance(value, (list, tuple)) else (value,)) if isinstance(text, str)]
+    return next((nearest(text, allowed) for text in texts if text not in allowed), "")
 
 
 def _call(node: ast.expr, kind: str, hint: str) -> SpecCall:
@@ -164,14 +168,14 @@ _WORDS: dict[object, str] = {
 }
 
 
-def written(hint: object) -> str:
-    """A type as it is written: `int | None`, `Literal['start', 'end']`."""
+def type_text(hint: object) -> str:
+    """Return a type as it is written in code: `int | None`, `Literal['start', 'end']`."""
     plain = hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)
     return plain.replace("typing.", "")
 
 
 def in_words(hint: object) -> str:
-    """What a parameter of this type may be: `a whole number or None`, `a list, each 'a', 'b' or 'c'`."""
+    """Describe the values of a type: `a whole number or None`, `a list, each 'a', 'b' or 'c'`."""
     parts = get_args(hint)
     if hint in _WORDS:
         return _WORDS[hint]
@@ -183,16 +187,16 @@ def in_words(hint: object) -> str:
         return f"a list, each {in_words(parts[0])}"
     if get_origin(hint) is tuple and len(set(parts)) == 1:
         return f"a list of {len(parts)}, each {in_words(parts[0])}"
-    return written(hint)
+    return type_text(hint)
 
 
 def literals(hint: object) -> list[object]:
-    """The values that a type allows by name, wherever in it they stand."""
+    """Return the values of every `Literal` in a type, nested ones included."""
     if get_origin(hint) is Literal:
         return list(get_args(hint))
-    return [each for part in get_args(hint) for each in literals(part)]
+    return [value for part in get_args(hint) for value in literals(part)]
 
 
 def _either(words: Sequence[str]) -> str:
-    """`a`, `a or b`, `a, b or c`."""
+    """Join words as `a`, `a or b`, `a, b or c`."""
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -1,4 +1,4 @@
-"""TOML that a user writes, with the place of every key, so that an error can name the line."""
+"""TOML files of the user, with the line of every key, so that an error can name it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from .errors import Place, SetupError
-from .spec import meant
+from .spec import suggestion
 
 T = TypeVar("T")
 Keys = tuple[str | int, ...]
-"""The way to a value: keys, and places in lists."""
+"""The path to a value: keys of tables, and indices of lists."""
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 _HEADER = re.compile(r"\s*(\[\[?)(.*?)\]\]?\s*(?:#.*)?")
@@ -24,6 +24,7 @@ _STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]")
 _UNKNOWN = re.compile("Object contains unknown field `(.*)`")
 _MISSING = re.compile("Object missing required field `(.*)`")
 _OTHER = re.compile("Expected `(.*)`, got `(.*)`")
+# The names of msgspec's error messages, in TOML's words.
 _WORDS = {
     "float": "a number",
     "int": "a whole number",
@@ -32,21 +33,21 @@ _WORDS = {
     "object": "a table",
     "array": "a list",
 }
-"""What msgspec calls values, in TOML's words."""
 
 
 class Toml:
-    """A file's tables, and where they stand in it."""
+    """The tables of a TOML file, and the lines that they stand on."""
 
     def __init__(self, path: Path, text: str) -> None:
-        """Raises SetupError for what is not TOML."""
+        """Parse the text of the file at `path`. Raises SetupError if it is not TOML."""
         self._path = str(path)
         try:
             self.tables: dict[str, Any] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            found = _PLACE.search(str(error))
-            what = str(error)[: found.start()] if found else str(error)
-            line = int(found[1]) if found and found[1] else text.count("\n") + 1 if found else 0
+            # tomllib has the line in its message only, and names none for an error at the end of the document
+            place = _PLACE.search(str(error))
+            what = str(error)[: place.start()] if place else str(error)
+            line = int(place[1]) if place and place[1] else text.count("\n") + 1 if place else 0
             raise SetupError(f"{Place(self._path, line)}: not TOML: {what[:1].lower()}{what[1:]}") from None
         except RecursionError:
             raise SetupError(f"{Place(self._path)}: nested too deep: flatten it") from None
@@ -54,7 +55,7 @@ class Toml:
 
     @classmethod
     def read(cls, path: Path) -> Toml:
-        """A file. Raises SetupError for one that cannot be read."""
+        """Read and parse a file. Raises SetupError if it cannot be read or is not TOML."""
         try:
             return cls(path, path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"))
         except OSError as error:
@@ -63,12 +64,12 @@ class Toml:
             raise SetupError(f"{Place(str(path))}: not UTF-8 ({error.reason}): save the file as UTF-8") from None
 
     def wrong(self, keys: Keys, what: str, remedy: str = "") -> SetupError:
-        """What is wrong with a value, with its line: that of the nearest table around it that has one."""
+        """Return an error about a value, with the line of the value or of the nearest table around it."""
         line = next((self._lines[keys[:size]] for size in range(len(keys), 0, -1) if keys[:size] in self._lines), 0)
-        return SetupError(f"{Place(self._path, line, written(keys))}: {what}" + (f" ({remedy})" if remedy else ""))
+        return SetupError(f"{Place(self._path, line, dotted(keys))}: {what}" + (f" ({remedy})" if remedy else ""))
 
     def convert(self, keys: Keys, kind: type[T]) -> T:
-        """The value at some keys as `kind`. Raises SetupError for the first field that does not fit."""
+        """Return the value at some keys as `kind`. Raises SetupError for the first field that does not fit."""
         value: Any = self.tables
         for key in keys:
             value = value[key]
@@ -76,22 +77,22 @@ class Toml:
             return msgspec.convert(value, kind, strict=True)
         except msgspec.ValidationError as error:
             what, _, path = str(error).partition(" - at `")
-            steps = [each[1] or int(each[2]) for each in _STEP.finditer(path)]
+            steps = [step[1] or int(step[2]) for step in _STEP.finditer(path)]
             raise self._misfit((*keys, *steps), what, _known(kind, steps)) from None
 
     def _misfit(self, keys: Keys, what: str, known: dict[str, Any]) -> SetupError:
         if unknown := _UNKNOWN.fullmatch(what):
-            return self.wrong((*keys, unknown[1]), f"unknown key{meant(unknown[1], known)}")
+            return self.wrong((*keys, unknown[1]), f"unknown key{suggestion(unknown[1], known)}")
         if missing := _MISSING.fullmatch(what):
             return self.wrong(keys, f"{missing[1]} is missing")
         if other := _OTHER.fullmatch(what):
-            wanted, got = (_WORDS.get(each.removesuffix(" | null"), each) for each in other.groups())
+            wanted, got = (_WORDS.get(name.removesuffix(" | null"), name) for name in other.groups())
             return self.wrong(keys, f"must be {wanted}, not {got}")
         return self.wrong(keys, what[:1].lower() + what[1:].replace("`", ""))
 
 
-def written(keys: Keys) -> str:
-    """Keys as TOML has them: `models."gpt-5.6".tiers[0].above`."""
+def dotted(keys: Keys) -> str:
+    """Return keys in TOML's notation: `models."gpt-5.6".tiers[0].above`."""
     text = ""
     for key in keys:
         if isinstance(key, int):
@@ -102,7 +103,7 @@ def written(keys: Keys) -> str:
 
 
 def _known(kind: Any, steps: Sequence[str | int]) -> dict[str, Any]:
-    """The keys of the table that some steps into a struct lead to, and what each may be."""
+    """Return the keys, with their types, of the table that some steps into a struct lead to."""
     known = _fields(kind)
     for step in steps:
         if isinstance(step, str):
@@ -111,28 +112,29 @@ def _known(kind: Any, steps: Sequence[str | int]) -> dict[str, Any]:
 
 
 def _fields(kind: Any) -> dict[str, Any]:
-    """The keys of a struct, of `struct | None` or of a list of one."""
+    """Return the keys, with their types, of a struct, of `struct | None` or of a list of structs."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
-    return next((found for part in get_args(kind) if (found := _fields(part))), {})
+    return next((fields for part in get_args(kind) if (fields := _fields(part))), {})
 
 
 def _lines(text: str) -> dict[Keys, int]:
-    """The line of each table and of each key that begins a line."""
-    found: dict[Keys, int] = {}
+    """Return the line number of every table, and of every key that begins a line."""
+    # tomllib gives no positions, so the lines are searched for headers and keys; a wrong guess costs a line number only
+    numbers: dict[Keys, int] = {}
     table: Keys = ()
     for number, line in enumerate(text.split("\n"), 1):
         if (header := _HEADER.fullmatch(line)) and (keys := _keys(header[2])):
-            table = keys if header[1] == "[" else (*keys, sum(each[:-1] == keys for each in found))
+            table = keys if header[1] == "[" else (*keys, sum(known[:-1] == keys for known in numbers))
             for size in range(1, len(table) + 1):
-                found.setdefault(table[:size], number)
+                numbers.setdefault(table[:size], number)
         elif key := _KEY.match(line):
-            found.setdefault((*table, *_keys(key[1])), number)
-    return found
+            numbers.setdefault((*table, *_keys(key[1])), number)
+    return numbers
 
 
 def _keys(dotted: str) -> Keys:
-    """`models."a.b".tiers` as its parts; none for what is no key."""
+    """Split a dotted key such as `models."a.b".tiers`. Text that is no key gives an empty tuple."""
     try:
         tree = tomllib.loads(f"{dotted} = 0")
     except tomllib.TOMLDecodeError:

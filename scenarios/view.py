@@ -1,7 +1,7 @@
-"""Messages in order, as stretches of other sequences: a prefix, a slice or a join of a history copies nothing.
+"""Messages in order, as spans of other sequences: a prefix, a slice or a join of a history copies nothing.
 
-What a strategy sends is mostly stretches of the recording. Kept as stretches, a context's tokens, faults and shared
-prefix cost what changed, not what it holds.
+A strategy mostly sends spans of the recording. With a context stored as spans, the time to count its tokens, to check
+it and to compare it with the last one depends on what changed, not on its length.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .model import Message
 
 
 class Span(NamedTuple):
-    """The messages `store[start:stop]`; never empty in a Messages."""
+    """The messages `store[start:stop]`. A Messages never holds an empty one."""
 
     store: Sequence[Message]
     start: int
@@ -36,7 +36,7 @@ class Messages(Sequence[Message]):
 
     @classmethod
     def of(cls, messages: Sequence[Message]) -> Messages:
-        """Any sequence of messages; a Messages is returned as it is."""
+        """Return a sequence of messages as Messages; a Messages is returned as it is."""
         if isinstance(messages, cls):
             return messages
         store = messages if isinstance(messages, tuple) else tuple(messages)
@@ -44,7 +44,7 @@ class Messages(Sequence[Message]):
 
     @classmethod
     def prefix(cls, store: Sequence[Message], stop: int) -> Messages:
-        """The first `stop` messages of a store."""
+        """Return the first `stop` messages of a store."""
         return cls((Span(store, 0, stop),) if stop else ())
 
     def __len__(self) -> int:
@@ -68,7 +68,7 @@ class Messages(Sequence[Message]):
         return self._at(at if at >= 0 else size + at)
 
     def __add__(self, other: Sequence[Message]) -> Messages:
-        """These, then those."""
+        """Return the concatenation of both."""
         more = Messages.of(other).spans
         if not self.spans or not more:
             return Messages(self.spans or more)
@@ -111,11 +111,11 @@ class Messages(Sequence[Message]):
         return Messages(cut)
 
 
-def shared(before: Messages, now: Messages) -> int:
-    """How many leading messages two contexts have in common: what any prefix cache can reuse at most.
+def shared_prefix(before: Messages, now: Messages) -> int:
+    """Return how many leading messages two contexts have in common: the most that a prefix cache can reuse.
 
-    Messages are common if they are the same object or equal. Spans of one store that start together are compared
-    without looking at their messages.
+    Two messages match if they are the same object or equal. Spans of one store that start together match without a look
+    at their messages.
     """
     if not before.spans or not now.spans:
         return 0

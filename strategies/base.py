@@ -2,159 +2,165 @@
 
     @dataclass(frozen=True, slots=True)
     class LastTen:
-        '''The last ten messages, whatever they are.'''
+        '''Send the last ten messages, whatever they are.'''
 
-        def start(self, desk: Desk) -> View:
+        def start(self, desk: StrategyContext) -> View:
             return lambda context: context.sending(context.messages[-10:])
 
-Its parameters are its identity (`scenarios.spec` prints and parses them). Two class variables, `source` and `fails`,
-are shown by `ctxbench list strategies`: where it comes from, and the words after "Fails when". A third, `copyable`,
-says that what `start` returns may be copied (`is_copyable`). State, if any, lives in what `start` returns. A strategy
-never reads the wall clock and never measures itself: the harness does.
+Its parameters are its identity (`scenarios.spec` prints and parses them). `ctxbench list strategies` shows two class
+variables: `source`, where the idea comes from, and `fails`, the words after "Fails when". A third, `copyable`, says
+that a copy of what `start` returns behaves like the original (`is_copyable`). State, if any, lives in what `start`
+returns. A strategy never reads the wall clock and never measures itself: the harness does.
 """
 
 from __future__ import annotations
 
 import inspect
+import tomllib
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ..metrics.language import Language
 from ..scenarios.model import Fact, Message, Tool
 from ..scenarios.view import Messages
 from .events import Event
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What a model is sent: messages in order, the cache marks on them, the tools offered."""
+    """What a model is sent: messages in order, the cache marks on them, and the tools offered."""
 
     messages: Messages
     marks: tuple[int, ...] = ()
-    """A cache breakpoint stands after each of these messages (their places, from 0)."""
+    """Places (from 0) of the messages that have a cache breakpoint after them."""
     tools: tuple[Tool, ...] = ()
 
     def sending(self, messages: Sequence[Message]) -> Context:
-        """The same context with other messages, and no marks: they named places that are gone."""
+        """Return this context with other messages and without marks, which named places in the old messages."""
         return Context(Messages.of(messages), (), self.tools)
 
 
 View = Callable[[Context], Context]
-"""Gets everything said so far before each model call, and returns what to send."""
+"""Receives the history up to a model call, and returns what to send."""
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """What a strategy asks of a model: an instruction, and the material that it is about.
+    """A request to a model: an instruction, and the material that it is about.
 
-    The `offline` model is no chat model: it extracts what matters from the material, and reads no instruction.
+    The `offline` model is no chat model: it extracts sentences from the material and never reads the instruction.
     """
 
     instruction: str
-    """`{conversation}` stands where the material goes, a line each."""
+    """`{conversation}` is replaced by the material, one item per line."""
     material: tuple[str, ...]
     max_tokens: int
-    """Of the reply."""
+    """Limit of the reply."""
     about: tuple[Message, ...] = ()
-    """The messages that the reply will stand for. The harness compares them with the material: what was not shown
-    cannot survive."""
+    """The messages that the reply will replace. The harness compares them with the material: what the model was not
+    shown cannot survive."""
     temperature: float = 0.3
     model: str = ""
     """Empty = the run's summariser."""
 
     def text(self) -> str:
-        """The whole prompt."""
+        """Return the instruction with the material in its place."""
         return self.instruction.replace("{conversation}", "\n".join(self.material))
 
 
 class ModelError(Exception):
-    """A model or an embedder could not answer: refused, timed out, empty, over the spend limit. The text says which."""
+    """A model or an embedder gave no answer: rejected, timed out, empty, over the spend limit. The text says which."""
 
 
-class Misfit(TypeError):
-    """A strategy gave the harness what it cannot use. The text is a sentence; the strategy loses its cell."""
+class StrategyTypeError(TypeError):
+    """A strategy gave the harness a value of the wrong type. The text is a sentence; the strategy has no result."""
 
 
-def described(value: object) -> str:
-    """What a value is, in a sentence: None, a list, an int."""
-    kind = type(value).__name__
-    return "None" if value is None else f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
+def describe_type(value: object) -> str:
+    """Return the type of a value with its article, for an error message: `None`, `a list`, `an int`."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def returned(found: object, by: str = "the strategy") -> Context:
-    """What a view returned, if it is a Context. Raises Misfit."""
-    if not isinstance(found, Context):
-        raise Misfit(f"{by} returned {described(found)}, a Context is wanted: context.sending(messages) makes one")
-    return found
+def require_context(value: object, by: str = "the strategy") -> Context:
+    """Return what a view returned. Raises StrategyTypeError if it is no Context."""
+    if not isinstance(value, Context):
+        raise StrategyTypeError(
+            f"{by} returned {describe_type(value)}, a Context is wanted: context.sending(messages) makes one"
+        )
+    return value
 
 
 class StrategyContext(Protocol):
-    """All that a strategy may use of the outside. Every figure is exact in the run's encoding.
+    """All that a strategy may use of the outside. Token counts are exact in the run's encoding.
 
-    Sums over messages cost the number of stretches that the messages are made of, not their length.
+    Sums over messages take time in the number of spans that the messages are made of, not in their length.
     """
 
     @property
     def conversation(self) -> str:
-        """The id of the conversation."""
+        """Id of the conversation."""
         ...
 
     @property
     def now(self) -> float | None:
-        """The recorded time of this model call, in seconds since 1970; None if the recording has no times."""
+        """Recorded time of this model call, in seconds since 1970; None if the recording has no times."""
         ...
 
     def record(self, event: Event) -> None:
-        """Report what the strategy did at this step."""
+        """Report an action of the strategy at this step."""
         ...
 
     def complete(self, prompt: Prompt) -> str:
-        """A model's reply, never empty. Its tokens are charged to the strategy. Raises ModelError."""
+        """Return a model's reply, never empty. Its tokens are charged to the strategy. Raises ModelError."""
         ...
 
     def embed(self, texts: Sequence[str], query: bool = False) -> NDArray[np.float32]:
-        """Unit vectors, one row a text, as what is searched for or (by default) what is found. Raises ModelError."""
+        """Return unit vectors, one row per text, of documents or (`query`) of questions. Raises ModelError."""
         ...
 
     def offer(self, tool: Tool, answer: Callable[[str], str]) -> None:
-        """Have `answer(arguments as JSON text)` give the result when a model that is sent the context calls `tool`."""
+        """Register `answer(arguments as JSON text)`, which gives the result when a model calls `tool`."""
         ...
 
     def facts(self, message: Message) -> tuple[Fact, ...] | None:
-        """What the recording states as facts of a message; None if it states none of any message."""
+        """Return the facts that the recording states for a message; None if it states facts for no message at all."""
         ...
 
     def text_tokens(self, text: str) -> int:
-        """Tokens of a text alone."""
+        """Return the tokens of a text alone."""
         ...
 
     def tokens(self, message: Message) -> int:
-        """Tokens of one message in the chat format."""
+        """Return the tokens of one message in the chat format."""
         ...
 
     def total(self, messages: Messages) -> int:
-        """Tokens of messages together."""
+        """Return the tokens of all the messages together."""
         ...
 
     def schemas(self, tools: tuple[Tool, ...]) -> int:
-        """Tokens of the schemas of the tools that are offered."""
+        """Return the tokens of the schemas of the tools."""
         ...
 
     def fit(self, messages: Messages, budget: int) -> int:
-        """The smallest start such that messages[start:], system messages aside, take at most `budget` tokens."""
+        """Return the smallest start such that messages[start:] without system messages take at most `budget` tokens."""
         ...
 
     def systems(self, messages: Messages) -> Messages:
-        """The system messages among these."""
+        """Return the system messages among the messages."""
         ...
 
     def opening(self, messages: Messages, start: int) -> int | None:
-        """Where the user message is that opened the turn which messages[start:] go on with; None if they open one."""
+        """Return the place of the user message that opened the turn of messages[start], if it is before `start`."""
         ...
 
     def whole(self, messages: Messages) -> Messages:
-        """These messages without the tool results whose call is not among them."""
+        """Return the messages without the tool results whose call is not among them."""
         ...
 
 
@@ -162,22 +168,22 @@ class Strategy(Protocol):
     """A way to turn a history into what the model is sent."""
 
     def start(self, desk: StrategyContext) -> View:
-        """Open one conversation. The function returned gets everything said so far, each time."""
+        """Open one conversation, and return the function that is called with the history before each model call."""
         ...
 
 
 def is_copyable(strategy: Strategy) -> bool:
-    """Whether the strategy says that a copy of what `start` returned goes on as that would have.
+    """Return whether the strategy promises that a copy of what `start` returned behaves like the original.
 
-    A question that is asked of a copy leaves no trace. Without it the conversation is replayed for each question.
+    Probes are asked of copies, so that they leave no trace. Without the promise each probe replays the conversation.
     """
     return bool(getattr(strategy, "copyable", False))
 
 
 def budget_of(strategy: Strategy) -> int | None:
-    """Tokens that the strategy promises its messages never exceed; None if it promises nothing.
+    """Return the tokens that the strategy promises its messages never exceed; None if it promises nothing.
 
-    Raises Misfit where `budget` is no number of tokens, and whatever a property raises.
+    Raises StrategyTypeError where `budget` is no number of tokens, and whatever a property raises.
     """
     if inspect.getattr_static(strategy, "budget", None) is None:
         return None
@@ -185,5 +191,18 @@ def budget_of(strategy: Strategy) -> int | None:
     if budget is None:
         return None
     if not isinstance(budget, int) or isinstance(budget, bool) or not 0 <= budget < 2**63:
-        raise Misfit(f"the strategy's budget is {budget!r}, a whole number of tokens (or None) is wanted")
+        raise StrategyTypeError(f"the strategy's budget is {budget!r}, a whole number of tokens (or None) is wanted")
     return budget
+
+
+def texts(name: str) -> dict[Language, str]:
+    """Return a prompt or label of `data/texts.toml` by language. Raises KeyError for an unknown name."""
+    return _all_texts()[name]
+
+
+@cache
+def _all_texts() -> dict[str, dict[Language, str]]:
+    return msgspec.convert(
+        tomllib.loads((files(__package__) / "data" / "texts.toml").read_text(encoding="utf-8")),
+        dict[str, dict[Language, str]],
+    )

@@ -1,4 +1,4 @@
-"""S0, `none`: the whole history is sent. The baseline of every comparison (design document 003 §3.1)."""
+"""S0, `none`, and two bounds: nothing is cut, nothing is remembered, only the evidence is sent (design 003 §3.1)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import ClassVar
 
 from ..scenarios.view import Messages
 from .base import Context, StrategyContext, View
-from .parts.units import Spoken
+from .parts.units import Dialogue
 
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """The whole history. A context over the model's window is not cut: it is counted as an overflow."""
+    """The whole history, the baseline of every comparison.
+
+    A context over the model's window is not cut: it counts as an overflow.
+    """
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "003 §3.1"
+    source: ClassVar[str] = "design 003"
     fails: ClassVar[str] = "the conversation outgrows the model's window, or its bill"
 
     def start(self, desk: StrategyContext) -> View:  # noqa: ARG002
@@ -30,7 +33,7 @@ class LastTurn:
     """
 
     copyable: ClassVar[bool] = True
-    fails: ClassVar[str] = "anything said before the last user message matters"
+    fails: ClassVar[str] = "anything before the last user message matters"
 
     def start(self, desk: StrategyContext) -> View:
         def view(context: Context) -> Context:
@@ -47,35 +50,36 @@ class LastTurn:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceOnly:
-    """System messages, the messages whose ids are in `evidence`, and the newest user message with what follows it.
+    """System messages, the messages whose ids are in `evidence`, and everything from the newest user message on.
 
-    A bound and no strategy: it has to be told what matters, and no strategy knows that. With each probe a run gives it
-    the probe's own evidence, and reports show it apart; it is refused among strategies to compare. A tool call and its
+    This is a bound, not a strategy: it must know which messages matter, and no strategy knows that. A run gives it the
+    evidence of each probe, and reports show it apart; it is rejected among strategies to compare. A tool call and its
     results stay together, so the call of a result that is evidence is sent as well.
     """
 
     evidence: tuple[str, ...] = ()
 
     copyable: ClassVar[bool] = True
-    fails: ClassVar[str] = "what the answer rests on is named wrongly, or only in part"
+    fails: ClassVar[str] = "the evidence of the answer is labelled wrongly, or only in part"
 
     def start(self, desk: StrategyContext) -> View:
-        spoken, wanted = Spoken(desk), frozenset(self.evidence)
+        dialogue, evidence = Dialogue(desk), frozenset(self.evidence)
 
         def view(context: Context) -> Context:
             history = context.messages
-            spoken.read(history)
-            said = spoken.messages
-            if not said:
+            dialogue.read(history)
+            messages = dialogue.messages
+            if not messages:
                 return context
-            newest = next((at for at in range(len(said) - 1, -1, -1) if said[at].role == "user"), len(said) - 1)
+            last = len(messages) - 1
+            newest = next((at for at in range(last, -1, -1) if messages[at].role == "user"), last)
             chosen: list[Messages] = []
             passed = 0
-            for start, stop in spoken.units.bounds():
-                if stop > newest or any(message.id in wanted for message in said[start:stop]):
-                    first, last = spoken.place(start), spoken.place(stop - 1) + 1
-                    chosen += [desk.systems(history[passed:first]), history[first:last]]
-                    passed = last
+            for start, stop in dialogue.units.bounds():
+                if stop > newest or any(message.id in evidence for message in messages[start:stop]):
+                    first, end = dialogue.place(start), dialogue.place(stop - 1) + 1
+                    chosen += [desk.systems(history[passed:first]), history[first:end]]
+                    passed = end
             sent = sum(chosen, Messages()) + desk.systems(history[passed:])
             return context if len(sent) == len(history) else context.sending(desk.whole(sent))
 

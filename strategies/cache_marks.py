@@ -1,4 +1,4 @@
-"""S6, `cache_marks`: where the provider's prompt cache is told to keep a prefix (design document 000 §2.5, §3.1)."""
+"""S6, `cache_marks`: breakpoints that tell the provider's prompt cache to keep a prefix (design 000 §2.5, §3.1)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ..scenarios.model import Message, Tool
-from ..scenarios.view import Messages, shared
+from ..scenarios.view import Messages, shared_prefix
 from .base import Context, StrategyContext, View
 from .parts.units import at_least
 
 MOST = {"anthropic": 4, "openai": 0, "deepseek": 0, "gemini": 0}
-"""Marks that a provider takes in one request. Those with 0 cache by themselves: no mark changes what they keep."""
+"""Marks that a provider takes in one request. Providers with 0 cache automatically: marks change nothing there."""
 
 NOTHING = Messages()
 
@@ -20,22 +20,22 @@ NOTHING = Messages()
 class CacheMarks:
     """The same messages, with cache breakpoints on the system prompt and the memory after it.
 
-    Marks stand on the leading system messages only, since what follows them changes: the first one's first (the system
-    prompt, which changes least), then the last ones', which cover the most. So with up to `marks` of them each has its
-    own, and a summary or facts that change do not take the system prompt's cache with them.
+    Only the leading system messages are marked, since the messages after them change: first the first of them (the
+    system prompt, which changes least), then the last ones, which cover the most. With up to `marks` of them each has
+    its own mark, so that a changed summary or changed facts do not take the system prompt's cache with them.
 
-    A mark is placed where what comes up to it, tools too, takes at least `min_tokens`: a provider keeps no shorter
-    prefix. It is 1024 for most models of Anthropic's, 512, 2048 or 4096 for some. With `count="chars4"`, the document's
-    rule, a system message must have 4 · `min_tokens` characters itself: a short memory after a long prompt is never
-    marked, nor is Chinese of 3000 tokens.
+    A mark is set where everything up to it, tools too, takes at least `min_tokens`: a provider keeps no shorter
+    prefix. That is 1024 for most models of Anthropic's, 512, 2048 or 4096 for some. With `count="chars4"`, the design's
+    rule, the system message alone must have 4 · `min_tokens` characters: a short memory after a long prompt is never
+    marked, nor are 3000 tokens of Chinese.
 
-    `rolling` marks follow the tail as well: 1 = after the newest message that can carry one, as Anthropic's automatic
-    placement does; 2 = also where that was a call before, without which the rules of 2024, with no look-back, never
-    read what the first one wrote. They take their places from the `marks`.
+    `rolling` marks follow the newest messages: 1 = after the newest message that can carry a mark, as Anthropic's
+    automatic placement does; 2 = also where that mark was at the call before, without which the rules of 2024, with no
+    look-back, never read what the first mark wrote. They count among the `marks`.
 
-    `provider` is whose rules hold. Those that cache by themselves (openai, deepseek, gemini) take no marks and get
-    none; 000 gives deepseek one, which it ignores. A later stage drops marks with what they stood on: this must be the
-    last of a chain, which keeps the budget of the stage before.
+    `provider` names the rules. Providers that cache automatically (openai, deepseek, gemini) get no marks; the design
+    gives deepseek one, which it ignores. A later stage would drop the marks with their messages, so this must be the
+    last stage of a chain, which keeps the budget of the stage before.
     """
 
     provider: str = "anthropic"
@@ -46,7 +46,7 @@ class CacheMarks:
 
     copyable: ClassVar[bool] = True
     only_marks: ClassVar[bool] = True
-    source: ClassVar[str] = "000 §2.5, §3.1"
+    source: ClassVar[str] = "design 000"
     fails: ClassVar[str] = "a stage before it rewrites the start of the context: every write is paid and never read"
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class CacheMarks:
 
 
 class _Tools:
-    """Tokens of the tools that are offered, which come before all messages: of their texts, without the frame."""
+    """Tokens of the texts of the tools, which come before all messages; the frame of the schemas is not counted."""
 
     def __init__(self, desk: StrategyContext) -> None:
         self._desk = desk
@@ -97,17 +97,17 @@ class _Tools:
 
 
 class _Tail:
-    """Where the newest message stands that can carry a mark, and where it stood at the call before."""
+    """Place of the newest message that can carry a mark, and its place at the call before."""
 
     def __init__(self) -> None:
         self._sent = NOTHING
         self._newest = self._before = -1
 
     def places(self, sent: Messages, most: int) -> list[int]:
-        """The places, the older first; at most `most`. The older is given only if all up to it is still the same."""
+        """Return at most `most` places, the older first. The older counts only if everything up to it is unchanged."""
         if not most:
             return []
-        same = shared(self._sent, sent)
+        same = shared_prefix(self._sent, sent)
         if not same == len(sent) == len(self._sent):
             self._before = self._newest if self._newest < same else -1
             self._sent, self._newest = sent, _newest(sent)
@@ -115,7 +115,7 @@ class _Tail:
 
 
 def _leading(sent: Messages) -> list[int]:
-    """The places of the leading system messages that can carry a mark: an empty text cannot."""
+    """Return the places of the leading system messages that can carry a mark: an empty text cannot."""
     places = []
     for at in range(len(sent)):
         if sent[at].role != "system":
@@ -126,7 +126,7 @@ def _leading(sent: Messages) -> list[int]:
 
 
 def _newest(sent: Messages) -> int:
-    """The place of the newest message that can carry a mark; -1 if none can."""
+    """Return the place of the newest message that can carry a mark; -1 if none can."""
     return next((at for at in range(len(sent) - 1, -1, -1) if _can_carry(sent[at])), -1)
 
 
@@ -135,7 +135,7 @@ def _can_carry(message: Message) -> bool:
 
 
 def _first_and_last(places: list[int], most: int) -> list[int]:
-    """The first of them and the last, `most` together."""
+    """Return the first place and the last ones, `most` together."""
     if len(places) <= most:
         return places
     return [places[0], *places[len(places) - most + 1 :]] if most > 0 else []

@@ -1,4 +1,4 @@
-"""What a strategy did at a step, as typed values: it reports them to `Desk.record`, and only the harness measures.
+"""What a strategy did at a step, as typed values: it reports them to `StrategyContext.record`, the harness measures.
 
 Messages are named by their ids in the recording. Every event is a row of the run's `events` table.
 """
@@ -15,25 +15,25 @@ class _Event(msgspec.Struct, frozen=True, tag_field="event", omit_defaults=True,
 
 
 class Called(_Event, frozen=True, tag="called"):
-    """A model was called for the strategy, which is charged for it. The desk itself records this."""
+    """A model was called for the strategy, which is charged for it. The harness records this event itself."""
 
     role: Literal["summariser", "embedder"]
     model: str
     input_tokens: int
     output_tokens: int = 0
     cost: float | None = None
-    """US dollars; None = the price is not known. Offline models cost 0."""
+    """US dollars; None = unknown price. Offline models cost 0."""
     about: int = 0
-    """Tokens of the messages that the reply will stand for."""
+    """Tokens of the messages that the reply will replace."""
     shown: int = 0
-    """Tokens of those that the model was really shown."""
+    """Tokens of those messages that the model was shown."""
 
 
 class Summarised(_Event, frozen=True, tag="summarised"):
-    """Messages were replaced by a summary, which stands for all that were replaced before as well."""
+    """Messages were replaced by a summary, which also covers all messages that were replaced before."""
 
     replaced: tuple[str, ...]
-    """Ids of the messages that it newly stands for."""
+    """Ids of the messages that the summary newly covers."""
     summary: str
     level: int = 1
     """1 = a summary of messages, 2 = of summaries, …"""
@@ -42,11 +42,11 @@ class Summarised(_Event, frozen=True, tag="summarised"):
 
 
 USED, CUT = "it is used", "it is cut there"
-"""What is done with a reply that is not as it was asked for."""
+"""Outcomes of a reply that does not follow its instruction, as `Failed.instead` has them."""
 
 
 class Failed(_Event, frozen=True, tag="failed"):
-    """Something that the strategy needs could not be had, or not as it was asked for, and what it did instead."""
+    """Something that the strategy needs was missing or not as requested; `instead` says what the strategy did."""
 
     what: Literal["summary", "embedding", "archive", "load", "facts"]
     why: str
@@ -54,12 +54,12 @@ class Failed(_Event, frozen=True, tag="failed"):
 
     @property
     def used(self) -> bool:
-        """Whether it was had after all, and used."""
+        """Whether the imperfect reply was used all the same."""
         return self.instead in (USED, CUT)
 
 
 class OverBudget(_Event, frozen=True, tag="over_budget"):
-    """The budget cannot be kept: what must be sent alone is over it."""
+    """The budget cannot be kept: the messages that must be sent exceed it alone."""
 
     why: str
     tokens: int
@@ -67,13 +67,13 @@ class OverBudget(_Event, frozen=True, tag="over_budget"):
 
 
 class Dropped(_Event, frozen=True, tag="dropped"):
-    """Messages are not sent, and nothing stands for them yet. Not for what a window leaves out: the log has that."""
+    """Messages are not sent, and no summary covers them yet. A window records none: the context log shows its cuts."""
 
     messages: tuple[str, ...]
 
 
 class Archived(_Event, frozen=True, tag="archived"):
-    """A tool result was stored whole; a placeholder stands for it."""
+    """A tool result was stored whole, and is sent as a placeholder."""
 
     message: str
     uuid: str
@@ -81,7 +81,7 @@ class Archived(_Event, frozen=True, tag="archived"):
 
 
 class Loaded(_Event, frozen=True, tag="loaded"):
-    """An archived result was sent again, whole or in part, for this call."""
+    """An archived result was sent again for this call, whole or in part."""
 
     uuid: str
     trigger: Literal["model", "keyword", "semantic", "hybrid"]
@@ -89,7 +89,7 @@ class Loaded(_Event, frozen=True, tag="loaded"):
 
 
 class Deleted(_Event, frozen=True, tag="deleted"):
-    """Archived results were removed because they were older than they are kept."""
+    """Archived results were removed at the end of their retention time."""
 
     uuids: tuple[str, ...]
 
@@ -100,19 +100,19 @@ class Recalled(_Event, frozen=True, tag="recalled"):
     sources: tuple[str, ...]
     scores: tuple[float, ...] = ()
     kind: str = ""
-    """Which memory: "working", "short", "long" …, where there are several. "focus" = it was sent anyway."""
+    """Which memory, where there are several: "working", "short", "long" …; "focus" = it was sent anyway."""
 
 
 class Moved(_Event, frozen=True, tag="moved"):
-    """Memories went from one tier to another, or out (`to` empty)."""
+    """Memories went from one tier to another, or were dropped (`to` empty)."""
 
     sources: tuple[str, ...]
     source: str
     to: str = ""
     tokens: int = 0
-    """Of all of them, where they have sizes."""
+    """Tokens of all the memories together, where they have sizes."""
     queue_time: float = 0.0
-    """Recorded seconds from when it was asked for until it was done, of all of them together."""
+    """Recorded seconds between request and completion, summed over the memories."""
 
 
 class LimitReached(_Event, frozen=True, tag="limit_reached"):
@@ -121,11 +121,11 @@ class LimitReached(_Event, frozen=True, tag="limit_reached"):
     tier: str
     level: Literal["warning", "soft", "hard"]
     tokens: int
-    """What the tier was to hold then: above a hard limit it does not."""
+    """Tokens that the tier would hold; above a hard limit it rejects them."""
     limit: int
-    """The level's, in tokens."""
+    """Limit of the level, in tokens."""
     up: bool = True
-    """False = it is back below."""
+    """False = the tier is below the limit again."""
 
 
 class Alarmed(_Event, frozen=True, tag="alarmed"):
@@ -135,7 +135,7 @@ class Alarmed(_Event, frozen=True, tag="alarmed"):
     value: float
     limit: float
     up: bool = True
-    """False = it is none any more."""
+    """False = the alarm is over."""
 
 
 Event = (

@@ -3,49 +3,51 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import msgspec
+import numpy as np
 
 from ..metrics.language import Language, words
-from ..metrics.tfidf import best
+from ..metrics.rows import Rows
+from ..metrics.tfidf import Scores, TfIdf, best
 from ..scenarios.model import Message
 from ..scenarios.view import Messages
 from .base import Context, ModelError, StrategyContext, View
 from .events import Failed, Recalled
-from .parts.fact_extraction import StatedFact, asked, stated
-from .parts.fact_store import FactStore
-from .parts.memories import Note, Place
+from .parts.fact_extraction import StatedFact, extract_by_model, extract_by_rules
+from .parts.memories import NoteMessage, Place
 from .parts.passages import passages
-from .parts.units import Spoken, at_least
+from .parts.units import Dialogue, at_least
 
 FORM = "<memory>\n{lines}\n</memory>"
-_LEAST = 5
-"""Tokens that a line takes at least: its mark, three words, its end."""
+# Tokens that a line takes at least: its dash, three words, its end.
+_LEAST_LINE = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The whole history, with the facts most relevant now in a system message after the leading system messages.
+    """The whole history, with the most relevant facts in a system message after the leading system messages.
 
-    A fact's score is `similarity` · TF-IDF cosine with the recent context + `confidence` · its confidence. Recent
-    context is what the user and the final answers of the assistant say in the last `turns` turns: no tool results, no
-    message that calls tools. Without any, confidence alone counts. The best are sent, best first, as many as fit:
+    A fact's score is `similarity` · TF-IDF cosine with the recent context + `confidence` · its confidence. The recent
+    context is the user's messages and the assistant's final answers of the last `turns` turns: no tool results, no
+    message that calls tools. Without any, confidence alone counts. The best facts are sent, best first, as many as fit:
     the message takes at most `max_tokens`, counted exactly. `limit` bounds their number as well.
 
-    It only adds, as the document does, so alone it costs tokens. Chain it before what cuts: `facts | window(...)` reads
-    all that was said, and the window keeps the memory, as it is the system's. After the window it would know what the
-    window kept, and no more. The memory message changes when a turn brings other facts to the fore, and then nothing
-    after it is a prefix that a cache can keep; `place="end"` puts it before the newest turn instead.
+    The strategy only adds, as the design does, so alone it costs tokens. Chain it before a stage that cuts: in
+    `facts | window(...)` it reads the whole history, and the window keeps the memory, which is a system message. After
+    the window it would know only the messages that the window kept. The memory changes when a turn brings other facts
+    to the fore, and then nothing after it is a cached prefix; `place="end"` puts it before the newest turn instead.
 
-    002's behaviour before the change, the 15 surest facts: `facts(similarity=0, confidence=1, limit=15)`.
+    `facts(similarity=0, confidence=1, limit=15)` gives the 15 surest facts, the behaviour that the design replaced.
 
-    The facts are those that the recording states (LoCoMo's observations), known once their message is said. Where it
-    states none, or with `extractor="offline"`, they are taken from what the user and the final answers say, each
-    message once, at most `per_message` of `max_fact_tokens` each (no more than a quarter of `max_tokens`), by rules
-    (`stated.stated`); with `extractor="model"` by the model `summariser` (empty = the run's), one call a turn; what it
-    fails at is done by the rules (Failed). What is said again is one fact. When a later fact says the same with other
+    With `extractor="recorded"` the facts are those that the recording states (LoCoMo's observations), known once their
+    message has come. Where it states none, or with `extractor="offline"`, rules extract them from user messages and
+    final answers, each message once, at most `per_message` of `max_fact_tokens` each (no more than a quarter of
+    `max_tokens`). With `extractor="model"` the model `summariser` (empty = the run's) extracts them, one call per turn;
+    where it fails, the rules do (Failed). A repeated fact is one fact. When a later fact has the same words with other
     numbers or dates, the earlier one's confidence counts `outdated` times.
     """
 
@@ -64,8 +66,8 @@ class Facts:
     language: Language = "zh"
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "002"
-    fails: ClassVar[str] = "what matters was not said as a fact, or came from a tool; alone it only adds tokens"
+    source: ClassVar[str] = "design 002"
+    fails: ClassVar[str] = "the answer is in no extracted fact, or in a tool result; alone it only adds tokens"
 
     def __post_init__(self) -> None:
         at_least(1, max_tokens=self.max_tokens, turns=self.turns, limit=self.limit, per_message=self.per_message)
@@ -74,140 +76,199 @@ class Facts:
         at_least(0, at_most=1, outdated=self.outdated)
 
     def start(self, desk: StrategyContext) -> View:
-        heard, note = Heard(desk, self.turns), Note(desk, "facts", FORM)
+        answers, note = FinalAnswers(desk, self.turns), NoteMessage(desk, "facts", FORM)
         extractor, store = FactExtractor(desk, self), FactStore(self.outdated)
-        found: list[tuple[StatedFact, float]] = []
+        ranked: list[tuple[StatedFact, float]] = []
 
         def view(context: Context) -> Context:
-            nonlocal found
-            history, before = context.messages, len(heard.places)
-            same = heard.read(history)
+            nonlocal ranked
+            history, before = context.messages, len(answers.places)
+            same = answers.read(history)
             if same < before:
                 store.forget()
                 same = 0
-            if same < len(heard.places) or before > len(heard.places):
-                store.take(extractor.facts([heard.said[at] for at in heard.places[same:]]))
-                found = self._best(store, heard.context())
-            message, kept = note.of([f"- {fact.text}" for fact, _ in found], self.max_tokens, history)
+            if same < len(answers.places) or before > len(answers.places):
+                store.take(extractor.facts([answers.dialogue[at] for at in answers.places[same:]]))
+                ranked = self._best(store, answers.recent_words())
+            message, shown = note.of([f"- {fact.text}" for fact, _ in ranked], self.max_tokens, history)
             if message is None:
                 return context
-            sources, scores = zip(*((found[at][0].source, found[at][1]) for at in kept), strict=True)
+            sources, scores = zip(*((ranked[at][0].source, ranked[at][1]) for at in shown), strict=True)
             desk.record(Recalled(sources, scores))
-            at = heard.first if self.place == "start" else heard.newest
+            at = answers.first if self.place == "start" else answers.newest
             return context.sending(history[:at] + Messages.of((message,)) + history[at:])
 
         return view
 
     def _best(self, store: FactStore, context: list[str]) -> list[tuple[StatedFact, float]]:
-        """The facts of the highest scores, best first, as many as can fit at most; of equal ones the later first."""
+        """Return the facts of the highest scores, best first, equal ones the later first, as many as may fit."""
         scores = self.similarity * store.similar(context) + self.confidence * store.confidences
-        most = min(self.max_tokens // _LEAST, len(scores) if self.limit is None else self.limit)
+        most = min(self.max_tokens // _LEAST_LINE, len(scores) if self.limit is None else self.limit)
         places = best(scores, most)
         return [(store.facts[at], score) for at, score in zip(places, scores[places].round(4).tolist(), strict=True)]
 
 
-class Heard:
-    """What the user and the final answers said in a growing history: no tool results, no message that calls tools."""
+class FinalAnswers:
+    """User messages and final answers of a growing history: no tool results, no message that calls tools."""
 
-    __slots__ = ("_spoken", "_turns", "_words", "places")
+    __slots__ = ("_dialogue", "_turns", "_words", "places")
 
     def __init__(self, desk: StrategyContext, turns: int) -> None:
-        self._spoken, self._turns = Spoken(desk), turns
+        self._dialogue, self._turns = Dialogue(desk), turns
         self._words: dict[str, tuple[Message, list[str]]] = {}
         self.places: list[int] = []
-        """Where these messages are in `said`."""
+        """Places of these messages in `dialogue`."""
 
     def read(self, history: Messages) -> int:
-        """Bring the places up to date. Returns how many of the first are as they were."""
-        read = self._spoken.read(history)
+        """Bring the places up to date. Returns how many leading ones are as they were."""
+        read = self._dialogue.read(history)
         same = bisect_left(self.places, read)
         del self.places[same:]
-        for at, message in enumerate(self.said[read:], read):
+        for at, message in enumerate(self.dialogue[read:], read):
             if message.role == "user" or (message.role == "assistant" and not message.calls):
                 self.places.append(at)
         return same
 
     @property
-    def said(self) -> Messages:
-        """All messages but the system's."""
-        return self._spoken.messages
+    def dialogue(self) -> Messages:
+        """All messages but system messages."""
+        return self._dialogue.messages
 
     @property
     def first(self) -> int:
-        """Where in the history the leading system messages end."""
-        return self._spoken.place(0)
+        """Place in the history where the leading system messages end."""
+        return self._dialogue.place(0)
 
     @property
     def newest(self) -> int:
-        """Where in the history the newest turn begins; the first message that is not the system's if no user spoke."""
-        user = next((at for at in reversed(self.places) if self.said[at].role == "user"), 0)
-        return self._spoken.place(self._spoken.units.before(user))
+        """Place in the history where the newest turn begins; that of the first dialogue message without a user's."""
+        user = next((at for at in reversed(self.places) if self.dialogue[at].role == "user"), 0)
+        return self._dialogue.place(self._dialogue.units.before(user))
 
-    def context(self) -> list[str]:
-        """The words of the last turns, in order."""
+    def recent_words(self) -> list[str]:
+        """Return the words of the last turns, in order."""
         recent: list[Message] = []
         turns = 0
         for at in reversed(self.places):
-            recent.append(self.said[at])
-            turns += self.said[at].role == "user"
+            recent.append(self.dialogue[at])
+            turns += self.dialogue[at].role == "user"
             if turns == self._turns:
                 break
         known, self._words = self._words, {}
         for message in reversed(recent):
             before = known.get(message.id)
             self._words[message.id] = before if before and before[0] == message else (message, words(message.text))
-        return [word for _, said in self._words.values() for word in said]
+        return [word for _, message_words in self._words.values() for word in message_words]
 
 
 class FactExtractor:
-    """Facts of messages, found once for each."""
+    """Extracts the facts of messages, once for each message."""
 
-    __slots__ = ("_desk", "_found", "_longest", "_with")
+    __slots__ = ("_desk", "_facts", "_longest", "_rules")
 
     def __init__(self, desk: StrategyContext, rules: Facts) -> None:
-        self._desk, self._with = desk, rules
+        self._desk, self._rules = desk, rules
         self._longest = max(1, min(rules.max_fact_tokens, rules.max_tokens // 4))
-        self._found: dict[str, tuple[Message, tuple[StatedFact, ...]]] = {}
+        self._facts: dict[str, tuple[Message, tuple[StatedFact, ...]]] = {}
 
-    def facts(self, said: list[Message]) -> list[StatedFact]:
-        """The facts of these messages in order. A model is asked once for all that are new."""
-        new = [each for each in said if each.text.strip() and self._found.get(each.id, (None,))[0] != each]
+    def facts(self, messages: list[Message]) -> list[StatedFact]:
+        """Return the facts of the messages, in order. A model is called once for all new messages."""
+        new = [
+            message
+            for message in messages
+            if message.text.strip() and self._facts.get(message.id, (None,))[0] != message
+        ]
         if new:
-            match self._with.extractor:
+            match self._rules.extractor:
                 case "model":
-                    found = self._by_model(new)
+                    facts = self._by_model(new)
                 case "offline":
-                    found = self._by_rule(new)
+                    facts = self._by_rules(new)
                 case "recorded":
                     recorded = self._recorded(new)
-                    found = self._by_rule(new) if recorded is None else recorded
+                    facts = self._by_rules(new) if recorded is None else recorded
             for message in new:
-                self._found[message.id] = message, tuple(fact for fact in found if fact.source == message.id)
-        return [fact for message in said if message.id in self._found for fact in self._found[message.id][1]]
+                self._facts[message.id] = message, tuple(fact for fact in facts if fact.source == message.id)
+        return [fact for message in messages if message.id in self._facts for fact in self._facts[message.id][1]]
 
-    def _recorded(self, said: list[Message]) -> list[StatedFact] | None:
-        found: list[StatedFact] = []
-        for message in said:
+    def _recorded(self, messages: list[Message]) -> list[StatedFact] | None:
+        facts: list[StatedFact] = []
+        for message in messages:
             stated = self._desk.facts(message)
             if stated is None:
                 return None
-            found += [StatedFact(self._cut(fact.text), fact.confidence, fact.source) for fact in stated]
-        return found
+            facts += [StatedFact(self._cut(fact.text), fact.confidence, fact.source) for fact in stated]
+        return facts
 
     def _cut(self, text: str) -> str:
         return passages(text, self._longest, 1, self._desk.text_tokens)[0] if text else text
 
-    def _by_model(self, said: list[Message]) -> list[StatedFact]:
-        rules = self._with
+    def _by_model(self, messages: list[Message]) -> list[StatedFact]:
+        rules = self._rules
         try:
-            found = asked(self._desk, said, rules.language, rules.max_reply_tokens, rules.summariser)
+            facts = extract_by_model(self._desk, messages, rules.language, rules.max_reply_tokens, rules.summariser)
         except ModelError as error:
             self._desk.record(Failed("facts", str(error), "extracted by rules"))
-            return self._by_rule(said)
-        return [
-            msgspec.structs.replace(fact, text=self._cut(fact.text)) for fact in found[: rules.per_message * len(said)]
-        ]
+            return self._by_rules(messages)
+        most = rules.per_message * len(messages)
+        return [msgspec.structs.replace(fact, text=self._cut(fact.text)) for fact in facts[:most]]
 
-    def _by_rule(self, said: list[Message]) -> list[StatedFact]:
-        rules, count = self._with, self._desk.text_tokens
-        return [fact for each in said for fact in stated(each, rules.per_message, self._longest, count)]
+    def _by_rules(self, messages: list[Message]) -> list[StatedFact]:
+        most, count = self._rules.per_message, self._desk.text_tokens
+        return [fact for message in messages for fact in extract_by_rules(message, most, self._longest, count)]
+
+
+class FactStore:
+    """Facts of a conversation in the order of their first mention. A repeated fact is one; an update outdates it."""
+
+    __slots__ = ("_base", "_confidence", "_current", "_index", "_numbers", "_outdated", "_prepared", "facts")
+
+    def __init__(self, outdated: float) -> None:
+        self._outdated = outdated
+        # Words and topic of each fact. They outlive `forget`, so that taking a fact in again costs little.
+        self._prepared: dict[StatedFact, tuple[tuple[str, ...], str]] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all facts."""
+        self.facts: list[StatedFact] = []
+        # The highest confidence of each fact, and the same after outdating.
+        self._base: list[float] = []
+        self._confidence: Rows[np.float64] = Rows(np.float64)
+        self._index = TfIdf()
+        # Number of the fact with these words, and of the latest fact about the same thing.
+        self._numbers: dict[str, int] = {}
+        self._current: dict[str, int] = {}
+
+    @property
+    def confidences(self) -> Scores:
+        """Confidence of each fact, lowered for outdated ones."""
+        return self._confidence.all
+
+    def take(self, facts: Iterable[StatedFact]) -> None:
+        """Take in facts, in the order of their messages."""
+        documents: list[Sequence[str]] = []
+        for fact in facts:
+            if fact not in self._prepared:
+                self._prepared[fact] = tuple(fact.words), fact.about
+            fact_words, about = self._prepared[fact]
+            if not fact_words:
+                continue
+            number = self._numbers.setdefault(" ".join(fact_words), len(self.facts))
+            if number == len(self.facts):
+                self.facts.append(fact)
+                self._base.append(fact.confidence)
+                self._confidence.add(np.array([fact.confidence]))
+                documents.append(fact_words)
+            self._base[number] = max(self._base[number], fact.confidence)
+            self._confidence.all[number] = self._base[number]
+            before = self._current.get(about, number) if about else number
+            if before != number:
+                self._confidence.all[before] = self._base[before] * self._outdated
+            if about:
+                self._current[about] = number
+        self._index.add(documents)
+
+    def similar(self, context: Iterable[str]) -> Scores:
+        """Return the TF-IDF cosine of the context's words with each fact."""
+        return self._index.cosine(context)

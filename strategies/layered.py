@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from ..metrics.tfidf import Scores, best
+from ..scenarios.model import Message
 from .base import Context, ModelError, StrategyContext, View
-from .events import Failed, Recalled
-from .parts.layers import LayerItem, LayerRules, Layers, Tier
-from .parts.memories import FORM, Note, Past, Recalling
-from .parts.search import VectorSearch, WordSearch
+from .events import Event, Failed, Moved, Recalled
+from .parts.memories import (
+    FORM,
+    ConversationMemory,
+    Kind,
+    Memory,
+    NoteMessage,
+    RecallSettings,
+    VectorSearch,
+    WordSearch,
+)
 from .parts.units import at_least
+
+Tier = Literal["working", "short", "long"]
+
+# 000 §3.3.2, `MemoryType`.
+TIERS: dict[Kind, Tier] = {
+    "current_task": "working",
+    "tool_results": "working",
+    "session_context": "short",
+    "recent_decisions": "short",
+    "preference": "long",
+    "fact": "long",
+    "procedure": "long",
+    "session_summary": "long",
+}
+"""Tier where a memory of each type begins."""
+HOUR = 3600.0
 
 
 class LayerHit(NamedTuple):
-    """A memory that was recalled, from which tier, with its weighted score."""
+    """A recalled memory, its tier, and its weighted score."""
 
     item: LayerItem
     tier: Tier
@@ -25,27 +51,26 @@ class LayerHit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Layered(Recalling):
+class Layered(RecallSettings):
     """System messages, what three memories recall for the newest user message, and the last `recent` turns.
 
-    * Working memory: the tasks and tool results of this session. Found by the words that it shares with the question,
-      rare ones first. When a session ends (nothing said for `session_hours`) it becomes session history.
-    * Short-term memory: session history, found by vectors. It lives `ttl_hours`; each turn that recalls it renews
-      that, up to `longest_ttl_hours` after it was said. Then it is gone (Moved to nowhere).
-    * Long-term memory: preferences, facts, procedures, summaries of at least `long_importance`, for ever, found by
-      vectors. What is below that stays session history: the document drops it without a word.
-    * What was recalled in `promote_after` turns is promoted to long-term memory whatever its importance (Moved). The
-      document calls its own threshold again there, and so loses what it promotes.
+    * Working memory: the tasks and tool results of this session, searched by the words of the question, rare ones
+      first. When a session ends (no message for `session_hours`) it becomes session history.
+    * Short-term memory: session history, searched by vectors. It lives `ttl_hours`; each turn that recalls it renews
+      that, up to `longest_ttl_hours` after its message. Then it is dropped (Moved to nowhere).
+    * Long-term memory: preferences, facts, procedures, summaries of at least `long_importance`, for ever, searched by
+      vectors. Those of less importance stay session history; the design drops them without a word.
+    * A memory recalled in `promote_after` turns is promoted to long-term memory whatever its importance (Moved). The
+      design applies its own threshold again there, and so loses what it promotes.
 
     Each of `tiers` gives its best `limit`; a score counts `working`, `short` or `long` times; the best `limit` of all
-    are sent as one system message. Types and importance are `kinds.kind_of` and `importance_of`.
+    are sent as one system message. Type and importance of a memory follow rules, as in `retrieval`.
 
     Time is the recorded one. Without times the whole recording is one session that takes no time: nothing ends or
-    expires. A message without a time has that of the message before it; the first, that of the
-    first model call.
+    expires. A message without a time has that of the message before it; the first, that of the first model call.
 
-    `search="document"` is the document's code: working memory is found only if it contains the whole question, and
-    short-term memory never.
+    `search="document"` follows the design's code: working memory is recalled only if it contains the whole question,
+    and short-term memory never.
 
     Parameters shared with `retrieval` mean the same, and so do the budget and what happens if the embedder fails.
     """
@@ -62,11 +87,11 @@ class Layered(Recalling):
     search: Literal["full", "document"] = "full"
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "000 §2.4, §3.3"
-    fails: ClassVar[str] = "the question does not say what it is about: the memories that it needs are not called up"
+    source: ClassVar[str] = "design 000"
+    fails: ClassVar[str] = "the question does not name its subject: the memories that it needs are not recalled"
 
     def __post_init__(self) -> None:
-        Recalling.__post_init__(self)
+        RecallSettings.__post_init__(self)
         at_least(1, promote_after=self.promote_after)
         if not self.tiers or len(set(self.tiers)) < len(self.tiers):
             raise ValueError(f"tiers must name at least one of 'working', 'short', 'long', each once, not {self.tiers}")
@@ -77,79 +102,76 @@ class Layered(Recalling):
             raise ValueError(f"ttl_hours must be at most longest_ttl_hours, {longest}, not {self.ttl_hours}")
 
     def start(self, desk: StrategyContext) -> View:
-        past = Past(desk, self)
-        rules = LayerRules(
-            self.long_importance, self.ttl_hours, self.longest_ttl_hours, self.session_hours, self.promote_after
-        )
-        note = Note(desk, "layered", FORM[self.language])
-        layers, recall = Layers(rules, desk.record), Recall(desk, self)
-        found: list[LayerHit] = []
+        past = ConversationMemory(desk, self)
+        note = NoteMessage(desk, "layered", FORM[self.language])
+        layers, recall = Layers(self, desk.record), Recall(desk, self)
+        hits: list[LayerHit] = []
         last: tuple[str, str | None] | None = None
 
         def view(context: Context) -> Context:
-            nonlocal found, last
+            nonlocal hits, last
             past.read(context.messages)
             turn = past.turn
             if last is not None and turn != last[0]:
-                layers.settle()
+                layers.end_turn()
                 last = None
             changed = layers.follow(past, desk.now)
             query = past.question()
             if changed or (turn, query) != last:
-                found, embedded = recall.best(layers.items, query) if query else ([], True)
+                hits, embedded = recall.best(layers.items, query) if query else ([], True)
                 last = turn, query if embedded else None
-            layers.refer((each.item for each in found), desk.now)
-            lines = [f"- [{each.item.memory.kind}] {each.item.memory.line}" for each in found]
-            message, kept = note.of(lines, past.room, context.messages)
+            layers.note_recalled((hit.item for hit in hits), desk.now)
+            lines = [f"- [{hit.item.memory.kind}] {hit.item.memory.line}" for hit in hits]
+            message, shown = note.of(lines, past.room, context.messages)
             for tier in self.tiers:
-                of_it = [(found[at].item.memory.source, found[at].score) for at in kept if found[at].tier == tier]
-                if of_it:
-                    sources, scores = zip(*of_it, strict=True)
+                in_tier = [(hits[at].item.memory.source, hits[at].score) for at in shown if hits[at].tier == tier]
+                if in_tier:
+                    sources, scores = zip(*in_tier, strict=True)
                     desk.record(Recalled(sources, scores, tier))
-            return past.sending(context, message)
+            return past.context(context, message)
 
         return view
 
 
 class Recall:
-    """Finds what each memory has for a question."""
+    """Searches each tier for a question."""
 
-    __slots__ = ("_bags", "_desk", "_vectors", "_with")
+    __slots__ = ("_desk", "_rules", "_vectors", "_words")
 
     def __init__(self, desk: StrategyContext, rules: Layered) -> None:
-        self._desk, self._with = desk, rules
-        self._vectors, self._bags = VectorSearch(desk), WordSearch()
+        self._desk, self._rules = desk, rules
+        self._vectors, self._words = VectorSearch(desk), WordSearch()
 
     def best(self, items: list[LayerItem], query: str) -> tuple[list[LayerHit], bool]:
-        """The best items, best first; of equal ones the later. And whether vectors could be had."""
-        rules = self._with
+        """Return the best items, best first, equal ones the later first, and whether the embedder answered."""
+        rules = self._rules
         weights = {"working": rules.working, "short": rules.short, "long": rules.long}
         inside = {tier: [at for at, item in enumerate(items) if item.tier == tier] for tier in rules.tiers}
         if rules.search == "document":
             inside["short"] = []
         vectored = [items[at] for tier, places in inside.items() if tier != "working" for at in places]
         cosines = self._cosines(vectored, query)
-        found: list[tuple[int, LayerHit]] = []
+        hits: list[tuple[int, LayerHit]] = []
         for tier, places in inside.items():
             here = [items[at] for at in places]
             scores = self._scores(tier, here, query, cosines)
-            chosen = [each for each in best(scores, rules.limit) if scores[each] > 0 or tier != "working"]
+            chosen = [at for at in best(scores, rules.limit) if scores[at] > 0 or tier != "working"]
             weighted = (scores * weights[tier]).round(4).tolist()
-            found += [(places[each], LayerHit(here[each], tier, weighted[each])) for each in chosen]
-        found.sort(key=lambda pair: (-pair[1].score, -pair[0]))
-        return [each for _, each in found[: rules.limit]], cosines is not None
+            hits += [(places[at], LayerHit(here[at], tier, weighted[at])) for at in chosen]
+        hits.sort(key=lambda pair: (-pair[1].score, -pair[0]))
+        return [hit for _, hit in hits[: rules.limit]], cosines is not None
 
     def _scores(self, tier: Tier, items: list[LayerItem], query: str, cosines: Scores | None) -> Scores:
-        """How well the memories of a tier match, unweighted."""
+        """Return how well the memories of a tier match, unweighted."""
         if tier != "working" and cosines is not None:
             return cosines[np.fromiter((item.row for item in items), np.int64, len(items))]
-        if tier == "working" and self._with.search == "document":
+        if tier == "working" and self._rules.search == "document":
             return np.array([float(query.lower() in item.memory.text.lower()) for item in items])
-        rows = self._bags.rows([item.memory.text for item in items])
-        return self._bags.scores(query)[rows]
+        rows = self._words.rows([item.memory.text for item in items])
+        return self._words.scores(query)[rows]
 
     def _cosines(self, items: list[LayerItem], query: str) -> Scores | None:
-        """The cosines of all rows, after these items have one; None if they cannot be had."""
+        """Give each item a row, and return the cosines of all rows; None if the embedder fails."""
         new = [item for item in items if item.row < 0]
         try:
             for item, row in zip(new, self._vectors.rows([item.memory.text for item in new]), strict=True):
@@ -158,3 +180,126 @@ class Recall:
         except ModelError as error:
             self._desk.record(Failed("embedding", str(error), "ranked by words in common"))
             return None
+
+
+class LayerItem:
+    """A memory in its tier; `tier` is None once it is dropped."""
+
+    __slots__ = ("created", "expires", "memory", "references", "row", "tier")
+
+    def __init__(self, memory: Memory, tier: Tier | None, created: float | None) -> None:
+        self.memory, self.created = memory, created
+        self.tier = tier
+        self.expires: float | None = None
+        self.references = 0
+        self.row = -1
+        """Row of its vector; -1 = not embedded yet."""
+
+    def __deepcopy__(self, memo: object) -> LayerItem:
+        """Return another item of the same memory, which is shared: a copy of a conversation has very many."""
+        other = LayerItem(self.memory, self.tier, self.created)
+        other.expires, other.references, other.row = self.expires, self.references, self.row
+        return other
+
+
+class Layers:
+    """All memories of one conversation, one item for each of `past.memories`, and their moves between tiers."""
+
+    __slots__ = ("_clock", "_due", "_last", "_number", "_record", "_referenced", "_rules", "_session", "items")
+
+    def __init__(self, rules: Layered, record: Callable[[Event], None]) -> None:
+        self._rules, self._record = rules, record
+        self.items: list[LayerItem] = []
+        self._due: list[tuple[float, int, LayerItem]] = []
+        self._number = 0
+        self._referenced: dict[LayerItem, None] = {}
+        # Time of the newest message, of the newest model call, and of the session's begin: older items are of
+        # sessions before it.
+        self._clock: float | None = None
+        self._last: float | None = None
+        self._session: float | None = None
+
+    def follow(self, past: ConversationMemory, now: float | None) -> bool:
+        """Take in new memories, end a session, let memories expire. Returns whether anything changed."""
+        rules, before = self._rules, len(self.items)
+        ended = now is not None and self._last is not None and now - self._last > rules.session_hours * HOUR
+        if ended and now is not None and self._last is not None:
+            self._session = (self._last + now) / 2
+        self._clock = now if self._clock is None else self._clock
+        self._last = now if now is not None else self._last
+        for item in self.items[past.changed :]:
+            item.tier = None
+        del self.items[past.changed :]
+        for at in range(past.changed, len(past.memories)):
+            self._enter(past.memories[at], past.messages[past.places[at]])
+        moved = self._end_session() if ended else False
+        expired = self._expire(now)
+        return moved or expired or not before == past.changed == len(self.items)
+
+    def note_recalled(self, items: Iterable[LayerItem], now: float | None) -> None:
+        """Note that the items were recalled in this turn; those in short-term memory live on from now."""
+        for item in items:
+            self._referenced[item] = None
+            if item.tier == "short":
+                self._extend_life(item, now)
+
+    def end_turn(self) -> None:
+        """Promote to long-term memory what was recalled in the turn, and in enough turns before it."""
+        promoted: dict[Tier, list[LayerItem]] = {"working": [], "short": []}
+        for item in self._referenced:
+            item.references += 1
+            if item.tier in promoted and item.references >= self._rules.promote_after:
+                promoted[item.tier].append(item)
+        self._referenced = {}
+        for tier, items in promoted.items():
+            self._move(items, tier, "long")
+
+    def _enter(self, memory: Memory, message: Message) -> None:
+        time = message.time if message.time is not None or message.call is None else message.call.started
+        self._clock = time if time is not None else self._clock
+        tier = TIERS[memory.kind]
+        if (tier == "long" and memory.importance < self._rules.long_importance) or (
+            tier == "working" and self._is_old(self._clock)
+        ):
+            tier = "short"
+        item = LayerItem(memory, tier, self._clock)
+        self.items.append(item)
+        if tier == "short":
+            self._extend_life(item, item.created)
+
+    def _is_old(self, created: float | None) -> bool:
+        return self._session is not None and created is not None and created < self._session
+
+    def _end_session(self) -> bool:
+        """Move the working memory of the session to session history."""
+        items = [item for item in self.items if item.tier == "working" and self._is_old(item.created)]
+        return self._move(items, "working", "short")
+
+    def _extend_life(self, item: LayerItem, now: float | None) -> None:
+        """Let the item live for `ttl_hours` from now, but never longer than `longest_ttl_hours` after its message."""
+        if now is None or item.created is None:
+            return
+        expires = min(now + self._rules.ttl_hours * HOUR, item.created + self._rules.longest_ttl_hours * HOUR)
+        if expires != item.expires:
+            item.expires = expires
+            self._number += 1
+            heappush(self._due, (expires, self._number, item))
+
+    def _expire(self, now: float | None) -> bool:
+        expired: list[LayerItem] = []
+        while now is not None and self._due and self._due[0][0] <= now:
+            expires, _, item = heappop(self._due)
+            # An item whose life was extended has a later entry in the heap.
+            if item.tier == "short" and item.expires == expires:
+                expired.append(item)
+        return self._move(expired, "short", None)
+
+    def _move(self, items: list[LayerItem], source: Tier, to: Tier | None) -> bool:
+        if not items:
+            return False
+        for item in items:
+            item.tier = to
+            if to == "short":
+                self._extend_life(item, item.created)
+        self._record(Moved(tuple(dict.fromkeys(item.memory.source for item in items)), source, to or ""))
+        return True

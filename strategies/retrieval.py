@@ -10,62 +10,71 @@ import numpy as np
 from ..metrics.tfidf import Scores, best
 from .base import Context, ModelError, StrategyContext, View
 from .events import Failed, Recalled
-from .parts.memories import FORM, Memory, Note, Past, Recalling
-from .parts.search import Listed, VectorSearch, WordSearch
+from .parts.memories import (
+    FORM,
+    ConversationMemory,
+    Memory,
+    MemoryRows,
+    NoteMessage,
+    RecallSettings,
+    VectorSearch,
+    WordSearch,
+)
 from .parts.units import at_least
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieval(Recalling):
-    """System messages, the memories that the newest user message calls up, and the last `recent` turns.
+class Retrieval(RecallSettings):
+    """System messages, the memories most relevant to the newest user message, and the last `recent` turns.
 
-    As the document has it: the `limit * search` memories most similar to the newest user message are found (by
-    embedding, exact search), ordered by score and importance, and the best `limit` are sent as one system message, best
-    first. One conversation is one user, so there is nobody to filter out.
+    The `limit * search` memories most similar to the newest user message are searched (by embedding, exactly), ranked
+    by score and importance, and the best `limit` are sent as one system message, best first. One conversation is one
+    user, so there is no filter by user.
 
-    Where the document is silent:
+    Where the design is silent:
 
-    * `recent` = 3 turns, as much as 002 takes for recent context and 000 §2.2 protects (6 messages). A history with no
-      more is sent as it is: for agents that work long for one user message give `max_tokens`.
+    * `recent` = 3 turns. A history with no more is sent as it is: for agents that work long for one user message give
+      `max_tokens`.
     * score = (1 - `importance`) · cosine + `importance` · importance / 10. Cosines of the best candidates mostly lie
-      within 0.1 of each other, so 0.1 decides between close ones and no more. Importance: `kinds.importance_of`.
-    * Any message but the system's becomes memories when it leaves the recent turns: passages of at most
-      `max_memory_tokens`, the first `passages` of them. What a longer message says after that cannot be found.
-    * Of a question longer than `query_characters` its two ends are searched for. If no user spoke, the newest message
-      is.
-    * `place` "start" puts the memories after the system messages of what is not sent, "end" before the newest turn.
-      Either way each new turn drops an old one, so no more than the system prompt stays a prefix that a cache can keep
-      (measured). With `slack` turns are dropped `slack + 1` at a time; between, "end" keeps the older ones a prefix.
+      within 0.1 of each other, so 0.1 decides between close ones and no more. A memory's importance follows from its
+      type (preference, decision, tool result …), from its length and from who wrote it.
+    * Every message but a system message becomes memories when it leaves the recent turns: passages of at most
+      `max_memory_tokens`, the first `passages` of them. The rest of a longer message cannot be recalled.
+    * The search text of a question longer than `query_characters` is its two ends. Without a user message the newest
+      message is the question.
+    * `place` "start" puts the memories after the leading system messages, "end" before the newest turn. Either way each
+      new turn drops an old one, so no more than the system prompt stays a prefix that a cache can keep (measured). With
+      `slack` turns are dropped `slack + 1` at a time; between, "end" keeps the older ones a prefix.
 
-    Without `max_tokens` nothing is promised. With it all that is sent takes at most that: memories at most
-    `memory_share` of it (000 §2.2), and the recent turns what is left. What of them does not fit becomes memories too.
-    The newest message (with its results) comes before memories. If it does not fit, system messages and memories are
-    sent, and if the system's alone are over the budget, nothing else is (both OverBudget).
+    Without `max_tokens` there is no budget. With it everything sent takes at most that: memories at most the share
+    `memory_share`, and the recent turns what is left; messages that do not fit become memories too. The newest message
+    (with its results) comes before memories. If it does not fit, system messages and memories are sent, and if system
+    messages alone are over the budget, nothing else is (both OverBudget).
 
     If the embedder fails, memories are ranked by the words that they share with the question, rare ones first (Failed),
-    and it is tried again at the next call.
+    and the next call tries the embedder again.
     """
 
     search: int = 2
     importance: float = 0.1
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "000 §2.1"
-    fails: ClassVar[str] = "the question shares nothing with what it needs, as in 'and the other one?'"
+    source: ClassVar[str] = "design 000"
+    fails: ClassVar[str] = "the question shares nothing with its answer, as in 'and the other one?'"
 
     def __post_init__(self) -> None:
-        Recalling.__post_init__(self)
+        RecallSettings.__post_init__(self)
         at_least(1, search=self.search)
         at_least(0, at_most=1, importance=self.importance)
 
     def start(self, desk: StrategyContext) -> View:
-        past = Past(desk, self)
-        by_vectors, by_words = Listed(VectorSearch(desk)), Listed(WordSearch())
-        note = Note(desk, "retrieval", FORM[self.language])
-        found: list[tuple[Memory, float]] = []
+        past = ConversationMemory(desk, self)
+        by_vectors, by_words = MemoryRows(VectorSearch(desk)), MemoryRows(WordSearch())
+        note = NoteMessage(desk, "retrieval", FORM[self.language])
+        recalled: list[tuple[Memory, float]] = []
         last: str | None = None
 
-        def similar(query: str) -> tuple[Scores, bool]:
+        def similarity(query: str) -> tuple[Scores, bool]:
             try:
                 return by_vectors.scores(past.memories, query), True
             except ModelError as error:
@@ -73,28 +82,28 @@ class Retrieval(Recalling):
                 return by_words.scores(past.memories, query), False
 
         def view(context: Context) -> Context:
-            nonlocal found, last
+            nonlocal recalled, last
             known = len(past.memories)
             past.read(context.messages)
             by_vectors.cut(past.changed)
             by_words.cut(past.changed)
             query = past.question()
             if query != last or not known == past.changed == len(past.memories):
-                found, last = [], query
+                recalled, last = [], query
                 if past.memories and query:
-                    scores, embedded = similar(query)
-                    found, last = self._chosen(past.memories, scores), query if embedded else None
-            lines = [f"- {memory.line}" for memory, _ in found]
-            message, kept = note.of(lines, past.room, context.messages)
+                    scores, embedded = similarity(query)
+                    recalled, last = self._best(past.memories, scores), query if embedded else None
+            lines = [f"- {memory.line}" for memory, _ in recalled]
+            message, shown = note.of(lines, past.room, context.messages)
             if message is not None:
-                sources, scored = zip(*((found[at][0].source, found[at][1]) for at in kept), strict=True)
-                desk.record(Recalled(sources, scored))
-            return past.sending(context, message)
+                sources, weights = zip(*((recalled[at][0].source, recalled[at][1]) for at in shown), strict=True)
+                desk.record(Recalled(sources, weights))
+            return past.context(context, message)
 
         return view
 
-    def _chosen(self, memories: list[Memory], similarity: Scores) -> list[tuple[Memory, float]]:
-        """The best, best first, with their scores; of equal ones the later first."""
+    def _best(self, memories: list[Memory], similarity: Scores) -> list[tuple[Memory, float]]:
+        """Return the best memories with their scores, best first, equal ones the later first."""
         places = sorted(best(similarity, self.limit * self.search))
         weights = np.array([memories[place].importance for place in places]) / 10
         scores = (1 - self.importance) * similarity[places] + self.importance * weights

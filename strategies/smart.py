@@ -1,65 +1,57 @@
-"""S3, `smart`: what matters stays as it is, a summary stands for the rest of the middle (design document 000 §2.2)."""
+"""S3, `smart`: what matters stays as it is, a summary replaces the rest of the middle (design document 000 §2.2)."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from ..metrics.language import Language
 from ..scenarios.model import Message
-from ..scenarios.view import Messages, shared
-from .base import Context, ModelError, StrategyContext, View
+from ..scenarios.view import Messages, shared_prefix
+from .base import Context, ModelError, StrategyContext, View, texts
 from .events import Failed, OverBudget, Summarised
-from .parts.passages import KEYWORDS, Piece, Scores, scorer, taken, without
 from .parts.summarize import Summariser
-from .parts.units import Late, Spoken, at_least
+from .parts.units import Dialogue, OrphanedResults, at_least, without
 
-PROMPTS: dict[Language, str] = {
-    "zh": """请简洁地总结以下对话的关键信息，保留：
-1. 重要的决策和结论
-2. 用户的偏好和要求
-3. 关键的数据或事实
+# The Chinese is that of 000 §2.3.
+PROMPTS = texts("smart_prompt")
 
-{conversation}""",
-    "en": """Summarise concisely what matters in the following conversation. Keep:
-1. Important decisions and conclusions
-2. The user's preferences and requirements
-3. Key figures and facts
-
-{conversation}""",
-}
-"""000 §2.3."""
-
+KEYWORDS = (
+    *("决定", "确定", "最终"),  # 000 §2.2
+    *("decide", "decided", "decision", "confirm", "confirmed", "final", "finally"),
+)
 LEVELS = ("critical", "high", "medium", "low")
 
 
 @dataclass(frozen=True, slots=True)
 class Smart:
-    """Messages are scored. The first turns, the last messages and what scores high stay; a summary stands for the rest.
+    """Messages are scored: the first turns, the last messages and high scores stay, a summary replaces the rest.
 
-    The history may take the `window` but for `system` tokens and the share `memory` of it: 78 000 tokens of 100 000.
-    Once it takes more than `threshold` of that, the middle is gone through: what is protected and what has at least the
-    level `keep` stays; of the rest the best stay while they fit, the others are summarised.
+    The history may take the `window` less `system` tokens and the share `memory`: 78 000 tokens of 100 000. Once it
+    takes more than `threshold` of that, protected messages and those of at least the level `keep` stay. Of the others
+    the best stay while they fit, and the rest is summarised.
 
-    A message scores `first` in the first turn or `recent` among the last messages, `user` if the user says it, `call`
+    A message scores `first` in the first turn or `recent` among the last messages, `user` if the user wrote it, `call`
     if it makes tool calls, and once each for one of the `keywords`, for a `code` block, for a `listing`. `levels` are
-    the least scores of a critical, high, medium and low message; what is below is trivial. A tool call and its results
+    the least scores of a critical, high, medium and low message; anything below is trivial. A tool call and its results
     stay or go together, with the highest of their scores.
 
-    Where the document is silent:
+    Where the design is silent:
 
-    - The best of the rest fit into `target` of the history's budget, and nothing is done until there is enough to
+    - The best of the others fit into `target` of the history's budget, and nothing happens until there is enough to
       summarise to get from `threshold` to `target`. Without a gap between the two every call would summarise a
-      message, and so rewrite the context and lose the prompt cache. What was summarised stays so.
+      message, and so rewrite the context and lose the prompt cache. Summarised messages stay summarised.
     - A turn is a user message and the first reply to it. The hundreds of calls that an agent may make for one message
       are not all its first turn.
-    - If what must stay is over the budget, it is taken by score, then newest first, into `threshold` of the budget,
-      the last message before all. The others are summarised too, and OverBudget is recorded. A last message that does not
-      fit is not sent at this call.
-    - If the model fails, nothing is replaced; over the budget, the best that fit are sent, and it is asked again at
-      the next call. System messages over their share shrink the history's: all that is sent is never over `window`,
-      but for system messages that are so alone.
+    - If the protected messages are over the budget, they are taken by score, then newest first, into `threshold` of
+      the budget, the last message before all. The others are summarised too, and OverBudget is recorded. A last message
+      that does not fit is not sent at this call.
+    - If the model fails, nothing is replaced. Over the budget the best that fit are sent, and the next call tries
+      again. System messages over their share shrink the history's share: everything sent is never over `window`,
+      unless system messages alone are.
     """
 
     window: int = 100_000
@@ -86,15 +78,15 @@ class Smart:
     summariser: str = ""
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "000 §2.2"
-    fails: ClassVar[str] = "what matters is said in plain words: no keyword, code or list, and not at either end"
+    source: ClassVar[str] = "design 000"
+    fails: ClassVar[str] = "an important message has no keyword, code or list, and is at neither end"
 
     def __post_init__(self) -> None:
         at_least(1, window=self.window, last_messages=self.last_messages)
         at_least(0, system=self.system, first_turns=self.first_turns)
         at_least(0, below=1, memory=self.memory)
         at_least(0, at_most=1, threshold=self.threshold)
-        if not all(each.strip() for each in self.keywords):
+        if not all(keyword.strip() for keyword in self.keywords):
             raise ValueError("keywords must not be empty: an empty one is in every message")
         self._summariser()
         if not 0 < self.target < self.threshold:
@@ -122,7 +114,7 @@ class Smart:
 
     @property
     def least(self) -> int:
-        """The score from which a message always stays."""
+        """Score from which a message always stays."""
         return self.levels[LEVELS.index(self.keep)]
 
     def start(self, desk: StrategyContext) -> View:
@@ -140,38 +132,135 @@ class Smart:
         )
 
 
+_LISTING = re.compile(r"^[ \t]*(?:[-*+•][ \t]|\d{1,3}(?:[.)][ \t]|、))", re.MULTILINE)
+
+
+class Piece(NamedTuple):
+    """Messages that can stay or go together, with their score."""
+
+    at: int
+    """Place of its first message in the dialogue."""
+    stop: int
+    messages: tuple[Message, ...]
+    tokens: int
+    score: int
+    stays: Literal["must", "may", "never"]
+    newest: bool
+
+    def rank(self) -> tuple[bool, int, int]:
+        """Return the sort key, best first: the newest piece, then the highest score, then the later."""
+        return not self.newest, -self.score, -self.at
+
+
+def fitting(pieces: Iterable[Piece], room: float) -> set[int]:
+    """Take the pieces in this order, each that still fits into `room` tokens. Return their places."""
+    places = set()
+    for piece in pieces:
+        if piece.tokens <= room:
+            places.add(piece.at)
+            room -= piece.tokens
+    return places
+
+
+def scorer(
+    user: int, call: int, keyword: int, code: int, listing: int, keywords: Sequence[str]
+) -> Callable[[Message], int]:
+    """Return a function from a message to its own score, linear in its text.
+
+    English keywords match as whole words in any case, others anywhere. A code block has a fence; a listing is a line
+    that starts with a bullet or a number.
+    """
+    anywhere = [word for word in keywords if not word.isascii()]
+    plain = [word.lower() for word in keywords if word.isascii()]
+    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, plain))})\b") if plain else None
+
+    def has_keyword(text: str) -> bool:
+        if any(word in text for word in anywhere):
+            return True
+        # Plain search first: it is 20 times faster than the pattern, and mostly says no.
+        lower = text.lower() if pattern is not None else ""
+        return pattern is not None and any(word in lower for word in plain) and pattern.search(lower) is not None
+
+    def score(message: Message) -> int:
+        text = message.text
+        points = (user if message.role == "user" else 0) + (call if message.calls else 0)
+        if has_keyword(text):
+            points += keyword
+        if "```" in text:
+            points += code
+        if _LISTING.search(text):
+            points += listing
+        return points
+
+    return score
+
+
+class MessageScores:
+    """Scores of the messages of a growing conversation. Each message is read once.
+
+    A turn is a user message and the first reply to it; an assistant that speaks first is in the first turn.
+    """
+
+    __slots__ = ("_awaits_reply", "_first", "_score", "_turn", "_turns", "opening", "points")
+
+    def __init__(self, score: Callable[[Message], int], turns: int, first: int) -> None:
+        self._score, self._turns, self._first = score, turns, first
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all messages."""
+        self.points: list[int] = []
+        """Score of each message by itself, and for being in the first turn."""
+        self.opening: list[bool] = []
+        """Whether the message is in one of the first `turns`."""
+        self._turn, self._awaits_reply = 0, False
+
+    def read(self, messages: Messages) -> None:
+        """Score the messages that are new since the last reading."""
+        for message in messages[len(self.points) :]:
+            begins = message.role == "user"
+            replies = message.role == "assistant" and (self._awaits_reply or not self.points)
+            # Several user messages in a row are one turn.
+            self._turn += begins and not self._awaits_reply
+            self._awaits_reply = begins or (self._awaits_reply and not replies)
+            turn = max(self._turn, 1) if begins or replies else 0
+            self.points.append(self._score(message) + (self._first if turn == 1 else 0))
+            self.opening.append(0 < turn <= self._turns)
+
+
 class _Compression:
-    """One conversation under `smart`: what is summarised so far, and what is sent."""
+    """One conversation under `smart`: which messages are summarised so far, and what is sent."""
 
     __slots__ = (
-        *("_answered", "_base", "_built", "_desk", "_gone", "_late", "_left_over", "_scanned"),
-        *("_scores", "_smart", "_spoken", "_summariser", "_summary", "_systems", "_wait"),
+        *("_answer", "_base", "_built", "_desk", "_dialogue", "_left_over", "_orphans", "_scanned"),
+        *("_scores", "_smart", "_summarised", "_summariser", "_summary", "_systems", "_wait"),
     )
 
     def __init__(self, smart: Smart, desk: StrategyContext, summariser: Summariser) -> None:
         self._smart, self._desk, self._summariser = smart, desk, summariser
-        self._answered: tuple[Context, Context] | None = None
+        self._answer: tuple[Context, Context] | None = None
         score = scorer(smart.user, smart.call, smart.keyword, smart.code, smart.listing, smart.keywords)
-        self._scores = Scores(score, smart.first_turns, smart.first)
-        self._spoken = Spoken(desk)
+        self._scores = MessageScores(score, smart.first_turns, smart.first)
+        self._dialogue = Dialogue(desk)
+        # Start of each unsummarised piece among the first `_scanned` dialogue messages.
         self._left_over: list[int] = []
-        """Where the pieces start that the last look left, of the spoken messages before `_scanned`."""
         self._scanned = 0
-        self._gone: set[str] = set()
-        self._late = Late(desk)
+        # Ids of the summarised messages.
+        self._summarised: set[str] = set()
+        self._orphans = OrphanedResults(desk)
         self._summary: Message | None = None
+        # Tokens of the system messages.
         self._systems = 0
-        """Tokens of the system messages."""
+        # Tokens of the history below which there is too little to summarise.
         self._wait = 0.0
-        """Tokens of the history below which there is too little to summarise."""
+        # The history up to the last summarised message, and what is sent of it.
         self._built = self._base = Messages()
-        """The history up to the last summarised message, and what is sent of it."""
 
     def view(self, context: Context) -> Context:
-        """What to send. Asked again with nothing said since, it answers the same: no other round is made for it."""
-        if self._answered is None or self._answered[0] != context:
-            self._answered = (context, self._view(context))
-        return self._answered[1]
+        """Return what to send. The same context again has the same answer, without another summary."""
+        if self._answer is None or self._answer[0] != context:
+            self._answer = (context, self._view(context))
+        return self._answer[1]
 
     def _view(self, context: Context) -> Context:
         smart, desk, history = self._smart, self._desk, context.messages
@@ -180,31 +269,31 @@ class _Compression:
         left = min(smart.history, smart.window - systems)
         sent = self._base + history[len(self._built) :]
         spent = desk.total(sent) - systems
-        told = False
+        recorded = False
         if spent > left or spent > max(smart.threshold * left, self._wait):
-            told = self._compress(history, spent, left)
+            recorded = self._compress(history, spent, left)
             sent = self._base + history[len(self._built) :]
             spent = desk.total(sent) - systems
         if spent > left:
-            if not told:
-                self._refuse(spent, left)
+            if not recorded:
+                self._record_over_budget(spent, left)
             sent = self._best(sent, left)
-        return context.sending(desk.whole(sent)) if self._gone or spent > left else context
+        return context.sending(desk.whole(sent)) if self._summarised or spent > left else context
 
     def _read(self, history: Messages) -> None:
-        same = self._spoken.read(history)
-        self._late.read(message for message in self._spoken.messages[same:] if message.id not in self._gone)
-        if same < len(self._scores.points):  # a stage before this one has changed what was said
+        same = self._dialogue.read(history)
+        self._orphans.read(message for message in self._dialogue.messages[same:] if message.id not in self._summarised)
+        if same < len(self._scores.points):  # a stage before this one has rewritten messages
             self._scores.forget()
             self._left_over, self._scanned = [], 0
-        if shared(self._built, history) < len(self._built):
-            # What is summarised stays so, also if a stage before this one has dropped it since.
-            last = max((at + 1 for at, message in enumerate(history) if message.id in self._gone), default=0)
-            self._built = history[: max(last, self._spoken.place(0) if self._summary else 0)]
-            self._base = without(self._built, self._gone, self._summary)
+        if shared_prefix(self._built, history) < len(self._built):
+            # Summarised messages stay so, even if a stage before this one has dropped them since.
+            last = max((at + 1 for at, message in enumerate(history) if message.id in self._summarised), default=0)
+            self._built = history[: max(last, self._dialogue.place(0) if self._summary else 0)]
+            self._base = without(self._built, self._summarised, self._summary)
 
     def _compress(self, history: Messages, spent: int, left: int) -> bool:
-        """Summarise what need not stay, if it is worth it. True if it recorded why the budget was not kept."""
+        """Summarise what need not stay, if that saves enough. Returns whether an event explains a broken budget."""
         smart, desk = self._smart, self._desk
         reserve = smart.max_summary_tokens + desk.tokens(self._summariser.message("", ""))
         if left <= reserve:
@@ -218,42 +307,42 @@ class _Compression:
             self._wait = spent + worth - loose
             return False
         if over := needed > left:
-            self._refuse(needed, left)
-            stay = taken(sorted(must, key=Piece.rank), smart.threshold * left - reserve)
+            self._record_over_budget(needed, left)
+            stay = fitting(sorted(must, key=Piece.rank), smart.threshold * left - reserve)
         else:
             stay = {piece.at for piece in must}
             rest = sorted((piece for piece in pieces if piece.stays == "may"), key=Piece.rank)
-            stay |= taken(rest, smart.target * left - needed)
-        gone = [piece for piece in pieces if piece.at not in stay and not piece.newest]
-        failed = bool(gone) and not self._summarise(history, gone)
+            stay |= fitting(rest, smart.target * left - needed)
+        chosen = [piece for piece in pieces if piece.at not in stay and not piece.newest]
+        failed = bool(chosen) and not self._summarise(history, chosen)
         return over or failed
 
     def _summarise(self, history: Messages, pieces: list[Piece]) -> bool:
-        """Have the summary stand for these as well."""
-        gone = [message for piece in pieces for message in piece.messages]
+        """Merge the pieces into the summary. False if the model failed."""
+        messages = [message for piece in pieces for message in piece.messages]
         try:
-            text = self._summariser.write(self._desk, self._summary, gone)
+            text = self._summariser.write(self._desk, self._summary, messages)
         except ModelError as error:
             self._desk.record(Failed("summary", str(error), "what it would have replaced is kept, while it fits"))
             return False
-        names = [message.id for message in gone]
+        names = [message.id for message in messages]
         before = [] if self._summary is None else [self._summary.id]
         self._desk.record(Summarised(tuple(names), text, by=self._summariser.name))
         self._summary = self._summariser.message(names[-1], text)
-        self._gone.update(names)
-        self._late.gone(gone)
+        self._summarised.update(names)
+        self._orphans.note_summarised(messages)
         starts = {piece.at for piece in pieces}
         self._left_over = [at for at in self._left_over if at not in starts]
         self._wait = 0.0
-        upto = max(len(self._built), self._spoken.place(pieces[-1].stop - 1) + 1)
+        upto = max(len(self._built), self._dialogue.place(pieces[-1].stop - 1) + 1)
         self._base = without(self._base + history[len(self._built) : upto], {*names, *before}, self._summary)
         self._built = history[:upto]
         return True
 
     def _best(self, sent: Messages, left: int) -> Messages:
-        """What of this fits at this call: the newest piece, the summary, then what must stay, then the rest."""
+        """Return what fits at this call: the newest piece, the summary, then what must stay, then the rest."""
         pieces = sorted(self._pieces(), key=lambda piece: (not piece.newest, piece.stays != "must", piece.rank()))
-        stay = taken(pieces[:1], left)
+        stay = fitting(pieces[:1], left)
         left -= sum(piece.tokens for piece in pieces[:1] if stay)
         out = set()
         if self._summary is not None:
@@ -261,37 +350,37 @@ class _Compression:
                 left -= self._desk.tokens(self._summary)
             else:
                 out.add(self._summary.id)
-        stay |= taken(pieces[1:], left)
+        stay |= fitting(pieces[1:], left)
         out |= {message.id for piece in pieces if piece.at not in stay for message in piece.messages}
         return without(sent, out, None)
 
-    def _refuse(self, needed: int, left: int) -> None:
+    def _record_over_budget(self, needed: int, left: int) -> None:
         why = "what must stay of the history is over its budget"
         self._desk.record(OverBudget(why, self._systems + needed, self._systems + left))
 
     def _pieces(self) -> list[Piece]:
-        """What is not summarised, in order. Looks at what was left over the last time, and at what was said since."""
-        smart, said, units = self._smart, self._spoken.messages, self._spoken.units
-        self._scores.read(said)
-        tail = len(said) - smart.last_messages
+        """Return the unsummarised pieces in order: those left over from the last look, and the new ones."""
+        smart, messages, units = self._smart, self._dialogue.messages, self._dialogue.units
+        self._scores.read(messages)
+        tail = len(messages) - smart.last_messages
         since = bisect_left(units.starts, units.before(self._scanned))  # a late result may have joined an earlier unit
         pieces = []
         for start in sorted({*map(units.before, self._left_over), *units.starts[since:]}):
             after = bisect_right(units.starts, start)
-            stop = units.starts[after] if after < len(units.starts) else len(said)
-            here = tuple(message for message in said[start:stop] if message.id not in self._gone)
+            stop = units.starts[after] if after < len(units.starts) else len(messages)
+            here = tuple(message for message in messages[start:stop] if message.id not in self._summarised)
             if not here:
                 continue
             points = self._scores.points
             score = max(points[at] + (smart.recent if at >= tail else 0) for at in range(start, stop))
             stays: Literal["must", "may", "never"] = "may"
-            if stop == len(said):
+            if stop == len(messages):
                 stays = "must"
             elif len(here) < stop - start:  # a late result: its call is summarised
                 stays = "never"
             elif any(self._scores.opening[start:stop]) or stop > tail or score >= smart.least:
                 stays = "must"
             tokens = sum(map(self._desk.tokens, here))
-            pieces.append(Piece(start, stop, here, tokens, score, stays, stop == len(said)))
-        self._left_over, self._scanned = [piece.at for piece in pieces], len(said)
+            pieces.append(Piece(start, stop, here, tokens, score, stays, stop == len(messages)))
+        self._left_over, self._scanned = [piece.at for piece in pieces], len(messages)
         return pieces

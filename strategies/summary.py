@@ -1,56 +1,123 @@
-"""S2, `summary` and `session_summary`: a summary of what is old, then the newest messages as they are.
+"""S2, `summary` and `session_summary`: a summary of the old messages, then the newest messages unchanged.
 
 `summary` is design document 003 §3.3 and §5 (multi-level: §10), `session_summary` is 000 §2.3 and §3.2. They differ in
-when they summarise and what they keep; both send the system messages, the summary as one more, the kept messages.
+when they summarise and how much they keep; both send the system messages, the summary as one more, the newest messages.
 
-What both do where the documents are silent: a tool call and its results stay or go together, so more is kept rather
-than less. If the model fails, nothing is replaced, the failure is recorded, and it is asked again at the next call. If
-a stage before this one takes away messages that the summary stands for, it is begun anew.
+Both, where the documents are silent: a tool call and its results stay or go together, so rather more is kept than less.
+If the model fails, nothing is replaced, the failure is recorded, and the next call tries again. If a stage before this
+one takes away messages that the summary covers, the summary begins anew.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ..metrics.language import Language
 from ..metrics.models import window_of
 from ..metrics.tokens import FRAME, ROLE
-from .base import Context, StrategyContext, View
-from .parts.rolling_summary import Rolling
+from ..scenarios.view import Messages
+from .base import Context, StrategyContext, View, texts
+from .events import OverBudget
 from .parts.summarize import RunningSummary, Summariser
-from .parts.units import at_least, one_limit
+from .parts.units import Dialogue, OrphanedResults, at_least, require_one_limit, select_newest
 
-PROMPTS: dict[Language, str] = {
-    "zh": """请对以下对话进行摘要，保留关键信息：
+# The Chinese is that of 000 §3.2; 003 has no prompt.
+PROMPTS = texts("summary_prompt")
 
-1. 用户的主要意图和需求
-2. 重要的决策和结论
-3. 待办事项或后续步骤
-4. 关键的数据或事实
 
-对话内容：
-{conversation}
+class RollingSummary:
+    """A growing history whose first `covered` dialogue messages are summarised, and the context to send of it."""
 
-请用简洁的中文输出摘要（最多 {limit} 字）：""",
-    "en": """Summarise the following conversation and keep what matters:
+    __slots__ = ("_desk", "_dialogue", "_history", "_ids", "_orphans", "_user_first", "covered", "rest", "running")
 
-1. What the user mainly wants and needs
-2. Important decisions and conclusions
-3. Open tasks and next steps
-4. Key figures and facts
+    def __init__(self, desk: StrategyContext, running: RunningSummary, user_first: bool = True) -> None:
+        self.running, self._user_first, self.covered = running, user_first, 0
+        self.rest = self._history = Messages()
+        """The dialogue messages that are not summarised."""
+        self._desk, self._dialogue, self._orphans = desk, Dialogue(desk), OrphanedResults(desk)
+        self._ids: set[str] = set()
 
-Conversation:
-{conversation}
+    def read(self, history: Messages) -> None:
+        """Take the history as it is now.
 
-Write a concise summary in English (at most {limit} tokens):""",
-}
-"""000 §3.2; 003 has no prompt."""
+        A stage before this one may have dropped summarised messages from its start: the summary still covers them. One
+        that comes again behind others is a message like any other.
+        """
+        same = self._dialogue.read(history)
+        messages = self._dialogue.messages
+        if same < self.covered:
+            new = (at for at, message in enumerate(messages) if message.id not in self._ids)
+            self.covered = next(new, len(messages))
+        self.rest, self._history = messages[self.covered :], history
+        self._orphans.read(messages[max(same, self.covered) :])
+
+    @property
+    def system_tokens(self) -> int:
+        """Tokens of the history's system messages."""
+        return self._desk.total(self._desk.systems(self._history))
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the messages that would be sent."""
+        return self.system_tokens + self._desk.total(self.running.messages) + self._desk.total(self.rest)
+
+    def upto(self, count: int) -> int:
+        """Return how many of the first `count` unsummarised messages can go with calls and results together."""
+        return max(0, self._dialogue.units.before(self.covered + count) - self.covered)
+
+    def beyond(self, count: int) -> int:
+        """Return the next number from `count` on that keeps calls and results together; the newest unit stays."""
+        starts = self._dialogue.units.starts
+        if not starts:
+            return 0
+        at = bisect_left(starts, self.covered + count)
+        return max(0, starts[min(at, len(starts) - 1)] - self.covered)
+
+    def summarise(self, count: int) -> bool:
+        """Summarise the first `count` unsummarised messages. False if there are none, or if the model failed."""
+        messages = self.rest[:count]
+        if not messages or not self.running.take(messages):
+            return False
+        self._ids.update(message.id for message in messages)
+        self._orphans.note_summarised(messages)
+        self.covered += count
+        self.rest = self.rest[count:]
+        return True
+
+    def context(self, context: Context, budget: int | None) -> Context:
+        """Return the context to send: system messages, summary, the rest, within the budget.
+
+        If the rest continues a turn, the user message that opened it stays too, if `user_first` is set and it fits.
+        """
+        desk, history, summary = self._desk, context.messages, self.running.messages
+        if not self.covered and not summary and (budget is None or self.tokens <= budget):
+            return context
+        at = self._dialogue.place(self.covered)
+        if budget is None or self.tokens <= budget:
+            opening = desk.opening(history, at)
+            fits = opening is None or budget is None or self.tokens + desk.tokens(history[opening]) <= budget
+            head, tail = select_newest(desk, history, at, user_first=self._user_first and fits)
+            return context.sending(head + summary + tail)
+        desk.record(OverBudget("what is not summarised is over it, with the summary", self.tokens, budget))
+        room = budget - self.system_tokens
+        head, tail = select_newest(desk, history, at, room - desk.total(summary), self._user_first)
+        if not self._has_dialogue(tail):
+            without_summary = select_newest(desk, history, at, room, self._user_first)
+            if self._has_dialogue(without_summary.tail):
+                (head, tail), summary = without_summary, Messages()
+            elif desk.total(summary) > room:
+                summary = Messages()
+        return context.sending(head + summary + tail)
+
+    def _has_dialogue(self, messages: Messages) -> bool:
+        return len(messages) > len(self._desk.systems(messages))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Rolled:
-    """What both have: how summaries are written, and that the user message of a turn begun before stays."""
+class _SummarySettings:
+    """The parameters of both: how summaries are written, and whether the user message that opened a turn stays."""
 
     max_summary_tokens: int = 500
     max_input_tokens: int | None = None
@@ -61,11 +128,13 @@ class _Rolled:
     summariser: str = ""
     user_first: bool = True
 
-    def _rolling(self, desk: StrategyContext, name: str) -> Rolling:
-        return Rolling(desk, RunningSummary(desk, self._summariser(name), self.levels, self.fan_in), self.user_first)
+    def _rolling(self, desk: StrategyContext, name: str) -> RollingSummary:
+        return RollingSummary(
+            desk, RunningSummary(desk, self._summariser(name), self.levels, self.fan_in), self.user_first
+        )
 
     def _summariser(self, name: str) -> Summariser:
-        """Raises ValueError for parameters that are none."""
+        """Return how summaries are written. Raises ValueError for parameters out of bounds."""
         return Summariser(
             name,
             PROMPTS[self.language],
@@ -78,26 +147,26 @@ class _Rolled:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary(_Rolled):
-    """The oldest messages are summarised, the newest `threshold` are kept; later ones are merged into the summary.
+class Summary(_SummarySettings):
+    """The newest `threshold` messages stay, and a growing summary replaces all older ones.
 
-    It summarises when at least `every` messages are over the `threshold` (003's example: 25 messages → the first 5 are
-    summarised, 20 kept; 5 more → the next 5 are merged in). With `every=1`, the document's letter, that is every call
-    of a long conversation, and each rewrites the start of the context.
+    It summarises when at least `every` messages are over the `threshold` (25 messages → the first 5 are summarised, 20
+    stay; 5 more → the next 5 are merged into the summary). With `every=1`, the design's letter, a long conversation is
+    summarised at every call, and each time the start of the context changes.
 
-    With `max_tokens` (or `model`, for that model's context window) it also summarises when what would be sent is over
-    `trigger` of it; then only the newest messages that take, with the system's, at most `keep` of it are kept. The
-    document does not say how many; more would mean to summarise again at once. What is sent then never exceeds
-    `max_tokens`: if what is not summarised is over it (the model failed, or the newest messages are long), OverBudget is
-    recorded and the newest that fit are sent, as in a window. If not one fits beside the summary, the summary is left
-    out of that call; if one does not fit alone, it is. System messages alone may be over.
+    With `max_tokens` (or `model`, for that model's context window) it also summarises when the context would be over
+    the share `trigger` of it. Then only the newest messages stay that take, with the system messages, at most the share
+    `keep`: keeping more would mean to summarise again at once. The context never exceeds `max_tokens`. If the
+    unsummarised messages do (the model failed, or the newest messages are long), OverBudget is recorded and the newest
+    that fit are sent, as in a window. If none fits beside the summary, the summary is left out of that call; if none
+    fits alone, the messages are. System messages alone may be over the limit.
 
-    `levels` and `fan_in`: see `summarising.Running`. `max_input_tokens` limits what the model is shown of what it
-    summarises (None = all; LangChain's default is 4000): what it was not shown is lost. `summariser` names a model
-    other than the run's.
+    `levels` is the number of summary levels: a level is merged into the next one after `fan_in` rounds, and begins
+    anew. `max_input_tokens` limits what the model is shown of the messages (None = all; LangChain's default is 4000);
+    the rest is lost. `summariser` names a model other than the run's.
 
-    Where what is kept goes on with a turn, the user message that opened it is sent as well, if it fits: providers
-    refuse requests without one. `user_first=False` is the document's letter, exactly the newest `threshold`.
+    If the messages that stay continue a turn, the user message that opened it is sent as well, if it fits: providers
+    reject requests without one. `user_first=False` sends exactly the newest `threshold`, which is the design's letter.
     """
 
     threshold: int = 20
@@ -108,11 +177,11 @@ class Summary(_Rolled):
     keep: float = 0.5
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "003 §3.3, §5 and §10"
-    fails: ClassVar[str] = "a detail matters that the summary left out: each round of summarising loses some more"
+    source: ClassVar[str] = "design 003"
+    fails: ClassVar[str] = "the summary left out a detail that matters: each round of summarising loses some more"
 
     def __post_init__(self) -> None:
-        one_limit(self.max_tokens, self.model)
+        require_one_limit(self.max_tokens, self.model)
         at_least(1, threshold=self.threshold, every=self.every, max_tokens=self.max_tokens)
         at_least(1, levels=self.levels, fan_in=self.fan_in)
         self._summariser("summary")
@@ -128,7 +197,7 @@ class Summary(_Rolled):
 
     @property
     def budget(self) -> int | None:
-        """Tokens that the messages sent never exceed, if there is a limit."""
+        """Tokens that the messages sent never exceed, if tokens are limited."""
         return window_of(self.model) if self.model is not None else self.max_tokens
 
     def start(self, desk: StrategyContext) -> View:
@@ -138,34 +207,35 @@ class Summary(_Rolled):
         def view(context: Context) -> Context:
             rolling.read(context.messages)
             if rolling.summarise(max(self._over_threshold(rolling), self._over_budget(rolling, desk, budget))):
-                rolling.summarise(self._over_budget(rolling, desk, budget))  # it may be longer than what it replaced
-            return rolling.sending(context, budget)
+                # The summary may be longer than the messages that it replaced.
+                rolling.summarise(self._over_budget(rolling, desk, budget))
+            return rolling.context(context, budget)
 
         return view
 
-    def _over_threshold(self, rolling: Rolling) -> int:
-        """How many messages are to be summarised for their number."""
-        over = len(rolling.kept) - self.threshold
+    def _over_threshold(self, rolling: RollingSummary) -> int:
+        """Return how many messages must be summarised because of their number."""
+        over = len(rolling.rest) - self.threshold
         return rolling.upto(over) if over >= self.every else 0
 
-    def _over_budget(self, rolling: Rolling, desk: StrategyContext, budget: int | None) -> int:
-        """How many messages are to be summarised for their tokens."""
+    def _over_budget(self, rolling: RollingSummary, desk: StrategyContext, budget: int | None) -> int:
+        """Return how many messages must be summarised because of their tokens."""
         if budget is None or rolling.tokens <= self.trigger * budget:
             return 0
         room = int(self.keep * budget) - rolling.system_tokens
-        return rolling.beyond(desk.fit(rolling.kept, room) if room > 0 else len(rolling.kept))
+        return rolling.beyond(desk.fit(rolling.rest, room) if room > 0 else len(rolling.rest))
 
 
 @dataclass(frozen=True, slots=True)
-class SessionSummary(_Rolled):
-    """Once there are more than `token_threshold` tokens, everything but the last `preserve_recent` messages.
+class SessionSummary(_SummarySettings):
+    """Beyond `token_threshold` tokens a summary replaces everything but the last `preserve_recent` messages.
 
-    A message costs its tokens and `overhead`; a summary counts as one, so the next time is when it and what was said
-    since are over the threshold again. `user_first` is as in `summary`. Promises no budget: the last messages are sent
-    however long they are.
+    A message counts its tokens and `overhead`. The summary counts as a message: the next round comes when it and the
+    messages since are over the threshold again. `user_first`, `levels`, `fan_in` and the summariser's parameters are as
+    in `summary`. There is no budget: the last messages are sent however long they are.
 
-    The document may store the summary in long-term memory as well (`session_summary`, importance 7.0). A chain cannot:
-    stages share no memory, and `layered` makes memories of recorded messages, never of what another stage wrote.
+    The design can also store the summary in long-term memory. A chain cannot: stages share no memory, and `layered`
+    makes memories of recorded messages only.
     """
 
     token_threshold: int = 8000
@@ -173,8 +243,8 @@ class SessionSummary(_Rolled):
     overhead: int = 4
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "000 §2.3, §3.2"
-    fails: ClassVar[str] = "what was said more than four messages ago is asked for word by word"
+    source: ClassVar[str] = "design 000"
+    fails: ClassVar[str] = "the user asks for the exact words of something that was said more than four messages ago"
 
     def __post_init__(self) -> None:
         at_least(1, token_threshold=self.token_threshold, preserve_recent=self.preserve_recent)
@@ -183,14 +253,14 @@ class SessionSummary(_Rolled):
 
     def start(self, desk: StrategyContext) -> View:
         rolling = self._rolling(desk, "session_summary")
-        overhead = self.overhead - FRAME - ROLE  # beyond what the chat format costs, which is 4 as well
+        overhead = self.overhead - FRAME - ROLE  # the chat format's own 4 tokens are counted already
 
         def view(context: Context) -> Context:
             rolling.read(context.messages)
-            counted = rolling.running.messages + rolling.kept
-            over = len(rolling.kept) - self.preserve_recent
+            counted = rolling.running.messages + rolling.rest
+            over = len(rolling.rest) - self.preserve_recent
             if over > 0 and desk.total(counted) + overhead * len(counted) > self.token_threshold:
                 rolling.summarise(rolling.upto(over))
-            return rolling.sending(context, None)
+            return rolling.context(context, None)
 
         return view

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ctxbench.strategies.parts.bounds import at_least
-
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.base import Context, Desk, View
+from ctxbench.strategies.base import Context, StrategyContext, View
 from ctxbench.strategies.events import Dropped
-from ctxbench.strategies.parts.units import Units
+from ctxbench.strategies.parts.units import Units, at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class HeadAndTail:
         at_least(0, head=self.head)
         at_least(1, tail=self.tail)
 
-    def start(self, desk: Desk) -> View:
+    def start(self, desk: StrategyContext) -> View:
         units = Units()
         note = Messages.of((Message("head_and_tail:note", "system", "[Some messages are left out here.]"),))
         reported: set[str] = set()
@@ -41,7 +39,7 @@ class HeadAndTail:
             if start <= stop:
                 return context
             middle = history[stop:start]
-            dropped = tuple(each.id for each in middle if each.role != "system" and each.id not in reported)
+            dropped = tuple(message.id for message in middle if message.role != "system" and message.id not in reported)
             if dropped:
                 reported.update(dropped)
                 desk.record(Dropped(dropped))

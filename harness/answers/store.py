@@ -1,10 +1,10 @@
-"""Where answers and grades are kept in a run folder.
+"""The answers and grades of a run folder.
 
-    answers/ANSWERER/SHARD.parquet          what was answered to each probe, under every strategy of the shard
-    grades/ANSWERER/GRADER/SHARD.parquet    how that was graded
+    answers/ANSWERER/SHARD.parquet          the answer to each probe, under every strategy of the shard
+    grades/ANSWERER/GRADER/SHARD.parquet    the grade of each answer
 
-The names are those of the answerer and the grader, made fit for a folder. Each part says in its metadata by whom and of
-what it was made, and counts only as long as that is still so; it is whole or not there at all.
+The names are those of the answer model and the grader, made fit for a folder. The metadata of each part says by whom
+and from what it was made, and it counts only as long as that is still so. A part is whole or not there at all.
 """
 
 from __future__ import annotations
@@ -66,67 +66,67 @@ SCHEMAS = {
 
 
 def folder_of(name: str) -> str:
-    """A folder's name for an answerer or a grader: no two have the same."""
+    """Return a folder name for an answer model or a grader. No two share one."""
     plain = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:60]
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def digest_of(*parts: str | bytes) -> str:
-    """SHA-256 over some texts and files' bytes, in order."""
-    made = hashlib.sha256()
+    """Return the SHA-256 over some texts and files' bytes, in order."""
+    digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
-        made.update(len(data).to_bytes(8, "big") + data)
-    return made.hexdigest()
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.hexdigest()
 
 
 def shards(run: Path) -> list[str]:
-    """The names of the shards of a run in which probes were asked: of the bounds, at least."""
+    """Return the names of the shards of a run in which probes were asked."""
     names = sorted(path.stem for path in (run / "probes").glob("*.parquet") if path.stem.isdecimal())
     return [name for name in names if was_asked(run, name)]
 
 
 def was_asked(run: Path, shard: str) -> bool:
-    """Whether a shard has probes."""
+    """Return whether a shard has probes."""
     return bool(pq.read_metadata(run / "probes" / f"{shard}.parquet").num_rows)
 
 
 def contexts_of(run: Path, shard: str) -> str:
-    """The digest of all that answers to a shard's probes depend on, but for who answers."""
+    """Return the digest of everything that the answers to a shard's probes depend on, but for who answers."""
     parts = [path for table in ("conversations", "steps", "contexts", "probes") for path in _parts(run / table, shard)]
     return digest_of(*(path.read_bytes() for path in parts))
 
 
 def _parts(folder: Path, shard: str) -> list[Path]:
-    """Of a shard, and of a shard under each strategy."""
+    """Return the files of a shard, and of the shard under each strategy."""
     return sorted([*folder.glob(f"{shard}.parquet"), *folder.glob(f"{shard}-*.parquet")])
 
 
 def graded_of(grader: str, answers: Path) -> dict[str, str]:
-    """By whom and of what the grades of a part are made. What UNKNOWN comes to is said by rules."""
+    """Return the metadata of the grades of a part: the grader, the answers, and the rules that grade UNKNOWN."""
     return {"by": grader, "of": digest_of(answers.read_bytes()), "unknown by": RulesGrader().name}
 
 
 def made_by(path: Path) -> dict[str, str]:
-    """By whom and of what a part was made; empty if it is not there, or damaged."""
+    """Return the metadata of a part; empty if it is missing or damaged."""
     try:
-        found = pq.read_schema(path).metadata or {}
-        return {key.decode(): value.decode() for key, value in found.items()}
+        metadata = pq.read_schema(path).metadata or {}
+        return {key.decode(): value.decode() for key, value in metadata.items()}
     except (OSError, pa.ArrowException, UnicodeDecodeError):
         return {}
 
 
-def write(path: Path, table: str, rows: Sequence[Mapping[str, Any]], made: Mapping[str, str]) -> None:
-    """Write a part, whole or not at all. `made`: by whom and of what."""
-    schema = SCHEMAS[table].with_metadata(dict(made))
+def write(path: Path, table: str, rows: Sequence[Mapping[str, Any]], metadata: Mapping[str, str]) -> None:
+    """Write a part, whole or not at all. `made` is its metadata: by whom and from what."""
+    schema = SCHEMAS[table].with_metadata(dict(metadata))
     columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
     with placed(path) as draft:
         pq.write_table(pa.Table.from_arrays(columns, schema=schema), draft, compression="zstd", write_statistics=False)
 
 
-def read(path: Path, table: str, made: Mapping[str, str]) -> pa.Table | None:
-    """A part that was made so; None if it is not there, was made by or of something else, or is damaged."""
-    if made_by(path) != dict(made):
+def read(path: Path, table: str, metadata: Mapping[str, str]) -> pa.Table | None:
+    """Return a part with this metadata; None if it is missing, damaged, or made by or from something else."""
+    if made_by(path) != dict(metadata):
         return None
     try:
         return pq.read_table(path, schema=SCHEMAS[table])
@@ -140,7 +140,7 @@ USUAL = "offline", "rules"
 
 @dataclass(frozen=True)
 class Answered:
-    """What one answerer answered to all probes of a run, and how one grader graded that."""
+    """The answers of one answer model to all probes of a run, and one grader's grades of them."""
 
     answerer: str
     grader: str
@@ -152,7 +152,7 @@ class Answered:
 
     @property
     def is_usual(self) -> bool:
-        """Whether it is what every run has."""
+        """Whether every run has these: the extractive baseline, graded by rules."""
         return self.answerer == USUAL[0] and self.grader.startswith(USUAL[1])
 
     @property
@@ -161,7 +161,7 @@ class Answered:
         return f"model={self.answerer!r}" in self.grader
 
     def metric(self, name: str) -> str:
-        """What a figure of these answers is called where there are others: `correct(openai/gpt-4o, logit)`."""
+        """Return the name of a figure of these answers, told from others' as `correct(openai/gpt-4o, logit)`."""
         return name if self.is_usual else f"{name}({self.answerer}, {self.grader})"
 
     @cached_property
@@ -172,7 +172,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class AnswerSet:
-    """What is in a run."""
+    """All answers and grades in a run."""
 
     whole: tuple[Answered, ...]
     """Models before the embedded reader, the rules before other graders."""
@@ -181,47 +181,47 @@ class AnswerSet:
 
 
 def answered(run: Run) -> AnswerSet:
-    """All that answered and graded this run."""
-    asked = _asked(run)
+    """Return all answers and grades of this run."""
+    digests = _digests(run)
     whole, left = [], []
     for answers in _folders(run.folder / "answers"):
         by = _first(answers)
         for grades in _folders(run.folder / "grades" / answers.name):
             grader = _first(grades)
-            made = _read(run.folder, asked, by, grader) if by and grader else 0
-            if isinstance(made, Answered):
-                whole.append(made)
+            stored = _read(run.folder, digests, by, grader) if by and grader else 0
+            if isinstance(stored, Answered):
+                whole.append(stored)
             elif by and grader:
                 left.append(
-                    f"Answers by {by}, graded by {grader}, are of {made:,} of {len(asked):,} parts of this run: "
+                    f"Answers by {by}, graded by {grader}, are of {stored:,} of {len(digests):,} parts of this run: "
                     "`ctxbench answer` makes the rest."
                 )
     return AnswerSet(tuple(sorted(whole, key=_rank)), tuple(left))
 
 
 def answered_by(run: Run, answerer: str, grader: str) -> Answered | None:
-    """What these two made of a run; None if that is not there, or not whole."""
-    found = _read(run.folder, _asked(run), answerer, grader)
-    return found if isinstance(found, Answered) else None
+    """Return the answers and grades of these two; None if they are not there, or not whole."""
+    stored = _read(run.folder, _digests(run), answerer, grader)
+    return stored if isinstance(stored, Answered) else None
 
 
-def _rank(found: Answered) -> tuple[bool, bool, str, str]:
-    return found.answerer == USUAL[0], not found.grader.startswith(USUAL[1]), found.answerer, found.grader
+def _rank(answers: Answered) -> tuple[bool, bool, str, str]:
+    return answers.answerer == USUAL[0], not answers.grader.startswith(USUAL[1]), answers.answerer, answers.grader
 
 
-def _asked(run: Run) -> dict[str, str]:
-    """By shard, the digest of what was to be answered from."""
+def _digests(run: Run) -> dict[str, str]:
+    """Map each shard to the digest of its contexts."""
     return {name: contexts_of(run.folder, name) for name in shards(run.folder)}
 
 
-def _read(folder: Path, asked: dict[str, str], answerer: str, grader: str) -> Answered | int:
-    """All parts together; if some are not there, how many are."""
+def _read(folder: Path, digests: dict[str, str], answerer: str, grader: str) -> Answered | int:
+    """Return all parts together; if some are missing, the number of those that are there."""
     where = folder / "answers" / folder_of(answerer)
     beside = folder / "grades" / folder_of(answerer) / folder_of(grader)
-    identities = [made_by(where / f"{shard}.parquet").get("as", "") for shard in asked]
+    identities = [made_by(where / f"{shard}.parquet").get("as", "") for shard in digests]
     identity = max(identities, key=identities.count, default="")
     tables: list[tuple[pa.Table, pa.Table]] = []
-    for shard, of in asked.items():
+    for shard, of in digests.items():
         path = where / f"{shard}.parquet"
         answers = read(path, "answers", {"by": answerer, "as": identity, "of": of})
         if answers is None:
@@ -229,9 +229,9 @@ def _read(folder: Path, asked: dict[str, str], answerer: str, grader: str) -> An
         grades = read(beside / f"{shard}.parquet", "grades", graded_of(grader, path))
         if grades is not None:
             tables.append((answers, grades))
-    if len(tables) < len(asked) or not tables:
+    if len(tables) < len(digests) or not tables:
         return len(tables)
-    answers, grades = (pa.concat_tables(each).unify_dictionaries().to_pandas() for each in zip(*tables, strict=True))
+    answers, grades = (pa.concat_tables(parts).unify_dictionaries().to_pandas() for parts in zip(*tables, strict=True))
     return Answered(answerer, grader, identity, answers, grades)
 
 
@@ -240,5 +240,5 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 
 def _first(folder: Path) -> str:
-    """By whom the parts of a folder were made; empty if none can be read."""
+    """Return who made the parts of a folder; empty if none can be read."""
     return next((by for path in sorted(folder.glob("*.parquet")) if (by := made_by(path).get("by", ""))), "")

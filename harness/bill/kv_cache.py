@@ -1,8 +1,8 @@
-"""A stored run on an own server: the requests of each strategy through one KV cache, conversations side by side.
+"""Serve a stored run on an own server: each strategy's requests through one KV cache, conversations side by side.
 
-The context log has what stood in each request, the recordings have the texts; nothing is run again. Each strategy has a
-server of its own, which begins empty. A tool that a strategy adds is known by name and size: its schema is one id as
-often as it has tokens.
+The context log says what stood in each request, the recordings have the texts; nothing is run again. Each strategy has
+a server of its own, which begins empty. A tool that a strategy adds is known by name and size, so its schema is one
+token id, repeated.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ _STEP = ("at", "kept", "added_from", "added_to", "tools_added", "tokens_sent")
 
 
 class ServerClock(NamedTuple):
-    """What is known of the time of a call."""
+    """The times of one call, as far as they were recorded."""
 
     started: float | None
     """Seconds since 1970."""
     pause: float | None
-    """Seconds since the answer before it."""
+    """Seconds since the previous answer."""
     took: float | None
     """Seconds to the end of its answer."""
 
 
 class Assumed(NamedTuple):
-    """What the recordings do not say."""
+    """How many times of calls the recordings do not have, and had to be assumed."""
 
     calls: int
-    """In all, of one strategy."""
+    """Number of calls of one strategy."""
     no_pause: int
-    """Calls after the first of their conversation, of which it is not known when they began or the last one ended."""
+    """Calls after the first of their conversation whose start, or the end of the call before, is not known."""
     no_time: int
-    """Calls of which it is not known how long they took."""
+    """Calls whose duration is not known."""
     no_start: int
-    """Conversations of which it is not known when they began."""
+    """Conversations whose start is not known."""
 
 
 class ServerRow(NamedTuple):
-    """What one strategy cost a server with a cache of one size."""
+    """The cost of one strategy to a server with a cache of one size."""
 
     strategy: str
     memory: int | None
-    """Tokens; None = all that ever came."""
+    """Tokens; None = the cache never has to evict."""
     evicted: int
     """Tokens."""
     calls: Sequence[Served]
@@ -66,36 +66,40 @@ class _Talk:
 
     name: str
     ids: list[Ids]
-    """Of each recorded message."""
+    """Token ids of each recorded message."""
     tools: Ids
     tools_tokens: int
-    """As the log counts them."""
+    """Tokens of the tool schemas, as the log counts them."""
     clocks: dict[int, ServerClock]
-    """Of each call, by its place."""
+    """The times of each call, by the place of its answer."""
 
 
 class Serving:
-    """A run's conversations, ready to be served. Raises RunError if there are none, or no token ids for them.
+    """A run's conversations, ready to be served.
 
-    Only conversations that every strategy finished are served: the servers are asked the same.
+    Only conversations that every strategy finished are served, so that each server is sent the same. Raises RunError if
+    there are none, or if the run's encoding has no token ids.
     """
 
     def __init__(self, run: Run) -> None:
-        encoding = run.manifest["plan"]["encoding"]
+        encoding = run.manifest.plan.encoding
         if encoding == "chars4":
             raise RunError(
                 f"{run.folder}: it was counted in chars4, which has no token ids: run again with --encoding o200k_base"
             )
         self._run, self._ids = run, TokenIds(encoding)
-        self.strategies: list[str] = list(run.manifest["plan"]["strategies"])
-        cells = run.table("results")
-        failed = set(cells.conversation[cells.status != "ok"])
+        self.strategies = list(run.manifest.plan.strategies)
+        failed = {name for names in run.failures.values() for name in names}
         tokens = run.table("conversations").set_index("conversation").tools_tokens
-        self._talks = [self._talk(each, int(tokens[each.id])) for each in run.conversations() if each.id not in failed]
+        self._talks = [
+            self._talk(conversation, int(tokens[conversation.id]))
+            for conversation in run.conversations()
+            if conversation.id not in failed
+        ]
         if not self._talks:
             raise RunError(f"{run.folder}: no conversation was finished by every strategy: there is nothing to serve")
+        # Conversations that are left out.
         self.failed = len(failed)
-        """Conversations that are left out."""
         self._steps = {
             (str(strategy), str(name)): rows
             for (strategy, name), rows in run.table("steps").groupby(
@@ -105,7 +109,7 @@ class Serving:
 
     @property
     def assumed(self) -> Assumed:
-        """What had to be assumed of the time of calls."""
+        """The times of calls that had to be assumed."""
         talks = [list(talk.clocks.values()) for talk in self._talks]
         clocks = [clock for talk in talks for clock in talk]
         return Assumed(
@@ -122,10 +126,10 @@ class Serving:
         concurrency: int | None,
         longest: float = math.inf,
     ) -> Iterator[ServerRow]:
-        """Every strategy with every memory size.
+        """Yield every strategy with every memory size.
 
-        `concurrency`: so many conversations at a time, as one ends the next begins; None = as they were recorded.
-        `longest`: seconds; a longer pause between calls is cut to that.
+        `concurrency` is the number of conversations served at a time, where the next begins as one ends; None serves
+        them as they were recorded. `longest` caps the seconds between calls.
         """
         starts = self._starts(concurrency)
         for strategy in self.strategies:
@@ -134,7 +138,7 @@ class Serving:
                 cache = make(memory)
                 talks = [self._calls(talk, strategy, written.get(talk.name, []), longest) for talk in self._talks]
                 done = serve(talks, cache, starts)
-                yield ServerRow(strategy, memory, cache.evicted, [call for each in done for call in each])
+                yield ServerRow(strategy, memory, cache.evicted, [call for calls in done for call in calls])
 
     def _talk(self, conversation: Conversation, tools_tokens: int) -> _Talk:
         ids = [self._ids.message(message) for message in conversation.messages]
@@ -149,11 +153,11 @@ class Serving:
         return [0.0 if start is None else start - first for start in known]
 
     def _written(self, strategy: str) -> Mapping[str, list[Ids]]:
-        """The messages that a strategy wrote, by conversation."""
-        found: dict[str, list[Ids]] = {}
+        """Map each conversation to the token ids of the messages that a strategy wrote in it."""
+        ids_by_conversation: dict[str, list[Ids]] = {}
         for name, message in self._run.all_written(strategy):
-            found.setdefault(name, []).append(self._ids.message(message))
-        return found
+            ids_by_conversation.setdefault(name, []).append(self._ids.message(message))
+        return ids_by_conversation
 
     def _calls(self, talk: _Talk, strategy: str, written: Sequence[Ids], longest: float) -> Iterator[ServedCall]:
         rows = self._steps.get((strategy, talk.name))
@@ -161,14 +165,14 @@ class Serving:
 
 
 def _requests(talk: _Talk, rows: pd.DataFrame, ids: Sequence[Ids], longest: float) -> Iterator[ServedCall]:
-    """The requests of a cell. Only what is not kept of the one before is written again."""
+    """Yield the requests of a conversation. Only what is not shared with the request before is written again."""
     prompt = np.empty(1024, np.int32)
     ends: list[int] = []
     added: dict[tuple[int, tuple[str, ...]], int] = {}
-    for at, kept, starts, stops, tools, tokens in rows[list(_STEP)].itertuples(index=False):
-        parts = [ids[each] for start, stop in zip(starts, stops, strict=True) for each in range(start, stop)]
-        if kept:
-            del ends[1 + kept :]
+    for at, shared, starts, stops, tools, tokens in rows[list(_STEP)].itertuples(index=False):
+        parts = [ids[number] for start, stop in zip(starts, stops, strict=True) for number in range(start, stop)]
+        if shared:
+            del ends[1 + shared :]
         else:
             # what the log counts beside messages and recorded tools is of the tools that the strategy adds
             others = tokens - PRIMING - talk.tools_tokens - sum(map(len, parts)) if len(tools) else 0
@@ -181,7 +185,7 @@ def _requests(talk: _Talk, rows: pd.DataFrame, ids: Sequence[Ids], longest: floa
 
 
 def _written(prompt: Ids, ends: list[int], parts: Sequence[Ids]) -> Ids:
-    """The prompt with these parts after the last of `ends`, to which theirs are added."""
+    """Return the prompt with `parts` after the last of `ends`, and append the ends of the parts to `ends`."""
     end = ends[-1] if ends else 0
     size = end + sum(map(len, parts))
     if size > len(prompt):
@@ -194,9 +198,9 @@ def _written(prompt: Ids, ends: list[int], parts: Sequence[Ids]) -> Ids:
 
 
 def _clocks(conversation: Conversation) -> Iterator[ServerClock]:
-    """When each call began, and how long it took. Clocks that go backwards say nothing.
+    """Yield when each call began and how long it took; times that go backwards count as not known.
 
-    A call began when it says so, else when the message before it was complete.
+    A call began when its record says so, else when the message before it was complete.
     """
     messages = conversation.messages
     answered: float | None = None

@@ -1,4 +1,4 @@
-"""The cells of a stored run, as the cache models need them: from its tables, without running anything."""
+"""Rebuild the requests of a stored run as the cache models need them: from its tables, without running anything."""
 
 from __future__ import annotations
 
@@ -13,54 +13,54 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ...metrics.cache.explicit import MOST_MARKS
+from ...metrics.cache.mechanisms import MOST_MARKS
 from ...metrics.cache.prefixes import content_blocks
 from ...metrics.cache.requests import MessageSizes, RequestStep
 from ...metrics.cache.rules import day_of
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation, Message
-from ..folder.contexts import Floats, Ints, ListColumn, LogColumns
+from ..folder.contexts import Floats, Ints, LogColumns
 from ..folder.run import Run
 
 PAUSE = 10.0
 """Seconds between calls of a recording that has no times: an assumption, which is printed."""
 
 SHARES = "shares_cache"
-"""In a conversation's `meta`: all that give the same name share a prompt cache, as at one provider's account."""
+"""In a conversation's `meta`: conversations with the same name there share a prompt cache, as one account does."""
 
 
 @dataclass(frozen=True)
 class ConversationRequests:
-    """One conversation under one strategy, as its log has it."""
+    """The requests of one conversation under one strategy, as the context log has them."""
 
     conversation: str
     strategy: str
     log: tuple[object, ...]
-    """Cells with equal ones make the same requests at the same times: a strategy may have nothing to do."""
+    """Identity of the requests. Equal ones are sent at the same times: a strategy may have nothing to do."""
     make_steps: Callable[[], list[RequestStep]]
     messages: MessageSizes
     written: int
-    """How many of these messages, the last ones, the strategy wrote."""
+    """How many of the messages, the last ones, the strategy wrote."""
     began: float
     timed: bool
     """Whether the recording has any times."""
     shares: str
-    """Conversations of one name share a prompt cache; empty = this one has its own."""
+    """Name of the prompt cache that the conversation shares; empty = it has its own."""
 
     @cached_property
     def steps(self) -> list[RequestStep]:
-        """Its requests in order."""
+        """The requests in order."""
         return self.make_steps()
 
     @property
     def day(self) -> str | None:
-        """Of its first request; None where the recording has no times."""
+        """Date of the first request, or None where the recording has no times."""
         return day_of(self.began) if self.timed else None
 
 
 @dataclass(frozen=True)
 class RunRequests:
-    """All cells of a run. The columns are those of the table `steps`, row by row."""
+    """All requests of a run. Its columns have one row per row of the table `steps`."""
 
     run: Run
 
@@ -72,12 +72,12 @@ class RunRequests:
 
     @cached_property
     def tokens(self) -> Ints:
-        """Of each request."""
+        """Tokens of each request."""
         return self._ints("tokens_sent")
 
     @cached_property
     def bounds(self) -> list[int]:
-        """The first row of each cell, and the end of the last."""
+        """The first row of each conversation and strategy, and the end of the last."""
         size = len(self._table)
         names, strategies = self._codes("conversation"), self._codes("strategy")
         new = np.flatnonzero((np.diff(names) != 0) | (np.diff(strategies) != 0)) + 1
@@ -86,80 +86,82 @@ class RunRequests:
     @cached_property
     def output(self) -> Ints:
         """Tokens of the recorded answer to each request."""
-        return self._of_books(lambda book, at: [book.tokens[each] for each in at]).astype(np.int64)
+        return self._of_recordings(lambda recording, at: [recording.tokens[place] for place in at]).astype(np.int64)
 
     @cached_property
     def started(self) -> Floats:
         """When each request began, in seconds since 1970; NaN where the recording has no times."""
-        return self._of_books(lambda book, at: book.times(at)[0] if book.timed else [np.nan] * len(at))
+        return self._of_recordings(
+            lambda recording, at: recording.times(at)[0] if recording.timed else [np.nan] * len(at)
+        )
 
     @cached_property
     def gaps(self) -> Floats:
         """Seconds since the call before in the same conversation began; NaN for the first, and without times."""
-        made = np.diff(self.started, prepend=np.nan)
-        made[self.bounds[:-1]] = np.nan
-        return made
+        gaps = np.diff(self.started, prepend=np.nan)
+        gaps[self.bounds[:-1]] = np.nan
+        return gaps
 
     def __len__(self) -> int:
-        """How many cells there are."""
+        """Return the number of results: conversations × strategies."""
         return len(self.bounds) - 1
 
-    def _of_books(self, column: Callable[[_Book, list[int]], list[float]]) -> Floats:
-        """A column that is the same under every strategy."""
+    def _of_recordings(self, column: Callable[[_RecordingColumns, list[int]], list[float]]) -> Floats:
+        """Return a column that is the same under every strategy."""
         names, codes, at = self._names("conversation"), self._codes("conversation"), self._ints("at")
-        known: dict[str, Floats] = {}
-        made = []
+        columns: dict[str, Floats] = {}
+        parts = []
         for first, last in pairwise(self.bounds):
             name = names[codes[first]]
-            if name not in known:
-                known[name] = np.array(column(self._books[name], at[first:last].tolist()), float)
-            made.append(known[name])
-        return np.concatenate(made) if made else np.empty(0)
+            if name not in columns:
+                columns[name] = np.array(column(self._columns[name], at[first:last].tolist()), float)
+            parts.append(columns[name])
+        return np.concatenate(parts) if parts else np.empty(0)
 
     @cached_property
     def overmarked(self) -> int:
-        """Calls with more marks than a provider takes."""
+        """Number of calls with more marks than a provider takes."""
         return int((np.diff(self._table.column("marks").combine_chunks().offsets.to_numpy()) > MOST_MARKS).sum())
 
     @cached_property
     def untimed(self) -> int:
-        """Conversations without any recorded time: their calls are taken to be `PAUSE` seconds apart."""
-        return sum(not book.timed for book in self._books.values())
+        """Number of conversations without any recorded time; their calls are taken to be `PAUSE` seconds apart."""
+        return sum(not recording.timed for recording in self._columns.values())
 
     def __iter__(self) -> Iterator[ConversationRequests]:
-        """Every cell, in the order of the tables."""
+        """Yield the requests of every conversation and strategy, in the order of the tables."""
         names, strategies = self._names("conversation"), self._names("strategy")
-        conversations, arms = self._codes("conversation"), self._codes("strategy")
+        conversation_codes, strategy_codes = self._codes("conversation"), self._codes("strategy")
         for first, last in pairwise(self.bounds):
-            name, strategy = names[conversations[first]], strategies[arms[first]]
-            book, written = self._books[name], self._written.get((name, strategy), [])
-            messages, rows = book.with_those(written), slice(first, last)
-            if self._log.most(rows) > len(messages.tokens):
+            name, strategy = names[conversation_codes[first]], strategies[strategy_codes[first]]
+            recording, written = self._columns[name], self._written.get((name, strategy), [])
+            messages, rows = recording.with_written(written), slice(first, last)
+            if self._log.messages(rows) > len(messages.tokens):
                 raise RunError(f"{self.run.folder}: what {strategy} wrote is missing: run again with --overwrite")
             yield ConversationRequests(
                 name,
                 strategy,
-                (name, strategy if written else "", *self._log.of(rows)),
+                (name, strategy if written else "", *self._log.identity(rows)),
                 partial(self._steps, rows, messages, self._times(name, rows)),
                 messages,
                 len(written),
                 self._times(name, rows)[0][0],
-                book.timed,
-                book.shares,
+                recording.timed,
+                recording.shares,
             )
 
     def _steps(self, rows: slice, messages: MessageSizes, times: tuple[list[float], list[float]]) -> list[RequestStep]:
         log = self._log
         at = log.at[rows].tolist()
         return [
-            RequestStep(*step, asked, answered, place, messages.tokens[place])
-            for step, asked, answered, place in zip(log.steps(rows), *times, at, strict=True)
+            RequestStep(*step, started, answered, place, messages.tokens[place])
+            for step, started, answered, place in zip(log.entries(rows), *times, at, strict=True)
         ]
 
     def _times(self, name: str, rows: slice) -> tuple[list[float], list[float]]:
-        """When each call of a conversation began and was answered: the same under every strategy."""
+        """Return when each call of a conversation began and was answered: the same under every strategy."""
         if name not in self._known_times:
-            self._known_times[name] = self._books[name].times(self._log.at[rows].tolist())
+            self._known_times[name] = self._columns[name].times(self._log.at[rows].tolist())
         return self._known_times[name]
 
     @cached_property
@@ -168,57 +170,58 @@ class RunRequests:
 
     @cached_property
     def _log(self) -> LogColumns:
-        column = self._table.column
-        starts, stops, marks = (ListColumn(column(name)) for name in ("added_from", "added_to", "marks"))
-        tools = [tuple(each) for each in column("tools_added").to_pylist()]
-        return LogColumns(self._ints("at"), self._ints("kept"), self.tokens, starts, stops, marks, tools)
+        return LogColumns(self._table)
 
     @cached_property
     def recordings(self) -> dict[str, Conversation]:
-        """The recorded conversations, by their ids."""
-        return {each.id: each for each in self.run.conversations()}
+        """The recorded conversations by their ids."""
+        return {conversation.id: conversation for conversation in self.run.conversations()}
 
-    def written(self, cell: ConversationRequests) -> list[Message]:
-        """The messages that the strategy of a cell wrote, by their numbers after the recorded ones."""
-        return [each for each, _ in self._written.get((cell.conversation, cell.strategy), [])]
+    def written(self, requests: ConversationRequests) -> list[Message]:
+        """Return the messages that the strategy wrote in a conversation, by their numbers after the recorded ones."""
+        return [message for message, _ in self._written.get((requests.conversation, requests.strategy), [])]
 
     @cached_property
     def _table(self) -> pa.Table:
         return self.run.arrow("steps")
 
     @cached_property
-    def _books(self) -> dict[str, _Book]:
+    def _columns(self) -> dict[str, _RecordingColumns]:
         table = self.run.table("messages")
         conversations = self.run.table("conversations")
-        known = zip(conversations.conversation, conversations.tools_tokens, conversations.meta, strict=True)
-        about = {str(name): (int(tools), msgspec.json.decode(meta or "{}")) for name, tools, meta in known}
-        blocks = {name: list(map(content_blocks, each.messages)) for name, each in self.recordings.items()}
-        columns = (table[name].tolist() for name in ("conversation", "tokens", "role", "time"))
-        found: dict[str, _Book] = {}
-        for name, tokens, role, time in zip(*columns, strict=True):
-            book = found.get(name)
-            if book is None:
+        rows = zip(conversations.conversation, conversations.tools_tokens, conversations.meta, strict=True)
+        about = {str(name): (int(tools), msgspec.json.decode(meta or "{}")) for name, tools, meta in rows}
+        blocks = {
+            name: list(map(content_blocks, conversation.messages)) for name, conversation in self.recordings.items()
+        }
+        fields = (table[name].tolist() for name in ("conversation", "tokens", "role", "time"))
+        columns_by_conversation: dict[str, _RecordingColumns] = {}
+        for name, tokens, role, time in zip(*fields, strict=True):
+            recording = columns_by_conversation.get(name)
+            if recording is None:
                 tools, meta = about[name]
-                book = found[name] = _Book([], [], [], tools, str(meta.get(SHARES, "")), blocks[name])
-            book.tokens.append(tokens)
-            book.roles.append(role)
-            book.time.append(time)
-        return found
+                recording = columns_by_conversation[name] = _RecordingColumns(
+                    [], [], [], tools, str(meta.get(SHARES, "")), blocks[name]
+                )
+            recording.tokens.append(tokens)
+            recording.roles.append(role)
+            recording.time.append(time)
+        return columns_by_conversation
 
     @cached_property
     def _written(self) -> dict[tuple[str, str], list[tuple[Message, int]]]:
-        """Of the messages that strategies wrote, what they are and their tokens, by their numbers."""
-        found: dict[tuple[str, str], list[tuple[Message, int]]] = {}
+        """Messages that strategies wrote, with their tokens, by conversation and strategy."""
+        messages_by_result: dict[tuple[str, str], list[tuple[Message, int]]] = {}
         decode = msgspec.json.Decoder(Message).decode
         table = self.run.table("contexts")
         columns = (table[name].tolist() for name in ("conversation", "strategy", "tokens", "message"))
         for name, strategy, tokens, message in zip(*columns, strict=True):
-            found.setdefault((name, strategy), []).append((decode(message), tokens))
-        return found
+            messages_by_result.setdefault((name, strategy), []).append((decode(message), tokens))
+        return messages_by_result
 
     def _ints(self, name: str) -> Ints:
-        made: Ints = self._table.column(name).to_numpy().astype(np.int64)
-        return made
+        values: Ints = self._table.column(name).to_numpy().astype(np.int64)
+        return values
 
     def _codes(self, name: str) -> Ints:
         column = self._table.column(name).combine_chunks()
@@ -230,8 +233,8 @@ class RunRequests:
         return names
 
 
-class _Book(NamedTuple):
-    """One recorded conversation, as columns."""
+class _RecordingColumns(NamedTuple):
+    """One recorded conversation as columns."""
 
     tokens: list[int]
     roles: list[str]
@@ -245,8 +248,8 @@ class _Book(NamedTuple):
         """Whether any of its messages has a time."""
         return any(time == time for time in self.time)
 
-    def with_those(self, written: Sequence[tuple[Message, int]]) -> MessageSizes:
-        """Its messages, and after them those that a strategy wrote."""
+    def with_written(self, written: Sequence[tuple[Message, int]]) -> MessageSizes:
+        """Return the sizes of the recorded messages, followed by those that a strategy wrote."""
         if not written:
             return MessageSizes(self.tokens, self.roles, self.tools, blocks=self.blocks)
         tokens = [*self.tokens, *(tokens for _, tokens in written)]
@@ -255,19 +258,104 @@ class _Book(NamedTuple):
         return MessageSizes(tokens, roles, self.tools, blocks=blocks)
 
     def times(self, calls: Sequence[int]) -> tuple[list[float], list[float]]:
-        """When each call began and was answered, by the place of its answer.
+        """Return when each call began and was answered; `calls` are the places of their answers.
 
-        It begins when the message before it was there, or where that has no time when it was answered. A clock that
+        A call begins when the message before it was there, or where that has no time when it was answered. A clock that
         goes backwards stands still.
         """
         if not self.timed:
-            made = [PAUSE * number for number in range(len(calls))]
-            return made, made
-        asked, answered, clock = list[float](), list[float](), -np.inf
+            assumed = [PAUSE * number for number in range(len(calls))]
+            return assumed, assumed
+        starts, ends, clock = list[float](), list[float](), -np.inf
         for at in calls:
             known = [time for time in (self.time[at - 1], self.time[at]) if time == time]
             clock = max(clock, known[0] if known else clock)
-            asked.append(clock)
-            answered.append(max(clock, known[-1] if known else clock))
-        first = next((time for time in asked if time > -np.inf), 0.0)  # calls before any time come with the first
-        return [max(time, first) for time in asked], [max(time, first) for time in answered]
+            starts.append(clock)
+            ends.append(max(clock, known[-1] if known else clock))
+        first = next((time for time in starts if time > -np.inf), 0.0)  # calls before any time come with the first
+        return [max(time, first) for time in starts], [max(time, first) for time in ends]
+
+
+CAUSES = ("tools", "inserted", "dropped", "replaced", "rewritten", "taken back")
+
+
+class Break(NamedTuple):
+    """One call that broke the prefix of the prompt before it.
+
+    A call breaks the prefix where it does not begin with all of the previous prompt. The cost of a break is the tokens
+    of the previous prompt behind it: they could have been read from the cache, and were not. `cause` is what happened
+    to the first message that is no longer where it was, the same for every strategy:
+
+    tools       other tools are offered: nothing of the prompt is left
+    inserted    it is still sent, further back: something was put before it
+    dropped     it is not sent any more, and nothing that the strategy wrote stands in its place
+    replaced    it was a recorded message, and one that the strategy wrote stands in its place
+    rewritten   the strategy wrote it, and wrote it anew
+    taken back  the strategy wrote it, and no longer sends it
+    """
+
+    conversation: str
+    strategy: str
+    step: int
+    kept: int
+    """Messages that stayed where they were."""
+    lost: int
+    """Tokens of the prompt before that stood behind them: they could have been read."""
+    before: int
+    """Tokens of all its messages."""
+    cause: str
+    deeds: str
+    """Kinds of events that the strategy reported at this step, in order, without repetition."""
+
+
+def breaks(requests: RunRequests) -> pd.DataFrame:
+    """Return every broken prefix of a run, in the order of its steps, with the columns of `Break`."""
+    actions = _actions(requests)
+    rows = [row for conversation in requests for row in _breaks(conversation, actions)]
+    return pd.DataFrame(rows, columns=list(Break._fields))
+
+
+def _breaks(conversation: ConversationRequests, actions: dict[tuple[str, str, int], str]) -> Iterator[Break]:
+    sent: list[int] = []
+    ends = [0]
+    recorded = len(conversation.messages.tokens) - conversation.written
+    tools: tuple[str, ...] | None = None
+    for number, step in enumerate(conversation.steps):
+        shared, new = step.kept, _numbers(step)
+        if shared < len(sent) or step.tools != tools:
+            if tools is not None and (lost := ends[-1] - ends[shared]):
+                cause = "tools" if step.tools != tools else _cause(sent[shared], new, recorded)
+                reported = actions.get((conversation.conversation, conversation.strategy, number), "")
+                yield Break(
+                    conversation.conversation, conversation.strategy, number, shared, lost, ends[-1], cause, reported
+                )
+            del sent[shared:], ends[shared + 1 :]
+        tools = step.tools
+        sent += new
+        for message in new:
+            ends.append(ends[-1] + conversation.messages.tokens[message])
+
+
+def _cause(gone: int, new: list[int], recorded: int) -> str:
+    """Return what happened to a message that is no longer where it was; `new` is what stands there and behind it."""
+    if gone in new:
+        return "inserted"
+    instead_written = bool(new) and new[0] >= recorded
+    if gone < recorded:
+        return "replaced" if instead_written else "dropped"
+    return "rewritten" if instead_written else "taken back"
+
+
+def _numbers(step: RequestStep) -> list[int]:
+    return [number for start, stop in step.added for number in range(start, stop)]
+
+
+def _actions(requests: RunRequests) -> dict[tuple[str, str, int], str]:
+    """Map conversation, strategy and step to the kinds of events that the strategy reported."""
+    events = requests.run.table("events")[["conversation", "strategy", "step", "kind"]].drop_duplicates()
+    kinds: dict[tuple[str, str, int], str] = {}
+    columns = (events[name].tolist() for name in events)
+    for name, strategy, step, kind in zip(*columns, strict=True):
+        key = (name, strategy, step)
+        kinds[key] = f"{kinds[key]}, {kind}" if key in kinds else kind
+    return kinds

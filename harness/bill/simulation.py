@@ -1,4 +1,4 @@
-"""The requests of a stored run through caches: of each, what would be read, written and neither."""
+"""Simulate providers' prompt caches over the requests of a stored run: tokens read, written and neither."""
 
 from __future__ import annotations
 
@@ -21,14 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ...metrics.cache.automatic import AutomaticRules
-from ...metrics.cache.boundary import BoundaryRules
-from ...metrics.cache.cached_content import CachedContent, CachedContentRules
-from ...metrics.cache.explicit import ExplicitRules
+from ...metrics.cache.mechanisms import AutomaticRules, BoundaryRules, CachedContent, CachedContentRules, ExplicitRules
 from ...metrics.cache.offline_optimum import Bound, lowest
-from ...metrics.cache.placement import BY_HAND, PLACEMENTS, Placement, by_hand
 from ...metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, SharedStarts
-from ...metrics.cache.requests import is_system_first, requests, system_first
+from ...metrics.cache.requests import BY_HAND, PLACEMENTS, Placement, by_hand, is_system_first, requests, system_first
 from ...metrics.cache.rules import DOCUMENT, STORED, CacheRule, Rules, cache_of, rule_for
 from ...metrics.prices import Price, Tariff
 from ...metrics.tokens import FRAME, ROLE, text_encoder
@@ -42,26 +38,26 @@ Table = NDArray[np.float64]
 
 
 class Scheme(NamedTuple):
-    """How requests are billed: whose rules, those of when, and where marks are put."""
+    """The rules and policy that requests are billed under: model, date of the rules, and placement of marks."""
 
     model: str
     placement: str = "automatic"
     latest: bool = False
-    """The latest rules, instead of those of the recording's date."""
+    """Use the latest rules instead of those of the recording's date."""
     stored: bool = False
-    """Gemini: content that the caller stores by the hour, instead of caching by itself."""
+    """For Gemini: the caller stores content by the hour, instead of leaving caching to the provider."""
     document: bool = False
-    """The rules as design document 000 has them."""
+    """Use the rules of design document 000."""
 
     @property
     def base(self) -> Scheme:
-        """Under which `none` is what others are compared with: the same rules, with caching on."""
+        """The scheme of the baseline `none`: the same rules, with caching on."""
         return self._replace(placement="document" if self.document else "automatic")
 
 
 @cache
 def rule_of(scheme: Scheme, day: str | None) -> CacheRule | None:
-    """The rule that counts on a day (None = it is not known); None if there is none."""
+    """Return the rule in force on a day (None = the day is not known), or None if the model has none."""
     if scheme.document:
         return rule_for(scheme.model, None, DOCUMENT)
     stored = rule_for(scheme.model, None, STORED) if scheme.stored else None
@@ -70,63 +66,70 @@ def rule_of(scheme: Scheme, day: str | None) -> CacheRule | None:
 
 
 class Usages(NamedTuple):
-    """Of every row of the table `steps`, in tokens. Read, written and fresh are together the prompt."""
+    """Tokens of every row of the table `steps`. Read, written and fresh add up to the prompt."""
 
     read: Ints
     written: Ints
     written_1h: Ints
     fresh: Ints
     created: Ints
-    """Stored outside of the prompt, for what is stored by the hour."""
+    """Tokens stored outside of the prompt, where content is stored by the hour."""
     token_seconds: Floats
-    """Storage."""
+    """Tokens × seconds of storage."""
 
 
-def simulate(cells: RunRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None) -> list[Usages]:
-    """Every cell under every scheme. Schemes with the same rules share the work. `done` is called after each cell.
+def simulate(
+    run_requests: RunRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None
+) -> list[Usages]:
+    """Simulate every conversation and strategy under every scheme; `done` is called after each.
 
-    Cells that make the same requests share it too. A cell has its own caches, which begin empty. Conversations that
-    share one (`Cell.shares`) go through it together, in the order of their requests; strategies never share any.
+    Schemes with the same rules share the work, and so do strategies that make the same requests. Each conversation and
+    strategy has its own caches, which begin empty. Conversations that share a cache (`ConversationRequests.shares`) go
+    through it together, in the order of their requests; strategies never share any.
     """
-    made: dict[int, list[_Told]] = {}
-    known: dict[tuple[object, ...], list[_Told]] = {}
-    texts, groups = _Texts(cells), dict[tuple[str, str], list[tuple[int, ConversationRequests]]]()
-    for number, cell in enumerate(cells):
-        if cell.shares:
-            groups.setdefault((cell.strategy, cell.shares), []).append((number, cell))
+    usages_by_result: dict[int, list[_CachedResult]] = {}
+    usages_by_log: dict[tuple[object, ...], list[_CachedResult]] = {}
+    texts, groups = _Texts(run_requests), dict[tuple[str, str], list[tuple[int, ConversationRequests]]]()
+    for number, result in enumerate(run_requests):
+        if result.shares:
+            groups.setdefault((result.strategy, result.shares), []).append((number, result))
             continue
-        if cell.log not in known:
-            known[cell.log] = _under(schemes, [cell], texts)[0]
-        made[number] = known[cell.log]
+        if result.log not in usages_by_log:
+            usages_by_log[result.log] = _under(schemes, [result], texts)[0]
+        usages_by_result[number] = usages_by_log[result.log]
         if done is not None:
             done()
     for group in groups.values():
-        together = _under(schemes, texts.keyed([cell for _, cell in group]), texts)
-        for (number, _), found in zip(group, together, strict=True):
-            made[number] = found
+        together = _under(schemes, texts.keyed([result for _, result in group]), texts)
+        for (number, _), usages in zip(group, together, strict=True):
+            usages_by_result[number] = usages
             if done is not None:
                 done()
-    return [_usages([made[number][at] for number in sorted(made)]) for at in range(len(schemes))]
+    return [
+        _usages([usages_by_result[number][at] for number in sorted(usages_by_result)]) for at in range(len(schemes))
+    ]
 
 
-class _Told(NamedTuple):
-    """What one cache said of the requests of a cell."""
+class _CachedResult(NamedTuple):
+    """The usage of one cache for the requests of one conversation and strategy."""
 
     used: Table
-    """A row a request, a column a field of `Used`."""
+    """A row per request, a column per field of `CacheUsage`."""
     least: int
-    """Tokens of the shortest prefix that is cached: what is shorter is neither read nor written."""
+    """Tokens of the shortest prefix that is cached: anything shorter is neither read nor written."""
 
 
-def _under(schemes: Sequence[Scheme], cells: Sequence[ConversationRequests], texts: _Texts) -> list[list[_Told]]:
-    """Of each cell under each scheme, what of its requests is read and written."""
-    as_sent = all(is_system_first(cell.steps, cell.messages) for cell in cells)
-    rules = [rule_of(scheme, cells[0].day) for scheme in schemes]
-    wanted = [_Line.of(rule, scheme.placement, as_sent) for scheme, rule in zip(schemes, rules, strict=True)]
+def _under(
+    schemes: Sequence[Scheme], conversations: Sequence[ConversationRequests], texts: _Texts
+) -> list[list[_CachedResult]]:
+    """Return for each conversation, under each scheme, what of its requests is read and written."""
+    as_sent = all(is_system_first(conversation.steps, conversation.messages) for conversation in conversations)
+    rules = [rule_of(scheme, conversations[0].day) for scheme in schemes]
+    lines = [_Line.of(rule, scheme.placement, as_sent) for scheme, rule in zip(schemes, rules, strict=True)]
     least = [_least(rule) for rule in rules]
     return [
-        [_Told(through[line], each) for line, each in zip(wanted, least, strict=True)]
-        for through in _through(cells, set(wanted), texts)
+        [_CachedResult(through[line], size) for line, size in zip(lines, least, strict=True)]
+        for through in _through(conversations, set(lines), texts)
     ]
 
 
@@ -135,20 +138,20 @@ def _least(rule: CacheRule | None) -> int:
 
 
 class _Line(NamedTuple):
-    """A sort of cache, and the policy by which marks are put for it; empty where the strategy's own count, or none.
+    """A sort of cache, and the policy that places marks for it (empty = the strategy's own marks count, or none).
 
-    Explicit and automatic caches that differ only in their least size are one line without any: a prefix is as long
-    wherever it stands, so what is too short can be left out of what they say (`_usages`).
+    Explicit and automatic caches that differ only in their least size are one line without it. A prefix has the same
+    length in either, so what is too short can be removed from their usage afterwards (`_usages`).
     """
 
     rules: Rules | None
     placement: str
     reordered: bool
-    """Whether the provider puts system messages first, and the strategy does not."""
+    """Whether the provider moves system messages to the front and the strategy does not."""
 
     @classmethod
     def of(cls, rule: CacheRule | None, placement: str, as_sent: bool) -> _Line:
-        """Under rules that take no marks, or that place some themselves, fewer policies make a difference."""
+        """Return the line of a rule. Under rules that take no marks, or place some, fewer policies differ."""
         if rule is None:
             return cls(None, "", False)
         rules, reordered = rule.rules, rule.system_first and not as_sent
@@ -163,48 +166,61 @@ class _Line(NamedTuple):
         return cls(rules, placement if takes else "", reordered)
 
 
-def _through(cells: Sequence[ConversationRequests], lines: Set[_Line], texts: _Texts) -> list[dict[_Line, Table]]:
-    """What of each request of the cells is read and written, in each of the lines."""
-    made: list[dict[_Line, list[CacheUsage]]] = [{line: [] for line in lines} for _ in cells]
+def _through(
+    conversations: Sequence[ConversationRequests], lines: Set[_Line], texts: _Texts
+) -> list[dict[_Line, Table]]:
+    """Return what of each request is read and written, in each of the lines."""
+    usages: list[dict[_Line, list[CacheUsage]]] = [{line: [] for line in lines} for _ in conversations]
     caches = {line: _NoCache() if line.rules is None else cache_of(line.rules) for line in lines}
     for reordered in {line.reordered for line in lines}:
-        these = [line for line in lines if line.reordered == reordered]
-        placements = {line.placement for line in these}
+        lines_in_order = [line for line in lines if line.reordered == reordered]
+        placements = {line.placement for line in lines_in_order}
         groups = [
             [
                 (
                     _policy(placement),
-                    [(caches[line].request, found[line].append) for line in these if line.placement == placement],
+                    [
+                        (caches[line].request, usage_of[line].append)
+                        for line in lines_in_order
+                        if line.placement == placement
+                    ],
                 )
                 for placement in placements
             ]
-            for found in made
+            for usage_of in usages
         ]
-        within = any(isinstance(line.rules, AutomaticRules) for line in these)
-        prefixes = Prefixes(texts.alike(cells) if within else None)
-        sent = (system_first(cell.steps, cell.messages) if reordered else cell.steps for cell in cells)
-        streams = [requests(steps, cell.messages, prefixes) for steps, cell in zip(sent, cells, strict=True)]
+        within = any(isinstance(line.rules, AutomaticRules) for line in lines_in_order)
+        prefixes = Prefixes(texts.alike(conversations) if within else None)
+        sent = (
+            system_first(conversation.steps, conversation.messages) if reordered else conversation.steps
+            for conversation in conversations
+        )
+        streams = [
+            requests(steps, conversation.messages, prefixes)
+            for steps, conversation in zip(sent, conversations, strict=True)
+        ]
         for at, request in _in_time(streams):
-            own = request.marks
-            for place, asked in groups[at]:
-                request.marks = place(request) if place else own
-                for ask, add in asked:
-                    add(ask(request))
-                request.marks = own
+            own_marks = request.marks
+            for put_marks, caches_at in groups[at]:
+                request.marks = put_marks(request) if put_marks else own_marks
+                for use, add in caches_at:
+                    add(use(request))
+                request.marks = own_marks
     for line, ended in caches.items():
         if isinstance(ended, CachedContent):
-            last = made[-1][line][-1]
-            made[-1][line][-1] = last._replace(token_seconds=last.token_seconds + ended.finish())
-    return [{line: _table(used) for line, used in found.items()} for found in made]
+            last = usages[-1][line][-1]
+            usages[-1][line][-1] = last._replace(token_seconds=last.token_seconds + ended.finish())
+    return [{line: _table(used) for line, used in usage_of.items()} for usage_of in usages]
 
 
 def _policy(placement: str) -> Placement | None:
-    """None where the strategy's own marks stay."""
+    """Return the placement policy of a name, or None where the strategy's own marks stay."""
     return by_hand() if placement == BY_HAND else PLACEMENTS[placement]() if placement else None
 
 
 def _in_time(streams: Sequence[Iterator[CacheRequest]]) -> Iterator[tuple[int, CacheRequest]]:
-    """The requests of all streams in the order they began, each with the number of its stream."""
+    """Yield the requests of all streams in the order they began, each with the number of its stream."""
+    # Most conversations have caches of their own: no merge, so the requests stay a plain iterator.
     if len(streams) == 1:
         return zip(repeat(0), streams[0])
 
@@ -216,32 +232,32 @@ def _in_time(streams: Sequence[Iterator[CacheRequest]]) -> Iterator[tuple[int, C
 
 
 class _NoCache:
-    """Where nothing is cached."""
+    """A provider that caches nothing."""
 
-    def request(self, asked: CacheRequest) -> CacheUsage:
-        """All is fresh."""
-        return CacheUsage(0, 0, 0, asked.tokens)
+    def request(self, prompt: CacheRequest) -> CacheUsage:
+        """Return the usage of a request that is all fresh."""
+        return CacheUsage(0, 0, 0, prompt.tokens)
 
 
 class _Texts:
-    """What the messages of cells say: which begin alike, and which are equal."""
+    """The texts of messages: which begin alike, and which are equal."""
 
-    def __init__(self, cells: RunRequests) -> None:
-        self._cells = cells
-        encoding = str(cells.run.manifest["plan"]["encoding"])
+    def __init__(self, run_requests: RunRequests) -> None:
+        self._run_requests = run_requests
+        encoding = run_requests.run.manifest.plan.encoding
         self._encode = None if encoding == "chars4" else text_encoder(encoding)
 
-    def alike(self, cells: Sequence[ConversationRequests]) -> SharedStarts | None:
-        """None where the run's encoding has no tokens."""
+    def alike(self, conversations: Sequence[ConversationRequests]) -> SharedStarts | None:
+        """Return the shared starts of messages, or None where the run's encoding has no tokens."""
         if self._encode is None:
             return None
-        if len(cells) == 1:
-            said, written = self._said(cells[0])
+        if len(conversations) == 1:
+            recorded, written = self._messages(conversations[0])
 
             def text(block: Hashable) -> tuple[str, str] | None:
                 if not isinstance(block, int):
                     return None  # tools
-                message = said[block] if block < len(said) else written[block - len(said)]
+                message = recorded[block] if block < len(recorded) else written[block - len(recorded)]
                 return message.role, message.text
 
             return SharedStarts(text, self._encode, FRAME + ROLE)
@@ -249,18 +265,18 @@ class _Texts:
             lambda block: block[:2] if isinstance(block, SentPrefix) else None, self._encode, FRAME + ROLE
         )
 
-    def keyed(self, cells: Sequence[ConversationRequests]) -> list[ConversationRequests]:
-        """The same cells with keys that are equal where messages, or tools, are."""
-        made = []
-        for cell in cells:
-            said, written = self._said(cell)
-            keys = [SentPrefix.of(message) for message in (*said, *written)]
-            tools = self._cells.recordings[cell.conversation].tools
-            made.append(replace(cell, messages=cell.messages._replace(keys=keys, tools_key=tools)))
-        return made
+    def keyed(self, conversations: Sequence[ConversationRequests]) -> list[ConversationRequests]:
+        """Return the same requests with equal keys where messages, or tools, are equal."""
+        keyed = []
+        for conversation in conversations:
+            recorded, written = self._messages(conversation)
+            keys = [SentPrefix.of(message) for message in (*recorded, *written)]
+            tools = self._run_requests.recordings[conversation.conversation].tools
+            keyed.append(replace(conversation, messages=conversation.messages._replace(keys=keys, tools_key=tools)))
+        return keyed
 
-    def _said(self, cell: ConversationRequests) -> tuple[Sequence[Message], Sequence[Message]]:
-        return self._cells.recordings[cell.conversation].messages, self._cells.written(cell)
+    def _messages(self, sent: ConversationRequests) -> tuple[Sequence[Message], Sequence[Message]]:
+        return self._run_requests.recordings[sent.conversation].messages, self._run_requests.written(sent)
 
 
 def _table(used: list[CacheUsage]) -> Table:
@@ -268,10 +284,10 @@ def _table(used: list[CacheUsage]) -> Table:
     return np.fromiter(chain.from_iterable(used), np.float64, fields * len(used)).reshape(-1, fields)
 
 
-def _usages(told: Sequence[_Told]) -> Usages:
-    """All cells, one after the other, without what is too short to be cached."""
-    used = np.concatenate([each.used for each in told]) if told else np.empty((0, len(CacheUsage._fields)))
-    least = np.repeat([each.least for each in told], [len(each.used) for each in told])
+def _usages(results: Sequence[_CachedResult]) -> Usages:
+    """Return all usages, one after the other, without what is too short to be cached."""
+    used = np.concatenate([result.used for result in results]) if results else np.empty((0, len(CacheUsage._fields)))
+    least = np.repeat([result.least for result in results], [len(result.used) for result in results])
     read, written, written_1h, fresh, _, created = used[:, :6].T.astype(np.int64)
     tokens = read + written + written_1h + fresh
     ends = np.array([read, read + written_1h, read + written_1h + written])  # of what is read, of each lifetime
@@ -285,21 +301,26 @@ _CODE = ("scenarios", "metrics", "harness")
 _ORIGIN = b"made_from"
 
 
-def simulated(cells: RunRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None) -> list[Usages]:
-    """Every cell under every scheme, as `simulate` has it. `done` is called after each cell that has to be."""
-    origin = _origin(cells.run)
-    kept = {scheme: _read(_path(cells.run, scheme), origin) for scheme in schemes}
-    found = {scheme: usages for scheme, usages in kept.items() if usages is not None}
-    missing = [scheme for scheme in kept if scheme not in found]
-    for scheme, usages in zip(missing, simulate(cells, missing, done) if missing else (), strict=True):
-        found[scheme] = usages
-        with suppress(OSError):
-            _write(_path(cells.run, scheme), usages, origin)
-    return [found[scheme] for scheme in schemes]
+def simulated(
+    run_requests: RunRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None
+) -> list[Usages]:
+    """Simulate every conversation and strategy under every scheme, or read the usages that are stored.
+
+    `done` is called after each one that has to be simulated.
+    """
+    origin = _origin(run_requests.run)
+    stored = {scheme: _read(_path(run_requests.run, scheme), origin) for scheme in schemes}
+    usages_by_scheme = {scheme: usages for scheme, usages in stored.items() if usages is not None}
+    missing = [scheme for scheme in stored if scheme not in usages_by_scheme]
+    for scheme, usages in zip(missing, simulate(run_requests, missing, done) if missing else (), strict=True):
+        usages_by_scheme[scheme] = usages
+        with suppress(OSError):  # a run on a read-only disk can be billed too, only not stored
+            _write(_path(run_requests.run, scheme), usages, origin)
+    return [usages_by_scheme[scheme] for scheme in schemes]
 
 
 def _path(run: Run, scheme: Scheme) -> Path:
-    """Of a run that is confined to some conversations another than of all."""
+    """Return the file of a scheme's usages. A run confined to some conversations has another than the whole run."""
     plain = re.sub(r"[^\w.-]", "_", f"{scheme.model}-{scheme.placement}")[:100]
     exact = hashlib.sha256(repr((scheme, sorted(run.chosen or ()))).encode()).hexdigest()[:8]
     return run.folder / FOLDER / f"{plain}-{exact}.parquet"
@@ -322,50 +343,60 @@ def _write(path: Path, usages: Usages, origin: bytes) -> None:
 
 
 def _origin(run: Run) -> bytes:
-    """A digest of the run's files and of the code."""
+    """Return a digest of the run's files and of the code."""
     files = (path for table in _TABLES for path in (run.folder / table).glob("*") if path.is_file())
     return hashlib.sha256(_digest(files, run.folder) + _code()).hexdigest().encode()
 
 
 @cache
 def _code() -> bytes:
-    """With the versions of what the arrays are made with."""
+    """Return a digest of the code and of the libraries that make the arrays."""
+    # All code of three rooms: coarser than needed, but a stored bill of older rules can never be read.
     root = Path(__file__).parents[2]
     files = (path for room in _CODE for path in (root / room).rglob("*.py"))
     return _digest(files, root) + f"numpy {np.__version__}, pyarrow {pa.__version__}".encode()
 
 
 def _digest(files: Iterable[Path], root: Path) -> bytes:
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(files):
-        made.update(str(path.relative_to(root)).encode() + b"\0")
-        made.update(hashlib.sha256(path.read_bytes()).digest())
-    return made.digest()
+        digest.update(str(path.relative_to(root)).encode() + b"\0")
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.digest()
 
 
 BOUND = "hindsight"
-"""The placement that is none, but a bound."""
+"""The placement that stands for the offline optimum: no policy, but a lower bound on the bill."""
 NEVER = ExplicitRules(least=sys.maxsize)
-"""Where nothing is cached, as on a host that had no cache yet."""
+"""Rules under which nothing is cached, as on a host that had no cache yet."""
 
 
-def bounds(cells: RunRequests, scheme: Scheme, tariff: Tariff, priced: Callable[[Price], Price]) -> Iterator[Bound]:
-    """One a cell, in the order of the tables. None is known where conversations share a cache: NaN dollars."""
-    for cell in cells:
-        if cell.shares:
+def bounds(
+    run_requests: RunRequests, scheme: Scheme, tariff: Tariff, priced: Callable[[Price], Price]
+) -> Iterator[Bound]:
+    """Yield the lowest bill of each conversation and strategy, in the order of the tables.
+
+    It is not known where conversations share a cache: NaN dollars.
+    """
+    for conversation in run_requests:
+        if conversation.shares:
             yield Bound(math.nan, 0, 0, 0, 0)
             continue
-        rule = rule_of(scheme, cell.day)
-        first = rule is not None and rule.system_first and not is_system_first(cell.steps, cell.messages)
-        steps = system_first(cell.steps, cell.messages) if first else cell.steps
-        asked = (
-            (request, priced(tariff.at(request.tokens, request.started if cell.timed else None)))
-            for request in requests(steps, cell.messages)
+        rule = rule_of(scheme, conversation.day)
+        moves_system = (
+            rule is not None and rule.system_first and not is_system_first(conversation.steps, conversation.messages)
         )
-        yield lowest(asked, rule.rules if rule is not None and isinstance(rule.rules, ExplicitRules) else NEVER)
+        steps = system_first(conversation.steps, conversation.messages) if moves_system else conversation.steps
+        priced_requests = (
+            (request, priced(tariff.at(request.tokens, request.started if conversation.timed else None)))
+            for request in requests(steps, conversation.messages)
+        )
+        yield lowest(
+            priced_requests, rule.rules if rule is not None and isinstance(rule.rules, ExplicitRules) else NEVER
+        )
 
 
 def is_bounded(scheme: Scheme) -> bool:
-    """Whether the model's cache wants marks: others have no bound of this kind."""
+    """Return whether the model's cache takes marks: others have no bound of this kind."""
     rule = rule_of(scheme, None)
     return rule is not None and isinstance(rule.rules, ExplicitRules)

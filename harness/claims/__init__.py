@@ -1,1 +1,1 @@
-"""claims."""
+"""The design documents' claims, each measured on a run and given a verdict."""

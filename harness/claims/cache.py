@@ -1,4 +1,4 @@
-"""C20–C22: the Working tier's hit rate, by policy, beside what no policy can exceed (design document 004)."""
+"""C20–C22: the Working tier's hit rate by policy, beside the hit rate that no policy can exceed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from ...metrics.statistics.intervals import Interval, of_seeds
 from ...metrics.value import Missing, Value
 from ...strategies.tiers.working import CAPACITY
 from ...strategies.tiers.working.policies import PolicyRecipe, parse
-from ...strategies.tiers.working.trace import Trace
-from ...strategies.tiers.working.traces import TRACES, scan, zipf
+from ...strategies.tiers.working.traces import TRACES, Trace, scan, zipf
 from ..tier_bench.working import Load, bounds, measured
-from .claim import Claim, Claimed, ClaimRow, Measurement, exact
-from .inputs import ClaimInputs
+from .claim import Claimed, ClaimRow, Measurement, exact
+from .inputs import Claim, ClaimInputs
 
 HITS = "hit rate"
 PLAIN, DOCUMENT = "lru_k", "lru_k_document"
@@ -26,24 +25,24 @@ PROFILES = {
     "load_context": "hybrid(profile='context')",
 }
 SHORT, SMALL = 5_000, 32_768
-"""Accesses of the traces on which the document's algorithm is compared, and the tokens of the cache: it looks at all
-that it holds whenever it evicts."""
+"""Accesses of the traces on which the document's algorithm is compared, and the tokens of the cache. Both are small
+because that algorithm looks at all items whenever it evicts."""
 
 
 def hit_rate(inputs: ClaimInputs) -> Measurement:
-    """C20. MEM-002's load as it is written, a fifth chosen by chance; its other two readings beside it."""
+    """Measure C20: the load of MEM-002 as it is written, a fifth chosen by chance, and its other two readings."""
     rows: list[ClaimRow] = []
     for name in ("mem_002", *READINGS):
         load = Load(name, [TRACES[name](seed) for seed in range(inputs.seeds)], "seed")
         bound = bounds(load, CAPACITY)
         for policy in PEERS if name == "mem_002" else (PLAIN,):
-            (found,) = measured(load, CAPACITY, [parse(policy)])
+            (row,) = measured(load, CAPACITY, [parse(policy)])
             rows.append(
                 ClaimRow(
                     setting=f"{policy}, {name}",
                     figure=HITS,
                     unit="share",
-                    found=found.hits,
+                    found=row.hits,
                     claimed=Claimed(least=0.9, above=True),
                     bound=bound.hits,
                     of=_seeds(inputs),
@@ -61,7 +60,7 @@ def hit_rate(inputs: ClaimInputs) -> Measurement:
 
 
 def hybrid(inputs: ClaimInputs) -> Measurement:
-    """C21. Each profile on its own load, less plain LRU-K, in pairs of seeds."""
+    """Measure C21: each profile on its own load, less plain LRU-K, in pairs of seeds."""
     rows: list[ClaimRow] = []
     for name, policy in PROFILES.items():
         samples = [TRACES[name](seed) for seed in range(inputs.seeds)]
@@ -76,7 +75,7 @@ def hybrid(inputs: ClaimInputs) -> Measurement:
 
 
 def as_written(inputs: ClaimInputs) -> Measurement:
-    """C22. What the document's code does with what it says it protects, and how it does beside O'Neil's LRU-K."""
+    """Measure C22: whether the document's code protects items with few uses, and how it does beside O'Neil's LRU-K."""
     rows = [
         ClaimRow(
             setting=f"{DOCUMENT}: A A B C with room for two",
@@ -86,9 +85,9 @@ def as_written(inputs: ClaimInputs) -> Measurement:
             claimed=Claimed(most=0.0),
         )
     ]
-    made = {"zipf": zipf, "scan": scan}
+    generators = {"zipf": zipf, "scan": scan}
     loads: dict[str, tuple[list[Trace], int]] = {
-        name: ([make(seed, SHORT) for seed in range(inputs.seeds)], SMALL) for name, make in made.items()
+        name: ([make(seed, SHORT) for seed in range(inputs.seeds)], SMALL) for name, make in generators.items()
     }
     loads["mem_002"] = [TRACES["mem_002"](seed) for seed in range(inputs.seeds)], CAPACITY
     for name, (samples, size) in loads.items():
@@ -115,28 +114,28 @@ def as_written(inputs: ClaimInputs) -> Measurement:
 
 
 def evicted_protected() -> int:
-    """How many items used once leave while one that was used twice stays."""
+    """Return how many items used once are evicted while one that was used twice stays."""
     cache = parse(DOCUMENT).sized(2)
-    gone: list[str] = []
+    evicted: list[str] = []
     for at, id in enumerate("AABC"):
-        gone += cache.access(id, 1, float(at)).evicted
-    return sum(id == "B" for id in gone)
+        evicted += cache.access(id, 1, float(at)).evicted
+    return sum(id == "B" for id in evicted)
 
 
 def hits(samples: Sequence[Trace], policy: str, size: int) -> list[Value]:
-    """The hit rate of each sample."""
+    """Return the hit rate of each sample."""
     return _timed(samples, policy, size)[0]
 
 
 def _timed(samples: Sequence[Trace], policy: str, size: int) -> tuple[list[Value], list[float]]:
     recipe: PolicyRecipe = parse(policy)
-    found, took = list[Value](), list[float]()
+    rates, seconds = list[Value](), list[float]()
     for trace in samples:
         began = perf_counter()
         (row,) = measured(Load(trace.name, [trace], "seed"), size, [recipe])
-        took.append(perf_counter() - began)
-        found.append(row.hits if isinstance(row.hits, Missing) else row.hits.mean)
-    return found, took
+        seconds.append(perf_counter() - began)
+        rates.append(row.hits if isinstance(row.hits, Missing) else row.hits.mean)
+    return rates, seconds
 
 
 def _difference(
@@ -159,7 +158,7 @@ def _difference(
 
 
 def paired(ours: Sequence[Value], base: Sequence[Value]) -> Interval | Missing:
-    """The difference by seed, with its interval over seeds."""
+    """Return the difference by seed, with its interval over seeds."""
     values: list[Value] = []
     for one, other in zip(ours, base, strict=True):
         if isinstance(one, Missing):
@@ -177,7 +176,7 @@ def _seeds(inputs: ClaimInputs) -> str:
 CLAIMS = (
     Claim(
         "C20",
-        "MEM-002: the Working tier's hit rate is above 90 % on 1000 accesses, 80–20, to 10,000 messages",
+        "The Working tier's hit rate is above 90 % on 1000 accesses, 80–20, to 10,000 messages",
         "004 §7",
         "LRU-K beside LRU, LFU, ARC, S3-FIFO and Belady on the same traces, 128K tokens",
         hit_rate,

@@ -1,4 +1,4 @@
-"""What a claim is, what was measured of it, and the verdict: decided by intervals, never by a point.
+"""Define a claim, its measurement and its verdict, which is decided by intervals and never by a point.
 
 holds         every interval that decides lies within what is claimed
 fails         one of them lies wholly outside
@@ -7,69 +7,67 @@ cannot tell   everything else: an interval on both sides, or nothing that could 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from ...metrics.statistics.intervals import Interval
 from ...metrics.value import Missing, Value
-from ...scenarios.errors import UserError
 
 if TYPE_CHECKING:
-    from .inputs import ClaimInputs
+    pass
 
 
 Verdict = Literal["holds", "fails", "cannot tell"]
 Unit = Literal["share", "points", "tokens", "ms", "us", "MB/s", "times", "count"]
-"""points: a difference of shares. times: one size, or time, over another."""
+"""`points` is a difference of shares; `times` is one size, or time, over another."""
 
 
 class Claimed(msgspec.Struct, frozen=True):
-    """What a figure is claimed to be. All ends are in the figure's unit; None = it has none there."""
+    """The range that a figure is claimed to lie in, in the figure's unit; None = no end on that side."""
 
     least: float | None = None
     most: float | None = None
     upper: float | None = None
-    """The upper end of a range that is promised: more than it is no failure, and is said."""
+    """The upper end of a promised range: exceeding it is no failure, but is reported."""
     above: bool = False
-    """Whether it must be more than `least`, and not as much."""
+    """Whether the figure must be more than `least`, not equal to it."""
 
 
 class ClaimRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One setting of a claim: what was measured, and what was claimed of it."""
+    """One setting of a claim: the measured figure and the claimed range."""
 
     setting: str
     figure: str
     unit: Unit
     found: Interval | Missing
-    """What is exact has its value as both ends."""
+    """An exact figure has its value as both ends."""
     claimed: Claimed | None = None
-    """None = nothing is claimed of it: it is shown beside what decides."""
+    """None = nothing is claimed of it: it is shown beside the rows that decide."""
     bound: Value | None = None
-    """What no method can exceed; None where no bound is known."""
+    """The value that no method can exceed; None where no bound is known."""
     of: str = ""
-    """Over what the interval is: 24 conversations, 5 seeds."""
+    """The sample that the interval is over: 24 conversations, 5 seeds."""
     decides: bool = True
     """Whether it is the claim's own setting."""
     timed: bool = False
-    """By the clock on the wall: another machine, or moment, has other figures."""
+    """Whether it was measured by the wall clock: another machine, or moment, gives other figures."""
 
     @property
     def verdict(self) -> Verdict | None:
-        """Of this row alone; None where nothing is claimed."""
+        """Verdict of this row alone, or None where nothing is claimed."""
         return None if self.claimed is None else judged(self.found, self.claimed)
 
 
 class Measurement(msgspec.Struct, frozen=True):
-    """What came of a claim's protocol."""
+    """The rows that a claim's protocol measured, with remarks."""
 
     rows: tuple[ClaimRow, ...] = ()
     remark: str = ""
-    """What is to be known beside the figures, in a sentence."""
+    """What a reader must know beside the figures."""
     needed: str = ""
-    """What would have to be there, where it fails or cannot be told."""
+    """What it would take for the claim to hold, shown where it fails or cannot be told."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -86,55 +84,25 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def timed(self) -> bool:
-        """Whether the verdict rests on the clock."""
+        """Whether the verdict rests on the wall clock."""
         return any(row.timed for row in self.rows if row.decides and row.claimed is not None)
 
     @property
     def deciding(self) -> ClaimRow | None:
-        """The row that the verdict is by."""
+        """The row that decides the verdict."""
         return decisive(self.rows, self.verdict)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One row of the register."""
-
-    id: str
-    claim: str
-    source: str
-    """Design document and section."""
-    protocol: str
-    measure: Callable[[ClaimInputs], Measurement]
-    strategies: tuple[str, ...] = ()
-    """What must have been run on the run's own conversations; what has not is run beside it."""
-    slow: bool = False
-    """Whether `--quick` leaves it out."""
-
-    def found(self, inputs: ClaimInputs) -> Finding:
-        """Measure it. What cannot be measured says why, and keeps no other claim from being measured."""
-        if self.slow and inputs.quick:
-            made = Measurement((), "Left out by --quick: it takes most of a minute or more.", "A run without --quick.")
-        else:
-            try:
-                made = self.measure(inputs)
-            except UserError as error:
-                made = Measurement((), f"It cannot be measured: {error}.")
-        verdict = verdict_of(made.rows)
-        why = " ".join(part for part in (sentence(made.rows, verdict), made.remark) if part)
-        needed = "" if verdict == "holds" else made.needed
-        return Finding(self.id, self.claim, self.source, self.protocol, verdict, why, made.rows, needed)
-
-
-def judged(found: Interval | Missing, claimed: Claimed) -> Verdict:
-    """One interval against what is claimed."""
-    if isinstance(found, Missing) or isinstance(found.low, Missing) or isinstance(found.high, Missing):
+def judged(figure: Interval | Missing, claimed: Claimed) -> Verdict:
+    """Return the verdict on one interval against the claimed range."""
+    if isinstance(figure, Missing) or isinstance(figure.low, Missing) or isinstance(figure.high, Missing):
         return "cannot tell"
-    words: list[Verdict] = []
+    verdicts: list[Verdict] = []
     if claimed.least is not None:
-        words.append(_at_least(found.low, found.high, claimed.least, claimed.above))
+        verdicts.append(_at_least(figure.low, figure.high, claimed.least, claimed.above))
     if claimed.most is not None:
-        words.append(_at_least(-found.high, -found.low, -claimed.most, False))
-    return together(words)
+        verdicts.append(_at_least(-figure.high, -figure.low, -claimed.most, False))
+    return together(verdicts)
 
 
 def _at_least(low: float, high: float, least: float, above: bool) -> Verdict:
@@ -143,30 +111,30 @@ def _at_least(low: float, high: float, least: float, above: bool) -> Verdict:
     return "holds" if low >= least else "fails" if high < least else "cannot tell"
 
 
-def together(words: Sequence[Verdict]) -> Verdict:
-    """All must hold. Nothing is no proof."""
-    if "fails" in words:
+def together(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict on several rows: all must hold, and no rows prove nothing."""
+    if "fails" in verdicts:
         return "fails"
-    return "holds" if words and all(word == "holds" for word in words) else "cannot tell"
+    return "holds" if verdicts and all(verdict == "holds" for verdict in verdicts) else "cannot tell"
 
 
 def verdict_of(rows: Sequence[ClaimRow]) -> Verdict:
-    """By the rows that decide."""
+    """Return the verdict by the rows that decide."""
     return together([row.verdict for row in rows if row.decides and row.verdict is not None])
 
 
 def decisive(rows: Sequence[ClaimRow], verdict: Verdict) -> ClaimRow | None:
-    """The first row that makes the verdict what it is."""
+    """Return the first row that makes the verdict what it is, or None."""
     return next((row for row in rows if row.decides and row.verdict == verdict), None)
 
 
 def exact(value: float) -> Interval:
-    """What is known without any chance."""
+    """Return an interval for a figure that is known exactly."""
     return Interval(value, value, value)
 
 
 def sentence(rows: Sequence[ClaimRow], verdict: Verdict) -> str:
-    """Why the verdict is what it is: of the row that decides."""
+    """Return why the verdict is what it is: a sentence on the row that decides."""
     row = decisive(rows, verdict)
     if row is None or row.claimed is None:
         return ""
@@ -179,31 +147,31 @@ def sentence(rows: Sequence[ClaimRow], verdict: Verdict) -> str:
 
 
 def where(row: ClaimRow) -> str:
-    """Where an interval lies against what is claimed."""
-    claimed, found = row.claimed, row.found
+    """Return where an interval lies against the claimed range."""
+    claimed, figure = row.claimed, row.found
     assert claimed is not None
-    assert not isinstance(found, Missing)
-    words = ends(claimed, row.unit)
+    assert not isinstance(figure, Missing)
+    claimed_range = ends(claimed, row.unit)
     match row.verdict:
         case "fails":
-            return f"not {words.removeprefix('= ')}"
+            return f"not {claimed_range.removeprefix('= ')}"
         case "holds":
-            return f"within {words}{_against(found, claimed)}"
+            return f"within {claimed_range}{_past_upper(figure, claimed)}"
         case _:
-            return f"on both sides of {words}"
+            return f"on both sides of {claimed_range}"
 
 
-def _against(found: Interval, claimed: Claimed) -> str:
-    """Whether it is past the upper end of the range too."""
-    if claimed.upper is None or isinstance(found.low, Missing) or isinstance(found.high, Missing):
+def _past_upper(figure: Interval, claimed: Claimed) -> str:
+    """Return whether the figure is past the upper end of the range as well."""
+    if claimed.upper is None or isinstance(figure.low, Missing) or isinstance(figure.high, Missing):
         return ""
-    if found.low > claimed.upper:
+    if figure.low > claimed.upper:
         return ", and above its upper end"
-    return "" if found.high <= claimed.upper else ", and may be above its upper end"
+    return "" if figure.high <= claimed.upper else ", and may be above its upper end"
 
 
 def ends(claimed: Claimed, unit: Unit) -> str:
-    """A range in words: ≥ 30 % (to 60 %)."""
+    """Return a range in words: ≥ 30 % (to 60 %)."""
     if claimed.least is not None and claimed.least == claimed.most:
         return f"= {shown(claimed.least, unit)}"
     parts = []
@@ -215,19 +183,19 @@ def ends(claimed: Claimed, unit: Unit) -> str:
     return words if claimed.upper is None else f"{words} (to {shown(claimed.upper, unit)})"
 
 
-def interval(found: Interval, unit: Unit) -> str:
-    """A value with its interval: 86.8 % (80.1 to 91.2 %). An exact one is its value alone."""
-    if isinstance(found.low, Missing) or isinstance(found.high, Missing):
-        return shown(found.mean, unit)
-    if found.low == found.mean == found.high:
-        return shown(found.mean, unit)
-    mean, low, high = (shown(value, unit) for value in (found.mean, found.low, found.high))
+def interval(figure: Interval, unit: Unit) -> str:
+    """Return a value with its interval: 86.8 % (80.1 to 91.2 %). An exact value stands alone."""
+    if isinstance(figure.low, Missing) or isinstance(figure.high, Missing):
+        return shown(figure.mean, unit)
+    if figure.low == figure.mean == figure.high:
+        return shown(figure.mean, unit)
+    mean, low, high = (shown(value, unit) for value in (figure.mean, figure.low, figure.high))
     number, _, word = low.partition(" ")
     return f"{mean} ({number if high.endswith(f' {word}') else low} to {high})"
 
 
 def shown(value: float, unit: Unit) -> str:
-    """A figure in its unit."""
+    """Return a figure in its unit."""
     match unit:
         case "share":
             text = f"{100 * value:.1f} %"

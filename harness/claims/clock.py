@@ -1,4 +1,4 @@
-"""C28, C30: how long the tiers take, and what the adaptive tuner is worth (design document 004)."""
+"""C28, C30: how long the tiers take, and what the adaptive tuner is worth."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from ...strategies.tiers.working import CAPACITY, CachedMessage, Working
 from ..engine.shard import no_cycles
 from ..replay import ConversationIndex, RecordedContext, replay
 from ..tier_bench.archive import gets, items_of
-from .claim import Claim, Claimed, ClaimRow, Measurement
-from .inputs import ClaimInputs
+from .claim import Claimed, ClaimRow, Measurement
+from .inputs import Claim, ClaimInputs
 from .tokens import FOCUS
 
 TURNS = 1_500
-"""User turns of mem_002: some 2,800 messages, 500K tokens; a sixth of the turns are questions."""
+"""User turns of the scenario mem_002: some 2,800 messages, 500K tokens; a sixth of the turns are questions."""
 MOVES = 1_000
 REPEATS = 3
 BLOCK = 65_536
 LEVEL = 9
 APART = 60.0
-"""Recorded seconds between moves: beyond the cool-down."""
+"""Recorded seconds between moves: longer than the cool-down."""
 
 
 def latencies(inputs: ClaimInputs) -> Measurement:
-    """C28. Each operation on its own; Focus as it decided in the run."""
+    """Measure C28: each operation by itself, and Focus as it decided in the run."""
     items = _items(inputs)
-    promoted, demoted = (_least(each) for each in zip(*(_moved(items) for _ in range(REPEATS)), strict=True))
+    promoted, demoted = (_least(rounds) for rounds in zip(*(_moved(items) for _ in range(REPEATS)), strict=True))
     timed: dict[str, tuple[Sequence[float], float]] = {
-        "Focus: what `focus` takes to decide at a call of the run's conversations": (_decided(inputs), 1.0),
+        "Focus: what `focus` takes to decide at a call of the run's conversations": (_focus_latencies(inputs), 1.0),
         "Working: a look-up": (_least([_looked_up(items) for _ in range(REPEATS)]), 10.0),
         "Archive: one message read from the disk": (_least([_read(items) for _ in range(REPEATS)]), 100.0),
         "promotion, ArchiveTier to Working": (promoted, 50.0),
@@ -72,37 +72,37 @@ def _row(name: str, times: Sequence[float], level: float, most: float | None) ->
 
 
 def percentile(times: Sequence[float], level: float) -> Interval | Missing:
-    """A percentile and its 95 % interval, by order statistics: no distribution is assumed."""
+    """Return a percentile and its 95 % interval by order statistics: no distribution is assumed."""
     if not len(times):
         return Missing("undefined", "nothing was timed")
-    each = np.sort(np.asarray(times, np.float64))
-    size, value = len(each), float(np.quantile(each, level))
+    ordered = np.sort(np.asarray(times, np.float64))
+    size, value = len(ordered), float(np.quantile(ordered, level))
     reach = 1.96 * (size * level * (1 - level)) ** 0.5
     low, high = int(np.floor(size * level - reach)), int(np.ceil(size * level + reach))
     if low < 0 or high >= size:
         few = Missing("undefined", f"{size:,} operations are too few for an interval of this percentile")
         return Interval(value, few, few)
-    return Interval(value, float(each[low]), float(each[high]))
+    return Interval(value, float(ordered[low]), float(ordered[high]))
 
 
 def _least(rounds: Sequence[Sequence[float]]) -> list[float]:
-    """Call by call, the fastest: a shared machine only ever makes it slower."""
-    found: list[float] = np.min(np.asarray(rounds), axis=0).tolist()
-    return found
+    """Return the fastest round of each call: a shared machine only ever makes it slower."""
+    fastest: list[float] = np.min(np.asarray(rounds), axis=0).tolist()
+    return fastest
 
 
-def _decided(inputs: ClaimInputs) -> list[float]:
-    """Milliseconds of each call."""
-    found, strategy = list[float](), parse(FOCUS)
-    for said in inputs.said:
-        books = ConversationIndex(said, inputs.counter)
+def _focus_latencies(inputs: ClaimInputs) -> list[float]:
+    """Return the milliseconds of each call of the run's conversations."""
+    times, strategy = list[float](), parse(FOCUS)
+    for conversation in inputs.said:
+        index = ConversationIndex(conversation, inputs.counter)
         with no_cycles():  # as in a run
             rounds = [
-                [step.latency_ns / 1e6 for step in replay(said, strategy, RecordedContext(books))]
+                [step.latency_ns / 1e6 for step in replay(conversation, strategy, RecordedContext(index))]
                 for _ in range(REPEATS)
             ]
-        found += _least(rounds)
-    return found
+        times += _least(rounds)
+    return times
 
 
 def _items(inputs: ClaimInputs) -> list[ArchivedMessage]:
@@ -110,8 +110,8 @@ def _items(inputs: ClaimInputs) -> list[ArchivedMessage]:
 
 
 def _looked_up(items: Sequence[ArchivedMessage]) -> list[float]:
-    """Milliseconds of each look-up, the put of what was missed with it."""
-    working, taken = Working(CAPACITY), list[float]()
+    """Return the milliseconds of each look-up, including the put after a miss."""
+    working, times = Working(CAPACITY), list[float]()
     for now, item in enumerate(items):
         working.put(CachedMessage(item.id, item.tokens, item.message), now)
     chosen = np.random.default_rng(0).integers(0, len(items), 2 * MOVES)
@@ -120,19 +120,19 @@ def _looked_up(items: Sequence[ArchivedMessage]) -> list[float]:
         began = perf_counter()
         if working.get(item.id, now) is None:
             working.put(CachedMessage(item.id, item.tokens, item.message), now)
-        taken.append(1000 * (perf_counter() - began))
-    return taken
+        times.append(1000 * (perf_counter() - began))
+    return times
 
 
 def _read(items: Sequence[ArchivedMessage]) -> list[float]:
     with TemporaryDirectory(prefix="ctxbench-claims-") as folder, ArchiveTier(Path(folder), Coding(LEVEL)) as archive:
         archive.put(items)
         archive.seal()
-        return [1000 * each for each in gets(archive, items)]
+        return [1000 * seconds for seconds in gets(archive, items)]
 
 
 def _moved(items: Sequence[ArchivedMessage]) -> tuple[list[float], list[float]]:
-    """Milliseconds of promotions into a Working tier with room, and of demotions out of it."""
+    """Return the milliseconds of promotions into a Working tier with room, and of demotions out of it."""
     blocks = Blocks(ArchiveTier(MemoryFiles(), Coding(LEVEL, "none", block_tokens=BLOCK)), BLOCK)
     tiers = [
         Tier("working", DictStore(), Quota(10**9), durable=False),
@@ -159,7 +159,7 @@ def _moved(items: Sequence[ArchivedMessage]) -> tuple[list[float], list[float]]:
 
 
 def tuner(inputs: ClaimInputs) -> Measurement:
-    """C30. The same accesses with the tuner and without, seed by seed; what decides is the load that shifts."""
+    """Measure C30: the same accesses with the tuner and without, seed by seed; the shifting load decides."""
     rows = []
     for load in ("shifting",) if inputs.quick else ("shifting", "80-20"):
         plain = [followed(load, seed)[0] for seed in range(inputs.seeds)]
@@ -182,6 +182,55 @@ def tuner(inputs: ClaimInputs) -> Measurement:
     )
 
 
+ITEMS, TOKENS, ACCESSES, WINDOW = 2_000, 200, 6_000, 200
+
+
+def trace(load: str, seed: int) -> Iterator[int]:
+    """Yield accesses: 80 % to 20 % of the items; Zipf 1.2, other items every 1,500; every third a scan; a loop over
+    250."""
+    chance = np.random.default_rng(seed)
+    for at in range(ACCESSES):
+        match load:
+            case "80-20":
+                hot = chance.random() < 0.8
+                yield int(chance.integers(ITEMS // 5) if hot else chance.integers(ITEMS // 5, ITEMS))
+            case "shifting":
+                yield int(chance.zipf(1.2) - 1 + at // 1_500 * 500) % ITEMS
+            case "scan":
+                yield at % ITEMS if at % 3 == 0 else int(chance.zipf(1.3) - 1) % ITEMS
+            case _:
+                yield at % 250
+
+
+def opened(cooldown: float, items: int, working: int) -> Migration:
+    """Return a Working tier over an Archive tier that holds everything."""
+    rows = [Tier("working", DictStore(), Quota(working)), Tier("archive", DictStore(), Quota(10**8))]
+    migration = Migration(rows, MemoryJournal(), lambda _: None, 0, cooldown=cooldown)
+    for id in range(items):
+        migration.put(f"m{id}", b"content %d" % id, TOKENS, "archive", 0)
+    return migration
+
+
+def access(migration: Migration, id: str, now: float) -> bool:
+    """Read an item and promote it for the next time; return whether it was in Working."""
+    hit = migration.tier(id) == "working"
+    migration.get(id, now)
+    if not hit:
+        migration.promote(id, "working", Trigger.CACHE_MISS, now)
+    migration.run(now)
+    return hit
+
+
+def followed(load: str, seed: int, tuner: bool = False, cooldown: float = 30) -> tuple[float, int]:
+    """Return hit rate and moves of a trace, an access a second; the tuner reads the hit rate of every 200."""
+    migration, hits = opened(cooldown, ITEMS, 32_768), list[bool]()
+    for at, item in enumerate(trace(load, seed), 1):
+        hits.append(access(migration, f"m{item}", at))
+        if tuner and at % WINDOW == 0:
+            migration.tune(Readings(hit_rate=sum(hits[-WINDOW:]) / WINDOW))
+    return sum(hits) / len(hits), sum(edge.moves for edge in migration.accounts.edges.values())
+
+
 CLAIMS = (
     Claim(
         "C28",
@@ -198,50 +247,3 @@ CLAIMS = (
         tuner,
     ),
 )
-
-ITEMS, TOKENS, ACCESSES, WINDOW = 2_000, 200, 6_000, 200
-
-
-def trace(load: str, seed: int) -> Iterator[int]:
-    """80 % of accesses to 20 % of the items; Zipf 1.2, other items every 1,500; every third a scan; a loop over 250."""
-    chance = np.random.default_rng(seed)
-    for at in range(ACCESSES):
-        match load:
-            case "80-20":
-                hot = chance.random() < 0.8
-                yield int(chance.integers(ITEMS // 5) if hot else chance.integers(ITEMS // 5, ITEMS))
-            case "shifting":
-                yield int(chance.zipf(1.2) - 1 + at // 1_500 * 500) % ITEMS
-            case "scan":
-                yield at % ITEMS if at % 3 == 0 else int(chance.zipf(1.3) - 1) % ITEMS
-            case _:
-                yield at % 250
-
-
-def opened(cooldown: float, items: int, working: int) -> Migration:
-    """Working over Archive, everything in Archive."""
-    rows = [Tier("working", DictStore(), Quota(working)), Tier("archive", DictStore(), Quota(10**8))]
-    migration = Migration(rows, MemoryJournal(), lambda _: None, 0, cooldown=cooldown)
-    for id in range(items):
-        migration.put(f"m{id}", b"content %d" % id, TOKENS, "archive", 0)
-    return migration
-
-
-def access(migration: Migration, id: str, now: float) -> bool:
-    """Read an item, and have it in Working for the next time. Whether it was."""
-    hit = migration.tier(id) == "working"
-    migration.get(id, now)
-    if not hit:
-        migration.promote(id, "working", Trigger.CACHE_MISS, now)
-    migration.run(now)
-    return hit
-
-
-def followed(load: str, seed: int, tuner: bool = False, cooldown: float = 30) -> tuple[float, int]:
-    """Hit rate and moves of a trace, an access a second; the tuner reads the hit rate of every 200."""
-    migration, hits = opened(cooldown, ITEMS, 32_768), list[bool]()
-    for at, item in enumerate(trace(load, seed), 1):
-        hits.append(access(migration, f"m{item}", at))
-        if tuner and at % WINDOW == 0:
-            migration.tune(Readings(hit_rate=sum(hits[-WINDOW:]) / WINDOW))
-    return sum(hits) / len(hits), sum(edge.moves for edge in migration.accounts.edges.values())

@@ -1,4 +1,4 @@
-"""C23–C25: what the Archive tier saves, at what loss, and how fast it is read (design document 004)."""
+"""C23–C25: the bytes that the Archive tier saves, what is lost by it, and how fast it is read."""
 
 from __future__ import annotations
 
@@ -30,22 +30,21 @@ from ..tier_bench.archive import (
     summarised,
     written,
 )
-from .claim import Claim, Claimed, ClaimRow, Measurement
-from .inputs import ClaimInputs
-from .rows import of_groups
+from .claim import Claimed, ClaimRow, Measurement
+from .inputs import Claim, ClaimInputs, of_groups
 
 SEEDS = 3
-"""Of the acceptance scenario, at most, in two languages each."""
+"""Seeds of the acceptance scenario, at most; each has a conversation in either language."""
 DOCUMENT = Coding(level=9, dictionary="none")
-"""004 §2.3: zstd, level 9."""
+"""The coding of 004 §2.3: zstd, level 9."""
 MODELLED = 2
-"""Conversations that the model is put to: it takes a second each."""
+"""Conversations that the byte model compresses: each takes a second."""
 CODINGS = {"zstd 9, no dictionary": DOCUMENT, "zstd 19, raw dictionary": Coding()}
 SAVED = "bytes saved, lossless"
 
 
 class ArchivedConversation(NamedTuple):
-    """One conversation archived: bytes before and after, and how fast."""
+    """One conversation archived: bytes before and after, and the speed."""
 
     original: int
     size: int
@@ -54,19 +53,19 @@ class ArchivedConversation(NamedTuple):
 
 def _samples(inputs: ClaimInputs) -> list[Conversation]:
     seeds = 2 if inputs.quick else SEEDS
-    return [each for pair in _pairs(inputs)[:seeds] for each in pair]
+    return [conversation for pair in _pairs(inputs)[:seeds] for conversation in pair]
 
 
 def _pairs(inputs: ClaimInputs) -> list[list[Conversation]]:
-    """By seed, in both languages."""
+    """Return by seed the conversations in both languages."""
     return inputs.once("mem_003", lambda: [list(scenario("mem_003", None, seed)) for seed in range(SEEDS)])
 
 
 def _archives(inputs: ClaimInputs, name: str) -> list[ArchivedConversation]:
-    """Each conversation of the acceptance scenario in an archive of its own. Each is read back and compared."""
+    """Archive each conversation of the acceptance scenario by itself; each is read back and compared."""
 
     def make() -> list[ArchivedConversation]:
-        return [_written(items_of([each], inputs.counter), CODINGS[name]) for each in _samples(inputs)]
+        return [_written(items_of([conversation], inputs.counter), CODINGS[name]) for conversation in _samples(inputs)]
 
     return inputs.once(f"archives {name}", make)
 
@@ -78,7 +77,7 @@ def _written(items: Sequence[ArchivedMessage], coding: Coding) -> ArchivedConver
 
 
 def compression(inputs: ClaimInputs) -> Measurement:
-    """C23. Lossless and lossy rows apart; what decides is lossless, as 004 §2.3 has it for dialogue."""
+    """Measure C23: lossless and lossy rows apart. A lossless row decides, as 004 §2.3 has it for dialogue."""
     of = f"{len(_samples(inputs))} conversations of 100K tokens"
     rows = [
         ClaimRow(
@@ -93,8 +92,8 @@ def compression(inputs: ClaimInputs) -> Measurement:
         for name in CODINGS
     ]
     rows.append(_modelled(inputs))
-    lossy = [found for each in _samples(inputs) if not isinstance(found := _summary(each, inputs), Missing)]
-    kept = [each.values_kept for each in lossy if not isinstance(each.values_kept, Missing)]
+    lossy = [sizes for each in _samples(inputs) if not isinstance(sizes := _summary(each, inputs), Missing)]
+    values_kept = [each.values_kept for each in lossy if not isinstance(each.values_kept, Missing)]
     summary = f"extractive summaries of {SHARE:.0%} of the tokens, zstd 9".replace("%", " %")
     pairs = {
         "tokens saved, lossy": [(float(each.summary_tokens), float(each.tokens)) for each in lossy],
@@ -117,8 +116,8 @@ def compression(inputs: ClaimInputs) -> Measurement:
             setting=summary,
             figure="values that the summary lacks",
             unit="share",
-            found=of_groups([(1 - each, 1.0) for each in kept])
-            if kept
+            found=of_groups([(1 - each, 1.0) for each in values_kept])
+            if values_kept
             else Missing("undefined", "there are no values"),
             claimed=Claimed(most=0.02),
             of=of,
@@ -136,13 +135,13 @@ def compression(inputs: ClaimInputs) -> Measurement:
 
 
 def _modelled(inputs: ClaimInputs) -> ClaimRow:
-    """What a model of the bytes alone would save: a coder that knows nothing of messages does hardly better."""
+    """Return the bytes that a model of bytes would save: a coder that knows nothing of messages does hardly better."""
 
-    def pair(said: Conversation) -> tuple[float, float]:
-        text = as_json(items_of([said], inputs.counter))
+    def pair(conversation: Conversation) -> tuple[float, float]:
+        text = as_json(items_of([conversation], inputs.counter))
         return float(adaptive_bytes(text)), float(len(text))
 
-    pairs = [pair(each) for each in _samples(inputs)[:MODELLED]]
+    pairs = [pair(conversation) for conversation in _samples(inputs)[:MODELLED]]
     return ClaimRow(
         setting="an adaptive order-5 model of the same lines, whole",
         figure=SAVED,
@@ -154,27 +153,29 @@ def _modelled(inputs: ClaimInputs) -> ClaimRow:
     )
 
 
-def _summary(said: Conversation, inputs: ClaimInputs) -> Lossy | Missing:
-    return summarised(items_of([said], inputs.counter), DOCUMENT, inputs.counter)
+def _summary(conversation: Conversation, inputs: ClaimInputs) -> Lossy | Missing:
+    return summarised(items_of([conversation], inputs.counter), DOCUMENT, inputs.counter)
 
 
 def kinds(inputs: ClaimInputs) -> Measurement:
-    """C24. Each kind of data with the document's own means."""
-    said = inputs.recorded or inputs.said
+    """Measure C24: each kind of data with the document's own means."""
+    conversations = inputs.recorded or inputs.said
     what = "the recordings" if inputs.recorded else "the run"
     dialogue, structured = list[tuple[float, float]](), list[tuple[float, float]]()
-    for each in said:
-        items = items_of([each], inputs.counter)
+    for conversation in conversations:
+        items = items_of([conversation], inputs.counter)
         dialogue.append(_coded([item for item in items if item.message.role in ("user", "assistant")], DOCUMENT.level))
         structured.append(_coded([item for item in items if _is_structured(item)], DOCUMENT.level))
-    summaries = [found for each in said if not isinstance(found := _summary(each, inputs), Missing)]
+    summaries = [
+        sizes for conversation in conversations if not isinstance(sizes := _summary(conversation, inputs), Missing)
+    ]
     rows = (
         _ratio("text of dialogue, zstd 9", dialogue, 5.0, what),
         _vectors(inputs, 0, decides=True),
         _width(inputs),
         _ratio(
             "long documents, extractive summaries",
-            [(float(each.tokens), float(each.summary_tokens)) for each in summaries],
+            [(float(summary.tokens), float(summary.summary_tokens)) for summary in summaries],
             10.0,
             what,
         ),
@@ -183,7 +184,7 @@ def kinds(inputs: ClaimInputs) -> Measurement:
     return Measurement(
         rows,
         "Each conversation is coded alone, in blocks of 64K tokens. A summary has the length that it is given; what it "
-        "loses is in C23. Quantised vectors keep their rank only if candidates are ranked again by the exact ones.",
+        "loses is in C23. Quantised vectors keep their rank only if candidates are reranked by the exact ones.",
         "Longer and more repetitive conversations; for vectors, re-ranking, which needs the originals.",
     )
 
@@ -193,26 +194,26 @@ def _is_structured(item: ArchivedMessage) -> bool:
 
 
 def _coded(items: Sequence[ArchivedMessage], level: int) -> tuple[float, float]:
-    """Bytes of the texts, and of the same under zstd, block by block."""
+    """Return the bytes of the texts, and of the same texts under zstd, block by block."""
     texts = [as_text(block) for block, _ in blocks(items, DOCUMENT.block_tokens)] if items else []
     return float(sum(map(len, texts))), float(sum(len(Dictionary().compress(text, level)) for text in texts))
 
 
 def _ratio(setting: str, pairs: list[tuple[float, float]], least: float, what: str) -> ClaimRow:
-    some = [pair for pair in pairs if pair[0] and pair[1]]
+    present = [pair for pair in pairs if pair[0] and pair[1]]
     return ClaimRow(
         setting=setting,
         figure="original over compressed",
         unit="times",
-        found=of_groups(some) if some else Missing("undefined", f"{what} has none"),
+        found=of_groups(present) if present else Missing("undefined", f"{what} has none"),
         claimed=Claimed(least=least),
-        of=f"{len(some)} conversations",
+        of=f"{len(present)} conversations",
     )
 
 
 def _width(inputs: ClaimInputs) -> ClaimRow:
-    """Bytes of a vector over bytes of its code: by construction."""
-    ratios = [_or_missing(each, lambda each: 4.0 * each.width / each.bytes_each) for each in _quantised(inputs)]
+    """Return the bytes of a vector over those of its code, which are fixed by construction."""
+    ratios = [_or_missing(coded, lambda coded: 4.0 * coded.width / coded.bytes_each) for coded in _quantised(inputs)]
     return ClaimRow(
         setting="vectors, product quantisation",
         figure="original over compressed",
@@ -224,8 +225,8 @@ def _width(inputs: ClaimInputs) -> ClaimRow:
 
 
 def _vectors(inputs: ClaimInputs, rerank: int, *, decides: bool) -> ClaimRow:
-    """What is lost of exact search."""
-    lost = [_or_missing(each, lambda each: 1 - dict(each.recall)[rerank]) for each in _quantised(inputs)]
+    """Return the share of the hits of exact search that is lost."""
+    lost = [_or_missing(coded, lambda coded: 1 - dict(coded.recall)[rerank]) for coded in _quantised(inputs)]
     how = f", {rerank} ranked again by the exact vectors" if rerank else ""
     return ClaimRow(
         setting=f"vectors, product quantisation to a sixteenth{how}",
@@ -238,19 +239,19 @@ def _vectors(inputs: ClaimInputs, rerank: int, *, decides: bool) -> ClaimRow:
     )
 
 
-def _no_less(found: Interval | Missing) -> Interval | Missing:
-    """A loss is never below nothing."""
-    if isinstance(found, Missing) or isinstance(found.low, Missing):
-        return found
-    return found._replace(low=max(0.0, found.low))
+def _no_less(loss: Interval | Missing) -> Interval | Missing:
+    """Return an interval of a loss, cut off below 0."""
+    if isinstance(loss, Missing) or isinstance(loss.low, Missing):
+        return loss
+    return loss._replace(low=max(0.0, loss.low))
 
 
-def _or_missing(found: Coded | Missing, of: Callable[[Coded], float]) -> Value:
-    return found if isinstance(found, Missing) else of(found)
+def _or_missing(coded: Coded | Missing, of: Callable[[Coded], float]) -> Value:
+    return coded if isinstance(coded, Missing) else of(coded)
 
 
 def _quantised(inputs: ClaimInputs) -> list[Coded | Missing]:
-    """By seed, the embeddings of the acceptance scenario quantised, and searched with its probes' questions."""
+    """Quantise the embeddings of the acceptance scenario by seed, and search them with its probes' questions."""
 
     def make() -> list[Coded | Missing]:
         try:
@@ -262,17 +263,17 @@ def _quantised(inputs: ClaimInputs) -> list[Coded | Missing]:
 
 
 def speed(inputs: ClaimInputs) -> Measurement:
-    """C25. Bytes of contents a second of the wall clock, read from the disk, checked, decompressed."""
+    """Measure C25: bytes of contents a second of the wall clock, read from the disk, checked, decompressed."""
     rows = []
     for name in CODINGS:
-        found = _archives(inputs, name)
+        archives = _archives(inputs, name)
         for what, values, decides in (
             (
                 "read, checked and decompressed",
-                [each.speed.decompress / 1e6 for each in found],
+                [archive.speed.decompress / 1e6 for archive in archives],
                 name.startswith("zstd 9"),
             ),
-            ("decompressed, nothing else (as zstd -b)", [each.speed.bare / 1e6 for each in found], False),
+            ("decompressed, nothing else (as zstd -b)", [archive.speed.bare / 1e6 for archive in archives], False),
         ):
             rows.append(
                 ClaimRow(
@@ -281,7 +282,7 @@ def speed(inputs: ClaimInputs) -> Measurement:
                     unit="MB/s",
                     found=of_seeds(values),
                     claimed=Claimed(least=500.0, above=True),
-                    of=f"{len(found)} archives of 100K tokens",
+                    of=f"{len(archives)} archives of 100K tokens",
                     decides=decides,
                     timed=True,
                 )
@@ -297,7 +298,7 @@ def speed(inputs: ClaimInputs) -> Measurement:
 CLAIMS = (
     Claim(
         "C23",
-        "MEM-003: the archive compresses 100K tokens by more than 90 % with less than 2 % retrieval loss",
+        "The archive compresses 100K tokens by more than 90 % with less than 2 % retrieval loss",
         "004 §7",
         f"lossless rows ({PLAIN}, dictionary, the bound) and lossy rows apart, by bytes and by tokens",
         compression,

@@ -1,4 +1,4 @@
-"""C05, C08, C09, C10, C29: what caching saves of the bill, and what providers charge (design document 000)."""
+"""C05, C08, C09, C10, C29: the part of the bill that caching saves, and what providers charge."""
 
 from __future__ import annotations
 
@@ -7,42 +7,38 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from ...metrics.cache.automatic import AutomaticRules
-from ...metrics.cache.boundary import BoundaryRules
-from ...metrics.cache.explicit import ExplicitRules
+from ...metrics.cache.mechanisms import AutomaticRules, BoundaryRules, ExplicitRules
 from ...metrics.cache.rules import rule_for
 from ...metrics.prices import Price, Prices, TokenUsage
-from ...metrics.statistics.bootstrap import Floats, resampled
-from ...metrics.statistics.intervals import Interval
+from ...metrics.statistics.intervals import Floats, Interval
 from ...metrics.value import Missing
 from ...scenarios.model import Conversation
-from ...strategies.recipes import RECIPES
-from .claim import Claim, Claimed, ClaimRow, Measurement, exact
-from .inputs import MODELS, ClaimInputs
-from .rows import of_groups, of_sums
+from ...strategies.chain import RECIPES
+from .claim import Claimed, ClaimRow, Measurement, exact
+from .inputs import MODELS, Claim, ClaimInputs, of_groups, of_sums, over_conversations
 
 SAVED = "of the bill saved"
 DISCOUNTS = {"gpt-5.6": 0.5, "claude-sonnet-5": 0.9, "deepseek/deepseek-chat": 0.5}
-"""What is taken off cached input by 000 §2.5."""
+"""Discounts on cached input, as 000 §2.5 lists them."""
 LEAST = {"gpt-5.6": 1024, "claude-sonnet-5": 1024, "deepseek/deepseek-chat": 64}
-"""The shortest prompts that are cached, by 000 §3.1.2."""
+"""Tokens of the shortest prompts that are cached, as 000 §3.1.2 lists them."""
 COMPOSED = tuple(each.chain for each in RECIPES.values())
 ALL = RECIPES["all_of_000"].chain
 
 
 def caching(inputs: ClaimInputs) -> Measurement:
-    """C05. The whole history with the provider's cache, against the same requests without one."""
+    """Measure C05: the whole history with the provider's cache, against the same requests without one."""
     claimed = Claimed(least=0.5, upper=0.9)
     rows: list[ClaimRow] = []
     for strategy in ("none", "cache_marks"):
-        for model, found in _uncached(inputs, strategy).items():
+        for model, saving in _uncached(inputs, strategy).items():
             where = "the provider's own caching" if strategy == "none" else "marks as `cache_marks` puts them"
             rows.append(
                 ClaimRow(
                     setting=f"{model}, {where}",
                     figure=SAVED,
                     unit="share",
-                    found=found,
+                    found=saving,
                     claimed=claimed,
                     of=inputs.of,
                     decides=strategy == "none",
@@ -57,26 +53,26 @@ def caching(inputs: ClaimInputs) -> Measurement:
 
 
 def _uncached(inputs: ClaimInputs, strategy: str) -> dict[str, Interval | Missing]:
-    """By model, what is saved of the bill of the same requests without a cache."""
+    """Return by model the share saved of the bill of the same requests without a cache."""
     bills = inputs.bills(strategy)
-    each = {model: bills[bills.model == model] for model in MODELS}
+    bills_of = {model: bills[bills.model == model] for model in MODELS}
     return {
-        model: of_groups(list(zip(rows.cost, rows.uncached, strict=True)), "saving") for model, rows in each.items()
+        model: of_groups(list(zip(rows.cost, rows.uncached, strict=True)), "saving") for model, rows in bills_of.items()
     }
 
 
 def together(inputs: ClaimInputs) -> Measurement:
-    """C08. The best composition against `none`, chosen for each conversation by the others."""
+    """Measure C08: the best composition against `none`, chosen for each conversation by the others."""
     claimed = Claimed(least=0.6, upper=0.8)
     rows: list[ClaimRow] = []
     for model in MODELS:
-        found, chosen = _best(inputs, model)
+        saving, composition = _best(inputs, model)
         rows.append(
             ClaimRow(
-                setting=f"{model}, the cheapest composition ({chosen})",
+                setting=f"{model}, the cheapest composition ({composition})",
                 figure=f"{SAVED}, against `none`, cached as well",
                 unit="share",
-                found=found,
+                found=saving,
                 claimed=claimed,
                 of=inputs.of,
             )
@@ -88,15 +84,15 @@ def together(inputs: ClaimInputs) -> Measurement:
         }
         rows += [
             ClaimRow(
-                setting=f"{model}, everything of 000",
+                setting=f"{model}, everything together",
                 figure=f"{SAVED}, against `none`, {how}",
                 unit="share",
-                found=each,
+                found=saving_of_all,
                 claimed=claimed,
                 of=inputs.of,
                 decides=False,
             )
-            for how, each in against.items()
+            for how, saving_of_all in against.items()
         ]
     return Measurement(
         tuple(rows),
@@ -108,37 +104,38 @@ def together(inputs: ClaimInputs) -> Measurement:
 
 
 def _costs(inputs: ClaimInputs, strategy: str, model: str) -> pd.DataFrame:
-    """By conversation, what a strategy costs, own model calls with it, and what its requests would without a cache."""
+    """Return by conversation the cost of a strategy with its own model calls, and of its requests without a cache."""
     bills = inputs.bills(strategy)
     bills = bills[bills.model == model].assign(conversation=lambda rows: rows.conversation.astype(str))
-    found = bills.set_index("conversation")[["cost", "cost_own", "uncached"]].astype(float)
-    return found.assign(cost=found.cost + found.cost_own)
+    costs = bills.set_index("conversation")[["cost", "cost_own", "uncached"]].astype(float)
+    return costs.assign(cost=costs.cost + costs.cost_own)
 
 
 def _best(inputs: ClaimInputs, model: str) -> tuple[Interval | Missing, str]:
-    """The saving of whichever composition is cheapest on all other conversations, and which that is mostly."""
-    every = {name: _costs(inputs, name, model).cost for name in COMPOSED}
-    table = pd.DataFrame({**every, "none": _costs(inputs, "none", model).cost}).dropna()
+    """Return the saving of the composition that is cheapest on all other conversations, and its usual name."""
+    costs = {name: _costs(inputs, name, model).cost for name in COMPOSED}
+    table = pd.DataFrame({**costs, "none": _costs(inputs, "none", model).cost}).dropna()
     return chosen_by_others(list(COMPOSED), table[list(COMPOSED)].to_numpy(), table["none"].to_numpy())
 
 
 def chosen_by_others(names: list[str], costs: Floats, base: Floats) -> tuple[Interval | Missing, str]:
-    """`costs`: a row a conversation, a column a composition."""
+    """Choose for each conversation (row) the composition (column) that is cheapest on the others."""
     if len(costs) < 2:
         return Missing("undefined", "one conversation has no others to choose by"), "none was chosen"
-    picked = np.argmin(costs.sum(axis=0) - costs, axis=1)
-    most = names[int(np.bincount(picked, minlength=len(names)).argmax())]
-    return of_sums(np.column_stack([costs[np.arange(len(costs)), picked], base]), "saving"), most
+    # Leave one out: a composition chosen by the very conversation that it is measured on would be flattered.
+    choices = np.argmin(costs.sum(axis=0) - costs, axis=1)
+    usual = names[int(np.bincount(choices, minlength=len(names)).argmax())]
+    return of_sums(np.column_stack([costs[np.arange(len(costs)), choices], base]), "saving"), usual
 
 
 def _everything(inputs: ClaimInputs, model: str, base: str) -> Interval | Missing:
-    """What everything of 000 saves of the bill of `none`, as it is (cost) or without any cache: what 000 had before."""
+    """Return the share that all strategies together save of the bill of `none`, with caching (cost) or without any."""
     both = pd.DataFrame({"ours": _costs(inputs, ALL, model).cost, "base": _costs(inputs, "none", model)[base]}).dropna()
     return of_groups(list(zip(both.ours, both.base, strict=True)), "saving")
 
 
 def discounts(_: ClaimInputs) -> Measurement:
-    """C09. Today's prices and rules, as they are listed."""
+    """Measure C09: today's prices and rules, as they are listed."""
     prices, rows = Prices(), []
     for model, claimed in DISCOUNTS.items():
         tariff = prices.tariff(model)
@@ -163,13 +160,13 @@ def discounts(_: ClaimInputs) -> Measurement:
                 claimed=Claimed(least=LEAST[model], most=LEAST[model]),
             )
         )
-    taken = rule_for("deepseek/deepseek-chat", None)
+    rule_of_deepseek = rule_for("deepseek/deepseek-chat", None)
     rows.append(
         ClaimRow(
             setting="deepseek/deepseek-chat",
             figure="providers of these whose cache takes `cache_control`",
             unit="count",
-            found=exact(float(taken is not None and isinstance(taken.rules, ExplicitRules))),
+            found=exact(float(rule_of_deepseek is not None and isinstance(rule_of_deepseek.rules, ExplicitRules))),
             claimed=Claimed(least=1.0, most=1.0),
         )
     )
@@ -186,7 +183,7 @@ def _discount(price: Price) -> Interval:
 
 
 def _least(rules: object) -> float | Missing:
-    """The shortest prompt that some rules cache."""
+    """Return the tokens of the shortest prompt that some rules cache."""
     match rules:
         case ExplicitRules() | AutomaticRules() | BoundaryRules():
             return float(rules.least)
@@ -194,14 +191,14 @@ def _least(rules: object) -> float | Missing:
 
 
 def example(_: ClaimInputs) -> Measurement:
-    """C10. 000 §3.1.1, by the code that bills."""
+    """Measure C10: the example of 000 §3.1.1, computed by the code that bills."""
     price = Price(1.0, 0.0, 0.1, 1.0, 1.0)
-    found = price.of(TokenUsage(2600, 0, cached=2500))
+    equivalents = price.of(TokenUsage(2600, 0, cached=2500))
     row = ClaimRow(
         setting="2000 + 500 tokens cached at 10 %, 100 fresh",
         figure="token-equivalents",
         unit="tokens",
-        found=exact(round(found, 9)),
+        found=exact(round(equivalents, 9)),
         claimed=Claimed(least=400.0, most=400.0),
     )
     return Measurement(
@@ -212,8 +209,70 @@ def example(_: ClaimInputs) -> Measurement:
 
 
 def latencies(inputs: ClaimInputs) -> Measurement:
-    """C29."""
+    """Measure C29: recorded latencies of calls, cached and not."""
     return recorded_latencies(inputs.recorded)
+
+
+CACHED, FRESH = 0.5, 0.1
+"""Shares of a prompt read from the cache: a call with at least the first counts as cached, with at most the second as
+not."""
+NONE = Missing("unsupported", "no recording was given that has calls of both kinds, with times and the cache's usage")
+
+
+def recorded_latencies(conversations: Sequence[Conversation]) -> Measurement:
+    """Return the seconds of a cached call over those of one that is not, and what cannot be compared."""
+    sums = np.array([_sums(conversation) for conversation in conversations], np.float64).reshape(-1, 4)
+    both = sums[(sums[:, 1] > 0) & (sums[:, 3] > 0)]
+    rows = (
+        ClaimRow(
+            setting="recorded calls, by what the provider read from its cache",
+            figure="time of a call, cached over not",
+            unit="times",
+            found=_ratio(both),
+            claimed=Claimed(most=1.2 / 2.0),
+            of=f"{len(both)} conversations",
+        ),
+        ClaimRow(
+            setting="a long dialogue, optimised over not",
+            figure="time of a call",
+            unit="times",
+            found=Missing("unsupported", "the same dialogue is in no recording twice"),
+            claimed=Claimed(most=2.5 / 5.0),
+        ),
+    )
+    return Measurement(
+        rows,
+        "Latency is the provider's, and a replay has none; recorded calls differ in more than the cache.",
+        "Recordings (--recordings) of the same calls with and without cache and compression.",
+    )
+
+
+def _sums(conversation: Conversation) -> tuple[float, float, float, float]:
+    """Return seconds and number of the cached calls, then of the others."""
+    seconds, calls = [0.0, 0.0], [0, 0]
+    for message in conversation.messages:
+        call = message.call
+        if call is None or call.started is None or message.time is None or call.usage is None:
+            continue
+        read, whole = call.usage.cache_read, call.usage.input
+        if read is None or not whole or message.time <= call.started:
+            continue
+        kind = 0 if read >= CACHED * whole else 1 if read <= FRESH * whole else None
+        if kind is not None:
+            seconds[kind] += message.time - call.started
+            calls[kind] += 1
+    return seconds[0], calls[0], seconds[1], calls[1]
+
+
+def _ratio(sums: Floats) -> Interval | Missing:
+    if not len(sums):
+        return NONE
+
+    def statistic(totals: Floats) -> Floats:
+        ratio: Floats = (totals[..., 0] / totals[..., 1]) / (totals[..., 2] / totals[..., 3])
+        return ratio
+
+    return over_conversations(sums, statistic, least=0.0)
 
 
 CLAIMS = (
@@ -255,68 +314,3 @@ CLAIMS = (
         latencies,
     ),
 )
-
-CACHED, FRESH = 0.5, 0.1
-"""Shares of a prompt read from the cache: a call with at least the first is cached, with at most the second is not."""
-NONE = Missing("unsupported", "no recording was given that has calls of both kinds, with times and the cache's usage")
-
-
-def recorded_latencies(said: Sequence[Conversation]) -> Measurement:
-    """Seconds of a cached call over those of one that is not, and what cannot be compared."""
-    sums = np.array([_sums(each) for each in said], np.float64).reshape(-1, 4)
-    both = sums[(sums[:, 1] > 0) & (sums[:, 3] > 0)]
-    rows = (
-        ClaimRow(
-            setting="recorded calls, by what the provider read from its cache",
-            figure="time of a call, cached over not",
-            unit="times",
-            found=_ratio(both),
-            claimed=Claimed(most=1.2 / 2.0),
-            of=f"{len(both)} conversations",
-        ),
-        ClaimRow(
-            setting="a long dialogue, optimised over not",
-            figure="time of a call",
-            unit="times",
-            found=Missing("unsupported", "the same dialogue is in no recording twice"),
-            claimed=Claimed(most=2.5 / 5.0),
-        ),
-    )
-    return Measurement(
-        rows,
-        "Latency is the provider's, and a replay has none; recorded calls differ in more than the cache.",
-        "Recordings (--recordings) of the same calls with and without cache and compression.",
-    )
-
-
-def _sums(said: Conversation) -> tuple[float, float, float, float]:
-    """Seconds and number of the cached calls, then of those that are not."""
-    seconds, calls = [0.0, 0.0], [0, 0]
-    for message in said.messages:
-        call = message.call
-        if call is None or call.started is None or message.time is None or call.usage is None:
-            continue
-        read, whole = call.usage.cache_read, call.usage.input
-        if read is None or not whole or message.time <= call.started:
-            continue
-        kind = 0 if read >= CACHED * whole else 1 if read <= FRESH * whole else None
-        if kind is not None:
-            seconds[kind] += message.time - call.started
-            calls[kind] += 1
-    return seconds[0], calls[0], seconds[1], calls[1]
-
-
-def _ratio(sums: Floats) -> Interval | Missing:
-    if not len(sums):
-        return NONE
-
-    def statistic(each: Floats) -> Floats:
-        found: Floats = (each[..., 0] / each[..., 1]) / (each[..., 2] / each[..., 3])
-        return found
-
-    found = resampled(sums, statistic)
-    value = float(statistic(sums.sum(axis=0)))
-    if isinstance(found, Missing):
-        return Interval(value, found, found)
-    ends = found.interval()
-    return Interval(value, max(0.0, ends.low), ends.high)

@@ -1,7 +1,7 @@
-"""What claims are measured on: a stored run, what is run beside it, scenarios, recordings, and traces.
+"""Provide what claims are measured on: a stored run, strategies run beside it, scenarios, recordings and traces.
 
-Each is made once, when the first claim asks for it. What a claim needs and the run has not is run on the run's own
-conversations, into a folder that is removed again.
+Everything is made once, when the first claim needs it. Strategies that a claim needs and the run lacks are run on the
+run's own conversations, into a folder that is removed again.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
+from ...metrics.statistics.comparison import Pairs, difference, in_both
+from ...metrics.statistics.intervals import Floats, Interval, Statistic, mean_of, resampled
 from ...metrics.tokens import TokenCounter
-from ...scenarios.errors import RunError
+from ...metrics.value import Form, Missing
+from ...scenarios.errors import RunError, UserError
 from ...scenarios.model import Conversation
 from ...scenarios.source import Problems
 from ..bill.bill import bill
@@ -26,45 +30,46 @@ from ..compare.figures import Rows, measured
 from ..engine.plan import Plan, execute
 from ..engine.plan import RunInputs as Named
 from ..folder.run import Run, load
+from .claim import Claimed, ClaimRow, Finding, Measurement, Unit, sentence, verdict_of
 
 T = TypeVar("T")
 
 MODELS = ("gpt-5.6", "claude-sonnet-5", "deepseek/deepseek-chat")
-"""Of the three providers that document 000 names, those that are billed under."""
+"""The billed models: one of each provider that design document 000 names."""
 SEEDS, QUICK_SEEDS = 5, 3
-"""Samples of what is made with a seed."""
+"""Samples of generated loads."""
 
 
 @dataclass
 class ClaimInputs:
-    """What claims may ask for."""
+    """Everything that a claim may be measured on."""
 
     open: Callable[[], Run]
-    """The run: opened, or made, when the first claim asks for it."""
+    """Opens the run, or makes it, when the first claim needs it."""
     rows: Rows
-    """The rows of a run's table, with the columns that figures need."""
+    """Returns the rows of a run's table, with the columns that figures need."""
     folder: Path
-    """Where what is run beside it goes."""
+    """Where runs made for claims go."""
     wanted: tuple[str, ...] = ()
-    """Strategies that claims ask for: those that the run has not are run together, once."""
+    """Strategies that claims need: the ones that the run lacks are run together, once."""
     recordings: tuple[str, ...] = ()
     """Files and folders of recordings, for the claims that can use them."""
     quick: bool = False
     slow: bool = False
-    """Whether what takes many minutes is measured too."""
+    """Whether to measure what takes many minutes as well."""
     notes: list[str] = field(default_factory=list)
-    """What of the recordings could not be read."""
+    """Parts of the recordings that could not be read."""
     say: Callable[[str], None] = lambda _: None
     _made: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def run(self) -> Run:
-        """What most claims are measured on."""
+        """The run that most claims are measured on."""
         return self.open()
 
     @property
     def seeds(self) -> int:
-        """Samples of what is made with a seed."""
+        """Number of samples of generated loads."""
         return QUICK_SEEDS if self.quick else SEEDS
 
     @cached_property
@@ -74,23 +79,23 @@ class ClaimInputs:
 
     @cached_property
     def beside(self) -> Run | None:
-        """The strategies that are wanted and not in the run, on its own conversations."""
-        have = set(self.run.manifest["plan"]["strategies"])
-        missing = [each for each in _printed(self.wanted) if each not in have]
+        """A run of the missing strategies on the run's own conversations, or None if none is missing."""
+        strategies_run = set(self.run.manifest.plan.strategies)
+        missing = [strategy for strategy in _printed(self.wanted) if strategy not in strategies_run]
         if not missing:
             return None
         return self.executed("beside", tuple(missing), self.said)
 
     @cached_property
     def figures_beside(self) -> Figures | None:
-        """The figures of those."""
+        """The figures of the run beside it."""
         return None if self.beside is None else measured(self.beside, self.rows)
 
     def run_of(self, strategy: str) -> Run:
-        """The run that has a strategy. Raises RunError if no claim said that it wants it."""
+        """Return the run that has a strategy. Raises RunError if no claim names the strategy."""
         (name,) = _printed((strategy,))
         for run in (self.run, self.beside):
-            if run is not None and name in run.manifest["plan"]["strategies"]:
+            if run is not None and name in run.manifest.plan.strategies:
                 return run
         raise RunError(f"{strategy} was not run for the claims")
 
@@ -101,55 +106,213 @@ class ClaimInputs:
 
     @cached_property
     def recorded(self) -> list[Conversation]:
-        """Those of the recordings that were given; none if none were. Raises RunError if none can be read."""
+        """The conversations of the given recordings, empty if none were given. Raises RunError if none can be read."""
         if not self.recordings:
             return []
         problems = Problems()
-        found = list(Named(self.recordings).open(problems).conversations())
-        if not found:
-            why = problems.found[0] if problems.found else "nothing there is a recording"
+        conversations = list(Named(self.recordings).open(problems).conversations())
+        if not conversations:
+            why = problems.errors[0] if problems.errors else "nothing there is a recording"
             raise RunError(str(why))
-        self.notes += [f"left out: {problem}" for problem in problems.found]
-        return found
+        self.notes += [f"left out: {problem}" for problem in problems.errors]
+        return conversations
 
     @cached_property
     def counter(self) -> TokenCounter:
-        """Of the run's encoding."""
-        return TokenCounter(self.run.manifest["plan"]["encoding"])
+        """A token counter in the run's encoding."""
+        return TokenCounter(self.run.manifest.plan.encoding)
 
     def bills(self, strategy: str) -> pd.DataFrame:
-        """The bills of a strategy under MODELS: a row for each conversation and model (`Billed.conversations`)."""
+        """Return the bills of a strategy under MODELS: a row per conversation and model (`Billed.conversations`)."""
         run = self.run_of(strategy)
-        every = self.once(f"bills {run.folder}", lambda: bill(run, [Scheme(each) for each in MODELS]).conversations())
-        return every[every.strategy.astype(str) == strategy]
+        bills = self.once(f"bills {run.folder}", lambda: bill(run, [Scheme(model) for model in MODELS]).conversations())
+        return bills[bills.strategy.astype(str) == strategy]
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """What several claims share, made by the first."""
+        """Return what several claims share, made by the first of them."""
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]  # type: ignore[no-any-return]
 
     @property
     def of(self) -> str:
-        """Over what the run's intervals are."""
+        """The sample that the run's intervals are over."""
         size = len(self.figures.digests)
         return f"{size:,} conversation{'s' if size != 1 else ''}"
 
     def executed(
-        self, name: str, strategies: tuple[str, ...], said: Sequence[Conversation], *, answers: bool = False
+        self, name: str, strategies: tuple[str, ...], conversations: Sequence[Conversation], *, answers: bool = False
     ) -> Run:
         """Run strategies on conversations now, into a folder of their own."""
-        self.say(f"running {len(strategies)} strategies on {len(said)} conversations ({name})")
+        self.say(f"running {len(strategies)} strategies on {len(conversations)} conversations ({name})")
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"{name}.jsonl"
-        file.write_bytes(b"".join(each.to_json() + b"\n" for each in said))
+        file.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
         plan = Plan(Named((str(file),), form="ctxbench"), strategies, self.counter.encoding, answers=answers)
         execute(plan, self.folder / name, jobs=os.cpu_count() or 1)
         return load(self.folder / name)
 
 
 def _printed(strategies: Sequence[str]) -> list[str]:
-    """As a run has them, each once."""
+    """Return strategies as a run names them, without repetition."""
     from ...strategies.chain import parse, spec
 
-    return list(dict.fromkeys(spec(parse(each)) for each in strategies))
+    return list(dict.fromkeys(spec(parse(strategy)) for strategy in strategies))
+
+
+def of_sums(sums: Floats, form: Form) -> Interval | Missing:
+    """Return a figure with its interval, from what each conversation (a row) adds to its two sums.
+
+    Conversations in which there is nothing to measure are left out.
+    """
+    if form == "total":
+        raise ValueError("a total has no interval over conversations")
+    measurable = sums[np.isfinite(sums).all(axis=1) & (sums[:, 1] != 0)]
+    if not len(measurable):
+        return Missing("undefined", "there is nothing to measure")
+
+    def statistic(totals: Floats) -> Floats:
+        mean = mean_of(totals)
+        return 1 - mean if form == "saving" else mean
+
+    return over_conversations(measurable, statistic, *_possible(measurable, form))
+
+
+def over_conversations(
+    table: Floats, statistic: Statistic, least: float = -np.inf, most: float = np.inf
+) -> Interval | Missing:
+    """Return a statistic of column sums with its interval over conversations (rows), cut off at what is possible."""
+    value = float(statistic(table.sum(axis=0)))
+    resamples = resampled(table, statistic)
+    if isinstance(resamples, Missing):
+        return Interval(value, resamples, resamples)
+    ends = resamples.interval()
+    return Interval(value, max(least, ends.low), min(most, ends.high))
+
+
+def _possible(sums: Floats, form: Form) -> tuple[float, float]:
+    """Return the range that the figure must lie in: a share is never over 1, a time never below 0."""
+    if (sums < 0).any():
+        return -np.inf, np.inf
+    low, high = 0.0, 1.0 if (sums[:, 0] <= sums[:, 1]).all() else np.inf
+    return (1 - high, 1 - low) if form == "saving" else (low, high)
+
+
+def sums_of(inputs: ClaimInputs, strategy: str, metric: str) -> tuple[Figures, Floats] | Missing:
+    """Return the two sums of a figure by conversation, and the run's figures that they belong to."""
+    for figures in (inputs.figures, inputs.figures_beside):
+        if figures is not None and strategy in figures.sums:
+            if metric not in figures.sums[strategy]:
+                return Missing("undefined", f"there is no {metric} under {strategy}")
+            return figures, figures.sums[strategy][metric]
+    return Missing("unsupported", f"{strategy} was not run")
+
+
+def of_metric(inputs: ClaimInputs, strategy: str, metric: str) -> Interval | Missing:
+    """Return one of the run's own figures (`metrics.figures.METRICS`)."""
+    figures_and_sums = sums_of(inputs, strategy, metric)
+    if isinstance(figures_and_sums, Missing):
+        return figures_and_sums
+    figures, sums = figures_and_sums
+    return of_sums(sums, figures.metrics[metric].form)
+
+
+def against(inputs: ClaimInputs, strategy: str, base: str, metric: str) -> Interval | Missing:
+    """Return how much more a strategy has of a figure than another, in pairs of conversations."""
+    one, other = sums_of(inputs, strategy, metric), sums_of(inputs, base, metric)
+    if isinstance(one, Missing):
+        return one
+    if isinstance(other, Missing):
+        return other
+    return paired(other[1], one[1], one[0].metrics[metric].form)
+
+
+def paired(before: Floats, after: Floats, form: Form) -> Interval | Missing:
+    """Return after less before, over the conversations that both sides have."""
+    both = in_both(before, after)
+    moved = difference(Pairs(form, before[both], after[both]))
+    if isinstance(moved.value, Missing):
+        return moved.value
+    if moved.nothing:
+        still = Missing("undefined", "in no conversation did anything move")
+        return Interval(0.0, still, still)
+    if isinstance(moved.shown, Missing):
+        return Interval(float(moved.value), moved.shown, moved.shown)
+    return Interval(float(moved.value), *moved.shown)
+
+
+def row(
+    inputs: ClaimInputs,
+    strategy: str,
+    metric: str,
+    figure: str,
+    claimed: Claimed | None,
+    *,
+    unit: Unit = "share",
+    decides: bool = True,
+) -> ClaimRow:
+    """Return a figure of a strategy as a row."""
+    value = of_metric(inputs, strategy, metric)
+    return ClaimRow(
+        setting=strategy, figure=figure, unit=unit, found=value, claimed=claimed, of=inputs.of, decides=decides
+    )
+
+
+def by_kind(inputs: ClaimInputs, strategy: str, metric: str, figure: str, claimed: Claimed | None) -> list[ClaimRow]:
+    """Return the figure by kind of scenario: the part of a conversation's name before the slash. None decides."""
+    figures_and_sums = sums_of(inputs, strategy, metric)
+    if isinstance(figures_and_sums, Missing):
+        return []
+    figures, sums = figures_and_sums
+    kinds = [name.partition("/")[0] if "/" in name else "" for name in figures.digests]
+    form = figures.metrics[metric].form
+    rows = []
+    for kind in dict.fromkeys(kind for kind in kinds if kind):
+        which = np.array([name == kind for name in kinds])
+        rows.append(
+            ClaimRow(
+                setting=f"{strategy} · {kind}",
+                figure=figure,
+                unit="share",
+                found=of_sums(sums[which], form),
+                claimed=claimed,
+                of=f"{int(which.sum())} conversations",
+                decides=False,
+            )
+        )
+    return rows
+
+
+def of_groups(values: Sequence[tuple[float, float]], form: Form = "ratio") -> Interval | Missing:
+    """Return a ratio of sums from one (upper, lower) pair per conversation."""
+    return of_sums(np.array(values, np.float64).reshape(-1, 2), form)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim of the register, and how it is measured."""
+
+    id: str
+    claim: str
+    source: str
+    """Design document and section."""
+    protocol: str
+    measure: Callable[[ClaimInputs], Measurement]
+    strategies: tuple[str, ...] = ()
+    """Strategies that must have been run on the run's own conversations; missing ones are run beside it."""
+    slow: bool = False
+    """Whether `--quick` leaves it out."""
+
+    def found(self, inputs: ClaimInputs) -> Finding:
+        """Measure the claim. If that is impossible the finding says why, and other claims are still measured."""
+        if self.slow and inputs.quick:
+            measurement = Measurement((), "Left out by --quick: it takes a minute or more.", "A run without --quick.")
+        else:
+            try:
+                measurement = self.measure(inputs)
+            except UserError as error:
+                measurement = Measurement((), f"It cannot be measured: {error}.")
+        verdict = verdict_of(measurement.rows)
+        why = " ".join(part for part in (sentence(measurement.rows, verdict), measurement.remark) if part)
+        needed = "" if verdict == "holds" else measurement.needed
+        return Finding(self.id, self.claim, self.source, self.protocol, verdict, why, measurement.rows, needed)

@@ -1,4 +1,4 @@
-"""C11–C14: archiving tool results, what it saves, what it loses, and who has them loaded (design document 001)."""
+"""C11–C14: archiving tool results, the tokens that it saves, what it loses, and which trigger loads them."""
 
 from __future__ import annotations
 
@@ -12,43 +12,41 @@ import msgspec
 import numpy as np
 import pyarrow.parquet as pq
 
-from ...metrics.statistics.bootstrap import Floats, Statistic, resampled
-from ...metrics.statistics.intervals import Interval
+from ...metrics.statistics.intervals import Floats, Interval, Statistic
 from ...metrics.value import Missing
 from ...scenarios.embedded import KINDS
 from ...scenarios.model import Conversation, Message, ToolCall
-from ...strategies.archive.placeholders import TOOL
+from ...strategies.archive.record import TOOL
 from ...strategies.chain import parse
 from ...strategies.events import Archived
 from ..compare.figures import measured
 from ..folder.run import Run
 from ..replay import ConversationIndex, RecordedContext, replay
-from .claim import Claim, Claimed, ClaimRow, Measurement
-from .inputs import ClaimInputs
-from .rows import of_groups, of_metric, of_sums, row
+from .claim import Claimed, ClaimRow, Measurement
+from .inputs import Claim, ClaimInputs, of_groups, of_metric, of_sums, over_conversations, row
 
 BY_RULE = ("keyword", "semantic", "hybrid")
 MODEL = "archive"
-"""Whose trigger is the model."""
+"""The strategy whose trigger is the model."""
 NO_MODEL = Missing("unsupported", "no model that calls tools has answered the probes of this run")
 
 
 def triggers(inputs: ClaimInputs) -> Measurement:
-    """Loads and evidence by conversation: right loads, loads, and archived evidence."""
-    found = {name: counted(inputs.run_of(_spec(name)), _spec(name)) for name in BY_RULE}
+    """Measure C14: right loads, loads and archived evidence, by conversation."""
+    sums_of = {name: counted(inputs.run_of(_spec(name)), _spec(name)) for name in BY_RULE}
     model = of_model(inputs.run)
     rows = [
         ClaimRow(
             setting="the model − " + name,
             figure="difference in F1 of what is loaded",
             unit="points",
-            found=NO_MODEL if model is None else difference(found[name], model),
+            found=NO_MODEL if model is None else difference(sums_of[name], model),
             claimed=Claimed(least=0.0, above=True),
             of=inputs.of,
         )
         for name in ("keyword", "semantic")
     ]
-    for name, sums in (found if model is None else {"model": model, **found}).items():
+    for name, sums in (sums_of if model is None else {"model": model, **sums_of}).items():
         table = np.array(list(sums.values()), np.float64).reshape(-1, 3)
         for figure, statistic in (("F1", f1), ("precision", precision), ("recall", recall)):
             rows.append(
@@ -77,41 +75,43 @@ Sums = Mapping[str, Sequence[int]]
 
 
 def counted(run: Run, strategy: str) -> Sums:
-    """Of a trigger that needs no model: what it loaded when each probe was asked."""
+    """Count what a trigger without a model loaded when each probe was asked."""
     rows = run.probes(strategy)
-    return _counted(run, strategy, ((each, _loaded(each["events"])) for each in _asked(rows)))
+    return _counted(run, strategy, ((probe, _loaded(probe["events"])) for probe in _answered_probes(rows)))
 
 
 def of_model(run: Run) -> Sums | None:
-    """What models loaded that answered the probes with the tool; None where none did."""
-    folders = [each for each in (run.folder / "answers").glob("*") if each.is_dir() and each.name != "offline"]
-    called: dict[tuple[str, int], list[str]] = {}
+    """Count what the models that answered the probes loaded with the tool; None where none loaded anything."""
+    folders = [folder for folder in (run.folder / "answers").glob("*") if folder.is_dir() and folder.name != "offline"]
+    loaded: dict[tuple[str, int], list[str]] = {}
     for folder in folders:
         for part in sorted(folder.rglob("*.parquet")):
             columns = ["conversation", "strategy", "number", "events"]
             for answer in pq.read_table(part, columns=columns).to_pylist():
                 if answer["strategy"] == MODEL:
-                    called[answer["conversation"], answer["number"]] = _loaded(answer["events"])
-    if not any(called.values()):
+                    loaded[answer["conversation"], answer["number"]] = _loaded(answer["events"])
+    if not any(loaded.values()):
         return None
-    rows = _asked(run.probes(MODEL))
-    return _counted(run, MODEL, ((each, called.get((each["conversation"], each["number"]), [])) for each in rows))
+    rows = _answered_probes(run.probes(MODEL))
+    return _counted(
+        run, MODEL, ((folder, loaded.get((folder["conversation"], folder["number"]), [])) for folder in rows)
+    )
 
 
-def _asked(rows: Any) -> Iterator[dict[str, Any]]:
+def _answered_probes(rows: Any) -> Iterator[dict[str, Any]]:
     yield from rows[rows.failed.fillna("") == ""].to_dict("records")
 
 
 def _loaded(events: Any) -> list[str]:
-    """The uuids that were loaded."""
-    told = [msgspec.json.decode(each) for each in ([] if events is None else events)]
-    return [each["uuid"] for each in told if each["event"] == "loaded"]
+    """Return the uuids that were loaded."""
+    decoded = [msgspec.json.decode(event) for event in ([] if events is None else events)]
+    return [event["uuid"] for event in decoded if event["event"] == "loaded"]
 
 
-def _counted(run: Run, strategy: str, asked: Iterator[tuple[dict[str, Any], list[str]]]) -> Sums:
+def _counted(run: Run, strategy: str, probes: Iterator[tuple[dict[str, Any], list[str]]]) -> Sums:
     archived = _archived(run, strategy)
-    made: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for probe, uuids in asked:
+    sums_by_conversation: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for probe, uuids in probes:
         known = {
             uuid: message
             for uuid, (message, step) in archived[str(probe["conversation"])].items()
@@ -120,43 +120,43 @@ def _counted(run: Run, strategy: str, asked: Iterator[tuple[dict[str, Any], list
         wanted = set(probe["evidence"]) & set(known.values())
         loaded = {known[uuid] for uuid in uuids if uuid in known}
         if wanted or loaded:
-            sums = made[str(probe["conversation"])]
+            sums = sums_by_conversation[str(probe["conversation"])]
             sums[0] += len(loaded & wanted)
             sums[1] += len(loaded)
             sums[2] += len(wanted)
-    return made
+    return sums_by_conversation
 
 
 def _archived(run: Run, strategy: str) -> Mapping[str, Mapping[str, tuple[str, int]]]:
-    """By conversation and uuid: the message that was archived, and at which step."""
+    """Return by conversation and uuid the message that was archived, and at which step."""
     events = run.table("events")
     events = events[(events.kind == "archived") & (events.strategy.astype(str) == strategy)]
-    made: dict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
+    archived: dict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
     for conversation, step, event in zip(events.conversation, events.step, events.event, strict=True):
-        told = msgspec.json.decode(event)
-        made[str(conversation)][told["uuid"]] = told["message"], int(step)
-    return made
+        archived_event = msgspec.json.decode(event)
+        archived[str(conversation)][archived_event["uuid"]] = archived_event["message"], int(step)
+    return archived
 
 
 def precision(sums: Floats) -> Floats:
-    """Of what is loaded, the share that answers rest on."""
+    """Return the share of loaded results that are evidence."""
     return _over(sums[..., 0], sums[..., 1])
 
 
 def recall(sums: Floats) -> Floats:
-    """Of archived results that answers rest on, the share that is loaded."""
+    """Return the share of archived evidence that is loaded."""
     return _over(sums[..., 0], sums[..., 2])
 
 
 def f1(sums: Floats) -> Floats:
-    """Their harmonic mean."""
+    """Return the harmonic mean of precision and recall."""
     return _over(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
 
 
 def _over(top: Floats, bottom: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        made: Floats = top / bottom
-    return made
+        ratio: Floats = top / bottom
+    return ratio
 
 
 def difference(before: Sums, after: Sums) -> Interval | Missing:
@@ -167,27 +167,23 @@ def difference(before: Sums, after: Sums) -> Interval | Missing:
 
 
 def _interval(table: Floats, statistic: Statistic, least: float = 0.0) -> Interval | Missing:
-    """Of shares: they are never over 1, and differences of them never under -1."""
-    if not len(table) or not np.isfinite(value := float(statistic(table.sum(axis=0)))):
+    """Return shares with their interval: never over 1, and differences of shares never under -1."""
+    if not len(table) or not np.isfinite(float(statistic(table.sum(axis=0)))):
         return Missing("undefined", "nothing was loaded, or no archived result has evidence")
-    found = resampled(table, statistic)
-    if isinstance(found, Missing):
-        return Interval(value, found, found)
-    ends = found.interval()
-    return Interval(value, max(ends.low, least), min(ends.high, 1.0))
+    return over_conversations(table, statistic, least, 1.0)
 
 
 ARCHIVE = "archive"
 TURNS, CHARACTERS = 10, 50_000
-"""001 §5: ten turns, each with a tool result of 50,000 characters."""
+"""The load of 001 §5: ten turns, each with a tool result of 50,000 characters."""
 LONG = 10_000
-"""Characters of a result that is archived (001 §3.4)."""
+"""Characters from which a result is archived (001 §3.4)."""
 FEW_THOUSAND = 10_000
-"""Tokens under which a turn is taken to cost a few thousand: the document gives no number."""
+"""Tokens under which a turn counts as a few thousand: the document gives no number."""
 
 
 def saving(inputs: ClaimInputs) -> Measurement:
-    """C11. The document's load is made here; recordings and the run stand beside it."""
+    """Measure C11 on the document's load; recordings and the run stand beside it."""
     run = inputs.executed("archive_load", ("none", ARCHIVE), list(loads(inputs.seeds)))
     figures = measured(run, inputs.rows)
     load = f"{TURNS} turns × {CHARACTERS:,} characters"
@@ -204,11 +200,11 @@ def saving(inputs: ClaimInputs) -> Measurement:
         )
     ]
     for name, claimed in (("none", Claimed(least=1.0)), (ARCHIVE, Claimed(most=0.0))):
-        pairs = [(float(each > 0), 1.0) for each in overflowing[name][:, 0]]
+        pairs = [(float(overflows > 0), 1.0) for overflows in overflowing[name][:, 0]]
         rows.append(
             ClaimRow(
                 setting=f"{name}, {load}",
-                figure=f"loads that overflow {run.manifest['window']:,} tokens",
+                figure=f"loads that overflow {run.manifest.window:,} tokens",
                 unit="share",
                 found=of_groups(pairs),
                 claimed=claimed,
@@ -226,45 +222,49 @@ def saving(inputs: ClaimInputs) -> Measurement:
 
 
 def _of_recordings(inputs: ClaimInputs) -> Iterator[ClaimRow]:
-    """What it saves of the recordings that have long tool results."""
-    some = [each for each in inputs.recorded if any(len(said.text) > LONG for said in _results(each))]
-    if some:
-        figures = measured(inputs.executed("recorded_archive", ("none", ARCHIVE), some), inputs.rows)
+    """Yield the saving on the recordings that have long tool results."""
+    with_long_results = [
+        conversation
+        for conversation in inputs.recorded
+        if any(len(message.text) > LONG for message in _results(conversation))
+    ]
+    if with_long_results:
+        figures = measured(inputs.executed("recorded_archive", ("none", ARCHIVE), with_long_results), inputs.rows)
         yield ClaimRow(
             setting=f"{ARCHIVE}, recordings with results over {LONG:,} characters",
             figure="tokens saved, net",
             unit="share",
             found=of_sums(figures.sums[ARCHIVE]["net_saving"], "saving"),
             claimed=Claimed(least=0.8),
-            of=f"{len(some)} of {len(inputs.recorded)} conversations",
+            of=f"{len(with_long_results)} of {len(inputs.recorded)} conversations",
             decides=False,
         )
 
 
 def loads(seeds: int) -> Iterator[Conversation]:
-    """001 §5's own load, by seeds: texts of the documentation scenario in Chinese, cut to the document's size."""
+    """Yield the load of 001 §5 by seeds: texts of the documentation scenario in Chinese, cut to the document's size."""
     for seed in range(seeds):
-        pages = [said.text for said in _results(KINDS["docs_qa"](seed, TURNS, "zh"))]
+        pages = [messages.text for messages in _results(KINDS["docs_qa"](seed, TURNS, "zh"))]
         stream = "".join(islice(cycle(pages), 2 * TURNS * CHARACTERS // max(1, len(pages[0]))))
-        said: list[Message] = [Message("s", "system", "你是文档助手。")]
+        messages: list[Message] = [Message("s", "system", "你是文档助手。")]
         for turn in range(TURNS):
             text = stream[turn * CHARACTERS : (turn + 1) * CHARACTERS]
             call = ToolCall(f"c{turn}", "search_docs", json.dumps({"query": f"第{turn + 1}个问题"}, ensure_ascii=False))
-            said += [
+            messages += [
                 Message(f"u{turn}", "user", f"请查第{turn + 1}个问题。"),
                 Message(f"a{turn}", "assistant", "", calls=(call,)),
                 Message(f"t{turn}", "tool", text, answers=call.id, name="search_docs"),
                 Message(f"r{turn}", "assistant", "已查到,见上。"),
             ]
-        yield Conversation(f"archive_load/{seed}", tuple(said))
+        yield Conversation(f"archive_load/{seed}", tuple(messages))
 
 
-def _results(said: Conversation) -> list[Message]:
-    return [message for message in said.messages if message.role == "tool"]
+def _results(conversation: Conversation) -> list[Message]:
+    return [message for message in conversation.messages if message.role == "tool"]
 
 
 def turns(inputs: ClaimInputs) -> Measurement:
-    """C12. Tokens of all calls of a turn, and of single calls."""
+    """Measure C12: tokens of all calls of a turn, and of single calls."""
     steps = inputs.rows(inputs.run_of(ARCHIVE), "steps")
     steps = steps[steps.strategy.astype(str) == ARCHIVE]
     per_turn = steps.groupby(["conversation", "turn"], observed=True).tokens_sent.sum().reset_index()
@@ -294,13 +294,13 @@ def turns(inputs: ClaimInputs) -> Measurement:
 
 
 def lossless(inputs: ClaimInputs) -> Measurement:
-    """C13. Every archived result is loaded again by the tool that the model has, and compared."""
+    """Measure C13: every archived result is loaded again by the model's tool, and compared."""
     pairs, archived = [], 0
-    for said in (*inputs.said, *inputs.recorded):
-        same, whole = restored(said, inputs)
-        archived += whole
-        if whole:
-            pairs.append((float(same), float(whole)))
+    for conversation in (*inputs.said, *inputs.recorded):
+        restored_results, archived_results = restored(conversation, inputs)
+        archived += archived_results
+        if archived_results:
+            pairs.append((float(restored_results), float(archived_results)))
     absent = of_metric(inputs, ARCHIVE, "evidence_absent")
     rows = (
         ClaimRow(
@@ -334,19 +334,22 @@ def lossless(inputs: ClaimInputs) -> Measurement:
     )
 
 
-def restored(said: Conversation, inputs: ClaimInputs) -> tuple[int, int]:
-    """How many archived results of a conversation come back as they were, and how many there are."""
-    if not any(len(each.text) > LONG for each in _results(said)):
+def restored(conversation: Conversation, inputs: ClaimInputs) -> tuple[int, int]:
+    """Return how many archived results of a conversation come back unchanged, and how many there are."""
+    if not any(len(message.text) > LONG for message in _results(conversation)):
         return 0, 0
-    desk = RecordedContext(ConversationIndex(said, inputs.counter))
+    context = RecordedContext(ConversationIndex(conversation, inputs.counter))
     archived = [
-        event for step in replay(said, parse(ARCHIVE), desk) for event in step.events if isinstance(event, Archived)
+        event
+        for step in replay(conversation, parse(ARCHIVE), context)
+        for event in step.events
+        if isinstance(event, Archived)
     ]
-    if not archived or TOOL not in desk.tools:
+    if not archived or TOOL not in context.tools:
         return 0, len(archived)
-    load = desk.tools[TOOL][1]
-    texts = {message.id: message.text for message in said.messages}
-    same = sum(load(json.dumps({"uuid": each.uuid})) == texts[each.message] for each in archived)
+    load = context.tools[TOOL][1]
+    texts = {message.id: message.text for message in conversation.messages}
+    same = sum(load(json.dumps({"uuid": event.uuid})) == texts[event.message] for event in archived)
     return same, len(archived)
 
 

@@ -1,7 +1,7 @@
-"""The command line, one small file per command. Heavy imports happen inside commands, so that --help is quick.
+"""The command line. Heavy imports happen inside commands, so that --help is quick.
 
-Exit codes: 0 fine, 1 the gate fails, 2 the user must mend something, 3 a bug of ours, 130 stopped by Ctrl-C, 143 by
-SIGTERM, 129 by SIGHUP. A reader that goes away (`| head`) is fine.
+Exit codes: 0 success, 1 the gate fails, 2 an error that the user can fix, 3 a bug of ours, 130 stopped by Ctrl-C, 143
+by SIGTERM, 129 by SIGHUP. A reader that goes away (`| head`) is a success.
 """
 
 from __future__ import annotations
@@ -20,17 +20,12 @@ from . import (
     cassette,
     claims,
     compare,
-    convert,
     export,
-    gate,
-    kv_cache,
     list_,
     report,
     run,
-    show,
     streams,
     tune,
-    validate,
 )
 from .bench_tier import bench_tier
 from .streams import say
@@ -46,19 +41,19 @@ app = typer.Typer(
 )
 app.command(name="run")(run.run)
 app.command(name="report")(report.report)
-app.command(name="show", cls=show.Show)(show.show)
+app.command(name="show", cls=report.Show)(report.show)
 app.command(name="answer")(answer.answer)
 app.command(name="quality")(answer.quality)
 app.command(name="bill")(bill.bill)
 app.command(name="compare")(compare.compare)
-app.command(name="baseline")(gate.baseline)
-app.command(name="gate")(gate.gate)
+app.command(name="baseline")(compare.baseline)
+app.command(name="gate")(compare.gate)
 app.command(name="mlflow")(export.mlflow)
 app.command(name="export")(export.export)
-app.command(name="kv-cache")(kv_cache.kv_cache)
-app.command(name="validate")(validate.validate)
+app.command(name="kv-cache")(bill.kv_cache)
+app.command(name="validate")(calibrate.validate)
 app.command(name="calibrate")(calibrate.calibrate)
-app.command(name="convert")(convert.convert)
+app.command(name="convert")(export.convert)
 app.command(name="claims")(claims.claims)
 app.command(name="tune")(tune.tune)
 app.command(name="list")(list_.list_)
@@ -82,7 +77,7 @@ def _options(
 
 
 def main() -> None:
-    """Entry point of `ctxbench`."""
+    """Run `ctxbench` and exit with its code."""
     streams.guard()
     streams.listen()
     one_thread()

@@ -1,4 +1,4 @@
-"""`ctxbench answer`: have the probes of a run answered from what each strategy would send, and the answers graded."""
+"""`ctxbench answer` and `ctxbench quality`: answers to probes from the context of each strategy, and their grades."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from uuid import uuid4
 
 import typer
 
-from .arguments import RunArgument, chosen
-from .model_options import (
-    MODELS,
+from .arguments import (
+    MODELS_PANEL,
     BaseOption,
     CassetteMode,
     CassetteOption,
     GgufOption,
     ModeOption,
     RetriesOption,
+    RunArgument,
     SpendOption,
     TimeoutOption,
-    say_what_was_spent,
+    report_spending,
+    run_folder,
 )
 from .streams import command, same_command, say
 
@@ -40,20 +41,22 @@ def answer(
             "--answerer",
             "-a",
             metavar="MODEL",
-            help="Who answers: `offline` (finds spans, no model), `local` (a GGUF file), or a litellm model.",
+            help="Answer model: `offline` (extractive baseline), `local` (a GGUF file), or a litellm model name.",
         ),
     ] = "offline",
     grader: Annotated[
-        str, typer.Option("--grader", "-g", metavar="GRADER", help="Who grades: `rules`, `llm`, `logit` or `ragas`.")
+        str, typer.Option("--grader", "-g", metavar="GRADER", help="Grader: `rules`, `llm`, `logit` or `ragas`.")
     ] = "rules",
     rounds: Annotated[
         int,
-        typer.Option(min=0, help="How often a model may call tools before it has to answer.", rich_help_panel=MODELS),
+        typer.Option(min=0, help="Rounds of tool calls before a model has to answer.", rich_help_panel=MODELS_PANEL),
     ] = 4,
     answer_tokens: Annotated[
         int,
         typer.Option(
-            min=1, help="The most that an answer may take; a model that thinks needs more.", rich_help_panel=MODELS
+            min=1,
+            help="Token limit of an answer; a reasoning model needs more.",
+            rich_help_panel=MODELS_PANEL,
         ),
     ] = 256,
     cassette: CassetteOption = None,
@@ -64,50 +67,46 @@ def answer(
     timeout: TimeoutOption = 60.0,
     retries: RetriesOption = 4,
     concurrency: Annotated[
-        int, typer.Option(min=1, help="Calls of a provider's model at once.", rich_help_panel=MODELS)
+        int, typer.Option(min=1, help="Number of calls to a provider at once.", rich_help_panel=MODELS_PANEL)
     ] = 4,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Answer and grade again; what a cassette has is replayed.")
+        bool, typer.Option("--overwrite", help="Answer and grade again; recorded replies are replayed.")
     ] = False,
     corrected: Annotated[
         bool,
-        typer.Option("--corrected", help="Correct the shares for the errors that the grader makes beside people."),
+        typer.Option("--corrected", help="Correct the shares for the grader's known errors against human labels."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
 ) -> None:
-    """Have a run's probes answered from what each strategy would send, and the answers graded.
+    """Answer a run's probes from the context of each strategy, and grade the answers.
 
-    The run has what would be sent for every probe, so nothing is replayed, unless a model calls a tool that a strategy
-    offers. Answers and grades are kept in the run folder: what is there is not made again. The bounds last_turn and
-    evidence_only are answered as well.
+    The run stores the context of every probe, so nothing is replayed, unless a model calls a tool that a strategy
+    offers. Answers and grades are stored in the run folder and reused. The bounds last_turn and evidence_only are
+    answered as well.
     """
     from ...metrics.tokens import TokenCounter
-    from ...reports.answers import answers_of
+    from ...reports.answers import agreement_json, agreement_table, answers_of, measures, pairs
     from ...reports.answers import as_json as exact
-    from ...reports.answers import notes as said_of
+    from ...reports.answers import notes as notes_of
     from ...reports.answers import tables as shown
     from ...reports.calibration import corrected_json, corrected_of, corrected_table
-    from ...reports.measures import as_json as orders_json
-    from ...reports.measures import measures, pairs
-    from ...reports.measures import table as orders_table
     from ...scenarios.errors import Stopped
-    from ..answers.answer import Offline
+    from ..answers.answer import Offline, RunProbes
     from ..answers.answer import answer as answered
     from ..answers.chat import ByModel
     from ..answers.figures import figures as of
-    from ..answers.questions import RunProbes
     from ..folder.run import load
     from ..graders.profiles import Profiles
     from ..graders.registry import grader as named
     from ..models import Models, Settings
     from .output import print_json, print_tables
-    from .progress import counting
+    from .streams import counting
 
-    found = load(chosen(run))
-    plan = found.manifest["plan"]
+    opened = load(run_folder(run))
+    plan = opened.manifest.plan
     settings = Settings(
-        plan["summariser"],
-        plan["embedder"],
+        plan.summariser,
+        plan.embedder,
         str(cassette or ""),
         cassette_mode.value,
         str(gguf or ""),
@@ -120,42 +119,42 @@ def answer(
         answerer=answerer,
     )
     models = Models(_checked(settings))
-    made = ByModel(models, TokenCounter(plan["encoding"]), rounds, answer_tokens)
-    answering = made if answerer != "offline" else Offline(TokenCounter(plan["encoding"]))
+    model = ByModel(models, TokenCounter(plan.encoding), rounds, answer_tokens)
+    answering = model if answerer != "offline" else Offline(TokenCounter(plan.encoding))
     try:
-        with redirect_stdout(sys.stderr), counting(found.manifest["conversations"], "conversations") as done:
+        with redirect_stdout(sys.stderr), counting(opened.manifest.conversations, "conversations") as done:
             by = named(grader, models=models)
-            given = answered(found, answering, by, RunProbes(found, models), again=overwrite, done=done)
+            graded = answered(opened, answering, by, RunProbes(opened, models), again=overwrite, done=done)
     except (Stopped, KeyboardInterrupt):
-        say(f"stopped; what is finished is kept. To go on: {same_command()}")
+        say(f"stopped; finished work is stored. To continue: {same_command()}")
         raise
-    say_what_was_spent(models.settings)
-    figures = of(given.answers, given.grades, given.answerer, given.grader)
+    report_spending(models.settings)
+    figures = of(graded.answers, graded.grades, graded.answerer, graded.grader)
     profiles = Profiles()
-    notes = list(said_of(given, profiles))
-    orders = pairs(measures(found, answers_of(found)))
-    extra = corrected_of(figures, profiles.of(given.grader)) if corrected else None
+    notes = list(notes_of(graded, profiles))
+    orders = pairs(measures(opened, answers_of(opened)))
+    extra = corrected_of(figures, profiles.of(graded.grader)) if corrected else None
     if as_json:
         print_json(
             exact(figures, notes)
-            | {"orders": orders_json(orders)}
+            | {"orders": agreement_json(orders)}
             | ({"corrected": corrected_json(extra)} if extra is not None else {})
         )
     else:
         print_tables(
-            [*shown(figures, notes), orders_table(orders), *([corrected_table(extra)] if extra is not None else [])]
+            [*shown(figures, notes), agreement_table(orders), *([corrected_table(extra)] if extra is not None else [])]
         )
-    if not given.answers.answer.notna().any():
-        say(f"error: {answering.name} answered nothing: the reasons are in the table Why answers or grades are missing")
+    if not graded.answers.answer.notna().any():
+        say(f"error: {answering.name} answered nothing: see the table Why answers or grades are missing")
         raise typer.Exit(2)
 
 
 def _checked(settings: Settings) -> Settings:
-    """With the full name of the answerer. What strategies asked is known from the run: it was looked at there."""
+    """Return settings with the full name of the answer model. The run has checked the models of its strategies."""
     from msgspec.structs import replace
 
-    found = replace(settings, summariser="offline", embedder="offline").checked()
-    return replace(found, summariser=settings.summariser, embedder=settings.embedder)
+    checked = replace(settings, summariser="offline", embedder="offline").checked()
+    return replace(checked, summariser=settings.summariser, embedder=settings.embedder)
 
 
 def quality(
@@ -164,16 +163,16 @@ def quality(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Ask the model itself what has no reply yet, and write the replies to this file: `make record`. Needs "
-            "the weights of `make local-model`; a recording that was stopped goes on.",
+            help="Call the model where a reply is missing, and write the replies to this file (`make record`). Needs "
+            "the weights of `make local-model`; a stopped recording continues.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
 ) -> None:
-    """Have the scenario `quality` answered and graded by a small model, from replies that were recorded with it.
+    """Answer and grade the scenario `quality` with a small model, from recorded replies.
 
-    No key, no weights and no network: the replies come with ctxbench. The answers are graded by the rules too, and are
-    kept in a run folder like any other's.
+    This needs no key, weights or network: the replies come with ctxbench. The rules grade the answers too, and all is
+    stored in a run folder as usual.
     """
     from ...reports.answers import all_json, answers_of, run_tables
     from ...scenarios.errors import Stopped
@@ -181,19 +180,19 @@ def quality(
     from ..quality import conversations, replayed
     from ..quality import record as recorded
     from .output import print_json, print_tables
-    from .progress import counting
+    from .streams import counting
 
     try:
         with redirect_stdout(sys.stderr), counting(conversations(), "conversations") as done:
             replies = replayed(out, done) if record is None else recorded(record, out, done)
     except (Stopped, KeyboardInterrupt):
-        say(f"stopped; what is finished is kept. To go on: {same_command()}")
+        say(f"stopped; finished work is stored. To continue: {same_command()}")
         raise
-    found = answers_of(load(out))
+    answers = answers_of(load(out))
     if as_json:
-        print_json(all_json(found))
-    elif found is not None:
-        print_tables([*run_tables(found), *_of_itself(found)])
+        print_json(all_json(answers))
+    elif answers is not None:
+        print_tables([*run_tables(answers), *_own_grades(answers)])
         typer.echo(f"\nresults: {out}/   ({command('report', out)})")
     if not replies.are_whole:
         say(replies.in_words())
@@ -201,11 +200,11 @@ def quality(
         say(f"written: {record}: {len(replies.asked):,} replies")
 
 
-def _of_itself(found: Answers) -> Iterator[Table]:
-    """What is to be known of a model that grades its own answers."""
+def _own_grades(answers: Answers) -> Iterator[Table]:
+    """Yield how reliable a model is that grades its own answers."""
     from ...reports.render import Table
-    from ..models.local import NAME
+    from ..models.weights import NAME
 
-    for (answerer, grader), notes in found.notes.items():
+    for (answerer, grader), notes in answers.notes.items():
         if answerer == NAME and NAME in grader:
-            yield Table("Of the model's own grades", (), (), notes)
+            yield Table("How reliable are the model's own grades?", (), (), notes)

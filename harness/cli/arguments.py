@@ -1,8 +1,9 @@
-"""Which run a command means when none is named."""
+"""Arguments and options that commands share: the run folder, parts of a run by name, and those of models."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,11 +13,13 @@ from ...scenarios.errors import RunError
 from .streams import say
 
 if TYPE_CHECKING:
+    from ...strategies.events import Failed
     from ..folder.run import Run
+    from ..models import Settings
 
 
 MODELS = ("claude-sonnet-5", "gpt-5.6", "gemini-2.5-pro")
-"""Of three providers that cache by different rules: what a run is billed under unless other models are named."""
+"""Models that a run is billed under by default, of three providers that cache by different rules."""
 
 
 RunArgument = Annotated[
@@ -24,33 +27,34 @@ RunArgument = Annotated[
 ]
 
 
-def chosen(folder: Path) -> Path:
-    """The folder itself if it is a run, else the newest run in it, which is named on standard error."""
+def run_folder(folder: Path) -> Path:
+    """Return the folder itself if it is a run, else the newest run in it, which is named on standard error.
+
+    Raises RunError if there is none.
+    """
     if (folder / "manifest.json").exists() or not folder.is_dir():
         return folder
-    found = sorted(folder.glob("*/manifest.json"), key=lambda path: path.stat().st_mtime)
-    if not found:
-        raise RunError(f"{folder}: no run is here: make one with `ctxbench run`")
-    say(f"{found[-1].parent}: the newest run in {folder}")
-    return found[-1].parent
+    manifests = sorted(folder.glob("*/manifest.json"), key=lambda path: path.stat().st_mtime)
+    if not manifests:
+        raise RunError(f"{folder}: there is no run here: make one with `ctxbench run`")
+    say(f"{manifests[-1].parent}: the newest run in {folder}")
+    return manifests[-1].parent
 
 
-def conversation(run: Run, text: str) -> str:
-    """The id that is meant by an id, or by a number in the list. An id that is a number comes first."""
+def find_conversation(run: Run, text: str) -> str:
+    """Return the id of a conversation from its id or its number in the list, from 1. An id that is a number wins."""
     names = [str(name) for name in run.table("conversations").conversation]
     if text in names or not (text.isdecimal() and len(text) < 10 and 0 < int(text) <= len(names)):
         return text
     return names[int(text) - 1]
 
 
-def probe(run: Run, conversation: str, text: str) -> int:
-    """The number of the probe, from 0, that is meant by an id, or by a number in the list, from 1. An id comes first.
+def find_probe(run: Run, conversation: str, text: str) -> int:
+    """Return the number of a probe, from 0, from its id or its number in the list, from 1. An id wins.
 
-    Raises RunError with those that there are.
+    Raises RunError with the ids that there are.
     """
-    from ...scenarios.errors import RunError
-
-    names = [each.id for each in run.conversation(conversation).probes]
+    names = [probe.id for probe in run.conversation(conversation).probes]
     if text in names:
         return names.index(text)
     if text.isdecimal() and len(text) < 10 and 0 < int(text) <= len(names):
@@ -61,29 +65,28 @@ def probe(run: Run, conversation: str, text: str) -> int:
     raise RunError(f"{conversation!r} has no probe {text!r}; it has {some}, or their numbers, 1 to {len(names)}")
 
 
-def strategy(run: Run, text: str | None) -> str:
-    """The strategy of the run that is meant by its text, or by as much of it as tells it from the others.
+def find_strategy(run: Run, text: str | None) -> str:
+    """Return the strategy of the run from its text or an unambiguous part of it; without a text the first but none.
 
-    Without a text it is the first but none. Raises RunError with those that were run.
+    Raises RunError with the strategies of the run.
     """
-    from ...scenarios.errors import RunError
     from ...scenarios.spec import nearest
 
-    names: list[str] = run.manifest["plan"]["strategies"]
+    names = run.manifest.plan.strategies
     if text is None:
         return next((name for name in names if name != "none"), names[0])
-    exact = {text, _printed(text)}
-    found = [name for name in names if name in exact] or [name for name in names if _part(text, name)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise RunError(f"{run.folder}: {text!r} may be {' or '.join(found)}: write more of it")
+    exact = {text, _normal_form(text)}
+    matches = [name for name in names if name in exact] or [name for name in names if _is_part(text, name)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise RunError(f"{run.folder}: {text!r} may be {' or '.join(matches)}: write more of it")
     near = nearest(text, dict.fromkeys(names))
     raise RunError(f"{run.folder}: {text!r} was not run here; these were: {', '.join(names)}{near}")
 
 
-def _printed(text: str) -> str:
-    """A strategy's text as a run has it; empty if it is none, or one whose file is gone."""
+def _normal_form(text: str) -> str:
+    """Return a strategy's text as a run has it; empty if it is no strategy, or its file is gone."""
     from ...scenarios.errors import SpecError
     from ...strategies.chain import parse, spec
 
@@ -93,22 +96,152 @@ def _printed(text: str) -> str:
         return ""
 
 
-def _part(text: str, name: str) -> bool:
-    """Whether a text has the stages of a strategy, and no parameter that the strategy has not."""
-    given, there = _stages(text), _stages(name)
-    same = [stage for stage, _ in given] == [stage for stage, _ in there]
-    pairs = zip(given, there, strict=False)
-    return bool(given) and same and all(part.items() <= whole.items() for (_, part), (_, whole) in pairs)
+def _is_part(text: str, name: str) -> bool:
+    """Return whether a text has the stages of a strategy, and no parameter that the strategy has not."""
+    part_stages, stages = _stages(text), _stages(name)
+    same = [stage for stage, _ in part_stages] == [stage for stage, _ in stages]
+    pairs = zip(part_stages, stages, strict=False)
+    return bool(part_stages) and same and all(part.items() <= whole.items() for (_, part), (_, whole) in pairs)
 
 
 def _stages(text: str) -> list[tuple[str, Mapping[str, object]]]:
-    """The names of a chain's stages, those of files without digest, and their parameters; none if it cannot be read."""
+    """Return names and parameters of a chain's stages, without digests of files; none if it cannot be parsed."""
     from ...scenarios.errors import SpecError
     from ...scenarios.spec import calls
-    from ...strategies.plugins import quoted
+    from ...strategies.plugins import quote_files
 
     try:
-        found = calls(quoted(text), "strategy")
+        stages = calls(quote_files(text), "strategy")
     except SpecError:
         return []
-    return [(call.name.partition("@")[0], dict(call.parameters)) for call in found]
+    return [(call.name.partition("@")[0], dict(call.parameters)) for call in stages]
+
+
+MODELS_PANEL = "Models"
+"""Heading of the model options in the help."""
+
+# Reasons that are printed one by one.
+_MOST_REASONS = 3
+
+
+class CassetteMode(StrEnum):
+    """Use of the cassette."""
+
+    auto = "auto"
+    replay = "replay"
+    record = "record"
+
+
+CassetteOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="File of recorded replies.",
+        show_default="~/.cache/ctxbench/cassette.sqlite",
+        rich_help_panel=MODELS_PANEL,
+    ),
+]
+
+ModeOption = Annotated[
+    CassetteMode,
+    typer.Option(
+        help="auto: replay what is recorded, record the rest. replay: never call. record: always call.",
+        rich_help_panel=MODELS_PANEL,
+    ),
+]
+
+GgufOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Weights of the model `local`.", show_default="those of `make local-model`", rich_help_panel=MODELS_PANEL
+    ),
+]
+
+SpendOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="DOLLARS", help="Limit of what this command may spend at providers.", rich_help_panel=MODELS_PANEL
+    ),
+]
+
+BaseOption = Annotated[
+    str,
+    typer.Option(
+        metavar="URL",
+        envvar="CTXBENCH_API_BASE",
+        help="An OpenAI-compatible server, for model names openai/NAME.",
+        show_default=False,
+        rich_help_panel=MODELS_PANEL,
+    ),
+]
+
+TimeoutOption = Annotated[
+    float, typer.Option(metavar="SECONDS", help="Time limit of one model call.", rich_help_panel=MODELS_PANEL)
+]
+
+RetriesOption = Annotated[
+    int, typer.Option(min=0, help="Retries of a model call after a temporary failure.", rich_help_panel=MODELS_PANEL)
+]
+
+
+def report_model_calls(folder: Path, settings: Settings) -> None:
+    """Print what was spent, calls that the spend limit prevented, and failures, which strategies survive silently."""
+    report_spending(settings)
+    from ...metrics.value import grouped
+    from ...reports.render import count
+    from ..models.provider import GIVEN_UP
+
+    failures = _failures(folder)
+    given_up = grouped((None, failure.why) for failure in failures if GIVEN_UP in failure.why)
+    others = [failure for failure in failures if GIVEN_UP not in failure.why]
+    failed = grouped((failure.used, f"{failure.why}; {failure.instead}") for failure in others)
+    for _, (text, times) in given_up[:_MOST_REASONS]:
+        say(
+            f"{text}: {count(times, 'call')} not made. Once it answers, --overwrite completes the run and replays "
+            "the recorded replies"
+        )
+    for used, (text, times) in failed[:_MOST_REASONS]:
+        say(f"{'not as requested' if used else 'failed'} {count(times, 'time')}: {text}")
+    if len(failed) > _MOST_REASONS:
+        say(f"{count(len(failed) - _MOST_REASONS, 'other reason')} too: see the table Why of `ctxbench report`")
+
+
+def answered_by_none(folder: Path) -> list[str]:
+    """Return the strategies that called models and never had an answer: their figures show what they do without."""
+    from ..answers.figures import unanswered
+    from ..folder.run import load
+
+    return unanswered(load(folder).table("events"))
+
+
+def report_spending(settings: Settings) -> None:
+    """Print the calls that were paid, and those that the spend limit prevented."""
+    from ...scenarios.errors import SetupError
+    from ..models.cassette import Cassette
+    from ..models.recorded import Purse, in_dollars
+
+    try:
+        with Cassette(settings.path(), read_only=True) as cassette:
+            spent = Purse(cassette, settings.command).spent()
+    except SetupError:  # no model of this run needed one
+        return
+    if spent.calls:
+        unknown = f" and {spent.unpriced:,} calls whose price is not known" if spent.unpriced else ""
+        say(f"models: {spent.calls:,} calls, ${spent.dollars:.4f}{unknown}; replies are in {settings.path()}")
+    if spent.refused:
+        say(
+            f"the spend limit of {in_dollars(settings.spend_limit or 0)} was reached: "
+            f"{spent.refused:,} calls were not made. "
+            "A higher limit with --overwrite completes the run and replays the recorded replies"
+        )
+
+
+def _failures(folder: Path) -> list[Failed]:
+    """Return what strategies could not have, or not as requested."""
+    import msgspec
+
+    from ...strategies.events import Failed
+    from ..folder.run import load
+
+    events = load(folder).table("events")
+    decoder = msgspec.json.Decoder(Failed)
+    return [decoder.decode(text) for text in events.event[events.kind == "failed"]]

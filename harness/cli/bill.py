@@ -1,4 +1,4 @@
-"""`ctxbench bill`: what the requests of a run would cost under providers' caches and prices."""
+"""`ctxbench bill` and `ctxbench kv-cache`: cost at providers with prompt caches, and the cache of your own server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import MODELS, RunArgument, chosen
+from .arguments import MODELS, RunArgument, run_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ..bill.simulation import Scheme
 
 
-class Whose(StrEnum):
-    """Which rules of a provider count."""
+class CacheRulesOf(StrEnum):
+    """Rules of a provider's cache."""
 
     recording = "recording"
     latest = "latest"
@@ -26,7 +26,7 @@ class Whose(StrEnum):
 
 
 class Placing(StrEnum):
-    """Where marks are put."""
+    """Placement of cache marks."""
 
     automatic = "automatic"
     marked = "marked"
@@ -45,20 +45,22 @@ def bill(
         typer.Option("--model", "-m", help="A model by its litellm name; repeat it.", show_default=", ".join(MODELS)),
     ] = None,
     rules: Annotated[
-        Whose,
-        typer.Option(help="The rules of the recording's date, the latest, or those of design document 000."),
-    ] = Whose.recording,
+        CacheRulesOf,
+        typer.Option(
+            help="Cache rules: of the recording's date, the latest, or the simplified ones of the specification."
+        ),
+    ] = CacheRulesOf.recording,
     placement: Annotated[
         list[Placing] | None,
         typer.Option(
-            help="Where cache marks are put, for providers that want them; repeat it to compare.",
-            show_default="automatic, or document under its rules",
+            help="Placement of cache marks, for providers that need them; repeat it to compare.",
+            show_default="automatic; document under the rules document",
         ),
     ] = None,
     stored: Annotated[
-        bool, typer.Option("--stored", help="Gemini: content stored by the hour, instead of implicit caching.")
+        bool, typer.Option("--stored", help="Gemini: cached content stored by the hour, instead of implicit caching.")
     ] = False,
-    batch: Annotated[bool, typer.Option("--batch", help="Prices of batch calls.")] = False,
+    batch: Annotated[bool, typer.Option("--batch", help="Use the prices of batch calls.")] = False,
     prices: Annotated[
         Path | None, typer.Option(help="A TOML file with prices of your own (docs/prices.md).", metavar="FILE")
     ] = None,
@@ -74,56 +76,57 @@ def bill(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
 ) -> None:
-    """Bill a run's requests under the prompt-cache rules and prices of models, without running anything again.
+    """Bill a run's requests under models' prompt-cache rules and prices, without calling any model.
 
     Fewer tokens are not always cheaper: a context whose start changes is written to the cache again. Prices are those
-    of litellm's bundled map, in US dollars, unless told otherwise.
+    of litellm's bundled map, in US dollars, unless --prices replaces them.
 
     [bold]automatic[/bold]   marks where the strategy sets them, else at the end of the prompt
     [bold]marked[/bold]      only where the strategy sets them
     [bold]hour[/bold]        the end of the prompt, for an hour instead of five minutes
-    [bold]document[/bold]    each long system message at the start, as design document 000 has it
+    [bold]document[/bold]    each long system message at the start, as the specification places them
     [bold]system[/bold]      the end of the system messages
     [bold]tail[/bold]        that, and the last two messages of the user or the tools
     [bold]anchor[/bold]      that, and before what the strategy is about to rewrite
-    [bold]hindsight[/bold]   no placement, but the lowest bill that any marks could reach, for any time
+    [bold]hindsight[/bold]   the offline optimum: the lowest bill that any placement could reach
     """
     from ...metrics.prices import Prices, read_prices
     from ...reports.bill import as_json as exact
     from ...reports.bill import assumptions, tables, totals
     from ..bill.bill import bill as billed_as
-    from ..bill.prefix_breaks import breaks
-    from ..bill.requests import RunRequests
+    from ..bill.requests import RunRequests, breaks
     from ..bill.simulation import Scheme
     from ..folder.run import load
     from .output import print_json, print_tables
-    from .progress import counting
+    from .streams import counting
 
-    found = RunRequests(load(chosen(run)))
+    requests = RunRequests(load(run_folder(run)))
     schemes = [
-        Scheme(name, where.value, rules is Whose.latest, stored, rules is Whose.document)
+        Scheme(name, where.value, rules is CacheRulesOf.latest, stored, rules is CacheRulesOf.document)
         for name in dict.fromkeys(model or MODELS)
-        for where in dict.fromkeys(placement or [Placing.document if rules is Whose.document else Placing.automatic])
+        for where in dict.fromkeys(
+            placement or [Placing.document if rules is CacheRulesOf.document else Placing.automatic]
+        )
     ]
     paid = Prices(read_prices(prices), batch) if prices else Prices(batch=batch)
-    with counting(len(found), "conversations × strategies") as done:
-        billed = billed_as(found, schemes, paid, done)
-    total = totals(billed.conversations())
+    with counting(len(requests), "conversations × strategies") as done:
+        billed = billed_as(requests, schemes, paid, done)
+    sums = totals(billed.conversations())
     if figures is not None:
-        _draw(billed, total, figures)
-    broken = breaks(billed.cells)
+        _draw(billed, sums, figures)
+    broken = breaks(billed.requests)
     if calls is not None:
         _write(billed, broken, calls)
     notes = assumptions(billed, schemes)
     if as_json:
-        print_json(exact(total, broken, notes))
+        print_json(exact(sums, broken, notes))
     else:
-        count = int(total.calls.max()) if len(total) else 0
-        print_tables(tables(total, broken, count, notes))
+        count = int(sums.calls.max()) if len(sums) else 0
+        print_tables(tables(sums, broken, count, notes))
 
 
 def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
-    """Every call under every scheme, and where the prefix of its prompt broke."""
+    """Write every call under every scheme, and where the prefix of its prompt broke."""
     import pandas as pd
 
     from ...scenarios.errors import RunError, UserError
@@ -131,7 +134,7 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
     if file.suffix not in (".csv", ".parquet"):
         raise UserError(f"--calls {file}: write to a .csv or a .parquet file")
     if not billed.usages.keys() & set(billed.schemes):
-        raise UserError("hindsight is a sum over a conversation, and has no calls: name another placement as well")
+        raise UserError("hindsight is a sum over a conversation and has no calls: name another placement as well")
     frames = [_calls(billed, scheme) for scheme in billed.schemes if scheme in billed.usages]
     whole = pd.concat(frames, ignore_index=True).merge(broken, "left", ["conversation", "strategy", "step"])
     try:
@@ -141,7 +144,7 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
 
 
 def _draw(billed: Billed, total: pd.DataFrame, folder: Path) -> None:
-    """All figures, each in two formats: a placement of marks that is not the first has none."""
+    """Write all figures in two formats, for the first placement of marks."""
     from ...reports.figures.bill import figures
     from ...reports.figures.style import save
     from ...scenarios.errors import RunError, UserError
@@ -150,9 +153,11 @@ def _draw(billed: Billed, total: pd.DataFrame, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"{folder}: cannot be made: {error.strerror or error}") from None
-    first = {scheme.model: scheme for scheme in reversed([each for each in billed.schemes if each in billed.usages])}
+    first = {
+        scheme.model: scheme for scheme in reversed([scheme for scheme in billed.schemes if scheme in billed.usages])
+    }
     if not first:
-        raise UserError("hindsight is a sum over a conversation, and has no figures: name another placement as well")
+        raise UserError("hindsight is a sum over a conversation and has no figures: name another placement as well")
     calls = {model: billed.calls(first[model]) for model in dict.fromkeys(total.model) if model in first}
     placements = total.model.map(lambda model: first[model].placement if model in first else "")
     rows = total[total.placement == placements]
@@ -166,3 +171,93 @@ def _calls(billed: Billed, scheme: Scheme) -> pd.DataFrame:
     frame.insert(0, "placement", scheme.placement)
     frame.insert(0, "model", scheme.model)
     return frame
+
+
+# Tokens. One of Llama 3.1 8B takes 128 KiB (32 layers × 8 heads × 128 × 2 bytes, keys and values). These are 16 and
+# 48 GiB: the weights in bf16 (15 GiB) leave so much of 90 % of a GPU with 40 and 80 GB, rounded down for activations.
+_MEMORY = (131_072, 393_216)
+
+
+class Engine(StrEnum):
+    """Server whose cache is simulated."""
+
+    vllm = "vllm"
+    sglang = "sglang"
+
+
+_NAMES = {Engine.vllm: "vLLM", Engine.sglang: "SGLang"}
+
+# Default tokens of a block of vLLM, and of a page of SGLang.
+_BLOCKS = {Engine.vllm: 16, Engine.sglang: 1}
+
+
+def kv_cache(
+    run: RunArgument = Path("runs"),
+    engine: Annotated[
+        Engine, typer.Option("--engine", "-e", help="vllm: blocks, LRU. sglang: a radix tree, LRU of its leaves.")
+    ] = Engine.vllm,
+    memory: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--memory",
+            "-m",
+            min=1,
+            metavar="TOKENS",
+            help="Size of the KV cache, as the server prints it at start; repeat it. Unlimited is always shown.",
+            show_default=", ".join(map(str, _MEMORY)) + ": an 8B model on a GPU of 40 and 80 GB",
+        ),
+    ] = None,
+    block_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Tokens of a block, or of a page for SGLang.", show_default="16; SGLang: 1"),
+    ] = None,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", "-c", min=1, help="Conversations at a time; when one ends, the next begins.")
+    ] = 8,
+    as_recorded: Annotated[
+        bool, typer.Option("--as-recorded", help="Begin each conversation at its recorded time instead.")
+    ] = False,
+    longest_pause: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="SECONDS", help="Cut longer pauses between calls to this.", show_default="as recorded"
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+) -> None:
+    """Put a run's requests through the prefix cache of your own server, several conversations at once.
+
+    A server computes only what its KV cache does not hold. Each strategy has a server of its own, and no strategy runs
+    again. A context whose start changes is computed again, however short it is.
+    """
+    import math
+
+    from ...metrics.serving.block_cache import BlockCache
+    from ...metrics.serving.radix_cache import RadixCache
+    from ...reports.kv_cache import as_json as exact
+    from ...reports.kv_cache import notes, tables, totals
+    from ...scenarios.errors import SpecError
+    from ..bill.kv_cache import Serving
+    from ..folder.run import load
+    from .output import print_json, print_tables
+    from .streams import counting
+
+    block = block_size or _BLOCKS[engine]
+    sizes = tuple(dict.fromkeys(memory or _MEMORY))
+    if min(sizes) < block:
+        raise SpecError(f"--memory {min(sizes)} is less than one block of {block} tokens")
+    cache = BlockCache if engine is Engine.vllm else RadixCache
+    side_by_side = None if as_recorded else concurrency
+    longest = math.inf if longest_pause is None else longest_pause
+    serving = Serving(load(run_folder(run)))
+    rows = []
+    with counting(len(serving.strategies) * (len(sizes) + 1), "caches") as count:
+        for row in serving.rows(lambda size: cache(size, block), (*sizes, None), side_by_side, longest):
+            rows.append(row)
+            count()
+    sums, assumptions = totals(rows), notes(serving.assumed, serving.failed, side_by_side, longest_pause)
+    name = f"{_NAMES[engine]}, {'blocks' if engine is Engine.vllm else 'pages'} of {block}"
+    if as_json:
+        print_json(exact(name, sums, assumptions))
+    else:
+        print_tables(tables(name, sums, assumptions))

@@ -1,4 +1,4 @@
-"""`ctxbench calibrate`: graders beside human labels."""
+"""`ctxbench calibrate` and `ctxbench validate`: graders against human labels, cache models against recorded usage."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from uuid import uuid4
 
 import typer
 
-from .model_options import (
-    MODELS,
+from .arguments import (
+    MODELS_PANEL,
     BaseOption,
     CassetteMode,
     CassetteOption,
@@ -22,21 +22,22 @@ from .model_options import (
     RetriesOption,
     SpendOption,
     TimeoutOption,
-    say_what_was_spent,
+    report_spending,
 )
-from .streams import same_command, say, say_what_was_passed_over
+from .streams import report_ignored, same_command, say
 
 if TYPE_CHECKING:
+    from ...scenarios.errors import RecordingError
     from ..graders.calibration import Calibrated
     from ..graders.labels import LabelledSet
 
 
-SAID = 8
-"""Bad records that are named one by one."""
+# Bad records, or calls that cannot be compared, that are printed one by one.
+_MOST_NAMED = 8
 
 
 class Language(StrEnum):
-    """Of the question."""
+    """Language of the question."""
 
     en = "en"
     zh = "zh"
@@ -51,12 +52,11 @@ def calibrate(
         typer.Option("--grader", "-g", metavar="SPEC", help="A grader; repeat it to compare.", show_default="rules"),
     ] = None,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="So many answers of each set, to as many questions as can be.")
+        int | None,
+        typer.Option(min=1, help="Use a sample of this many answers of each set, spread over the questions."),
     ] = None,
-    by_system: Annotated[
-        bool, typer.Option("--by-system", help="A sample with as many answers of each system.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Of the sample, the halves and the resamples.")] = 0,
+    by_system: Annotated[bool, typer.Option("--by-system", help="Draw the sample equally from each system.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the sample, the halves and the resamples.")] = 0,
     language: Annotated[Language | None, typer.Option(help="Only questions in this language.")] = None,
     kind: Annotated[
         str | None, typer.Option(help="Only questions of this kind: plain, temporal, preference, update, unanswerable.")
@@ -64,24 +64,26 @@ def calibrate(
     system: Annotated[str | None, typer.Option(help="Only answers of this system.")] = None,
     attacked: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="Let N of the answers speak to the grader, and count what it believes."),
+        typer.Option(
+            min=0, metavar="N", help="Attack the grader with N of the answers, and count the verdicts that turn."
+        ),
     ] = 0,
-    resamples: Annotated[int, typer.Option(min=1000, max=100_000, help="Of the bootstrap.")] = 2000,
+    resamples: Annotated[int, typer.Option(min=1000, max=100_000, help="Resamples of the bootstrap.")] = 2000,
     date: Annotated[
         str,
-        typer.Option(help="A date to be kept in the profile.", metavar="YYYY-MM-DD", show_default=False),
+        typer.Option(help="Date to store in the profile.", metavar="YYYY-MM-DD", show_default=False),
     ] = "",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Where profiles are kept.", show_default="~/.cache/ctxbench/profiles"),
+        typer.Option("--out", "-o", help="Folder of the profiles.", show_default="~/.cache/ctxbench/profiles"),
     ] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw the ROC curves, as .svg or .png.", metavar="FILE")] = None,
     model: Annotated[
         str,
         typer.Option(
             metavar="MODEL",
-            help="Whom graders ask that need a model: `local` (a GGUF file), or a litellm model name.",
-            rich_help_panel=MODELS,
+            help="Model of graders that need one: `local` (a GGUF file), or a litellm model name.",
+            rich_help_panel=MODELS_PANEL,
         ),
     ] = "local",
     cassette: CassetteOption = None,
@@ -94,9 +96,9 @@ def calibrate(
     strict: Annotated[bool, typer.Option("--strict/--keep-going", help="Stop at the first bad record.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
 ) -> None:
-    """Compare graders with the labels of people, answer by answer.
+    """Compare graders with human labels, answer by answer.
 
-    What is found is kept as the grader's profile, which reports quote beside its scores. Known formats of labelled
+    The result is stored as the grader's profile, which reports show beside its scores. Known formats of labelled
     answers: EVOUNA, HalluQA, MT-RAG's ratings, LoCoMo's recorded answers, and JSON Lines of your own
     ({"question", "accepted", "candidate", "correct"}).
     """
@@ -111,13 +113,13 @@ def calibrate(
     from ..graders.registry import grader as named
     from ..models import Models, Settings
     from .output import print_json, print_tables
-    from .progress import counting
+    from .streams import counting
 
     _check_date(date)
     if figure is not None:
         check(figure)
     if out is not None and out.exists() and not out.is_dir():
-        raise RunError(f"{out}: is a file; profiles are kept in a folder: name another")
+        raise RunError(f"{out} is a file: name a folder for the profiles")
     settings = Settings(
         grader=model,
         cassette=str(cassette or ""),
@@ -130,34 +132,34 @@ def calibrate(
         command=uuid4().hex,
     )
     models = Models(settings)
-    graders = [named(each, settings, models) for each in dict.fromkeys(grader or ["rules"])]
+    graders = [named(part, settings, models) for part in dict.fromkeys(grader or ["rules"])]
     chosen = {"language": language and language.value, "kind": kind, "system": system}
     sets = _parts(_sets(inputs, strict), {name: value for name, value in chosen.items() if value is not None})
     if sample is not None:
-        sets = [sample_of(each, sample, seed, by_system) for each in sets]
-    size = len(graders) * sum(len(each.answers) + attacked * len(ATTACKS) for each in sets)
+        sets = [sample_of(part, sample, seed, by_system) for part in sets]
+    size = len(graders) * sum(len(part.answers) + attacked * len(ATTACKS) for part in sets)
     options = Options(resamples, seed, attacked, date)
     try:
         with redirect_stdout(sys.stderr), counting(size, "answers") as done:
-            found = [calibrated(each, graders, BASELINES, options, done) for each in sets]
+            results = [calibrated(part, graders, BASELINES, options, done) for part in sets]
     except (Stopped, KeyboardInterrupt):
-        say(f"stopped; what models replied is in {settings.path()}. To go on: {same_command()}")
+        say(f"stopped; replies of models are in {settings.path()}. To continue: {same_command()}")
         raise
-    say_what_was_spent(settings)
+    report_spending(settings)
     if figure is not None:
         from ...reports.figures.agreement import roc
         from ...reports.figures.style import save
 
-        save(roc(found), figure)
+        save(roc(results), figure)
     if as_json:
-        print_json(exact(found))
+        print_json(exact(results))
     else:
-        print_tables(list(tables(found)))
-    _keep(found, out)
+        print_tables(list(tables(results)))
+    _keep(results, out)
 
 
 def _check_date(text: str) -> None:
-    """Raise a UserError for what is no day."""
+    """Raise UserError for a text that is no day."""
     from datetime import date
 
     from ...scenarios.errors import UserError
@@ -166,11 +168,11 @@ def _check_date(text: str) -> None:
         if text and date.fromisoformat(text).isoformat() != text:
             raise ValueError
     except ValueError:
-        raise UserError(f"--date {text!r} is no day: give it as 2026-11-22") from None
+        raise UserError(f"--date {text!r} is not a day: write it as 2026-11-22") from None
 
 
 def _sets(inputs: Sequence[Path], strict: bool) -> list[LabelledSet]:
-    """The labelled sets of all files, and what is to be said of the reading."""
+    """Return the labelled sets of all files, and print problems of the reading. Raises RunError if there are none."""
     from ...scenarios.errors import RunError
     from ...scenarios.labelled import FORMATS, read
     from ...scenarios.source import Problems
@@ -178,45 +180,110 @@ def _sets(inputs: Sequence[Path], strict: bool) -> list[LabelledSet]:
 
     problems = Problems(strict=strict)
     sets = sets_of(read(inputs, problems))
-    for problem in problems.found[:SAID]:
+    for problem in problems.errors[:_MOST_NAMED]:
         say(f"left out: {problem}")
-    if len(problems.found) > SAID:
-        say(f"left out: {len(problems.found) - SAID:,} more")
-    say_what_was_passed_over(problems.ignored, problems.notes)
+    if len(problems.errors) > _MOST_NAMED:
+        say(f"left out: {len(problems.errors) - _MOST_NAMED:,} more")
+    report_ignored(problems.ignored, problems.notes)
     if not sets:
         raise RunError(f"no labelled answer could be read; formats of such answers are {', '.join(FORMATS)}")
     return sets
 
 
 def _parts(sets: Sequence[LabelledSet], only: dict[str, str]) -> list[LabelledSet]:
-    """Of each set the answers asked for. A set without any is left out, and it is said. Raises RunError if all are."""
+    """Return the matching answers of each set, and name sets without any. Raises RunError if no set has any."""
     from ...scenarios.errors import RunError
     from ..graders.labels import part_of
 
-    parts = [part_of(each, only) for each in sets] if only else list(sets)
-    there = [
-        f"{each.name} has {name} {', '.join(sorted({getattr(answer, name) or '(none)' for answer in each.answers}))}"
-        for each, part in zip(sets, parts, strict=True)
+    parts = [part_of(labelled, only) for labelled in sets] if only else list(sets)
+    mismatches = [
+        f"{labelled.name} has {name} "
+        + ", ".join(sorted({getattr(answer, name) or "(none)" for answer in labelled.answers}))
+        for labelled, part in zip(sets, parts, strict=True)
         if not part.answers
         for name in only
     ]
-    kept = [each for each in parts if each.answers]
-    if not kept:
+    matching = [part for part in parts if part.answers]
+    if not matching:
         wanted = ", ".join(f"{name} {value!r}" for name, value in only.items())
-        raise RunError(f"no answer has {wanted}: {'; '.join(there)}")
-    for each in there:
-        say(f"left out: {each}")
-    return kept
+        raise RunError(f"no answer has {wanted}: {'; '.join(mismatches)}")
+    for mismatch in mismatches:
+        say(f"left out: {mismatch}")
+    return matching
 
 
-def _keep(found: Sequence[Calibrated], folder: Path | None) -> None:
-    """Write the profiles. A grader that graded nothing has none; exit code 2."""
+def _keep(results: Sequence[Calibrated], folder: Path | None) -> None:
+    """Write the profiles. A grader that graded nothing has none: exit with code 2."""
     from ..graders.profiles import keep, user_folder
 
-    profiles = [profile for each in found for profile in each.profiles]
-    kept = [keep(each, folder or user_folder()) for each in profiles if each.graded]
-    if kept:
-        say(f"kept: {', '.join(map(str, kept))}")
-    if empty := dict.fromkeys(f"{each.grader} on {each.set}" for each in profiles if not each.graded):
-        say(f"error: nothing was graded by {'; '.join(empty)}: the reasons are in the table without a grade")
+    profiles = [profile for calibrated in results for profile in calibrated.profiles]
+    files = [keep(profile, folder or user_folder()) for profile in profiles if profile.graded]
+    if files:
+        say(f"written: {', '.join(map(str, files))}")
+    if empty := dict.fromkeys(f"{profile.grader} on {profile.set}" for profile in profiles if not profile.graded):
+        say(f"error: nothing was graded by {'; '.join(empty)}: see the table without a grade")
         raise typer.Exit(2)
+
+
+def validate(
+    inputs: Annotated[list[str], typer.Argument(help="Recordings that hold the provider's usage.", metavar="PATH")],
+    form: Annotated[str | None, typer.Option("--format", "-f", help="Read every file as this format.")] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            help="Encoding of our own token counts.", show_default="the model's, where published; else o200k_base"
+        ),
+    ] = None,
+    prices: Annotated[
+        Path | None, typer.Option(help="A TOML file with prices of your own (docs/prices.md).", metavar="FILE")
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw tokens read, predicted against reported, as .svg or .png.", metavar="FILE")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict/--keep-going", help="Stop at the first bad recording.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print every call as JSON on standard output.")] = False,
+) -> None:
+    """Check the cache models against recorded usage, call by call.
+
+    The prompt cache of each model is simulated under the rules of the recording's date. Its cache reads are compared
+    with those that the provider reported, and recorded costs with the cost of the reported usage.
+    """
+    from ...metrics.prices import Prices, read_prices
+    from ...metrics.validation.calibration import Counters
+    from ...metrics.validation.validation import validation
+    from ...reports.figures.style import check
+    from ...reports.validation import as_json, tables
+    from ...scenarios.errors import RunError
+    from ...scenarios.source import Problems
+    from ..engine.plan import RunInputs
+    from .output import print_json, print_tables
+
+    if figure is not None:
+        check(figure)
+    own_prices = Prices(read_prices(prices)) if prices is not None else Prices()
+    problems = Problems(strict=strict)
+    conversations = list(RunInputs(tuple(inputs), form).open(problems).conversations())
+    validated = validation(conversations, Counters(encoding), own_prices)
+    for problem in problems.errors:
+        say(f"left out: {problem}")
+    _report_left_out(validated.replayed.left_out)
+    report_ignored(problems.ignored, problems.notes)
+    if validated.empty:
+        raise RunError("no recorded call reports its usage: there is nothing to compare with")
+    if figure is not None:
+        from ...reports.figures.agreement import agreement
+        from ...reports.figures.style import save
+
+        save(agreement(validated.rows), figure)
+    if json:
+        print_json({**as_json(validated), "problems": [str(problem) for problem in problems.errors]})
+    else:
+        print_tables(tables(validated))
+
+
+def _report_left_out(errors: Sequence[RecordingError]) -> None:
+    """Print calls that are not compared, the first ones one by one."""
+    for error in errors[:_MOST_NAMED]:
+        say(f"not compared: {error}")
+    if len(errors) > _MOST_NAMED:
+        say(f"not compared: {len(errors) - _MOST_NAMED:,} more; --json has all")

@@ -1,4 +1,4 @@
-"""`ctxbench claims`: what the design documents claim, measured."""
+"""`ctxbench claims`: the claims about context strategies, measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..claims.claim import Claim, Finding
+    from ..claims.claim import Finding
+    from ..claims.inputs import Claim
     from ..folder.run import Run
 
 
@@ -26,7 +27,7 @@ def claims(
         typer.Argument(
             metavar="RUN",
             help="The run folder.",
-            show_default="the newest run of `standard` under runs/; else what is needed is run",
+            show_default="the newest run of `standard` under runs/, else a temporary one",
         ),
     ] = None,
     only: Annotated[
@@ -34,15 +35,13 @@ def claims(
     ] = None,
     recordings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--recordings", "-r", metavar="PATH", help="Recordings for the claims that can use them; repeat it."
-        ),
+        typer.Option("--recordings", "-r", metavar="PATH", help="Recordings for claims that can use them; repeat it."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Leave out what takes most of a minute each: hybrid scores, large indexes.")
+        bool, typer.Option("--quick", help="Leave out what takes about a minute each: hybrid scores, large indexes.")
     ] = False,
     slow: Annotated[
-        bool, typer.Option("--slow", help="Build the index of a million vectors as well: a quarter of an hour, 3 GiB.")
+        bool, typer.Option("--slow", help="Also build an index of a million vectors, which takes 15 minutes and 3 GiB.")
     ] = False,
     rows: Annotated[
         bool, typer.Option("--rows", help="Show every setting that was measured.", show_default="with --only")
@@ -50,14 +49,12 @@ def claims(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", "-m", help="Write Markdown to this file; - is standard output.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print exact figures as JSON; those of the clock stand apart.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON, with times separate.")] = False,
 ) -> None:
-    """Measure the design documents' claims by their protocols: each holds, fails, or cannot be told, and why.
+    """Measure each claim by its protocol: it holds, fails, or cannot be told, and why.
 
-    The verdict is by the 95 % interval, never by a point. Strategies that the run has not are run on its conversations.
-    All claims measured, they are kept in the run's folder, and `ctxbench report` shows them.
+    The 95 % interval decides, never a point. Strategies that the run lacks run on its conversations. If all claims are
+    measured, they are stored in the run folder and `ctxbench report` shows them.
     """
     from ...reports.claims import as_json as exact
     from ...reports.claims import tables
@@ -71,13 +68,13 @@ def claims(
         raise UserError("give --quick or --slow, not both")
     wanted = chosen(only or ())
     with TemporaryDirectory(prefix="ctxbench-claims-") as folder, redirect_stdout(sys.stderr):
-        found = _measured(wanted, run, Path(folder), recordings or [], quick, slow, keep=not only)
+        findings = _measured(wanted, run, Path(folder), recordings or [], quick, slow, keep=not only)
     if as_json:
-        print_json(exact(found))
+        print_json(exact(findings))
     elif markdown is not None:
-        write_markdown(tables(found, True), markdown)
+        write_markdown(tables(findings, True), markdown)
     else:
-        print_tables(tables(found, rows or bool(only)))
+        print_tables(tables(findings, rows or bool(only)))
 
 
 def _measured(
@@ -85,34 +82,33 @@ def _measured(
 ) -> list[Finding]:
     from ..claims.inputs import ClaimInputs
     from ..claims.registry import write
-    from ..folder.contexts import rows_of
-    from .progress import counting
-    from .streams import say
+    from ..folder.run import rows_of
+    from .streams import counting, say
 
-    strategies = tuple(dict.fromkeys(each for claim in wanted for each in claim.strategies))
-    own = _own(run)
+    strategies = tuple(dict.fromkeys(name for claim in wanted for name in claim.strategies))
+    own = _user_run(run)
     opened = partial(_opened, own, folder, strategies)
     inputs = ClaimInputs(opened, rows_of, folder, strategies, tuple(recordings), quick, slow)
     for note in inputs.notes if inputs.recorded else ():
         say(note)
-    found = []
+    findings = []
     with counting(len(wanted), "claims") as done:
         for claim in wanted:
-            found.append(claim.found(inputs))
+            findings.append(claim.found(inputs))
             done()
     if keep and own is not None:
-        say(f"kept: {write(inputs.run, found, quick, recordings)}")
-    return found
+        say(f"written: {write(inputs.run, findings, quick, recordings)}")
+    return findings
 
 
-def _own(named: Path | None) -> Path | None:
-    """The user's run that is meant; None if there is none."""
+def _user_run(named: Path | None) -> Path | None:
+    """Return the user's run: the named one, else the newest; None if there is none."""
     from ..folder.run import load
-    from .arguments import chosen
+    from .arguments import run_folder
     from .streams import say
 
     if named is not None:
-        return load(chosen(named)).folder  # what is wrong with it is said before anything is measured
+        return load(run_folder(named)).folder  # its errors come before anything is measured
     newest = _newest()
     if newest is not None:
         say(f"{newest}: the newest run of {SCENARIO} in {RUNS}")
@@ -120,16 +116,15 @@ def _own(named: Path | None) -> Path | None:
 
 
 def _opened(own: Path | None, folder: Path, strategies: tuple[str, ...]) -> Run:
-    """The user's run; else one of what is needed, which is removed again."""
+    """Return the user's run, else a temporary one of the strategies that the claims need."""
     from ..engine.plan import Plan, execute
     from ..engine.plan import RunInputs as Named
     from ..folder.run import load
-    from .progress import watching
-    from .streams import say
+    from .streams import say, watching
 
     if own is not None:
         return load(own)
-    say(f"no run of {SCENARIO} in {RUNS}: running what is needed")
+    say(f"no run of {SCENARIO} in {RUNS}: running the strategies of the claims")
     with watching() as watcher:
         execute(Plan(Named((SCENARIO,)), strategies or ("none",)), folder / SCENARIO, watcher=watcher)
     return load(folder / SCENARIO)
@@ -144,6 +139,6 @@ def _newest() -> Path | None:
             manifest = read_manifest(path.parent)
         except RunError:
             continue
-        if manifest["complete"] and list(manifest["plan"]["names"]) == [SCENARIO]:
+        if manifest.complete and manifest.plan.names == (SCENARIO,):
             return path.parent
     return None

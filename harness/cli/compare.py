@@ -1,29 +1,36 @@
-"""`ctxbench compare`: two runs, or the strategies of one, in pairs of conversations."""
+"""`ctxbench compare`, `baseline` and `gate`: runs or strategies compared in pairs of conversations."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import MODELS
+from .arguments import MODELS, RunArgument, run_folder
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...reports.gate import Step
     from ..compare.compare import Rules, RunComparison
     from ..compare.figures import MeasuredRun
+    from ..compare.gate import GatePolicy
+    from ..folder.run import Run
+
+FILE = Path("baseline.json")
+_COST = re.compile(r"cost\((.+)\)")
 
 
 def compare(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder that is compared with, or the only one.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder to compare with, or the only one.")],
     other: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="OTHER", help="The run that is compared with it. Without it, the strategies of RUN are."
-        ),
+        typer.Argument(metavar="OTHER", help="The other run folder. Without it, compare the strategies of RUN."),
     ] = None,
     against: Annotated[
-        str, typer.Option(help="Within one run: the strategy that the others are compared with.", metavar="STRATEGY")
+        str, typer.Option(help="Within one run: the strategy to compare the others with.", metavar="STRATEGY")
     ] = "none",
     strategy: Annotated[
         list[str] | None,
@@ -31,25 +38,22 @@ def compare(
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            "--metric", help="Compare by this metric only; repeat it.", show_default="all but those of the clock"
-        ),
+        typer.Option("--metric", help="Compare by this metric only; repeat it.", show_default="all except latency"),
     ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=", ".join(MODELS)),
     ] = None,
-    cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Compare what it would cost.")] = True,
+    cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Compare the bill.")] = True,
     clock: Annotated[
-        bool, typer.Option("--clock", help="Compare decision times too: of runs on the same, idle machine.")
+        bool, typer.Option("--clock", help="Compare latency too, for runs on the same idle machine.")
     ] = False,
     markdown: Annotated[Path | None, typer.Option(help="Write Markdown to this file; - is standard output.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")] = False,
 ) -> None:
     """Compare two runs of the same recordings, or the strategies of one run: better, same, worse, or cannot tell.
 
-    The conversation is the unit: differences are taken in pairs, intervals are over conversations. What cannot be
-    paired is counted.
+    Differences are in pairs of conversations, and intervals over conversations. What only one side has is counted.
     """
     from ...reports.compare import as_json as exact
     from ...reports.compare import tables
@@ -78,18 +82,17 @@ def _within(
     from ...scenarios.errors import RunError
     from ..compare.compare import compare as compared
     from ..compare.figures import measured
-    from ..folder.contexts import rows_of
-    from ..folder.run import load
-    from .arguments import strategy as meant
+    from ..folder.run import load, rows_of
+    from .arguments import find_strategy
 
     run = load(folder)
-    base = meant(run, against)
-    names = list(dict.fromkeys(meant(run, each) for each in wanted)) or list(run.manifest["plan"]["strategies"])
+    base = find_strategy(run, against)
+    names = list(dict.fromkeys(find_strategy(run, name) for name in wanted)) or list(run.manifest.plan.strategies)
     pairs = [(name, base) for name in names if name != base]
     if not pairs:
         raise RunError(f"{folder}: {base} alone has nothing to be compared with: name another run")
-    found = measured(run, rows_of, models, clock)
-    return compared(found, found, pairs, _rules(found, metrics)), (base, "this one")
+    figures = measured(run, rows_of, models, clock)
+    return compared(figures, figures, pairs, _rules(figures, metrics)), (base, "this one")
 
 
 def _between(
@@ -100,28 +103,157 @@ def _between(
     from ..compare.compare import compare as compared
     from ..compare.compare import strategies
     from ..compare.figures import measured
-    from ..folder.contexts import rows_of
-    from ..folder.run import load
-    from .arguments import strategy as meant
+    from ..folder.run import load, rows_of
+    from .arguments import find_strategy
 
     runs = load(folder), load(other)
-    names = list(dict.fromkeys(meant(runs[1], each) for each in wanted)) or list(runs[1].manifest["plan"]["strategies"])
+    names = list(dict.fromkeys(find_strategy(runs[1], name) for name in wanted)) or list(
+        runs[1].manifest.plan.strategies
+    )
     before, after = (measured(run, rows_of, models, clock) for run in runs)
     pairs = [(name, name) for name in names if name in before.sums]
-    found = compared(before, after, pairs, _rules(after, metrics))
+    comparison = compared(before, after, pairs, _rules(after, metrics))
     apart = [] if wanted else strategies(before, after)
-    return replace(found, unpaired=(*apart, *found.unpaired))
+    return replace(comparison, unpaired=(*apart, *comparison.unpaired))
 
 
-def _rules(found: MeasuredRun, metrics: list[str]) -> Rules:
-    """The usual margins of the metrics that are wanted. Raises SpecError for one that there is not."""
+def _rules(figures: MeasuredRun, metrics: list[str]) -> Rules:
+    """Return the usual margins of some metrics. Raises SpecError for an unknown one."""
     from ...metrics.figures import METRICS
     from ...scenarios.errors import SpecError
-    from ...scenarios.spec import meant
+    from ...scenarios.spec import suggestion
     from ..compare.gate import REST, GatePolicy, MetricPolicy
 
-    known = dict.fromkeys([*found.metrics, *METRICS])
+    known = dict.fromkeys([*figures.metrics, *METRICS])
     for name in metrics:
         if name not in known:
-            raise SpecError(f"unknown metric {name!r}{meant(name, known)}")
+            raise SpecError(f"unknown metric {name!r}{suggestion(name, known)}")
     return GatePolicy({name: MetricPolicy() for name in metrics or [REST]}).rule
+
+
+def baseline(
+    run: RunArgument = Path("runs"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write to this file; - is standard output.")] = FILE,
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=", ".join(MODELS)),
+    ] = None,
+    cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Include the bill.")] = True,
+) -> None:
+    """Write the figures of a run as a baseline for `ctxbench gate`.
+
+    The baseline is a small JSON file to review and commit: a line for each strategy and metric, with the figure of
+    every conversation. Latency is not in it, because it differs between machines.
+    """
+    from ...reports.render import count
+    from ..compare.baseline import as_text, write
+    from ..compare.figures import measured
+    from ..folder.run import load, rows_of
+    from .streams import say
+
+    figures = measured(load(run_folder(run)), rows_of, tuple(model or MODELS) if cost else ())
+    if str(out) == "-":
+        typer.echo(as_text(figures), nl=False)
+        return
+    write(figures, out)
+    strategies = count(len(figures.sums), "strategy", "strategies")
+    sizes = count(len(figures.digests), "conversation"), strategies, count(len(figures.metrics), "metric")
+    say(f"written: {out} ({' × '.join(sizes)})")
+
+
+def gate(
+    run: RunArgument = Path("runs"),
+    baseline: Annotated[
+        Path, typer.Option("--baseline", "-b", help="The file that `ctxbench baseline` wrote.", metavar="FILE")
+    ] = FILE,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            help="File of guarded metrics and their margins (docs/ci.md).",
+            metavar="FILE",
+            show_default="everything in the baseline, with the usual margins",
+        ),
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Append Markdown to this file: $GITHUB_STEP_SUMMARY; - is standard output.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.", metavar="FILE")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")] = False,
+) -> None:
+    """Compare a run with a baseline: exit code 0 if it passes, 1 if it fails, 2 if it cannot decide.
+
+    The gate fails if a metric is worse or is no longer measured. If it cannot tell, it passes, unless the policy says
+    otherwise. It cannot decide if the recordings, a metric's formula or a model's prices differ from the baseline.
+    """
+    from ...reports.gate import as_json as exact
+    from ...reports.gate import as_junit, tables
+    from ...scenarios.errors import UserError
+    from ..compare import baseline as files
+    from ..compare.figures import measured
+    from ..compare.gate import CODES
+    from ..compare.gate import gate as decide
+    from ..folder.run import load
+    from .output import print_json, print_tables, write_markdown, write_text
+
+    if as_json and str(markdown) == "-":
+        raise UserError("give --json or --markdown -, not both: there is one standard output")
+    before = files.read(baseline)
+    opened = load(run_folder(run))
+    rules = _policy(policy, before, opened)
+    rows = _Rows()
+    after = measured(opened, rows, _models(before, rules))
+    decision = decide(before, after, rules)
+    step = rows.step(opened)
+    if junit is not None:
+        write_text(as_junit(decision), junit)
+    shown = list(tables(decision, step))
+    if markdown is not None:
+        write_markdown(shown, markdown, append=True)
+    if as_json:
+        print_json(exact(decision, step))
+    elif str(markdown) != "-":
+        print_tables(shown)
+    raise typer.Exit(CODES[decision.result])
+
+
+def _models(baseline: MeasuredRun, policy: GatePolicy) -> list[str]:
+    """Return the models whose bill the policy guards."""
+    costs = [(match[1], name) for name in baseline.metrics if (match := _COST.fullmatch(name))]
+    return [model for model, name in costs if policy.rule(name, baseline.metrics[name])]
+
+
+def _policy(file: Path | None, baseline: MeasuredRun, run: Run) -> GatePolicy:
+    from ..compare.gate import GatePolicy, read
+
+    if file is None:
+        return GatePolicy()
+    return read(file, baseline.metrics, [*baseline.sums, *run.manifest.plan.strategies])
+
+
+class _Rows:
+    """Tables of a run, each read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, pd.DataFrame] = {}
+
+    def __call__(self, run: Run, table: str) -> pd.DataFrame:
+        from ..folder.run import rows_of
+
+        if table not in self._known:
+            self._known[table] = rows_of(run, table)
+        return self._known[table]
+
+    def step(self, run: Run) -> Step:
+        """Return a function from metric, conversation and strategy to the step that worsens the figure most."""
+        from ...metrics.figures import METRICS
+        from ..compare.figures import ANSWERS, worst_step
+
+        def worst(metric: str, conversation: str, strategy: str) -> int | None:
+            known = METRICS.get(metric)
+            if known is None or known.table == ANSWERS:
+                return None
+            return worst_step(self(run, known.table), known, conversation, strategy)
+
+        return worst

@@ -1,19 +1,23 @@
-"""`ctxbench export`: a run for other programs."""
+"""`ctxbench export`, `mlflow` and `convert`: runs and recordings for other programs."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import MODELS, RunArgument, chosen
-from .streams import command, say
+from .arguments import MODELS, RunArgument, run_folder
+from .streams import command, report_ignored, say
 
 if TYPE_CHECKING:
+    from ...scenarios.model import Conversation
     from ..export.mlflow import Bench, LogResult, TrackingStore
 
 
@@ -22,7 +26,7 @@ def export(
     prometheus: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write Prometheus' text format, as its textfile collector reads it; - is stdout."
+            metavar="FILE", help="Write Prometheus text for the textfile collector to this file; - is standard output."
         ),
     ] = None,
     model: Annotated[
@@ -30,21 +34,20 @@ def export(
         typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=", ".join(MODELS)),
     ] = None,
 ) -> None:
-    """Write a run as text for monitoring: agent_token_usage_total and others, by strategy and scenario."""
+    """Write a run as Prometheus text: agent_token_usage_total and others, by strategy and scenario."""
     from ...scenarios.errors import RunError, UserError
     from ..export.prometheus import prometheus as as_text
     from ..folder.run import load
     from ..folder.store import placed
-    from .streams import say
 
     if prometheus is None:
         raise UserError("say what to write: --prometheus FILE")
-    text = as_text(load(chosen(run)), tuple(model or MODELS))
+    text = as_text(load(run_folder(run)), tuple(model or MODELS))
     if str(prometheus) == "-":
         typer.echo(text, nl=False)
         return
     try:
-        with placed(prometheus) as draft:  # it may be read at any moment
+        with placed(prometheus) as draft:  # the collector may read it at any moment
             draft.write_text(text, encoding="utf-8")
     except OSError as error:
         raise RunError(f"{prometheus}: cannot be written: {error.strerror or error}") from None
@@ -73,7 +76,7 @@ def mlflow(
         typer.Option(
             metavar="NAME",
             envvar="MLFLOW_EXPERIMENT_NAME",
-            help="The experiment that they go into.",
+            help="Name of the experiment.",
             show_default="ctxbench",
         ),
     ] = "",
@@ -85,37 +88,37 @@ def mlflow(
         bool,
         typer.Option(
             "--report/--no-report",
-            help="Have the report in it, with figures and tables. It shows what was said in the recordings.",
+            help="Attach the report with figures and tables. It shows texts of the recordings.",
         ),
     ] = True,
     waiting: Annotated[
         bool, typer.Option("--waiting", help="Log the runs under runs/ that could not be logged before.")
     ] = False,
 ) -> None:
-    """Log runs in MLflow: one for each bench, and in it one for each strategy, with the figures of `ctxbench compare`.
+    """Log runs in MLflow, with a nested run for each strategy and the figures of `ctxbench compare`.
 
-    What is there already is left as it is; what has changed is logged anew, and the old one deleted. Where MLflow
-    cannot be written to, the run waits: this command logs it later.
+    An unchanged run is left as it is; a changed one is logged again and the old one deleted. If MLflow cannot be
+    written to, the run waits for this command.
     """
     from ...scenarios.errors import NotLogged
-    from ..export.mlflow import waiting as those_waiting
-    from .arguments import chosen
+    from ..export.mlflow import waiting as waiting_runs
+    from .arguments import run_folder
 
     folders = list(runs or ())
     if waiting:
-        folders += [folder for folder in those_waiting(RUNS) if folder not in folders]
+        folders += [folder for folder in waiting_runs(RUNS) if folder not in folders]
         if not folders:
             say(f"no run under {RUNS}/ waits for MLflow")
             return
     failed: list[str] = []
-    for folder in folders or [chosen(RUNS)]:
+    for folder in folders or [run_folder(RUNS)]:
         try:
             log(folder, to, experiment, tuple(model or MODELS), report)
         except NotLogged as error:
             failed.append(str(error))
             say(f"error: {error}")
     for beside in dict.fromkeys(folder.resolve().parent for folder in folders or [RUNS / "any"]):
-        say_who_waits(beside)
+        report_waiting(beside)
     if failed:
         raise typer.Exit(2)
 
@@ -123,9 +126,9 @@ def mlflow(
 def log(
     folder: Path, to: str = "", experiment: str = "", models: tuple[str, ...] = tuple(MODELS), report: bool = True
 ) -> None:
-    """Log a run, and say where. Raises NotLogged, and notes that the run waits, if MLflow cannot be written to.
+    """Log a run and print where. If MLflow cannot be written to, note that the run waits and raise NotLogged.
 
-    `to`, `experiment`: those of the environment unless they are given.
+    `to` and `experiment` are those of the environment by default.
     """
     from ...scenarios.errors import NotLogged
     from ..export.mlflow import EXPERIMENT, done, place, wait
@@ -137,33 +140,32 @@ def log(
     except NotLogged as error:
         wait(folder, where.name, str(error))
         later = command("mlflow", folder)
-        raise NotLogged(f"{error}. {folder} is kept, and waits: {later} logs it when MLflow can be had") from None
+        raise NotLogged(f"{error}. {folder} waits: {later} logs it when MLflow is available") from None
     done(folder, where.name)
 
 
 def _written(folder: Path, where: TrackingStore, experiment: str, models: tuple[str, ...], report: bool) -> LogResult:
     from ..export.mlflow import bench, reach, write
-    from ..folder.contexts import rows_of
-    from ..folder.run import load
+    from ..folder.run import load, rows_of
 
     run = load(folder)
     reach(where, experiment)
-    made = bench(run, rows_of, models)
+    logged = bench(run, rows_of, models)
     measured = int((folder / "manifest.json").stat().st_mtime * 1000)
-    if not report or _is_private(made):
-        return write(made, where, measured, None, experiment)
+    if not report or _is_private(logged):
+        return write(logged, where, measured, None, experiment)
     from ...reports.html.folder import write as write_report
     from .output import results_of
 
     with TemporaryDirectory() as files:
         write_report(results_of(folder, models), Path(files))
-        return write(made, where, measured, Path(files), experiment)
+        return write(logged, where, measured, Path(files), experiment)
 
 
-def _is_private(made: Bench) -> bool:
-    if made.is_private:
+def _is_private(logged: Bench) -> bool:
+    if logged.is_private:
         say("the report is left out: a strategy has a parameter that looks like a key, and the report shows it")
-    return made.is_private
+    return logged.is_private
 
 
 def _say(folder: Path, where: TrackingStore, written: LogResult) -> None:
@@ -171,24 +173,82 @@ def _say(folder: Path, where: TrackingStore, written: LogResult) -> None:
 
     words = {
         "logged": "logged in MLflow",
-        "updated": "logged anew in MLflow, and the old one deleted there",
-        "unchanged": "is there already in MLflow",
+        "updated": "logged again in MLflow, and the old one deleted there",
+        "unchanged": "already in MLflow",
     }
     typer.echo(f"{folder}: {words[written.word]}: {where.name}, experiment {written.experiment}")
     if where.is_file:
         look = shlex.join(["mlflow", "ui", "--backend-store-uri", where.uri])
-        typer.echo(f"to look at it: {look}   (pip install mlflow has it; the extra has not)")
+        typer.echo(f"to see it: {look}   (needs the full package: pip install mlflow)")
     else:
         page = f"{where.name.replace(HIDDEN, '').rstrip('/')}/#/experiments/{written.experiment_id}"
-        typer.echo(f"to look at it: {page}")
+        typer.echo(f"to see it: {page}")
 
 
-def say_who_waits(beside: Path) -> None:
-    """Name the runs in a folder that wait."""
+def report_waiting(beside: Path) -> None:
+    """Print the runs in a folder that wait for MLflow."""
     from ..export.mlflow import waiting
 
-    found = waiting(beside)
-    for folder, each in found.items():
-        say(f"waits for MLflow: {folder} ({each.to})")
-    if found:
-        say(f"to log them: {command('mlflow', *found)}")
+    runs = waiting(beside)
+    for folder, entry in runs.items():
+        say(f"waits for MLflow: {folder} ({entry.to})")
+    if runs:
+        say(f"to log them: {command('mlflow', *runs)}")
+
+
+def convert(
+    inputs: Annotated[list[str], typer.Argument(help="Recordings and embedded scenarios.", metavar="PATH|SCENARIO")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write; - is standard output.")],
+    form: Annotated[str | None, typer.Option("--format", "-f", help="Read every file as this format.")] = None,
+    turns: Annotated[int | None, typer.Option(min=1, help="User turns of generated conversations.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of generated conversations.")] = 0,
+    strict: Annotated[bool, typer.Option("--strict/--keep-going", help="Stop at the first bad recording.")] = False,
+) -> None:
+    """Convert recordings to ctxbench JSONL, losslessly, one conversation per line."""
+    from ...reports.render import count
+    from ...scenarios.errors import RunError
+    from ...scenarios.source import Problems
+    from ..engine.plan import RunInputs
+
+    problems = Problems(strict=strict)
+    conversations = RunInputs(tuple(inputs), form, turns, seed).open(problems).conversations()
+    try:
+        written = _write(conversations, out)
+    except OSError as error:
+        raise RunError(f"{out}: cannot be written: {error.strerror or error}") from None
+    for problem in problems.errors:
+        say(f"left out: {problem}")
+    report_ignored(problems.ignored, problems.notes)
+    if not written:
+        raise RunError("no conversation could be read")
+    say(f"{count(written, 'conversation')} written to {out}")
+
+
+def _write(conversations: Iterator[Conversation], out: Path) -> int:
+    """Write all lines and return their number. A file is replaced only by a complete one that is not empty."""
+    if str(out) == "-":
+        written = _lines(conversations, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return written
+    if out.exists() and not out.is_file():
+        with out.open("wb") as file:
+            return _lines(conversations, file)
+    out = Path(os.path.realpath(out))
+    draft = out.with_name(f".{out.name[:200]}.part")
+    try:
+        with draft.open("wb") as file:
+            written = _lines(conversations, file)
+        if written:
+            draft.replace(out)
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+    return written
+
+
+def _lines(conversations: Iterator[Conversation], file: IO[bytes]) -> int:
+    written = 0
+    for conversation in conversations:
+        file.write(conversation.to_json() + b"\n")
+        written += 1
+    return written

@@ -1,4 +1,4 @@
-"""`ctxbench list`: what there is to name on the command line, and all that is known of one of them."""
+"""`ctxbench list`: names for the command line (strategies, scenarios, metrics …), explained."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from ...scenarios.spec import nearest
 from .output import print_json, print_tables
 
 
-class What(StrEnum):
-    """What can be listed."""
+class Kind(StrEnum):
+    """Kinds of things to list."""
 
     strategies = "strategies"
     scenarios = "scenarios"
@@ -34,12 +34,12 @@ class What(StrEnum):
 
 
 def list_(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"What to list: {', '.join(What)}.")] = What.strategies,
+    what: Annotated[str, typer.Argument(metavar="WHAT", help=f"What to list: {', '.join(Kind)}.")] = Kind.strategies,
     name: Annotated[
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="One of them, explained: a strategy with its parameters. Of prices, a part of the model's name.",
+            help="The one to explain, such as a strategy with its parameters. For prices, a part of the model's name.",
             show_default="all",
         ),
     ] = None,
@@ -47,7 +47,7 @@ def list_(
 ) -> None:
     """List strategies, scenarios, recorded formats, metrics, encodings or models' prices, or explain one of them."""
     kind = _what(what)
-    if kind is What.prices:
+    if kind is Kind.prices:
         print_prices(name, as_json)
         return
     rows = _all(kind) if name is None else {name: _one(kind, name)}
@@ -56,64 +56,63 @@ def list_(
 
         typer.echo(msgspec.json.format(msgspec.json.encode(rows, enc_hook=repr), indent=2).decode())
         return
-    for each, said in rows.items():
-        typer.secho(said["written"] if isinstance(said, dict) else each, bold=True)
-        if name is not None and isinstance(said, dict):
-            _explain(said)
+    for row_name, row in rows.items():
+        typer.secho(row["written"] if isinstance(row, dict) else row_name, bold=True)
+        if name is not None and isinstance(row, dict):
+            _explain(row)
             continue
-        for line in _lines(said) if isinstance(said, dict) else [said]:
+        for line in _lines(row) if isinstance(row, dict) else [row]:
             typer.echo(fill(line, 96, initial_indent="    ", subsequent_indent="    "))
 
 
-def _what(text: str) -> What:
+def _what(text: str) -> Kind:
     from ...scenarios.errors import SpecError
-    from ...scenarios.spec import meant
+    from ...scenarios.spec import suggestion
 
-    known = {str(each): each for each in What}
+    known = {str(kind): kind for kind in Kind}
     if text not in known:
-        raise SpecError(f"{text!r} cannot be listed{meant(text, known)}")
+        raise SpecError(f"{text!r} cannot be listed{suggestion(text, known)}")
     return known[text]
 
 
-def _all(what: What) -> dict[str, Any]:
-    """Every row by its name, in the order in which they are shown."""
-    if what is What.strategies:
+def _all(what: Kind) -> dict[str, Any]:
+    """Return every row by its name, in the order in which they are shown."""
+    if what is Kind.strategies:
         return _strategies()
-    rows = {row["written"]: row["about"] for row in _formats().values()} if what is What.formats else _rows(what)
-    return rows if what is What.metrics else dict(sorted(rows.items()))
+    rows = {row["written"]: row["about"] for row in _formats().values()} if what is Kind.formats else _rows(what)
+    return rows if what is Kind.metrics else dict(sorted(rows.items()))
 
 
-def _one(what: What, name: str) -> Any:
-    """All that is known of one. Raises SpecError with the nearest names."""
+def _one(what: Kind, name: str) -> Any:
+    """Return one row with all details. Raises SpecError with the nearest names."""
     from ...scenarios.errors import SpecError
-    from ...scenarios.spec import meant
+    from ...scenarios.spec import suggestion
 
-    if what is What.strategies:
+    if what is Kind.strategies:
         return _strategy(name)
-    known = _formats() if what is What.formats else _rows(what)
+    known = _formats() if what is Kind.formats else _rows(what)
     if name not in known:
-        raise SpecError(f"unknown {what.value.rstrip('s')} {name!r}{meant(name, known)}")
+        raise SpecError(f"unknown {what.value.rstrip('s')} {name!r}{suggestion(name, known)}")
     return known[name]
 
 
 def _strategies() -> dict[str, dict[str, Any]]:
-    """Strategies, recipes, and plug-ins that cannot be loaded, by name, with what is known of each."""
-    from ...strategies.chain import broken, strategies
-    from ...strategies.recipes import NAMED
+    """Return strategies, recipes, and plug-ins that cannot be loaded, by name."""
+    from ...strategies.chain import NAMED, load_errors, strategies
 
-    found: dict[str, dict[str, Any]] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for name, kind in strategies().items():
-        found[name] = {"written": _signature(name, kind), "about": _first(kind), "parameters": _defaults(kind)}
-        found[name] |= {key: getattr(kind, key) for key in ("source", "fails") if hasattr(kind, key)}
+        rows[name] = {"written": _signature(name, kind), "about": _first(kind), "parameters": _defaults(kind)}
+        rows[name] |= {key: getattr(kind, key) for key in ("source", "fails") if hasattr(kind, key)}
     for name, recipe in sorted(NAMED.items()):
-        found.setdefault(name, {"written": f"{name} = {recipe.chain}", **recipe._asdict()})
-    return found | {name: {"written": name, "about": f"cannot be used: {why}"} for name, why in broken().items()}
+        rows.setdefault(name, {"written": f"{name} = {recipe.chain}", **recipe._asdict()})
+    return rows | {name: {"written": name, "about": f"cannot be used: {why}"} for name, why in load_errors().items()}
 
 
 def _strategy(name: str) -> dict[str, Any]:
-    """A strategy, a recipe with its stages, or a strategy in a file, explained. Raises SpecError."""
+    """Return the details of a strategy, a recipe with its stages, or a strategy in a file. Raises SpecError."""
     from ...scenarios.errors import SpecError
-    from ...scenarios.spec import calls, meant
+    from ...scenarios.spec import calls, suggestion
     from ...strategies import plugins
     from ...strategies.chain import strategies
 
@@ -123,7 +122,7 @@ def _strategy(name: str) -> dict[str, Any]:
         return row | {key: getattr(kind, key) for key in ("source", "fails") if hasattr(kind, key)} | _explained(kind)
     known = _strategies()
     if name not in known:
-        raise SpecError(f"unknown strategy {name!r}{meant(name, known)}")
+        raise SpecError(f"unknown strategy {name!r}{suggestion(name, known)}")
     if name in strategies():
         return known[name] | _explained(strategies()[name])
     if "chain" not in known[name]:
@@ -133,45 +132,45 @@ def _strategy(name: str) -> dict[str, Any]:
 
 
 def _explained(kind: type[Any]) -> dict[str, Any]:
-    """A class's whole docstring, and what its parameters may be."""
-    from ...scenarios.spec import parameters, written
+    """Return a class's whole docstring and the types of its parameters."""
+    from ...scenarios.spec import parameters, type_text
 
     hints = get_type_hints(kind)
-    types = {each.name: written(hints[each.name]) for each in parameters(kind)}
+    types = {parameter.name: type_text(hints[parameter.name]) for parameter in parameters(kind)}
     return {"doc": getdoc(kind) or "", "types": types}
 
 
-def _explain(said: Mapping[str, Any]) -> None:
-    """Print all that is known of one: of a recipe, of each of its stages too."""
-    first = said.get("doc", said["about"]).split("\n\n", 1)
-    typer.echo(indent(first[0] if "doc" in said else fill(first[0], 116), "    "))
-    for line in _lines(said)[1:]:
+def _explain(row: Mapping[str, Any]) -> None:
+    """Print all details of a row, for a recipe those of its stages too."""
+    first = row.get("doc", row["about"]).split("\n\n", 1)
+    typer.echo(indent(first[0] if "doc" in row else fill(first[0], 116), "    "))
+    for line in _lines(row)[1:]:
         typer.echo(fill(line, 120, initial_indent="    ", subsequent_indent="    "))
     if len(first) > 1:
         typer.echo("\n" + indent(first[1], "    "))
-    if said.get("types"):
+    if row.get("types"):
         typer.echo("\n    Parameters")
-        for name, kind in said["types"].items():
-            default = said["parameters"][name]
+        for name, kind in row["types"].items():
+            default = row["parameters"][name]
             typer.echo(f"      {name}: {kind}" + (" (required)" if default == "required" else f" = {default!r}"))
-    for stage in said.get("stages", {}).values():
+    for stage in row.get("stages", {}).values():
         typer.echo()
         typer.secho(stage["written"], bold=True)
         _explain(stage)
 
 
-def _lines(said: Mapping[str, Any]) -> list[str]:
-    """What a strategy does, where it comes from, when it fails."""
-    lines = [said["about"]]
-    if said.get("source"):
-        lines.append(f"From {said['source']}.")
-    if said.get("fails"):
-        lines.append(f"Fails when {said['fails']}.")
+def _lines(row: Mapping[str, Any]) -> list[str]:
+    """Return what a strategy does, where it comes from, and when it fails."""
+    lines = [row["about"]]
+    if row.get("source"):
+        lines.append(f"From {row['source']}.")
+    if row.get("fails"):
+        lines.append(f"Fails when {row['fails']}.")
     return lines
 
 
 def _default(field: Field[Any]) -> Any:
-    """A parameter's default. What has none is a required one."""
+    """Return a parameter's default, or "required"."""
     if field.default_factory is not MISSING:
         return field.default_factory()
     return "required" if field.default is MISSING else field.default
@@ -180,11 +179,11 @@ def _default(field: Field[Any]) -> Any:
 def _defaults(kind: type[Any]) -> dict[str, Any]:
     from ...scenarios.spec import parameters
 
-    return {each.name: _default(each) for each in parameters(kind)}
+    return {parameter.name: _default(parameter) for parameter in parameters(kind)}
 
 
 def _formats() -> dict[str, dict[str, Any]]:
-    """The recorded formats by name, each with what its reader's options are."""
+    """Return the recorded formats by name, each with the options of its reader."""
     from ...scenarios.readers import readers
 
     return {
@@ -193,18 +192,22 @@ def _formats() -> dict[str, dict[str, Any]]:
     }
 
 
-def _rows(what: What) -> dict[str, Any]:
+def _rows(what: Kind) -> dict[str, Any]:
     match what:
-        case What.scenarios:
+        case Kind.scenarios:
             from ...scenarios.embedded import SCENARIOS
 
             return dict(SCENARIOS)
-        case What.metrics:
+        case Kind.metrics:
             from ...metrics.figures import METRICS
 
             return {
-                name: f"{each.about}" + (f" ({each.better} is better)" if each.better else "")
-                for name, each in METRICS.items()
+                key: {
+                    "written": f"{key}: {metric.name}",
+                    "name": metric.name,
+                    "about": metric.about + (f" ({metric.better} is better)" if metric.better else ""),
+                }
+                for key, metric in METRICS.items()
             }
         case _:
             from ...metrics.tokens import ENCODINGS
@@ -213,23 +216,25 @@ def _rows(what: What) -> dict[str, Any]:
 
 
 def _signature(name: str, kind: type[Any]) -> str:
-    """A name with its parameters: `window(max_tokens=None, reserve=0.1)`."""
-    takes = [each if value == "required" else f"{each}={value!r}" for each, value in _defaults(kind).items()]
+    """Return a name with its parameters: `window(max_tokens=None, reserve=0.1)`."""
+    takes = [
+        parameter if value == "required" else f"{parameter}={value!r}" for parameter, value in _defaults(kind).items()
+    ]
     return f"{name}({', '.join(takes)})" if takes else name
 
 
 def _first(kind: type[Any]) -> str:
-    """The first paragraph of a class's docstring, in one line."""
+    """Return the first paragraph of a class's docstring, in one line."""
     return " ".join((getdoc(kind) or "").split("\n\n")[0].split())
 
 
-MAKERS = ("anthropic", "openai", "gemini", "deepseek")
-"""Providers of models that are listed unasked."""
+# Providers of the models that are listed by default.
+_MAKERS = ("anthropic", "openai", "gemini", "deepseek")
 _TALK = ("chat", "responses")
 _DAY = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 _MILLION = 1e6
 _BATCH = Prices(batch=True)
-_TITLE = "Prices, US dollars for a million tokens"
+_TITLE = "Prices in US dollars per million tokens"
 _HEADS = (
     *("model", "prompt over", "input", "output", "cache read", "write 5m", "write 1h"),
     *("batch input", "cache rule", "since"),
@@ -238,7 +243,7 @@ _MONEY = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
 
 
 def print_prices(part: str | None, as_json: bool) -> None:
-    """Print the models that have that in their name, or those of the makers. Raises SpecError where there is none."""
+    """Print the prices of models with a part in their name, or of the makers. Raises SpecError if there is none."""
     names = sorted(name for name in model_map() if _shown(name, part) and BUNDLED.tariff(name) is not None)
     if not names:
         raise SpecError(f"no model with a known price has {part!r} in its name{nearest(part or '', model_map())}")
@@ -254,21 +259,21 @@ def _shown(name: str, part: str | None) -> bool:
     if part is not None:
         return part.casefold() in name.casefold()
     provider, mode = _sold(name)
-    if provider not in MAKERS or mode not in _TALK or rule_for(name, None) is None:
+    if provider not in _MAKERS or mode not in _TALK or rule_for(name, None) is None:
         return False
     others = {_DAY.sub("", name), name.removeprefix(f"{provider}/")} - {name}
     return not any(_sold(other) == (provider, mode) for other in others)
 
 
 def _sold(name: str) -> tuple[str, str]:
-    """Who sells a model, and what it does."""
+    """Return the provider of a model, and its mode."""
     entry = model_map().get(name, {})
     return str(entry.get("litellm_provider")), str(entry.get("mode"))
 
 
 def _row(name: str) -> dict[str, Any]:
     tariff, batch, rule, listing = BUNDLED.tariff(name), _BATCH.tariff(name), rule_for(name, None), listed(name)
-    assert tariff is not None  # that is what the names were chosen by
+    assert tariff is not None  # the names have a tariff
     assert listing is not None
     return {
         "provider": _sold(name)[0],
@@ -291,10 +296,10 @@ def _tiers(tiers: Tiers) -> list[dict[str, float | None]]:
 
 
 def _dollars(price: Price) -> dict[str, float | None]:
-    """By the names of the file of overrides. Where writing for an hour is not sold apart, it has no price."""
+    """Return prices by the names of a price file. Without a separate price, writing for an hour has none."""
     hour = None if price.write_1h == price.write else _round(price.write_1h)
-    found = map(_round, (price.input, price.output, price.read, price.write))
-    return dict(zip(_MONEY, (*found, hour), strict=True))
+    amounts = map(_round, (price.input, price.output, price.read, price.write))
+    return dict(zip(_MONEY, (*amounts, hour), strict=True))
 
 
 def _off_peak(week: Weekly, tiers: Tiers) -> dict[str, Any]:
@@ -317,12 +322,12 @@ def _round(price: float) -> float:
 
 
 def _lines_price_list(name: str, row: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """A line a tier; what does not differ by tier stands in the first."""
+    """Yield a line for each tier; what does not differ by tier stands in the first."""
     rule = row["cache_rule"]
     last = ("–", "") if rule is None else (rule["mechanism"], rule["since"])
     for at, prices in enumerate(row["prices"]):
         batch = None if row["batch"] is None else row["batch"][at]["input"]
-        money = [_money(each) for each in (*map(prices.get, _MONEY), batch)]
+        money = [_money(price) for price in (*map(prices.get, _MONEY), batch)]
         yield (name, f"{prices['above']:,}" if at else "", *money, *(("", "") if at else last))
 
 
@@ -334,20 +339,18 @@ def _notes(part: str | None, rows: dict[str, dict[str, Any]]) -> Iterator[str]:
     if part is None:
         known = sum(BUNDLED.tariff(name) is not None for name in model_map())
         yield (
-            f"{len(rows)} of {known:,} models with a known price: those that {', '.join(MAKERS)} sell and for which "
-            "there is a cache rule, without dated copies. `ctxbench list prices PART`: those with PART in their name."
+            f"{len(rows)} of {known:,} models with a known price: those of {', '.join(_MAKERS)} with a cache rule, "
+            "without dated copies. `ctxbench list prices PART` lists those with PART in their name."
         )
     yield (
-        f"From {BUNDLED.source}. A cache price that is not published is the plain price of input. –: not sold, or not "
-        "known."
+        f"Source: {BUNDLED.source}. An unpublished cache price is the plain price of input; – is not sold or unknown."
     )
     if cheaper := [name for name, row in rows.items() if row["off_peak"]]:
         yield (
-            f"At off-peak hours (they are in --json) these are cheaper: {', '.join(cheaper)}. The provider's days off "
-            "are not known."
+            f"Cheaper at off-peak hours, listed in --json: {', '.join(cheaper)}. The provider's holidays are unknown."
         )
     if stored := [_stored(name, row["storage_per_hour"]) for name, row in rows.items() if row["storage_per_hour"]]:
-        yield f"Cached content kept for an hour ({STORAGE_SOURCE}): {'; '.join(stored)}."
+        yield f"Storage of cached content for an hour ({STORAGE_SOURCE}): {'; '.join(stored)}."
 
 
 def _stored(name: str, prices: dict[str, float]) -> str:

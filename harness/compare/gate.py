@@ -1,7 +1,7 @@
-"""From what was compared and a policy to whether it passes. Pure functions: printing and exit codes are elsewhere.
+"""Decide whether a comparison passes a policy. Pure functions: printing and exit codes are elsewhere.
 
 fails       worse, lost; cannot tell, if the policy says so
-must mend   incomparable: nobody can say whether it passes until the baseline is made anew
+must mend   incomparable: whether it passes is not known until the baseline is made anew
 passes      better, same, new; cannot tell, if the policy does not say otherwise
 """
 
@@ -16,7 +16,7 @@ import msgspec
 
 from ...metrics.figures import METRICS
 from ...metrics.statistics.comparison import Direction, Margin, Word, usual_margin
-from ...scenarios.spec import meant, nearest
+from ...scenarios.spec import nearest, suggestion
 from ...scenarios.toml import Toml
 from .compare import Comparison, ComparisonRule, RunComparison, Unpaired, compare, strategies
 from .figures import CLOCK, About, MeasuredRun
@@ -30,65 +30,64 @@ CODES: dict[Result, int] = {"passes": 0, "fails": 1, "must be mended": 2}
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The gate's answer."""
+    """The result of the gate: every comparison, and what passes or fails by the policy."""
 
     compared: RunComparison
     policy: GatePolicy
     not_guarded: tuple[str, ...]
-    """Metrics of the baseline of which the policy asks nothing."""
+    """Metrics of the baseline that the policy does not name."""
     unknown: tuple[str, ...]
-    """Metrics and strategies that the policy names and the baseline does not have: nobody can say whether they got
-    worse."""
+    """Metrics and strategies that the policy names and the baseline does not have: nothing can be said of them."""
 
     @property
     def failing(self) -> tuple[Comparison, ...]:
-        """The comparisons that fail it."""
+        """The comparisons that fail the gate."""
         words = (*FAILS, "cannot tell") if self.policy.cannot_tell == "fail" else FAILS
-        return tuple(each for each in self.compared.comparisons if each.verdict.word in words)
+        return tuple(comparison for comparison in self.compared.comparisons if comparison.verdict.word in words)
 
     @property
     def gone(self) -> tuple[Unpaired, ...]:
-        """Conversations and strategies that were measured and are not any more: they fail it too."""
-        return tuple(each for each in self.compared.unpaired if each.word == "lost")
+        """Conversations and strategies that were measured before and are not any more: they fail the gate too."""
+        return tuple(unpaired for unpaired in self.compared.unpaired if unpaired.word == "lost")
 
     @property
     def incomparable(self) -> tuple[Comparison | Unpaired, ...]:
-        """What is another thing than in the baseline."""
-        metrics = [each for each in self.compared.comparisons if each.verdict.word == "incomparable"]
-        return (*metrics, *(each for each in self.compared.unpaired if each.word == "incomparable"))
+        """Metrics and conversations that are another thing than in the baseline."""
+        metrics = [comparison for comparison in self.compared.comparisons if comparison.verdict.word == "incomparable"]
+        return (*metrics, *(unpaired for unpaired in self.compared.unpaired if unpaired.word == "incomparable"))
 
     @property
     def result(self) -> Result:
-        """What fails is said first: it stays true when the baseline is made anew."""
+        """Whether the gate passes. A failure is reported first: it stays when the baseline is made anew."""
         if self.failing or self.gone:
             return "fails"
         return "must be mended" if self.incomparable or self.unknown else "passes"
 
 
 def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
-    """Compare a run with a baseline. Raises RunError if there is nothing to compare."""
+    """Compare a run with a baseline under a policy. Raises RunError if there is nothing to compare."""
     guarded = policy.strategies or tuple(baseline.sums)
     pairs = [(name, name) for name in guarded if name in baseline.sums and name in run.sums]
     compared = compare(baseline, run, pairs, policy.rule)
-    apart = [each for each in (_of(found, guarded) for found in strategies(baseline, run)) if each.names]
-    asked = {name for name in policy.metrics if name != REST}
-    left = () if REST in policy.metrics else tuple(sorted(name for name in baseline.metrics if name not in asked))
-    unknown = (*sorted(asked - baseline.metrics.keys()), *(name for name in guarded if name not in baseline.sums))
-    return Gate(replace(compared, unpaired=(*apart, *compared.unpaired)), policy, left, unknown)
+    unpaired = [group for group in (_guarded(group, guarded) for group in strategies(baseline, run)) if group.names]
+    named = {name for name in policy.metrics if name != REST}
+    left = () if REST in policy.metrics else tuple(sorted(name for name in baseline.metrics if name not in named))
+    unknown = (*sorted(named - baseline.metrics.keys()), *(name for name in guarded if name not in baseline.sums))
+    return Gate(replace(compared, unpaired=(*unpaired, *compared.unpaired)), policy, left, unknown)
 
 
-def _of(found: Unpaired, guarded: Collection[str]) -> Unpaired:
-    """What is lost, of the strategies that are guarded; all that is new."""
-    if found.word == "new":
-        return found
-    return found._replace(names=tuple(name for name in found.names if name in guarded))
+def _guarded(unpaired: Unpaired, strategies: Collection[str]) -> Unpaired:
+    """Return which guarded strategies are lost; new strategies are all returned."""
+    if unpaired.word == "new":
+        return unpaired
+    return unpaired._replace(names=tuple(name for name in unpaired.names if name in strategies))
 
 
 REST = "*"
 
 
 class MetricPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of one metric, as it is written."""
+    """The policy on one metric, as it is written in the file."""
 
     absolute: float | None = None
     relative: float | None = None
@@ -96,7 +95,7 @@ class MetricPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     each: float | None = None
 
     def rule(self, about: About) -> ComparisonRule | None:
-        """What it comes to; None for a metric that has no direction, and is given none."""
+        """Return the rule that it comes to, or None for a metric without a direction of its own or a given one."""
         better = self.better or about.better
         if better == "":
             return None
@@ -110,19 +109,19 @@ class MetricPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class GatePolicy:
-    """What is asked for."""
+    """The policy of a gate: which metrics and strategies are guarded, and by what margin."""
 
     metrics: Mapping[str, MetricPolicy] = field(default_factory=lambda: {REST: MetricPolicy()})
     cannot_tell: Literal["pass", "fail"] = "pass"
     strategies: tuple[str, ...] = ()
-    """Those that are guarded; empty = all."""
+    """The strategies that are guarded; empty = all."""
 
     def rule(self, metric: str, about: About) -> ComparisonRule | None:
-        """What is asked of a metric; None if it is not guarded."""
-        asked = self.metrics.get(metric)
-        if asked is None and not (metric in METRICS and METRICS[metric].restates):
-            asked = self.metrics.get(REST)
-        return asked.rule(about) if asked else None
+        """Return the rule of a metric, or None if it is not guarded."""
+        policy = self.metrics.get(metric)
+        if policy is None and not (metric in METRICS and METRICS[metric].restates):
+            policy = self.metrics.get(REST)
+        return policy.rule(about) if policy else None
 
 
 class _Top(msgspec.Struct, forbid_unknown_fields=True):
@@ -132,34 +131,37 @@ class _Top(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read(file: Path, known: Collection[str], strategies: Collection[str]) -> GatePolicy:
-    """A policy. `known`: metrics and strategies that are measured. Raises SetupError, with the line, for all else."""
+    """Read a policy file. `known` are the metrics, and `strategies` the strategies, that are measured.
+
+    Raises SetupError, with the line, for anything else.
+    """
     toml = Toml.read(file)
-    found = toml.convert((), _Top)
-    for name in found.strategies:
+    top = toml.convert((), _Top)
+    for name in top.strategies:
         if name not in strategies:
-            raise toml.wrong(("strategies",), f"{name!r} was not run{meant(name, dict.fromkeys(strategies))}")
-    if found.metrics is None:
-        return GatePolicy(cannot_tell=found.cannot_tell, strategies=found.strategies)
-    metrics = {name: toml.convert(("metrics", name), MetricPolicy) for name in found.metrics}
-    for name, asked in metrics.items():
-        _check(toml, name, asked, known)
-    return GatePolicy(metrics, found.cannot_tell, found.strategies)
+            raise toml.wrong(("strategies",), f"{name!r} was not run{suggestion(name, dict.fromkeys(strategies))}")
+    if top.metrics is None:
+        return GatePolicy(cannot_tell=top.cannot_tell, strategies=top.strategies)
+    metrics = {name: toml.convert(("metrics", name), MetricPolicy) for name in top.metrics}
+    for name, policy in metrics.items():
+        _check(toml, name, policy, known)
+    return GatePolicy(metrics, top.cannot_tell, top.strategies)
 
 
-def _check(toml: Toml, name: str, asked: MetricPolicy, known: Collection[str]) -> None:
-    """Raise SetupError for a metric that there is not, or of which nothing sensible is asked."""
+def _check(toml: Toml, name: str, policy: MetricPolicy, known: Collection[str]) -> None:
+    """Raise SetupError for an unknown metric, or for a margin or direction that makes no sense."""
     keys = ("metrics", name)
     metric = METRICS.get(name)
     if metric is not None and metric.unit == CLOCK:
-        raise toml.wrong(keys, "is of the clock on the wall, and in no baseline: another machine has another")
+        raise toml.wrong(keys, "is measured by the wall clock and in no baseline: another machine has other figures")
     if name != REST and name not in known and metric is None:
         every = dict.fromkeys([*known, *METRICS])
         raise toml.wrong(keys, f"unknown metric{nearest(name, every) or '; `ctxbench list metrics` has them all'}")
-    if asked.absolute is not None and asked.relative is not None:
+    if policy.absolute is not None and policy.relative is not None:
         raise toml.wrong((*keys, "relative"), "there is an absolute margin as well", "take one of them")
     for part in ("absolute", "relative", "each"):
-        value = getattr(asked, part)
+        value = getattr(policy, part)
         if value is not None and not 0 <= value < float("inf"):
             raise toml.wrong((*keys, part), f"{value} is no margin", "0 or more")
-    if name != REST and metric is not None and not metric.better and not asked.better:
+    if name != REST and metric is not None and not metric.better and not policy.better:
         raise toml.wrong(keys, "has no direction of its own", 'add better = "lower" or better = "higher"')

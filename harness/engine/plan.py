@@ -1,18 +1,18 @@
-"""A run: the conversations of some inputs × some strategies, measured into a folder. Killed anywhere, it resumes."""
+"""Run a plan: the conversations of some inputs × some strategies, measured into a folder. A killed run resumes."""
 
 from __future__ import annotations
 
 import os
 import platform
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import uuid4
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from ...metrics.models import map_version, window_of
 from ...metrics.tokens import text_counter
@@ -25,9 +25,10 @@ from ...scenarios.spec import nearest
 from ...strategies.base import Strategy
 from ...strategies.bounds import EvidenceOnly
 from ...strategies.chain import Chain, packages, parse, spec
+from ..folder.schema import FORMAT, LeftOutRecording, Manifest, ManifestPlan
 from ..folder.store import (
-    FORMAT,
     alone,
+    check_manifest,
     has_parts,
     is_free,
     missing_parts,
@@ -74,19 +75,19 @@ class Plan:
 
 
 class Watcher(Protocol):
-    """Told how a run goes on: the progress bar."""
+    """An observer of a run: the progress bar."""
 
     def begin(self, size: int) -> None:
-        """The run reads `size` bytes (0 = not known beforehand)."""
+        """Prepare for `size` bytes to be read (0 = not known beforehand)."""
 
     def read(self, conversation: Conversation, consumed: int) -> None:
-        """A conversation was read; `consumed` bytes were so far."""
+        """Count a conversation that was read; `consumed` bytes have been read so far."""
 
     def all_read(self) -> None:
-        """There are no more conversations than those that were read."""
+        """Take the number of conversations as final."""
 
     def measured(self, conversations: int, messages: int, steps: int) -> None:
-        """Some conversations are finished, of so many messages; `steps` were replayed for it now."""
+        """Count finished conversations with their messages; `steps` of them were replayed just now."""
 
 
 def execute(
@@ -97,28 +98,28 @@ def execute(
     strict: bool = False,
     overwrite: bool = False,
     watcher: Watcher | None = None,
-) -> dict[str, Any]:
-    """Run a plan into the folder `out`, or go on with it where it was stopped. Returns the manifest.
+) -> Manifest:
+    """Run a plan into the folder `out`, or resume it there. Returns the manifest.
 
     Bad conversations are left out and named in the manifest's `problems`; `strict` makes the first one an error.
     Raises RunError if `out` cannot be written or holds another run.
     """
-    asked = _asked(plan)
+    unfinished = _unfinished(plan)
     _make(out)
     with alone(out):
-        return _execute(plan, asked, out, jobs, strict, overwrite, watcher)
+        return _execute(plan, unfinished, out, jobs, strict, overwrite, watcher)
 
 
 def _execute(
     plan: Plan,
-    asked: dict[str, Any],
+    unfinished: Manifest,
     out: Path,
     jobs: int,
     strict: bool,
     overwrite: bool,
     watcher: Watcher | None,
-) -> dict[str, Any]:
-    _enter(out, asked, overwrite)
+) -> Manifest:
+    _enter(out, unfinished, overwrite)
     problems = Problems(strict=strict)
     opened = plan.inputs.open(problems)
     if watcher is not None:
@@ -143,16 +144,19 @@ def _execute(
     remove_parts(out, len(finished))
     if missing := missing_parts(out, len(finished), len(plan.strategies)):
         raise RunError(f"{out}: parts have gone while the run went on ({missing[0]} …): run again")
-    manifest = {
-        **asked,
-        "complete": True,
-        "conversations": sum(shard.conversations for shard in finished.values()),
-        "shards": len(finished),
-        "digest": digest_of(finished[number].digest for number in sorted(finished)),
-        "problems": [{**asdict(error.place), "what": error.what, "remedy": error.remedy} for error in problems.found],
-        "ignored": problems.ignored,
-        "notes": problems.notes,
-    }
+    manifest = replace(
+        unfinished,
+        complete=True,
+        conversations=sum(shard.conversations for shard in finished.values()),
+        shards=len(finished),
+        digest=digest_of(finished[number].digest for number in sorted(finished)),
+        problems=tuple(
+            LeftOutRecording(error.place.file, error.place.line, error.place.field, error.what, error.remedy)
+            for error in problems.errors
+        ),
+        ignored=tuple(problems.ignored),
+        notes=tuple(problems.notes),
+    )
     write_manifest(out, manifest)
     return manifest
 
@@ -169,27 +173,38 @@ def _check_bounds(strategies: Iterable[Strategy]) -> None:
         )
 
 
-def _asked(plan: Plan) -> dict[str, Any]:
-    """The manifest before anything is done: what was asked for, and of which versions."""
+def _unfinished(plan: Plan) -> Manifest:
+    """Return the manifest before anything is measured: the plan, and the versions that will measure it."""
+    inputs = plan.inputs
     libraries = ("quicktok-v1", "msgspec", "pyarrow")
-    measured = {k: v for k, v in asdict(plan).items() if k not in ("inputs", "models", "answers")}
-    return {
-        "format": FORMAT,
-        "plan": {**asdict(plan.inputs), **measured, **plan.models.identity()},
-        "window": window_of(plan.model),
-        "versions": {
+    return Manifest(
+        format=FORMAT,
+        plan=ManifestPlan(
+            names=tuple(inputs.names),
+            form=inputs.form,
+            turns=inputs.turns,
+            seed=inputs.seed,
+            strategies=plan.strategies,
+            encoding=plan.encoding,
+            model=plan.model,
+            probes=plan.probes,
+            summariser=plan.models.summariser,
+            embedder=plan.models.embedder,
+        ),
+        window=window_of(plan.model),
+        versions={
             "ctxbench": version("ctxbench"),
             "python": platform.python_version(),
             **{name: version(name) for name in libraries},
             "models": map_version(),
             **{f"strategy {name}": whose for text in plan.strategies for name, whose in packages(parse(text)).items()},
         },
-        "complete": False,
-    }
+        complete=False,
+    )
 
 
 def _make(out: Path) -> None:
-    """Make the folder, if nothing is there. Raises RunError if something is that is no run."""
+    """Make the folder, if nothing is there. Raises RunError if it holds anything but a run."""
     try:
         if (out / "manifest.json").exists():
             return
@@ -200,26 +215,29 @@ def _make(out: Path) -> None:
         raise unwritable(out, error) from None
 
 
-def _enter(out: Path, asked: dict[str, Any], overwrite: bool) -> None:
+def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> None:
     """Make the folder ready: new, or with the same run in it, which is marked as not complete from here on.
 
     A run that has measured nothing gives way to any other.
     """
     try:
         if (out / "manifest.json").exists():
-            found = read_manifest(out, any_format=overwrite)
-            if not overwrite and has_parts(out):
-                _same(out, asked, found)
-        write_manifest(out, asked)
+            if overwrite:
+                check_manifest(out)
+            else:
+                stored = read_manifest(out)
+                if has_parts(out):
+                    _check_same(out, unfinished, stored)
+        write_manifest(out, unfinished)
         remove_parts(out, 0 if overwrite else NO_END)
     except OSError as error:
         raise unwritable(out, error) from None
 
 
-def _same(out: Path, asked: dict[str, Any], found: dict[str, Any]) -> None:
-    plan = {**asked["plan"], "names": list(asked["plan"]["names"]), "strategies": list(asked["plan"]["strategies"])}
-    differ = [key for key in plan if found["plan"].get(key) != plan[key]]
-    differ += [key for key, value in asked["versions"].items() if found["versions"].get(key) != value]
+def _check_same(out: Path, unfinished: Manifest, stored: Manifest) -> None:
+    """Raise RunError if the folder holds a run of another plan, or by other versions."""
+    differ = [key for key, value in asdict(unfinished.plan).items() if getattr(stored.plan, key) != value]
+    differ += [key for key, value in unfinished.versions.items() if stored.versions.get(key) != value]
     if differ:
         what = ", ".join(differ)
         raise RunError(f"{out}: holds another run (it differs in {what}): add --overwrite, or name another --out")
@@ -237,7 +255,7 @@ def _watched(
 
 
 def groups(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]]:
-    """Consecutive conversations as shards. Where they are cut depends on the conversations alone."""
+    """Yield consecutive conversations as shards. Where they are cut depends on the conversations alone."""
     group: list[Conversation] = []
     messages = characters = 0
     for conversation in conversations:
@@ -253,7 +271,7 @@ def groups(conversations: Iterator[Conversation]) -> Iterator[list[Conversation]
 
 @dataclass(frozen=True, slots=True)
 class RunInputs:
-    """Scenario names and paths; the scenarios come first. `form` reads every file as that format."""
+    """Names of scenarios and paths of recordings; the scenarios come first. `form` reads every file as that format."""
 
     names: tuple[str, ...]
     form: str | None = None
@@ -262,7 +280,7 @@ class RunInputs:
     seed: int = 0
 
     def open(self, problems: Problems) -> InputFile:
-        """Find the files, and say at once what is not there."""
+        """Find the files, and report at once those that are not there."""
         if "" in self.names:
             raise RunError("an input is an empty text (an unset variable?): name a file, a folder or a scenario")
         for name in self.scenarios():
@@ -280,17 +298,17 @@ class RunInputs:
         return InputFile(self, batches, problems)
 
     def _is_scenario(self, name: str) -> bool:
-        """A run folder of that name, made by this very command maybe, is no recording: the scenario is meant."""
+        """Return whether a name is a scenario's, even if a run folder of that name, perhaps this very one, is here."""
         return name in SCENARIOS and (not os.path.exists(name) or os.path.isfile(f"{name}/manifest.json"))
 
     def scenarios(self) -> list[str]:
-        """The names that are scenarios, each once."""
+        """Return the names that are scenarios, each once."""
         return list(dict.fromkeys(name for name in self.names if self._is_scenario(name)))
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """Inputs whose files have been found."""
+    """Inputs whose files exist."""
 
     inputs: RunInputs
     batches: list[Batch]
@@ -302,7 +320,7 @@ class InputFile:
         return sum(path.stat().st_size for batch in self.batches for path in batch.files)
 
     def conversations(self) -> Iterator[Conversation]:
-        """Every conversation: the scenarios' first, then the files'."""
+        """Yield every conversation: those of the scenarios first, then those of the files."""
         inputs = self.inputs
         made = chain.from_iterable(scenario(name, inputs.turns, inputs.seed) for name in inputs.scenarios())
         return read(self.batches, self.problems, made)

@@ -27,9 +27,9 @@ from ..folder.store import PER_CELL, PER_SHARD, Constant, ResultPart
 from ..models import Models, Settings
 from ..probes.ask import CEILING, FLOOR
 from ..probes.probe_run import ProbeResult, bounded, interviewed, write_probes
-from ..replay import ContextLog, ConversationIndex, RecordedContext, replay, why
+from ..replay import ContextLog, ConversationIndex, RecordedContext, failure_reason, replay
 
-Cell = tuple[ContextLog, list[ProbeResult]]
+ReplayOutcome = tuple[ContextLog, list[ProbeResult]]
 Asked = dict[str, list[tuple[str, list[ProbeResult]]]]
 """By strategy the conversations with their probes."""
 
@@ -50,7 +50,7 @@ class Shard(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct, frozen=True):
-    """What comes back of a shard: its files are written."""
+    """Receipt of a shard whose files are written."""
 
     number: int
     conversations: int
@@ -73,19 +73,19 @@ def work(shard: Shard) -> Done:
     try:
         parts = [(spec, ResultPart(folder, shard.number, at)) for at, spec in enumerate(shard.strategies)]
         todo = [(spec, part) for spec, part in parts if not _finished(part, digest)]
-        books = [ConversationIndex(conversation, counter) for conversation in conversations]
+        indexes = [ConversationIndex(conversation, counter) for conversation in conversations]
         recordings = ResultPart(folder, shard.number)
         with no_cycles():
             if recordings.digest("conversations") != digest or not recordings.whole(PER_SHARD):
-                write_probes(recordings, _bounds(books, shard.strategies, models, shard.probes))
-                write_recordings(recordings, digests, conversations, books)
+                write_probes(recordings, _bounds(indexes, shard.strategies, models, shard.probes))
+                write_recordings(recordings, digests, conversations, indexes)
             for spec, part in todo:
                 strategy = parse(spec)
                 budget, wrong = _budget(strategy)
-                cells = [wrong or _replayed(each, strategy, models, shard.probes) for each in books]
-                write_probes(part, {spec: _probed(conversations, cells)})
-                logs = [cell if isinstance(cell, str) else cell[0] for cell in cells]
-                steps += write_cells(part, digest, spec, budget, books, logs)
+                outcomes = [wrong or _replayed(index, strategy, models, shard.probes) for index in indexes]
+                write_probes(part, {spec: _probed(conversations, outcomes)})
+                logs = [outcome if isinstance(outcome, str) else outcome[0] for outcome in outcomes]
+                steps += write_cells(part, digest, spec, budget, indexes, logs)
         if shard.answers:
             answer_usually(folder, shard.number, counter, models)
     except OSError as error:
@@ -95,7 +95,7 @@ def work(shard: Shard) -> Done:
 
 @contextmanager
 def no_cycles() -> Iterator[None]:
-    """No garbage collector while a shard is worked on: a log has no cycles, and walking it took a tenth of the time."""
+    """Turn the garbage collector off for a while: a log has no cycles, and walking it took a tenth of the time."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -106,13 +106,13 @@ def no_cycles() -> Iterator[None]:
 
 
 def _finished(part: ResultPart, digest: str) -> bool:
-    found = part.digest("results")
-    if found not in (None, digest):
+    stored = part.digest("results")
+    if stored not in (None, digest):
         raise RunError(
             f"{part.folder}: the recordings are not what they were when this run began (shard {part.name}): "
             "run with --overwrite, or name another --out"
         )
-    return found is not None and part.whole(PER_CELL)
+    return stored is not None and part.whole(PER_CELL)
 
 
 @cache
@@ -125,65 +125,67 @@ def _models(settings: Settings) -> Models:
     return Models(settings)
 
 
-def _replayed(books: ConversationIndex, strategy: Strategy, models: Models, probes: bool) -> Cell | str:
-    """One cell; if the strategy raises, why. It loses its cell and nothing else."""
-    log = ContextLog(books.conversation.messages)
+def _replayed(index: ConversationIndex, strategy: Strategy, models: Models, probes: bool) -> ReplayOutcome | str:
+    """Replay one conversation through one strategy. If the strategy raises, return why: it loses this result alone."""
+    log = ContextLog(index.conversation.messages)
     try:
-        if probes and books.conversation.probes:
-            return log, interviewed(books, strategy, models, log)
-        for step in replay(books.conversation, strategy, RecordedContext(books, models)):
+        if probes and index.conversation.probes:
+            return log, interviewed(index, strategy, models, log)
+        for step in replay(index.conversation, strategy, RecordedContext(index, models)):
             log.add(step)
     except Stopped:
         raise
     except (Exception, SystemExit) as error:
-        return why(error)
+        return failure_reason(error)
     return log, []
 
 
-def _probed(conversations: Sequence[Conversation], cells: Sequence[Cell | str]) -> list[tuple[str, list[ProbeResult]]]:
-    """The probes of the conversations that did not fail."""
-    pairs = zip(conversations, cells, strict=True)
-    return [(conversation.id, cell[1]) for conversation, cell in pairs if not isinstance(cell, str)]
+def _probed(
+    conversations: Sequence[Conversation], outcomes: Sequence[ReplayOutcome | str]
+) -> list[tuple[str, list[ProbeResult]]]:
+    """Return the probes of the conversations that did not fail."""
+    pairs = zip(conversations, outcomes, strict=True)
+    return [(conversation.id, outcome[1]) for conversation, outcome in pairs if not isinstance(outcome, str)]
 
 
-def _bounds(books: Sequence[ConversationIndex], strategies: Sequence[str], models: Models, probes: bool) -> Asked:
-    """The probes of each conversation, asked of the bounds that are no strategies of the run."""
+def _bounds(indexes: Sequence[ConversationIndex], strategies: Sequence[str], models: Models, probes: bool) -> Asked:
+    """Ask the bounds that are no strategies of the run the probes of each conversation."""
     if not probes:
         return {}
     bounds: dict[str, Strategy] = {FLOOR: LastTurn(), CEILING: EvidenceOnly()}
     return {
-        name: [(each.conversation.id, bounded(each, bound, models)) for each in books]
+        name: [(index.conversation.id, bounded(index, bound, models)) for index in indexes]
         for name, bound in bounds.items()
         if name not in strategies
     }
 
 
 def _budget(strategy: Strategy) -> tuple[int | None, str]:
-    """What the strategy promises; if it cannot be had, why: then it loses its cells."""
+    """Return the budget that the strategy promises; if it raises, None and why: it then loses all its results."""
     try:
         return budget_of(strategy), ""
     except Stopped:
         raise
     except (Exception, SystemExit) as error:
-        return None, why(error)
+        return None, failure_reason(error)
 
 
 NO_CALL, NO_USAGE = Call(), Usage()
 
 
 def digest_of(digests: Iterable[str]) -> str:
-    """One digest for several, in order."""
+    """Return one digest for several, in order."""
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
 def write_recordings(
-    part: ResultPart, digests: list[str], conversations: list[Conversation], books: Sequence[ConversationIndex]
+    part: ResultPart, digests: list[str], conversations: list[Conversation], indexes: Sequence[ConversationIndex]
 ) -> None:
-    """Write a shard's conversations: whole, and as the two tables on them."""
+    """Write a shard's conversations: as they are, and as the tables `messages` and `conversations`."""
     part.write_recordings(conversations)
     sizes = [len(conversation.messages) for conversation in conversations]
     messages = [message for conversation in conversations for message in conversation.messages]
-    running = [each.ledger.running(size) for each, size in zip(books, sizes, strict=True)]
+    running = [index.ledger.running(size) for index, size in zip(indexes, sizes, strict=True)]
     calls = [message.call or NO_CALL for message in messages]
     usage = [call.usage or NO_USAGE for call in calls]
     part.write(
@@ -193,15 +195,15 @@ def write_recordings(
             "at": [at for size in sizes for at in range(size)],
             "id": [message.id for message in messages],
             "role": [message.role for message in messages],
-            "tokens": [after - before for each in running for before, after in pairwise(each)],
+            "tokens": [after - before for sums in running for before, after in pairwise(sums)],
             "time": [message.time for message in messages],
             "model": [call.model or None for call in calls],
-            "usage_input": [each.input for each in usage],
-            "usage_output": [each.output for each in usage],
-            "usage_cache_read": [each.cache_read for each in usage],
-            "usage_cache_write": [each.cache_write for each in usage],
-            "usage_cost": [each.cost for each in usage],
-            "compacted": [each for conversation in conversations for each in _compacted(conversation)],
+            "usage_input": [reported.input for reported in usage],
+            "usage_output": [reported.output for reported in usage],
+            "usage_cache_read": [reported.cache_read for reported in usage],
+            "usage_cache_write": [reported.cache_write for reported in usage],
+            "usage_cost": [reported.cost for reported in usage],
+            "compacted": [compacted for conversation in conversations for compacted in _compacted(conversation)],
         },
     )
     part.write(
@@ -215,8 +217,8 @@ def write_recordings(
             "messages": sizes,
             "calls": [sum(1 for _ in c.calls()) for c in conversations],
             "probes": [len(c.probes) for c in conversations],
-            "tokens": [each[-1] for each in running],
-            "tools_tokens": [each.tools(c.tools) for c, each in zip(conversations, books, strict=True)],
+            "tokens": [sums[-1] for sums in running],
+            "tools_tokens": [index.tools(c.tools) for c, index in zip(conversations, indexes, strict=True)],
             "meta": [msgspec.json.encode(c.meta).decode() for c in conversations],
         },
         digest_of(digests),
@@ -224,7 +226,7 @@ def write_recordings(
 
 
 def _compacted(conversation: Conversation) -> Iterator[bool]:
-    """Whether a recorded compaction stands before each message."""
+    """Yield for each message whether the recorded agent had compacted its context before it."""
     after = {compaction.after for compaction in conversation.compactions}
     seen = False
     for message in conversation.messages:
@@ -237,43 +239,43 @@ def write_cells(
     digest: str,
     spec: str,
     budget: int | None,
-    books: Sequence[ConversationIndex],
+    indexes: Sequence[ConversationIndex],
     logs: Sequence[ContextLog | str],
 ) -> int:
-    """Measure what one strategy did with every conversation, and write the part's tables. Returns the steps.
+    """Measure one strategy on every conversation of a shard and write the part's tables. Returns the number of steps.
 
-    A log that is a text is a cell that failed, and why.
+    A log that is a string is the reason why that conversation failed.
     """
-    done = [(each, log) for each, log in zip(books, logs, strict=True) if isinstance(log, ContextLog)]
-    cells = [cell_of(each, log, budget) for each, log in done]
-    steps = [len(cell.runs.at) for cell in cells]
+    replayed = [(index, log) for index, log in zip(indexes, logs, strict=True) if isinstance(log, ContextLog)]
+    results = [cell_of(index, log, budget) for index, log in replayed]
+    steps = [len(result.runs.at) for result in results]
     names = {
         "conversation": [
-            each.conversation.id for (each, _), count in zip(done, steps, strict=True) for _ in range(count)
+            index.conversation.id for (index, _), count in zip(replayed, steps, strict=True) for _ in range(count)
         ],
         "strategy": Constant(spec, sum(steps)),
     }
-    measured = measure(cells)
+    measured = measure(results)
     part.write(
         "timings",
         {
             **names,
             "step": measured["step"],
-            "latency_ns": [time for _, log in done for time in log.latency_ns],
-            "model_wait_ns": [time for _, log in done for time in log.model_wait_ns],
+            "latency_ns": [time for _, log in replayed for time in log.latency_ns],
+            "model_wait_ns": [time for _, log in replayed for time in log.model_wait_ns],
         },
     )
-    _write_contexts(part, spec, done)
-    _write_events(part, spec, done)
-    _write_grounding(part, spec, done)
-    _write_survival(part, spec, done)
-    marks = [marks for _, log in done for marks in log.marks]
-    part.write("steps", {**names, **measured, "marks": marks, "tools_added": _tools_added(done)})
+    _write_contexts(part, spec, replayed)
+    _write_events(part, spec, replayed)
+    _write_grounding(part, spec, replayed)
+    _write_survival(part, spec, replayed)
+    marks = [marks for _, log in replayed for marks in log.marks]
+    part.write("steps", {**names, **measured, "marks": marks, "tools_added": _tools_added(replayed)})
     part.write(
         "results",
         {
-            "conversation": [each.conversation.id for each in books],
-            "strategy": Constant(spec, len(books)),
+            "conversation": [index.conversation.id for index in indexes],
+            "strategy": Constant(spec, len(indexes)),
             "status": ["ok" if isinstance(log, ContextLog) else "failed" for log in logs],
             "detail": ["" if isinstance(log, ContextLog) else log for log in logs],
             "steps": [len(log.runs.at) if isinstance(log, ContextLog) else 0 for log in logs],
@@ -284,38 +286,38 @@ def write_cells(
     return sum(steps)
 
 
-def _tools_added(cells: Iterable[tuple[ConversationIndex, ContextLog]]) -> list[list[str]]:
-    """Of each step, the names of the tools that are not the recording's."""
-    made: list[list[str]] = []
-    for books, log in cells:
-        recorded = before = books.conversation.tools
+def _tools_added(replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> list[list[str]]:
+    """Return for each step the names of the tools that are not the recording's."""
+    tools_by_step: list[list[str]] = []
+    for index, log in replayed:
+        recorded = before = index.conversation.tools
         names: list[str] = []
         for tools in log.tools:
             if tools is not before:
                 before, names = tools, [tool.name for tool in tools if tool not in recorded]
-            made.append(names)
-    return made
+            tools_by_step.append(names)
+    return tools_by_step
 
 
-def cell_of(books: ConversationIndex, log: ContextLog, budget: int | None) -> MeasuredResult:
-    """A replayed cell, ready to be measured."""
+def cell_of(index: ConversationIndex, log: ContextLog, budget: int | None) -> MeasuredResult:
+    """Return a replayed conversation in the form that `metrics.measure` takes."""
     return MeasuredResult(
-        recording=books.conversation.messages,
+        recording=index.conversation.messages,
         written=log.written,
-        ledger=books.ledger,
-        structure=books.structure,
+        ledger=index.ledger,
+        structure=index.structure,
         runs=log.runs,
-        tools=[books.tools(tools) for tools in log.tools],
-        tools_full=books.tools(books.conversation.tools),
+        tools=[index.tools(tools) for tools in log.tools],
+        tools_full=index.tools(index.conversation.tools),
         budget=budget,
     )
 
 
-def _write_contexts(part: ResultPart, spec: str, cells: Iterable[tuple[ConversationIndex, ContextLog]]) -> None:
+def _write_contexts(part: ResultPart, spec: str, replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> None:
     """Write the messages that the strategy wrote, if it wrote any."""
     rows = [
-        (books.conversation.id, number, books.ledger.tokens(message), msgspec.json.encode(message).decode())
-        for books, log in cells
+        (index.conversation.id, number, index.ledger.tokens(message), msgspec.json.encode(message).decode())
+        for index, log in replayed
         for number, message in enumerate(log.written)
     ]
     if rows:
@@ -324,9 +326,9 @@ def _write_contexts(part: ResultPart, spec: str, cells: Iterable[tuple[Conversat
         part.write("contexts", {**columns, "strategy": Constant(spec, len(rows))})
 
 
-def _write_events(part: ResultPart, spec: str, cells: Iterable[tuple[ConversationIndex, ContextLog]]) -> None:
-    """Write what the strategy did, if it reported anything."""
-    rows = [(books.conversation.id, step, event) for books, log in cells for step, event in log.events]
+def _write_events(part: ResultPart, spec: str, replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> None:
+    """Write the actions of the strategy, if it reported any."""
+    rows = [(index.conversation.id, step, event) for index, log in replayed for step, event in log.events]
     if not rows:
         return
     calls = [event if isinstance(event, Called) else None for _, _, event in rows]
@@ -347,33 +349,33 @@ def _write_events(part: ResultPart, spec: str, cells: Iterable[tuple[Conversatio
     )
 
 
-def _write_grounding(part: ResultPart, spec: str, cells: Sequence[tuple[ConversationIndex, ContextLog]]) -> None:
+def _write_grounding(part: ResultPart, spec: str, replayed: Sequence[tuple[ConversationIndex, ContextLog]]) -> None:
     """Write what the recorded model used next, and how much of it each context still had."""
-    demands = [books.demands for books, _ in cells]
-    rows = sum(len(each.step) for each in demands)
+    demands = [index.demands for index, _ in replayed]
+    rows = sum(len(demand.step) for demand in demands)
     part.write(
         "grounding",
         {
             "conversation": [
-                books.conversation.id for (books, _), each in zip(cells, demands, strict=True) for _ in each.step
+                index.conversation.id for (index, _), demand in zip(replayed, demands, strict=True) for _ in demand.step
             ],
             "strategy": Constant(spec, rows),
-            "step": [step for each in demands for step in each.step.tolist()],
-            "of": [of for each in demands for of in each.of],
-            "kind": [kind for each in demands for kind in each.kind],
-            "values": [count for each in demands for count in each.values.tolist()],
+            "step": [step for demand in demands for step in demand.step.tolist()],
+            "of": [of for demand in demands for of in demand.of],
+            "kind": [kind for demand in demands for kind in demand.kind],
+            "values": [count for demand in demands for count in demand.values.tolist()],
             "kept": [
                 count
-                for (_, log), each in zip(cells, demands, strict=True)
-                for count in retained(each, log.runs, log.written).tolist()
+                for (_, log), demand in zip(replayed, demands, strict=True)
+                for count in retained(demand, log.runs, log.written).tolist()
             ],
         },
     )
 
 
-def _write_survival(part: ResultPart, spec: str, cells: Iterable[tuple[ConversationIndex, ContextLog]]) -> None:
+def _write_survival(part: ResultPart, spec: str, replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> None:
     """Write how long facts outlived being summarised, if there were summaries."""
-    rows = [(books.conversation.id, row) for books, log in cells for row in survival(_rounds(books, log))]
+    rows = [(index.conversation.id, row) for index, log in replayed for row in survival(_rounds(index, log))]
     if rows:
         part.write(
             "survival",
@@ -388,8 +390,8 @@ def _write_survival(part: ResultPart, spec: str, cells: Iterable[tuple[Conversat
         )
 
 
-def _rounds(books: ConversationIndex, log: ContextLog) -> list[Round]:
-    """The rounds of summarising of a cell. A summary of summaries replaces no messages, and empties the level below."""
+def _rounds(index: ConversationIndex, log: ContextLog) -> list[Round]:
+    """Return the rounds of summarising. A summary of summaries replaces no messages, and empties the level below."""
     in_force: dict[tuple[str, int], str] = {}
     rounds = []
     for _, event in log.events:
@@ -397,6 +399,6 @@ def _rounds(books: ConversationIndex, log: ContextLog) -> list[Round]:
             below = {(event.by, level) for level in range(1, event.level)}
             in_force = {place: text for place, text in in_force.items() if place not in below}
             in_force[event.by, event.level] = event.summary
-            replaced = [fact for name in event.replaced for fact in books.facts_in(name)] if event.level == 1 else []
+            replaced = [fact for name in event.replaced for fact in index.facts_in(name)] if event.level == 1 else []
             rounds.append(Round(replaced, "\n".join(in_force.values())))
     return rounds

@@ -1,7 +1,7 @@
-"""The local engine: shards through this process, or through several workers side by side.
+"""Run shards in this process, or in several workers side by side.
 
 Workers come from a fork server that has everything imported once. They get shards as bytes and write their parts
-themselves, so that nothing but step counts comes back. At most two shards a worker are under way: memory does not
+themselves, so that nothing but step counts comes back. At most two shards per worker are under way: memory does not
 grow with the recordings.
 """
 
@@ -72,7 +72,7 @@ def side_by_side(task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int,
 
 
 def _why_broken(codes: Iterable[int | None]) -> str:
-    """Why a worker died, by the exit codes of all, and what to do. The pool ends those that live by SIGTERM."""
+    """Explain why a worker died, from the exit codes of all, and what to do. The pool ends the others by SIGTERM."""
     code = next((each for each in codes if each not in (None, -signal.SIGTERM)), -signal.SIGTERM)
     again = "what is finished is kept: run the same command again to go on"
     if code >= 0:
@@ -84,7 +84,7 @@ def _why_broken(codes: Iterable[int | None]) -> str:
 
 
 def _pool(jobs: int, imported: str = work.__module__) -> ProcessPoolExecutor:
-    """Workers from a fork server that has a module imported."""
+    """Start workers from a fork server that has a module imported."""
     one_thread()
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context = multiprocessing.get_context(method)
@@ -95,7 +95,7 @@ def _pool(jobs: int, imported: str = work.__module__) -> ProcessPoolExecutor:
 
 
 def _start_fork_server() -> None:
-    """Start the fork server with no ear for Ctrl-C, which it hands on to the workers."""
+    """Start the fork server with Ctrl-C blocked, which the workers inherit."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, LEFT_TO_THE_PARENT)
     try:
         resource_tracker.ensure_running()  # which unblocks SIGINT
@@ -113,7 +113,7 @@ def _start_fork_server() -> None:
 
 @contextmanager
 def _room_for_a_socket() -> Iterator[None]:
-    """Another temporary folder where the usual one has too long a name for a socket in it."""
+    """Use another temporary folder where the usual one has too long a name for a socket in it."""
     usual = tempfile.tempdir
     if len(os.fsencode(tempfile.gettempdir())) > SOCKET_ROOM:
         tempfile.tempdir = "/tmp"

@@ -1,1 +1,1 @@
-"""export."""
+"""Write runs to other tools: MLflow and Prometheus."""

@@ -1,9 +1,10 @@
-"""A run under the names that design document 000, section 7, gives to monitoring, as Prometheus' text format.
+"""Write a run as Prometheus' text format, under the metric names that design document 000, section 7, gives to
+monitoring.
 
-So the dashboards of the agent that runs show beside it what each strategy would have sent. The document counts input,
-output and cached tokens: `input` is here what a prompt cache did not have, so that input and cached are the prompt.
-Its counter of tokens saved is a gauge here: a strategy may send more than the whole history, and counters never fall.
-A figure that cannot be had is left out: there is no 0 for it.
+So the dashboards of the running agent show beside it what each strategy would have sent. The document counts input,
+output and cached tokens: `input` is here what a prompt cache did not have, so that input and cached are the prompt. Its
+counter of tokens saved is a gauge here: a strategy may send more than the whole history, and counters never fall. A
+figure that cannot be measured is left out: it is no 0.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ TYPES = {"input": "not_read", "output": "output", "cached": "read"}
 
 
 def prometheus(run: Run, models: Sequence[str]) -> str:
-    """The run as text. Raises MissingExtra without prometheus_client, RunError for a model without a price."""
+    """Return the run as text. Raises MissingExtra without prometheus_client, RunError for a model without a price."""
     try:
         from prometheus_client import CollectorRegistry, generate_latest
     except ModuleNotFoundError:
         raise MissingExtra("prometheus_client", "prometheus") from None
-    found = list(_metrics(run, models))
+    metrics = list(_metrics(run, models))
 
     class Collected:
-        """What is found, as a registry collects it."""
+        """The metrics, as a registry collects them."""
 
         def collect(self) -> Iterator[Metric]:
-            yield from found
+            yield from metrics
 
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Collected())
@@ -72,7 +73,7 @@ def _metrics(run: Run, models: Sequence[str]) -> Iterator[Metric]:
     saved = GaugeMetricFamily(
         "agent_token_savings_total", "Tokens of the whole history less the tokens sent: may be negative", labels=BY
     )
-    for row in _summed(_made(run), scenarios).to_dict("records"):
+    for row in _summed(_savings(run), scenarios).to_dict("records"):
         labels = [str(row[name]) for name in BY]
         summaries.add_metric(labels, row["summaries"])
         saved.add_metric(labels, row["saved"])
@@ -81,7 +82,7 @@ def _metrics(run: Run, models: Sequence[str]) -> Iterator[Metric]:
 
 
 def scenarios_of(run: Run) -> dict[str, str]:
-    """By conversation: the kind of embedded scenario, or the name of the file that it was read from."""
+    """Map each conversation to its kind of embedded scenario, or to the name of the file that it was read from."""
     rows = run.table("conversations")
     return {str(name): _scenario(str(source)) for name, source in zip(rows.conversation, rows.source, strict=True)}
 
@@ -94,24 +95,24 @@ def _scenario(source: str) -> str:
 
 
 def _billed(run: Run, models: Sequence[str]) -> pd.DataFrame:
-    found = bill(run, [Scheme(model) for model in dict.fromkeys(models)]).conversations()
-    return found.assign(not_read=found.tokens - found.read)[
+    bills = bill(run, [Scheme(model) for model in dict.fromkeys(models)]).conversations()
+    return bills.assign(not_read=bills.tokens - bills.read)[
         ["conversation", "strategy", "model", "tokens", "found", "read", "not_read", "output"]
     ]
 
 
-def _made(run: Run) -> pd.DataFrame:
-    """By conversation and strategy: tokens saved, and summaries made."""
+def _savings(run: Run) -> pd.DataFrame:
+    """Return the tokens saved and summaries made, by conversation and strategy."""
     keys = ["conversation", "strategy"]
     steps, events = run.table("steps"), run.table("events")
     saved = steps.assign(saved=steps.tokens_full - steps.tokens_sent).groupby(keys, observed=True).saved.sum()
-    made = events[events.kind == "summarised"].groupby(keys, observed=True).size()
-    summaries = pd.Series({key: int(made.get(key, 0)) for key in saved.index}, dtype="int64")
+    summarised = events[events.kind == "summarised"].groupby(keys, observed=True).size()
+    summaries = pd.Series({key: int(summarised.get(key, 0)) for key in saved.index}, dtype="int64")
     return saved.to_frame().assign(summaries=summaries.to_numpy()).reset_index()
 
 
 def _summed(rows: pd.DataFrame, scenarios: dict[str, str], more: Sequence[str] = ()) -> pd.DataFrame:
-    """Sums over conversations, by strategy and scenario in the order of the run."""
+    """Return sums over conversations, by strategy and scenario in the order of the run."""
     placed = rows.assign(
         strategy=rows.strategy.astype(str), scenario=[scenarios[str(name)] for name in rows.conversation]
     )

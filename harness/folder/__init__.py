@@ -1,1 +1,1 @@
-"""folder."""
+"""The run folder: its files, and how to read and write them."""

@@ -5,51 +5,56 @@ Everything here reads what `store.py` wrote and decides nothing. `harness/api.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
+from ...metrics.tokens import PRIMING
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation, Message
 from ...scenarios.spec import nearest
-from ...scenarios.view import Messages, Span
+from ...scenarios.view import Messages
 from ...strategies.events import Event
-from .schema import SCHEMAS
+from .contexts import LogColumns, LoggedContext, NumberSpan, rebuild
+from .schema import SCHEMAS, Manifest
 from .store import ResultPart, missing_parts, read_conversations, read_manifest
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder. Tables and their columns are those of `columns.COLUMNS`."""
+    """A run folder. Tables and their columns are those of `schema.COLUMNS`."""
 
     folder: Path
     chosen: frozenset[str] | None = None
-    """The conversations that `table`, `arrow` and `conversations` are confined to; None = all of them."""
+    """Conversations that `table`, `arrow` and `conversations` are confined to; None = all of them."""
     shard: int | None = None
-    """The only one that is read, of a run that still goes on; None = all."""
+    """The only shard that is read, of a run that still goes on; None = all."""
 
     @cached_property
-    def manifest(self) -> dict[str, Any]:
-        """What was run, on what, with which versions."""
+    def manifest(self) -> Manifest:
+        """The plan of the run, with versions, digests and problems."""
         return read_manifest(self.folder)
 
     def table(self, name: str) -> pd.DataFrame:
-        """One table, whole, in the order of the conversations, then of the strategies."""
+        """Return one table, whole, in the order of the conversations, then of the strategies."""
         frame: pd.DataFrame = self.arrow(name).to_pandas()
         return frame
 
     def arrow(self, name: str) -> pa.Table:
-        """The same as an Arrow table, for those who go through every row."""
+        """Return one table as an Arrow table. Raises RunError if a run has no such table."""
         if name not in SCHEMAS:
             raise RunError(f"a run has no table {name!r}{nearest(name, SCHEMAS) or '; it has ' + ', '.join(SCHEMAS)}")
         parts = sorted((self.folder / name).glob("*.parquet"))
@@ -59,30 +64,30 @@ class Run:
         return whole.unify_dictionaries().combine_chunks()
 
     def _confined(self, table: pa.Table) -> pa.Table:
-        """The rows of the chosen conversations."""
+        """Return the rows of the chosen conversations."""
         if self.chosen is None:
             return table
         return table.filter(pc.is_in(table.column("conversation").cast(pa.string()), pa.array(sorted(self.chosen))))
 
     def conversations(self) -> Iterator[Conversation]:
-        """All recorded conversations, one after the other."""
+        """Yield all recorded conversations."""
         with self.readable():
             for part in sorted((self.folder / "recordings").glob("*.jsonl.zst")):
-                found = read_conversations(part)
-                yield from (each for each in found if self.chosen is None or each.id in self.chosen)
+                conversations = read_conversations(part)
+                yield from (each for each in conversations if self.chosen is None or each.id in self.chosen)
 
     def conversation(self, name: str) -> Conversation:
-        """One recorded conversation by its id. Raises RunError if it is not in the run."""
+        """Return one recorded conversation by its id. Raises RunError if it is not in the run."""
         with self.readable():
             for part in sorted((self.folder / "conversations").glob("*.parquet")):
                 if name in pq.read_table(part, columns=["conversation"]).column(0).to_pylist():
-                    found = read_conversations(self.folder / "recordings" / f"{part.stem}.jsonl.zst")
-                    return next(each for each in found if each.id == name)
+                    conversations = read_conversations(self.folder / "recordings" / f"{part.stem}.jsonl.zst")
+                    return next(conversation for conversation in conversations if conversation.id == name)
         raise RunError(f"{self.folder}: no conversation {name!r} is in this run")
 
     def contexts(self, conversation: Conversation, strategy: str) -> Iterator[Messages]:
-        """What was sent at each step of a cell, rebuilt from the log. Raises RunError if the strategy was not run."""
-        known = self.manifest["plan"]["strategies"]
+        """Yield the context of each step, rebuilt from the log. Raises RunError if the strategy was not run."""
+        known = self.manifest.plan.strategies
         if strategy not in known:
             others = nearest(strategy, dict.fromkeys(known)) or f"; these were: {', '.join(known)}"
             raise RunError(f"{self.folder}: {strategy} was not run here{others}")
@@ -90,34 +95,35 @@ class Run:
 
     def _rebuilt(self, conversation: Conversation, strategy: str, written: tuple[Message, ...]) -> Iterator[Messages]:
         rows = self.rows("steps", conversation.id, strategy, ["kept", "added_from", "added_to"])
-        return rebuild([tuple(row.values()) for row in rows], conversation.messages, written)
+        entries = [(row["kept"], row["added_from"], row["added_to"]) for row in rows]
+        return rebuild(entries, conversation.messages, written)
 
     def _written(self, conversation: str, strategy: str) -> tuple[Message, ...]:
         return tuple(message for message, _ in self.written(conversation, strategy))
 
     def probes(self, strategy: str) -> pd.DataFrame:
-        """The rows of a strategy, or of a bound, in the table `probes`."""
+        """Return the rows of a strategy, or of a bound, in the table `probes`."""
         rows = self.table("probes")
         return rows[rows.strategy.astype(str) == strategy].reset_index(drop=True)
 
     def events(self, conversation: str, strategy: str) -> list[tuple[int, Event]]:
-        """What a strategy did in a conversation, each with the number of its step, in order."""
+        """Return the events of a strategy in a conversation, each with the number of its step, in order."""
         rows = self.rows("events", conversation, strategy)
         with self.readable():
             return [(row["step"], msgspec.json.decode(row["event"], type=Event)) for row in rows]
 
     def steps(self, conversation: str, strategy: str) -> list[dict[str, Any]]:
-        """The rows of a cell in the table `steps`, in order."""
+        """Return the rows of a strategy in a conversation in the table `steps`, in order."""
         return self.rows("steps", conversation, strategy)
 
     def written(self, conversation: str, strategy: str) -> list[tuple[Message, int]]:
-        """The messages that a strategy wrote in a conversation, by their numbers, and their tokens."""
+        """Return the messages that a strategy wrote in a conversation, by their numbers, and their tokens."""
         rows = self.rows("contexts", conversation, strategy)
         with self.readable():
             return [(msgspec.json.decode(row["message"], type=Message), row["tokens"]) for row in rows]
 
     def all_written(self, strategy: str) -> Iterator[tuple[str, Message]]:
-        """The messages that a strategy wrote, each with its conversation, in order."""
+        """Yield the messages that a strategy wrote, each with its conversation, in order."""
         if not (self.folder / "contexts").is_dir():
             return
         with self.readable():
@@ -127,22 +133,31 @@ class Run:
                 yield row["conversation"], msgspec.json.decode(row["message"], type=Message)
 
     def tokens(self, conversation: str) -> list[int]:
-        """Of each recorded message of a conversation, in order."""
+        """Return the tokens of each recorded message of a conversation, in order."""
         return [row["tokens"] for row in self.rows("messages", conversation)]
 
+    @cached_property
+    def failures(self) -> dict[str, dict[str, str]]:
+        """By strategy: the conversations in which it failed, and why."""
+        results = self.table("results")
+        failures: dict[str, dict[str, str]] = {}
+        for row in results[results.status == "failed"].itertuples():
+            failures.setdefault(str(row.strategy), {})[str(row.conversation)] = str(row.detail)
+        return failures
+
     def failure(self, conversation: str, strategy: str) -> str | None:
-        """Why a cell failed; None if it did not."""
+        """Return why a strategy failed in a conversation, or None if it did not."""
         rows = self.rows("results", conversation, strategy)
         return next((row["detail"] for row in rows if row["status"] == "failed"), None)
 
     def rows(
         self, table: str, conversation: str, strategy: str | None = None, columns: list[str] | None = None
     ) -> list[dict[str, Any]]:
-        """The rows of a table that are about a conversation, or a cell: from the one file that has them.
+        """Return the rows of a table on a conversation, or on one under a strategy, from the one file that has them.
 
-        `columns`: those that are wanted; None = all.
+        `columns` names the columns to read; None = all.
         """
-        shard, strategies = self._shards.get(conversation), self.manifest["plan"]["strategies"]
+        shard, strategies = self._shards.get(conversation), self.manifest.plan.strategies
         if shard is None:
             return []
         path = ResultPart(self.folder, shard, strategies.index(strategy) if strategy in strategies else None).path(
@@ -158,11 +173,11 @@ class Run:
                 part = pq.read_table(path, filters=where, columns=columns, use_threads=False)
             else:
                 part = self._part(path).filter(where)
-            found: list[dict[str, Any]] = (part if columns is None else part.select(columns)).to_pylist()
-        return found
+            rows: list[dict[str, Any]] = (part if columns is None else part.select(columns)).to_pylist()
+        return rows
 
     def _part(self, path: Path) -> pa.Table:
-        """One file, which is read again and again where there is one shard."""
+        """Return one file, cached: of a single shard it is read again and again."""
         if path not in self._parts:
             self._parts[path] = pq.read_table(path, use_threads=False)
         return self._parts[path]
@@ -185,7 +200,7 @@ class Run:
 
     @contextmanager
     def readable(self) -> Iterator[None]:
-        """Whatever a damaged part raises is one RunError."""
+        """Raise whatever a damaged part raises as one RunError."""
         try:
             yield
         except (pa.ArrowException, OSError, zstandard.ZstdError, msgspec.DecodeError, StopIteration) as error:
@@ -193,12 +208,12 @@ class Run:
 
 
 def load(folder: str | Path) -> Run:
-    """Open a run folder. Raises RunError if there is none, if it is not finished, or if parts of it are gone."""
+    """Open a run folder. Raises RunError if there is none, if it is not finished, or if parts of it are missing."""
     run = Run(Path(folder))
     manifest = run.manifest
-    if not manifest["complete"]:
+    if not manifest.complete:
         raise RunError(f"{folder}: this run is not finished: give the same `ctxbench run` command again to go on")
-    missing = missing_parts(run.folder, manifest["shards"], len(manifest["plan"]["strategies"]))
+    missing = missing_parts(run.folder, manifest.shards, len(manifest.plan.strategies))
     if missing:
         raise RunError(
             f"{folder}: {len(missing)} parts are missing ({missing[0]} …): give the same `ctxbench run` again"
@@ -206,19 +221,123 @@ def load(folder: str | Path) -> Run:
     return run
 
 
-def rebuild(
-    entries: Iterable[tuple[int, Sequence[int], Sequence[int]]],
-    recording: Sequence[Message],
-    written: Sequence[Message],
-) -> Iterator[Messages]:
-    """Every context of a cell from its log entries (kept, added_from, added_to), in order of the steps.
+def uneven(failures: Mapping[str, Collection[str]], conversations: int) -> frozenset[str]:
+    """Return the conversations that some strategies finished and some did not: figures leave them out.
 
-    Numbers below the recording's length are its messages, those from there on the written ones.
+    `failures` maps each strategy to those in which it failed. A strategy that failed in all of them does not count.
     """
-    context, size = Messages(), len(recording)
-    for kept, starts, stops in entries:
-        context = context[:kept]
-        for start, stop in zip(starts, stops, strict=True):
-            span = Span(recording, start, stop) if start < size else Span(written, start - size, stop - size)
-            context = context + Messages((span,))
-        yield context
+    return frozenset(name for names in failures.values() if len(names) < conversations for name in names)
+
+
+STEP = ["conversation", "strategy", "step"]
+"""Columns that name a step."""
+
+LOG = ["added_from", "added_to", "marks", "tools_added"]
+"""Columns of lists: as a data frame they take ten times the space of the rest, and `contexts.LogColumns` reads them."""
+
+
+def rows_of(run: Run, table: str) -> pd.DataFrame:
+    """Return a table of a run with the columns that the figures need (`compare.figures`)."""
+    return steps_of(run) if table == "steps" else run.table(table)
+
+
+def steps_of(run: Run) -> pd.DataFrame:
+    """Return the steps of a run without the context log (`LOG`), and with more columns.
+
+    The columns are `latency_ns`; the model's `window`; `tokens_added` and `newest` (`SentContext`); `own_tokens` and
+    `own_cost` of the strategy's own model calls (NaN where a price is not known); `demands` and `demands_kept`, the
+    sums of the table `grounding` over all kinds.
+    """
+    table = run.arrow("steps")
+    steps: pd.DataFrame = table.drop_columns(LOG).to_pandas()
+    steps["latency_ns"] = run.arrow("timings").column("latency_ns").to_numpy()
+    steps["window"] = run.manifest.window
+    steps = steps.join(sent_contexts(run, table))
+    calls = run.table("events").dropna(subset=["input_tokens"])
+    calls["tokens"] = calls.input_tokens + calls.output_tokens
+    own = calls.groupby(STEP, observed=True).agg(own_tokens=("tokens", "sum"), own_cost=("cost", _known_sum))
+    demands = (
+        run.table("grounding").groupby(STEP, observed=True).agg(demands=("values", "sum"), demands_kept=("kept", "sum"))
+    )
+    for sums in (own, demands):
+        joined = steps[STEP].merge(sums.reset_index(), on=STEP, how="left", indicator=True)
+        for column in sums.columns:
+            steps[column] = joined[column].where(joined["_merge"] == "both", 0).to_numpy()
+    return steps
+
+
+def _known_sum(costs: pd.Series[float]) -> float:
+    return float(costs.sum(skipna=False))
+
+
+class SentContext(NamedTuple):
+    """Two figures of one context that only the log can tell."""
+
+    tokens_added: int
+    """Tokens of the messages that the strategy wrote, and of its tool schemas beyond those of the recording."""
+    newest: bool
+    """Whether it has the newest message, or one that the strategy wrote under its id, in its place."""
+
+
+def sent_contexts(run: Run, steps: pa.Table) -> pd.DataFrame:
+    """Return the columns of `SentContext`, one row per row of the run's table `steps`."""
+    recorded, written = _recorded(run), _written(run)
+    conversations = run.table("conversations")
+    tools = dict(zip(conversations.conversation, conversations.tools_tokens, strict=True))
+    log = LogColumns(steps)
+    rows: list[SentContext] = []
+    for name, strategy, where in log.results:
+        ids, tokens = recorded[name]
+        more_ids, more_tokens = written[name, strategy]
+        contexts = _SentContexts([*ids, *more_ids], [*tokens, *more_tokens], len(ids), tools[name])
+        columns = (log.kept[where].tolist(), log.added(where), log.at[where].tolist(), log.tokens[where].tolist())
+        rows += map(contexts.step, *columns)
+    return pd.DataFrame(rows, columns=list(SentContext._fields)).astype({"tokens_added": np.int64, "newest": bool})
+
+
+class _SentContexts:
+    """The contexts of one conversation under one strategy. `ids` and `tokens` are of the messages by their numbers."""
+
+    def __init__(self, ids: Sequence[str], tokens: Sequence[int], recorded: int, tools: int) -> None:
+        self._ids, self._recorded, self._tools = ids, recorded, tools
+        self._tokens = [0, *accumulate(tokens)]
+        self._context = LoggedContext(recorded)
+        # Tokens of all messages, and of the written ones, before each span and after the last.
+        self._all, self._written = [0], [0]
+
+    def step(self, kept: int, added: Sequence[NumberSpan], at: int, tokens_sent: int) -> SentContext:
+        """Return the figures of the next context, that of the call after `at` recorded messages."""
+        unchanged = self._context.advance(kept, added)
+        del self._all[unchanged + 1 :], self._written[unchanged + 1 :]
+        for start, stop in self._context.spans[unchanged:]:
+            tokens = self._tokens[stop] - self._tokens[start]
+            self._all.append(self._all[-1] + tokens)
+            self._written.append(self._written[-1] + (tokens if start >= self._recorded else 0))
+        tools = max(tokens_sent - PRIMING - self._all[-1] - self._tools, 0)
+        return SentContext(self._written[-1] + tools, any(self._has_newest(*span, at - 1) for span in added))
+
+    def _has_newest(self, start: int, stop: int, newest: int) -> bool:
+        """Return whether a span that was added has the newest message, which is never among the kept ones."""
+        return start <= newest < stop or (start >= self._recorded and self._ids[newest] in self._ids[start:stop])
+
+
+class _MessageId(msgspec.Struct):
+    id: str
+
+
+def _recorded(run: Run) -> dict[str, tuple[list[str], list[int]]]:
+    """Return the ids and the tokens of each conversation's messages."""
+    groups = run.table("messages").groupby("conversation", observed=True, sort=False)
+    return {str(name): (rows.id.tolist(), rows.tokens.tolist()) for name, rows in groups}
+
+
+def _written(run: Run) -> dict[tuple[str, str], tuple[list[str], list[int]]]:
+    """Return the ids and the tokens of the messages that each strategy wrote in each conversation, by their numbers."""
+    messages: dict[tuple[str, str], tuple[list[str], list[int]]] = defaultdict(lambda: ([], []))
+    decoder = msgspec.json.Decoder(_MessageId)
+    rows = run.table("contexts")
+    for name, strategy, tokens, text in zip(rows.conversation, rows.strategy, rows.tokens, rows.message, strict=True):
+        ids, sizes = messages[name, strategy]
+        ids.append(decoder.decode(text).id)
+        sizes.append(tokens)
+    return messages

@@ -1,6 +1,6 @@
-"""The tables of a run, and what each column means.
+"""The files of a run: the manifest, the tables, and what each column means.
 
-A context is kept as what changed since the step before: `kept` messages stay, then come the stretches
+A context is stored as what changed since the step before: `kept` messages stay, then come the spans
 [added_from, added_to). They count messages by number: those of the recording from 0, after them those that the strategy
 wrote (table `contexts`).
 """
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 import pyarrow as pa
 
 from ...metrics.structure import FAULTS
+from ...scenarios.errors import Place
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
 _PLACES = pa.list_(pa.int32())
@@ -151,3 +153,63 @@ COLUMNS: Mapping[str, Mapping[str, tuple[pa.DataType, str]]] = {
 SCHEMAS: Mapping[str, pa.Schema] = {
     table: pa.schema([(name, kind) for name, (kind, _) in columns.items()]) for table, columns in COLUMNS.items()
 }
+
+FORMAT = 5
+"""Number of the run folder's layout. This version reads no other."""
+
+
+class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The question that a run answers. Two runs with equal plans on equal recordings have equal results."""
+
+    names: tuple[str, ...]
+    """Scenarios and paths, as they were given."""
+    form: str | None
+    """The format that every file was read as; None = each as its own."""
+    turns: int | None
+    """User turns of generated conversations; None = the scenario's own."""
+    seed: int
+    strategies: tuple[str, ...]
+    """The strategies as text."""
+    encoding: str
+    model: str
+    """The model whose context window overflows are counted against."""
+    probes: bool
+    """Whether the run asked the probes."""
+    summariser: str
+    embedder: str
+
+
+class LeftOutRecording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A conversation that could not be read, and so is in no table."""
+
+    file: str
+    line: int
+    """Line in the file, from 1; 0 = the whole file."""
+    field: str
+    """As `messages[3].role`; empty = the whole conversation."""
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        """Return the place, the problem and the remedy on one line."""
+        return f"{Place(self.file, self.line, self.field)}: {self.what}{f' ({self.remedy})' if self.remedy else ''}"
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `manifest.json`. Until the run is complete, the fields with a default are not written."""
+
+    format: int
+    plan: ManifestPlan
+    window: int
+    """Context window of the plan's model, in tokens."""
+    versions: dict[str, str]
+    """Versions of ctxbench, Python, libraries, the model map, and the packages of the strategies."""
+    complete: bool
+    conversations: int = 0
+    shards: int = 0
+    digest: str = ""
+    """SHA-256 over the recordings of all shards, in order."""
+    problems: tuple[LeftOutRecording, ...] = ()
+    ignored: tuple[str, ...] = ()
+    """Files below the inputs that are no recordings."""
+    notes: tuple[str, ...] = ()

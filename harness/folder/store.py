@@ -40,10 +40,7 @@ import zstandard
 from ...metrics.measure import RaggedArray
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation
-from .schema import SCHEMAS
-
-FORMAT = 5
-"""Of the run folder. Another number is another layout, which this version does not read."""
+from .schema import FORMAT, SCHEMAS, Manifest
 
 Rows = Mapping[str, Any]
 """Columns by name: a sequence or array each, Lists, a Constant where all rows say the same."""
@@ -58,18 +55,18 @@ class Constant:
 
 
 class ResultPart:
-    """The names of one part's files: a shard, or a shard under one strategy."""
+    """The file names of one part: a shard, or a shard under one strategy."""
 
     def __init__(self, folder: Path, shard: int, strategy: int | None = None) -> None:
         self.folder = folder
         self.name = f"{shard:05d}" if strategy is None else f"{shard:05d}-{strategy:03d}"
 
     def path(self, table: str) -> Path:
-        """Where a table of this part stands."""
+        """Return the path of a table of this part."""
         return self.folder / table / f"{self.name}.{'jsonl.zst' if table == 'recordings' else 'parquet'}"
 
     def whole(self, tables: Iterable[str]) -> bool:
-        """Whether all these tables of the part are there."""
+        """Return whether all these tables of the part are there."""
         return all(self.path(table).is_file() for table in tables)
 
     def write(self, table: str, rows: Rows, digest: str = "") -> None:
@@ -81,12 +78,12 @@ class ResultPart:
             pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
 
     def digest(self, table: str) -> str | None:
-        """The digest of the shard that a table of this part was written from; None if it is not there, or damaged."""
+        """Return the digest of the shard that a table was written from; None if the table is missing or damaged."""
         try:
-            found: bytes = (pq.read_schema(self.path(table)).metadata or {}).get(b"shard", b"")
+            digest: bytes = (pq.read_schema(self.path(table)).metadata or {}).get(b"shard", b"")
         except (OSError, pa.ArrowException):
             return None
-        return found.decode()
+        return digest.decode()
 
     def write_recordings(self, conversations: Iterable[Conversation]) -> None:
         """Write the conversations themselves."""
@@ -96,7 +93,7 @@ class ResultPart:
 
 
 def _column(values: Any, kind: Any) -> Any:
-    """A column of any form that Rows may have."""
+    """Return values of any form that Rows may have as an Arrow array."""
     match values:
         case Constant(value, size):
             return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array([value]))
@@ -108,7 +105,7 @@ def _column(values: Any, kind: Any) -> Any:
 
 @contextmanager
 def placed(path: Path) -> Iterator[Path]:
-    """A draft to write to, which is moved to its place at the end, or removed if anything goes wrong."""
+    """Yield a draft to write to; it is moved to its place at the end, or removed if anything goes wrong."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -127,7 +124,7 @@ TABLES = (*SCHEMAS, "recordings")
 """Every folder of a run."""
 
 ANSWERS = ("answers", "grades")
-"""Folders of those who answered and graded, with parts of their own (`answering/parts.py`)."""
+"""Folders of answers and grades, with parts of their own (`answers/store.py`)."""
 
 LOCK = ".lock"
 """A file that the run which is writing holds a lock on. It stays, empty."""
@@ -136,19 +133,15 @@ _PART = re.compile(r"(\d{5,})(-\d{3,})?\.(parquet|jsonl\.zst)")
 _DRAFT = re.compile(r"\.manifest\.json\.\d+")
 
 
-class Manifest(msgspec.Struct):
-    """What `manifest.json` must hold. The rest of it is there to be read."""
+class _PlanHeader(msgspec.Struct):
+    strategies: tuple[str, ...]
+
+
+class _Header(msgspec.Struct):
+    """The fields that the manifest of a run has in every format."""
 
     format: int
-    plan: dict[str, Any]
-    window: int
-    versions: dict[str, str]
-    complete: bool
-    shards: int = 0
-    problems: list[dict[str, Any]] = []
-    ignored: list[str] = []
-    digest: str = ""
-    conversations: int = 0
+    plan: _PlanHeader
 
 
 @contextmanager
@@ -170,48 +163,64 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def unwritable(folder: Path, error: OSError) -> RunError:
-    """What to say of it."""
+    """Return the error for a folder that cannot be written."""
     return RunError(f"{folder}: cannot be written: {error.strerror or error}: name another folder with --out")
 
 
-def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write manifest.json."""
-    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+    fields = msgspec.to_builtins(manifest)
+    if not manifest.complete:
+        fields = {name: fields[name] for name in ("format", "plan", "window", "versions", "complete")}
+    text = msgspec.json.format(msgspec.json.encode(fields), indent=2)
     with placed(folder / "manifest.json") as path:
         path.write_bytes(text + b"\n")
 
 
-def read_manifest(folder: Path, any_format: bool = False) -> dict[str, Any]:
-    """The manifest of a run. Raises RunError if the folder holds no run, or one of another layout."""
+def read_manifest(folder: Path) -> Manifest:
+    """Read the manifest of a run. Raises RunError if the folder holds no run, or one of another format."""
     path = folder / "manifest.json"
+    header, text = _header(path)
+    if header.format != FORMAT or not header.plan.strategies:
+        what = f"a run folder of format {header.format!r}, this version reads {FORMAT}"
+        raise RunError(f"{path}: {what}: run again with --overwrite, or name another --out")
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Manifest)
-        strategies = msgspec.convert(found.plan.get("strategies"), list[str])
+        return msgspec.json.decode(text, type=Manifest)
+    except msgspec.DecodeError as error:
+        raise RunError(f"{path}: damaged, or not of a run ({error})") from None
+
+
+def check_manifest(folder: Path) -> None:
+    """Raise RunError if the folder holds no run. A run of any format will do."""
+    _header(folder / "manifest.json")
+
+
+def _header(path: Path) -> tuple[_Header, bytes]:
+    """Read what every format has in common, and the whole text. Raises RunError if that is not there."""
+    try:
+        text = path.read_bytes()
+        return msgspec.json.decode(text, type=_Header), text
     except FileNotFoundError:
-        to_run = shlex.join(["ctxbench", "run", "--out", str(folder)])
-        raise RunError(f"{folder}: no run is here (no manifest.json): make one with `{to_run}`") from None
+        to_run = shlex.join(["ctxbench", "run", "--out", str(path.parent)])
+        raise RunError(f"{path.parent}: no run is here (no manifest.json): make one with `{to_run}`") from None
     except NotADirectoryError:
-        raise RunError(f"{folder}: a run is a folder, and this is a file") from None
+        raise RunError(f"{path.parent}: a run is a folder, and this is a file") from None
     except OSError as error:
         raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{path}: damaged, or not of a run ({error})") from None
-    if (found.format != FORMAT and not any_format) or not strategies:
-        what = f"a run folder of format {found.format!r}, this version reads {FORMAT}"
-        raise RunError(f"{path}: {what}: run again with --overwrite, or name another --out")
-    return msgspec.structs.asdict(found)
 
 
 def is_complete(folder: Path) -> bool:
-    """Whether a finished run is here."""
+    """Return whether a finished run is here."""
     try:
-        return bool(read_manifest(folder)["complete"])
+        return read_manifest(folder).complete
     except RunError:
         return False
 
 
 def missing_parts(folder: Path, shards: int, strategies: int) -> list[str]:
-    """The parts that a finished run of so many shards and strategies should have and has not."""
+    """Return the parts that a finished run of so many shards and strategies lacks, as paths below the folder."""
     paths = [ResultPart(folder, shard).path(table) for table in PER_SHARD for shard in range(shards)]
     paths += [
         ResultPart(folder, shard, at).path(table)
@@ -223,12 +232,12 @@ def missing_parts(folder: Path, shards: int, strategies: int) -> list[str]:
 
 
 def has_parts(folder: Path) -> bool:
-    """Whether anything has been measured here."""
+    """Return whether anything has been measured here."""
     return any(_PART.fullmatch(path.name) for table in TABLES for path in (folder / table).glob("*"))
 
 
 def is_free(folder: Path) -> bool:
-    """Whether a run may begin here: nothing is in the folder but what a kill or a file browser leaves behind."""
+    """Return whether a run may begin here: the folder has nothing but what a kill or a file browser leaves behind."""
     return all(path.name in (".DS_Store", LOCK) or _DRAFT.fullmatch(path.name) for path in folder.iterdir())
 
 
@@ -259,6 +268,6 @@ def remove_empty(folder: Path) -> None:
 
 
 def read_conversations(path: Path) -> Iterator[Conversation]:
-    """The conversations of one recordings file."""
+    """Yield the conversations of one recordings file."""
     data = zstandard.ZstdDecompressor().decompress(path.read_bytes())
     return (msgspec.json.decode(line, type=Conversation) for line in data.splitlines())

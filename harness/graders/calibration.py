@@ -1,4 +1,4 @@
-"""A grader over labelled answers, and its profile."""
+"""Grade labelled answers, and profile the grader by them."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from .llm import GraderUsage
 from .profiles import Cost, Flips, Injection, Profile, Threshold
 
 BATCH = 16
-"""Answers that a grader is given at once: so many are lost at most when the command is stopped."""
+"""Answers that a grader is given at once: at most so many are lost when the command is stopped."""
 
 Grades = list[Grade | Missing]
 
 
 class Graded(NamedTuple):
-    """What a grader said of a set, how long it took, and what its models used."""
+    """A grader's grades of a set, their duration, and the usage of its models."""
 
     labels: LabelledSet
     grades: Grades
@@ -55,13 +55,13 @@ class Graded(NamedTuple):
 
     @property
     def pairs(self) -> list[tuple[Labelled, Grade]]:
-        """The answers that have a grade, with it."""
-        both = zip(self.labels.answers, self.grades, strict=True)
-        return [(label, grade) for label, grade in both if isinstance(grade, Grade)]
+        """The answers that have a grade, each with it."""
+        graded_answers = zip(self.labels.answers, self.grades, strict=True)
+        return [(label, grade) for label, grade in graded_answers if isinstance(grade, Grade)]
 
     @property
     def verdicts(self) -> Verdicts:
-        """The same as arrays."""
+        """The graded answers as arrays."""
         pairs = self.pairs
         return Verdicts.of(
             [label.correct for label, _ in pairs],
@@ -72,8 +72,8 @@ class Graded(NamedTuple):
 
 
 def graded(grader: Grader, labels: LabelledSet, done: Callable[[int], None]) -> Graded:
-    """Every answer's grade. `done` is told how many were graded since it was last told."""
-    items, before = [as_item(each) for each in labels.answers], _used(grader)
+    """Grade every answer. `done` is called with the number graded since its last call."""
+    items, before = [as_item(answer) for answer in labels.answers], _used(grader)
     began = perf_counter()
     grades = grade_all(grader, items, done)
     seconds, after = perf_counter() - began, _used(grader)
@@ -82,14 +82,17 @@ def graded(grader: Grader, labels: LabelledSet, done: Callable[[int], None]) -> 
 
 
 def _fitted_on(grader: Grader, labels: LabelledSet, grades: Grades) -> NDArray[np.bool_]:
-    """As the grader says of itself, if it says anything: `fitted_on(set, question)`."""
-    asked = getattr(grader, "fitted_on", lambda _set, _question: False)
-    both = zip(labels.answers, grades, strict=True)
-    return np.array([asked(each.set, each.question) for each, grade in both if isinstance(grade, Grade)], dtype=bool)
+    """Return which graded answers the grader was fitted on, if it says so: `fitted_on(set, question)`."""
+    is_fitted_on = getattr(grader, "fitted_on", lambda _set, _question: False)
+    graded_answers = zip(labels.answers, grades, strict=True)
+    return np.array(
+        [is_fitted_on(answer.set, answer.question) for answer, grade in graded_answers if isinstance(grade, Grade)],
+        dtype=bool,
+    )
 
 
 def _used(grader: Grader) -> GraderUsage | None:
-    """What a grader's models used until now; None if it has none."""
+    """Return the usage of a grader's models until now, or None if it has none."""
     used = getattr(grader, "used", None)
     return replace(used) if isinstance(used, GraderUsage) else None
 
@@ -99,29 +102,29 @@ def _cost(before: GraderUsage, after: GraderUsage) -> Cost:
 
 
 def grade_all(grader: Grader, items: Sequence[GradedItem], done: Callable[[int], None]) -> Grades:
-    """A grade for each item. A score that is no number is no grade."""
-    found: Grades = []
+    """Return a grade for each item. A score that is no number is no grade."""
+    grades: Grades = []
     for begin in range(0, len(items), BATCH):
-        some = items[begin : begin + BATCH]
-        made = grader.grade(some)
-        if len(made) != len(some):
-            raise ValueError(f"{grader.name} gave {len(made)} grades for {len(some)} items")
-        found += [_checked(each) for each in made]
-        done(len(some))
-    return found
+        batch = items[begin : begin + BATCH]
+        batch_grades = grader.grade(batch)
+        if len(batch_grades) != len(batch):
+            raise ValueError(f"{grader.name} gave {len(batch_grades)} grades for {len(batch)} items")
+        grades += [_checked(grade) for grade in batch_grades]
+        done(len(batch))
+    return grades
 
 
 def _checked(grade: Grade | Missing) -> Grade | Missing:
     if isinstance(grade, Grade) and math.isnan(grade.score):
-        return Missing("failed", "its score is no number")
+        return Missing("failed", "its score is not a number")
     return grade
 
 
 def profile(
-    grader: str, found: Graded, resamples: int, seed: int, injection: Injection | None = None, date: str = ""
+    grader: str, graded: Graded, resamples: int, seed: int, injection: Injection | None = None, date: str = ""
 ) -> Profile:
-    """The figures of a grader's grades beside the labels."""
-    labels, pairs, verdicts = found.labels, found.pairs, found.verdicts
+    """Return the figures of a grader's grades against the labels."""
+    labels, pairs, verdicts = graded.labels, graded.pairs, graded.verdicts
     by: dict[str, dict[str, Agreement]] = {}
     for name in GROUPS:
         values = np.array([getattr(label, name) for label, _ in pairs], dtype=object)
@@ -136,60 +139,65 @@ def profile(
         sample=labels.sample,
         date=date,
         asked=len(labels.answers),
-        missing=_missing(found.grades),
+        missing=_missing(graded.grades),
         whole=agreement(verdicts, resamples, seed),
-        held_out=agreement(verdicts.where(~found.fitted_on), resamples, seed) if found.fitted_on.any() else None,
+        held_out=agreement(verdicts.where(~graded.fitted_on), resamples, seed) if graded.fitted_on.any() else None,
         by=by,
         threshold=_threshold(verdicts, [label.group for label, _ in pairs], resamples, seed),
         injection=injection,
-        cost=found.cost,
+        cost=graded.cost,
     )
 
 
 def _missing(grades: Grades) -> dict[str, int]:
-    """Why answers have no grade, and how many."""
-    why = [f"{each.why}: {each.detail}" if each.detail else each.why for each in grades if isinstance(each, Missing)]
-    return {reason.text: reason.times for _, reason in grouped((None, each) for each in why)}
+    """Return why answers have no grade, and how many."""
+    reasons = [
+        f"{grade.why}: {grade.detail}" if grade.detail else grade.why for grade in grades if isinstance(grade, Missing)
+    ]
+    return {reason.text: reason.times for _, reason in grouped((None, reason) for reason in reasons)}
 
 
 def _threshold(verdicts: Verdicts, questions: Sequence[str], resamples: int, seed: int) -> Threshold:
+    # Learned and tried on different questions: a threshold tried where it was learned flatters the grader.
     first = halves(questions, seed)
-    learned, tried = verdicts.where(first), verdicts.where(~first)
-    sizes = len(learned.people), len(tried.people)
-    found = best(learned, "kappa")
+    learning, trying = verdicts.where(first), verdicts.where(~first)
+    sizes = len(learning.people), len(trying.people)
+    best_threshold = best(learning, "kappa")
     why = ""
-    if min(learned.questions, tried.questions) < FEWEST:
+    if min(learning.questions, trying.questions) < FEWEST:
         why = f"a half has fewer than {FEWEST} questions"
-    elif found is None or math.isinf(found.threshold):
+    elif best_threshold is None or math.isinf(best_threshold.threshold):
         why = "no threshold is better than one verdict for all"
-    if why or found is None:
+    if why or best_threshold is None:
         none = Missing("undefined", why)
         return Threshold(none, *sizes, *[Estimate(none, none)] * 4)
-    there = of_verdicts(tried.at(found.threshold), resamples, seed)
-    own = of_verdicts(tried, resamples, seed)
-    return Threshold(found.threshold, *sizes, there["accuracy"], there["kappa"], own["accuracy"], own["kappa"])
+    at_threshold = of_verdicts(trying.at(best_threshold.threshold), resamples, seed)
+    own = of_verdicts(trying, resamples, seed)
+    return Threshold(
+        best_threshold.threshold, *sizes, at_threshold["accuracy"], at_threshold["kappa"], own["accuracy"], own["kappa"]
+    )
 
 
 class Options(NamedTuple):
-    """How much is done."""
+    """How thorough a calibration is."""
 
     resamples: int = RESAMPLES
     seed: int = SEED
     attacked: int = 0
-    """Graded answers that are attacked."""
+    """Number of graded answers that are attacked."""
     date: str = ""
 
 
 class Calibrated(NamedTuple):
-    """What was found on one set."""
+    """The calibration of some graders on one set."""
 
     labels: LabelledSet
     beside: Beside
     profiles: list[Profile]
     seconds: list[float]
-    """Per answer, of each profile: the only figures that differ from run to run."""
+    """Seconds per answer of each profile: the only figures that differ from run to run."""
     verdicts: list[Verdicts]
-    """Of each profile, for curves."""
+    """The verdicts of each profile, for curves."""
 
 
 def calibrated(
@@ -199,113 +207,127 @@ def calibrated(
     options: Options,
     done: Callable[[int], None],
 ) -> Calibrated:
-    """Every grader over one set, one after the other."""
+    """Calibrate every grader on one set, one after the other."""
     profiles, seconds, verdicts = [], [], []
     for grader in graders:
-        found = graded(grader, labels, done)
+        grading = graded(grader, labels, done)
         injection = None
         if options.attacked:
-            injection = attacked(grader, found, options.attacked, options.resamples, options.seed, done)
-        profiles.append(profile(grader.name, found, options.resamples, options.seed, injection, options.date))
-        verdicts.append(found.verdicts)
-        seconds.append(found.seconds / len(labels.answers))
+            injection = attacked(grader, grading, options.attacked, options.resamples, options.seed, done)
+        profiles.append(profile(grader.name, grading, options.resamples, options.seed, injection, options.date))
+        verdicts.append(grading.verdicts)
+        seconds.append(grading.seconds / len(labels.answers))
     return Calibrated(labels, beside(labels, scores, options.resamples, options.seed), profiles, seconds, verdicts)
 
 
 Scores = Callable[[GradedItem], float]
-"""How much an answer has of what is accepted."""
+"""How much an answer has of an accepted one."""
 
 
 class Baseline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A score at the thresholds that suit these very answers best: in-sample, so no grader is helped as much."""
+    """A score at the thresholds that suit these very answers best. It is in-sample: no grader is helped as much."""
 
     name: str
     auc: Estimate
     accuracy: Estimate
-    """The highest."""
+    """The highest that any threshold reaches."""
     accuracy_at: float | Missing
-    """Its threshold; Missing if one verdict for all is best."""
+    """The threshold; Missing if one verdict for all answers is best."""
     kappa: Estimate
     kappa_at: float | Missing
 
 
 class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What there is to compare with, over the same answers."""
+    """Baselines and raters over the same answers, to compare graders with."""
 
     right: float
-    """The share that the labels call right: the accuracy of calling every answer right."""
+    """Share of answers labelled right: the accuracy of calling every answer right."""
     baselines: tuple[Baseline, ...]
     raters: Raters | None
-    """Those who labelled; None if no answer has two."""
+    """Agreement of the raters; None if no answer has two."""
 
 
 def beside(labels: LabelledSet, scores: Mapping[str, Scores], resamples: int, seed: int) -> Beside:
-    """Baselines by name, and the raters among themselves."""
+    """Return the baselines by name, and the agreement of the raters."""
     answers = labels.answers
-    items = [as_item(each) for each in answers]
-    people = [each.correct for each in answers]
-    found = []
+    items = [as_item(answer) for answer in answers]
+    labelled_right = [answer.correct for answer in answers]
+    baselines = []
     for name, score in scores.items():
-        given = [score(item) for item in items]
-        found.append(_baseline(name, Verdicts.of(people, people, given, labels.questions), resamples, seed))
-    votes, passing = [each.votes for each in answers], [each.passing for each in answers]
-    return Beside(sum(people) / len(people), tuple(found), raters(votes, passing, labels.questions, resamples, seed))
+        values = [score(item) for item in items]
+        baselines.append(
+            _baseline(name, Verdicts.of(labelled_right, labelled_right, values, labels.questions), resamples, seed)
+        )
+    votes, passing = [answer.votes for answer in answers], [answer.passing for answer in answers]
+    return Beside(
+        sum(labelled_right) / len(labelled_right),
+        tuple(baselines),
+        raters(votes, passing, labels.questions, resamples, seed),
+    )
 
 
 def _baseline(name: str, verdicts: Verdicts, resamples: int, seed: int) -> Baseline:
-    made: dict[str, Estimate] = {}
+    estimates: dict[str, Estimate] = {}
     at: dict[str, float | Missing] = {}
     for figure in ("accuracy", "kappa"):
-        found = best(verdicts, figure)
-        threshold = math.inf if found is None else found.threshold
-        made[figure] = of_verdicts(verdicts.at(threshold), resamples, seed)[figure]
+        best_threshold = best(verdicts, figure)
+        threshold = math.inf if best_threshold is None else best_threshold.threshold
+        estimates[figure] = of_verdicts(verdicts.at(threshold), resamples, seed)[figure]
         at[figure] = Missing("undefined", "one verdict for all is best") if math.isinf(threshold) else threshold
     area = of_scores(verdicts, resamples, seed)
-    return Baseline(name, area, made["accuracy"], at["accuracy"], made["kappa"], at["kappa"])
+    return Baseline(name, area, estimates["accuracy"], at["accuracy"], estimates["kappa"], at["kappa"])
 
 
 def attacked(
     grader: Grader,
-    found: Graded,
+    grading: Graded,
     size: int,
     resamples: int,
     seed: int,
     done: Callable[[int], None],
     attacks: Sequence[Attack] = ATTACKS,
 ) -> Injection:
-    """Every attack on `size` of the graded answers, by the seed. `done` hears of `size` × attacks, tried or not."""
-    tried = _attempts(found, size, seed, attacks)
-    done(size * len(attacks) - len(tried))
-    after = grade_all(grader, [each.item for each in tried], done)
-    turned = [
-        None if isinstance(grade, Missing) else flipped(each, grade) for each, grade in zip(tried, after, strict=True)
+    """Make every attack on `size` of the graded answers, drawn by the seed.
+
+    `done` is called with `size` × attacks in all, whether they were tried or not.
+    """
+    attempted = _attempts(grading, size, seed, attacks)
+    done(size * len(attacks) - len(attempted))
+    after = grade_all(grader, [attempt.item for attempt in attempted], done)
+    flips = [
+        None if isinstance(grade, Missing) else flipped(attempt, grade)
+        for attempt, grade in zip(attempted, after, strict=True)
     ]
-    group = {each.id: each.group for each in found.labels.answers}
-    known = [(group[each.before.id], flip) for each, flip in zip(tried, turned, strict=True) if flip is not None]
+    group = {answer.id: answer.group for answer in grading.labels.answers}
+    known = [
+        (group[attempt.before.id], flip) for attempt, flip in zip(attempted, flips, strict=True) if flip is not None
+    ]
     return Injection(
-        len({each.before.id for each in tried}),
-        _aimed(tried, turned, "raise"),
-        _aimed(tried, turned, "lower"),
-        turned.count(None),
+        len({attempt.before.id for attempt in attempted}),
+        _aimed(attempted, flips, "raise"),
+        _aimed(attempted, flips, "lower"),
+        flips.count(None),
         share([flip for _, flip in known], [name for name, _ in known], resamples, seed),
-        tuple(_flips(attack.name, tried, turned) for attack in attacks),
+        tuple(_flips(attack.name, attempted, flips) for attack in attacks),
     )
 
 
-def _attempts(found: Graded, size: int, seed: int, attacks: Sequence[Attack]) -> list[Attempt]:
-    pairs = found.pairs
-    whole = LabelledSet(found.labels.name, "", tuple(label for label, _ in pairs))
-    chosen = {each.id for each in sample_of(whole, size, seed).answers}
-    kept = [(as_item(label), grade) for label, grade in pairs if label.id in chosen]
-    return list(attempts([item for item, _ in kept], [grade for _, grade in kept], attacks))
+def _attempts(grading: Graded, size: int, seed: int, attacks: Sequence[Attack]) -> list[Attempt]:
+    pairs = grading.pairs
+    whole = LabelledSet(grading.labels.name, "", tuple(label for label, _ in pairs))
+    chosen = {answer.id for answer in sample_of(whole, size, seed).answers}
+    chosen_pairs = [(as_item(label), grade) for label, grade in pairs if label.id in chosen]
+    return list(attempts([item for item, _ in chosen_pairs], [grade for _, grade in chosen_pairs], attacks))
 
 
 def _aimed(tried: Sequence[Attempt], turned: Sequence[bool | None], aim: str) -> tuple[int, int]:
-    of = [flip for each, flip in zip(tried, turned, strict=True) if each.aim == aim and flip is not None]
-    return len(of), sum(of)
+    flips_of_aim = [
+        flip for attempt, flip in zip(tried, turned, strict=True) if attempt.aim == aim and flip is not None
+    ]
+    return len(flips_of_aim), sum(flips_of_aim)
 
 
 def _flips(name: str, tried: Sequence[Attempt], turned: Sequence[bool | None]) -> Flips:
-    of = [flip for each, flip in zip(tried, turned, strict=True) if each.attack.name == name]
-    known = [flip for flip in of if flip is not None]
-    return Flips(name, len(known), sum(known), wilson(sum(known), len(known)), len(of) - len(known))
+    flips_of_attack = [flip for attempt, flip in zip(tried, turned, strict=True) if attempt.attack.name == name]
+    known = [flip for flip in flips_of_attack if flip is not None]
+    return Flips(name, len(known), sum(known), wilson(sum(known), len(known)), len(flips_of_attack) - len(known))

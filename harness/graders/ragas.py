@@ -1,25 +1,30 @@
-"""The grader `ragas`: a metric of ragas 0.4 through our own model access (extra `ragas`).
+"""Grade with a metric of ragas 0.4 through our own model access (extra `ragas`).
 
-Its prompts and its arithmetic are ragas's. The calls are ours: cassette, limits, local models, temperature 0, the reply
-held to its schema, no retries. A call that fails or a reply of another form makes the item Missing: ragas itself would
-score some of these 0, or average over what is left.
+Its prompts and its arithmetic are those of ragas. The calls are ours: cassette, limits, local models, temperature 0,
+the reply held to its schema, no retries. A call that fails or a reply of another form makes the item Missing: ragas
+itself would score some of these 0, or average over the rest.
 
-Nothing of ragas leaves this machine: its tracking is off, and the user id that it would write to the home is not made.
+Nothing of ragas leaves this machine: its tracking is off, and the user id that it would write to the home folder is not
+created.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from ...metrics.grading import Grade, GradedItem
+from ...metrics.value import Missing
 from ...scenarios.errors import MissingExtra
-from .llm import READ, digest
-
-if TYPE_CHECKING:
-    pass
-
+from ...scenarios.spec import spec
+from ..models import Models
+from .llm import READ, GraderUsage, cut, digest, seen
 
 Name = Literal[
     "faithfulness",
@@ -38,12 +43,12 @@ Name = Literal[
 
 
 class RagasInputs(NamedTuple):
-    """What a metric of ragas is made of and given."""
+    """The class, inputs and models of a metric of ragas."""
 
     kind: str
     """The class in `ragas.metrics.collections`."""
     asks: tuple[str, ...]
-    """What it is given of an item."""
+    """The fields of an item that it is given."""
     needs: tuple[str, ...] = ()
     """Models: `llm`, `embeddings`."""
     options: tuple[tuple[str, Any], ...] = ()
@@ -71,7 +76,7 @@ METRICS: Mapping[str, RagasInputs] = {
 
 @dataclass(frozen=True, slots=True)
 class Ragas:
-    """Which metric grades, as it is written in a spec."""
+    """The parameters of the grader `ragas`, as written in a spec."""
 
     metric: Name
     model: str = ""
@@ -81,16 +86,16 @@ class Ragas:
     longest: int = 8_000
     """Characters of one text that are shown."""
     prompt: str = ""
-    """The digest of ragas's version, which has its prompts, if only this one will do."""
+    """The digest of the version of ragas, which has its prompts, to accept only this one."""
     embedder: str = ""
-    """Whose vectors are compared. Empty = the run's."""
+    """The embedder whose vectors are compared. Empty = the run's."""
 
     def asks_a_model(self) -> bool:
-        """Whether the metric needs a chat model."""
+        """Return whether the metric needs a chat model."""
         return "llm" in METRICS[self.metric].needs
 
     def digest(self) -> str:
-        """Of ragas's version and the metric."""
+        """Return a digest of the version of ragas and the metric."""
         return digest("ragas", ragas_version(), self.metric, READ)
 
 
@@ -100,3 +105,92 @@ def ragas_version() -> str:
         return version("ragas")
     except PackageNotFoundError:
         raise MissingExtra("ragas", "ragas") from None
+
+
+class RagasGrader:
+    """Grades by a metric of ragas. Of several accepted answers the best counts."""
+
+    def __init__(self, how: Ragas, models: Models) -> None:
+        """Prepare the metric. Raises MissingExtra where ragas, or a library that it needs, cannot be imported."""
+        _prepare()
+        from .ragas_models import RagasMetric
+
+        self._metric = metric = METRICS[how.metric]
+        embedder = models.settings.embedder if "embeddings" in metric.needs else ""
+        self.how = replace(how, embedder=embedder, prompt=how.digest())
+        self._models, self._made, self.used = (
+            models,
+            RagasMetric(metric.kind, metric.needs, dict(metric.options), models),
+            GraderUsage(),
+        )
+
+    @property
+    def name(self) -> str:
+        """`ragas(metric='…', model='…', prompt='…')`."""
+        return spec("ragas", self.how)
+
+    def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
+        """Return a grade for each item: several at once, each in a thread with an event loop of its own."""
+        pool = ThreadPoolExecutor(self._models.settings.concurrency if self._metric.needs else 1)
+        try:
+            graded = list(pool.map(self._graded, items))
+        finally:
+            pool.shutdown(cancel_futures=True)
+        for _, used in graded:
+            self.used.take(used)
+        return [grade for grade, _ in graded]
+
+    def _graded(self, item: GradedItem) -> tuple[Grade | Missing, GraderUsage]:
+        used, scores = GraderUsage(), list[float]()
+        references = item.accepted if "reference" in self._metric.asks else ("",)
+        if not references:
+            return Missing("undefined", f"{self.how.metric} needs an accepted answer"), used
+        for reference in references:
+            score = self._score(item, reference, used)
+            if isinstance(score, Missing):
+                return score, used
+            scores.append(score)
+        best = max(scores)
+        return Grade(best >= self.how.threshold, best, f"{self.how.metric} {best:.3f}"), used
+
+    def _score(self, item: GradedItem, reference: str, used: GraderUsage) -> float | Missing:
+        fields: dict[str, str | list[str]] = {
+            "user_input": self._shown(item.question),
+            "response": self._shown(item.candidate),
+            "reference": self._shown(reference),
+            "retrieved_contexts": [self._shown(text) for text in item.evidence],
+        }
+        inputs = {name: fields[name] for name in self._metric.asks}
+        if lacking := [name for name, value in inputs.items() if not value or value == [""]]:
+            return Missing("undefined", f"{self.how.metric} needs a {lacking[0]}, and the item has none")
+        value = self._made.score(inputs, self.how.model, f"ragas-{self.how.metric}@{self.how.prompt}", used)
+        if not isinstance(value, Missing) and math.isnan(value):
+            return Missing("undefined", f"{self.how.metric} came to no number")
+        return value
+
+    def _shown(self, text: str) -> str:
+        return cut(seen(text), self.how.longest)
+
+
+def _prepare() -> None:
+    """Import ragas, without what it would send or write. Raises MissingExtra."""
+    ragas_version()
+    os.environ["RAGAS_DO_NOT_TRACK"] = "true"
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    try:
+        import appdirs
+
+        place = appdirs.user_data_dir
+        appdirs.user_data_dir = _nowhere  # ragas takes an id that is not kept where there is no such folder
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                from . import ragas_models  # noqa: F401
+        finally:
+            appdirs.user_data_dir = place
+    except ImportError as error:
+        raise MissingExtra(f"ragas ({error})", "ragas") from None
+
+
+def _nowhere(*_: object, **__: object) -> str:
+    raise OSError("no place for a user id")

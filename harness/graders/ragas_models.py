@@ -1,9 +1,9 @@
-"""Our models in the form that ragas wants. Only `ragas_grader` imports it, after it has silenced ragas."""
+"""Give ragas our models in the form that it wants. Only `ragas.py` imports it, after it has silenced ragas."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
@@ -20,7 +20,6 @@ from .llm import GraderUsage
 
 if TYPE_CHECKING:
     from ..models import Models
-    from .ragas import RagasInputs
 
 TOKENS = 2_000
 """The most tokens of a reply: lists of statements are long."""
@@ -29,44 +28,45 @@ TOKENS = 2_000
 class RagasMetric:
     """A metric of ragas over our models."""
 
-    def __init__(self, wanted: RagasInputs, models: Models) -> None:
-        self._wanted, self._models, self._counter = wanted, models, TokenCounter()
-        self._kind = getattr(collections, wanted.kind)
-        self._made(_Calls("", "", models, self._counter, GraderUsage()))  # a library that it needs may not be there
+    def __init__(self, kind: str, needs: Sequence[str], options: Mapping[str, Any], models: Models) -> None:
+        """`kind` is a class in `ragas.metrics.collections`, `needs` are the models that it takes."""
+        self._kind, self._needs, self._options = getattr(collections, kind), needs, options
+        self._models, self._counter = models, TokenCounter()
+        self._metric(_Calls("", "", models, self._counter, GraderUsage()))  # fails early where a library is missing
 
-    def score(self, given: Mapping[str, Any], model: str, prompt: str, used: GraderUsage) -> float | Missing:
-        """What the metric says, or what went wrong: ragas takes some failures for a score."""
+    def score(self, inputs: Mapping[str, Any], model: str, prompt: str, used: GraderUsage) -> float | Missing:
+        """Return the metric's value, or why there is none: ragas takes some failures for a score."""
         calls = _Calls(model, prompt, self._models, self._counter, used)
         try:
-            value = float(asyncio.run(self._made(calls).ascore(**given)).value)
+            value = float(asyncio.run(self._metric(calls).ascore(**inputs)).value)
         except Exception as error:
             return Missing("failed", calls.problem or f"ragas: {type(error).__name__}: {error}")
         if calls.problem:
             return Missing("failed", calls.problem)
         return Missing("undefined", "ragas found no statement to judge") if calls.nothing else value
 
-    def _made(self, calls: _Calls) -> Any:
+    def _metric(self, calls: _Calls) -> Any:
         parts = {"llm": _Llm(calls), "embeddings": _Embeddings(calls)}
-        return self._kind(**{name: parts[name] for name in self._wanted.needs}, **dict(self._wanted.options))
+        return self._kind(**{name: parts[name] for name in self._needs}, **self._options)
 
 
 class _Calls:
-    """The calls for one item."""
+    """The model calls for one item."""
 
     def __init__(self, model: str, prompt: str, models: Models, counter: TokenCounter, used: GraderUsage) -> None:
         self.model, self.prompt, self.models, self.counter, self.used = model, prompt, models, counter, used
         self.problem = ""
+        # Set when the model cut a text into no statements at all: ragas would score that 0.
         self.nothing = False
-        """A text was asked to be cut into statements, and there were none."""
 
     def chat(self, prompt: str, kind: type[BaseModel]) -> BaseModel:
-        """A reply of that kind. Raises ModelError, and remembers it."""
+        """Return a reply of that kind. Raises ModelError, and remembers it."""
         schema = kind.model_json_schema()
         request = ModelRequest(self.model, prompt, 0.0, TOKENS, schema=schema, prompt=self.prompt)
         try:
             reply = self.models.chat(request, self.counter)
             self.used.add(reply.input_tokens, reply.output_tokens, reply.cost)
-            made = kind.model_validate_json(reply.text)
+            parsed = kind.model_validate_json(reply.text)
         except Unusable as error:
             self.used.add(error.reply.input_tokens, error.reply.output_tokens, error.reply.cost)
             raise self._failed(str(error)) from None
@@ -75,18 +75,18 @@ class _Calls:
         except ValidationError as error:
             what = error.errors()[0]["msg"]
             raise self._failed(f"{self.model}: the reply is not of the form that ragas asked for: {what}") from None
-        self.nothing = self.nothing or any(value == [] for _, value in made)
-        return made
+        self.nothing = self.nothing or any(value == [] for _, value in parsed)
+        return parsed
 
     def embed(self, text: str) -> list[float]:
-        """A unit vector. Raises ModelError, and remembers it."""
+        """Return a unit vector. Raises ModelError, and remembers it."""
         try:
-            found = self.models.embed([text], False, self.counter)
+            embedded = self.models.embed([text], False, self.counter)
         except ModelError as error:
             raise self._failed(str(error)) from None
-        if found.called is not None:
-            self.used.add(found.called.input_tokens, 0, found.called.cost)
-        return [float(value) for value in found.vectors[0]]
+        if embedded.called is not None:
+            self.used.add(embedded.called.input_tokens, 0, embedded.called.cost)
+        return [float(value) for value in embedded.vectors[0]]
 
     def _failed(self, why: str) -> ModelError:
         self.problem = self.problem or why

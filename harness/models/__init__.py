@@ -1,4 +1,4 @@
-"""Models that strategies, answer models and graders use: one door to all of them.
+"""Models that strategies, answer models and graders call: one door to all of them.
 
 Settings ──▶ Models ──▶ embedding            `offline`: extractive summaries and embedded vectors, without any model
                     ├─▶ recorded ─┬─▶ cassette   a request that was sent before is replayed

@@ -1,4 +1,4 @@
-"""What a model answers, whatever it is: a reply, or vectors, and what they cost."""
+"""The replies of models of any kind: a text, or vectors, and what they cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...strategies.events import Called
 
 
 class Reply(NamedTuple):
-    """What a model answered, and what it used."""
+    """A model's reply, and its usage."""
 
     text: str
     model: str
@@ -28,14 +28,14 @@ class Reply(NamedTuple):
 
 
 class Embedded(NamedTuple):
-    """Unit vectors, shape (texts, dimensions), and what the provider is to be paid for, if anything."""
+    """Unit vectors, shape (texts, dimensions), and the provider's bill for them, if there is one."""
 
     vectors: NDArray[np.float32]
     called: Called | None = None
 
 
 class Unusable(ModelError):
-    """A model answered, and is charged for, but what it answered is no reply: empty, or a refusal."""
+    """A model replied, and is charged for, but its reply cannot be used: empty, or a refusal."""
 
     def __init__(self, why: str, reply: Reply) -> None:
         super().__init__(why)
@@ -46,7 +46,7 @@ class Completer(Protocol):
     """A model that answers a prompt. Raises ModelError."""
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
-        """The reply, never empty."""
+        """Return the reply, never empty."""
         ...
 
 
@@ -54,5 +54,5 @@ class Embedder(Protocol):
     """A model that turns texts into vectors. Raises ModelError."""
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
-        """One unit vector a text."""
+        """Return one unit vector per text."""
         ...

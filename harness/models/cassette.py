@@ -1,11 +1,11 @@
-"""The cassette: what models answered, kept in one SQLite file by what they were asked.
+"""The cassette: replies of models in one SQLite file, each under a key made of its request.
 
 A key is the SHA-256 of the request in canonical JSON: model, messages, parameters. No key, header or address of a
 provider is ever part of it, and none is written. Beside chat replies it holds vectors (float32 bytes). Several
 processes may use one cassette at once: a reply is written in a transaction of its own, and the first one written stays.
 
-Replies that come with ctxbench (`shipped/`) stand before those of the file. What is used of them is copied into it, so
-that a cassette holds all that a run was answered.
+Replies that come with ctxbench (`shipped/`) take precedence over those of the file. The ones in use are copied into it,
+so that a cassette holds all replies of a run.
 
 While it is open SQLite keeps `-wal` and `-shm` files beside it; the last one to close it folds them in. (Write-ahead
 logging takes 7 000 writes a second from four processes, a rollback journal 60.)
@@ -41,8 +41,8 @@ CREATE TABLE spending (run TEXT PRIMARY KEY, calls INTEGER NOT NULL DEFAULT 0, d
                        unpriced INTEGER NOT NULL DEFAULT 0, refused INTEGER NOT NULL DEFAULT 0);
 """
 _SHUT = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+# Keys of one SELECT. SQLite takes some more.
 _AT_ONCE = 500
-"""Keys of one SELECT; SQLite takes some more."""
 
 
 class CassetteEntry(NamedTuple):
@@ -58,12 +58,12 @@ class CassetteEntry(NamedTuple):
 
 
 def canonical(request: Mapping[str, Any]) -> str:
-    """A request as the one JSON text that it has, whatever the order of its fields."""
+    """Return a request as the one JSON text that it has, whatever the order of its fields."""
     return msgspec.json.encode(request, order="sorted").decode()
 
 
 def key_of(canonical: str) -> str:
-    """The key of a request: SHA-256, 64 hexadecimal digits."""
+    """Return the key of a request: SHA-256, 64 hexadecimal digits."""
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
@@ -72,9 +72,10 @@ class Unwritable(SetupError):
 
 
 def opened(path: Path, mode: Literal["auto", "replay", "record"], *, named: bool = True) -> Cassette:
-    """The cassette of a run. One that may not be written will do for `auto`, as long as every reply is in it.
+    """Open the cassette of a run.
 
-    One that nobody `named` need not be there for `replay`: what comes with ctxbench is.
+    A read-only file will do for `auto`, as long as every reply is in it. One that the user has not `named` need not
+    exist for `replay`: there are the replies that come with ctxbench.
     """
 
     if mode == "replay":
@@ -88,7 +89,7 @@ def opened(path: Path, mode: Literal["auto", "replay", "record"], *, named: bool
 
 
 class Cassette:
-    """An open cassette. It is made if it is not there, unless it is only read.
+    """An open cassette. A missing file is created, unless it is opened `read_only`.
 
     One per process: it does not survive a fork; threads may share it. Every method raises SetupError where the file is
     damaged, locked for a minute, of another version, no cassette, or cannot be written.
@@ -116,48 +117,48 @@ class Cassette:
         self.close()
 
     def close(self) -> None:
-        """Close the file. Nothing can be asked of it afterwards."""
+        """Close the file. It cannot be used afterwards."""
         with self._lock:
             self._end()
 
     def to_be_written(self) -> None:
-        """Raise SetupError if nothing can be kept here: before a model is called, which may have to be paid."""
+        """Raise SetupError if nothing can be written here: before a model is called, which may have to be paid."""
         if self.read_only:
             remedy = "make it writable, or copy it and name the copy with --cassette"
             raise SetupError(f"{self.path}: cannot be written, and has not all replies that are asked for: {remedy}")
 
     def get(self, key: str) -> bytes | None:
-        """The reply under a key; None if there is none."""
+        """Return the reply under a key, or None."""
         return self.get_many((key,)).get(key)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """The replies under those of the keys that have one."""
-        found: dict[str, bytes] = {}
+        """Return the replies under those of the keys that have one."""
+        replies: dict[str, bytes] = {}
         for at in range(0, len(keys), _AT_ONCE):
             some = keys[at : at + _AT_ONCE]
-            found.update(self.ask(f"SELECT key, reply FROM replies WHERE key IN ({','.join('?' * len(some))})", some))
+            replies.update(self.ask(f"SELECT key, reply FROM replies WHERE key IN ({','.join('?' * len(some))})", some))
         if self.shipped is None:
-            return found
-        came = self.shipped.get_many(keys)
-        if not self.read_only and (new := [entry for key, entry in came.items() if key not in found]):
+            return replies
+        shipped_entries = self.shipped.get_many(keys)
+        if not self.read_only and (new := [entry for key, entry in shipped_entries.items() if key not in replies]):
             self.put_many(new)
-        return found | {key: entry.reply for key, entry in came.items()}
+        return replies | {key: entry.reply for key, entry in shipped_entries.items()}
 
     def lacks(self, model: str, prompt: str = "") -> str:
-        """What to say of a request that has no reply here, and that may not be made."""
+        """Return the message for a request that has no reply here, and that may not be made."""
         older = self.shipped.older(prompt) if self.shipped is not None else ""
         if older:
             return f"{model}: the replies that come with ctxbench are stale, to {older}: `make record` renews them"
         return f"{model}: {self.path.name} has no reply to this request: record it once with --cassette-mode auto"
 
     def put(self, entry: CassetteEntry, *, replace: bool = False) -> bytes:
-        """Keep a reply, and return the one that is kept: another process may have been first."""
+        """Write a reply, and return the stored one: another process may have been first."""
         self.put_many((entry,), replace=replace)
         return self.get(entry.key) or entry.reply
 
     def put_many(self, entries: Sequence[CassetteEntry], *, replace: bool = False) -> int:
-        """Keep replies, all or none. Those that are there stay unless `replace`. Returns how many were written."""
-        rows = [(each.key, each.kind, each.model, each.request or None, each.reply) for each in entries]
+        """Write replies, all or none. Existing ones stay unless `replace`. Returns how many were written."""
+        rows = [(entry.key, entry.kind, entry.model, entry.request or None, entry.reply) for entry in entries]
         with self.transaction() as database:
             before = database.total_changes
             how = "REPLACE" if replace else "IGNORE"
@@ -167,7 +168,7 @@ class Cassette:
             return database.total_changes - before
 
     def entries(self) -> Iterator[CassetteEntry]:
-        """All replies, in the order of their keys."""
+        """Yield all replies, in the order of their keys."""
         with self._lock, self._explained():
             for key, kind, model, request, reply in self._open.execute(
                 "SELECT key, kind, model, request, reply FROM replies ORDER BY key"
@@ -175,20 +176,20 @@ class Cassette:
                 yield CassetteEntry(key, kind, model, reply, request or "")
 
     def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """The rows that a SELECT finds."""
+        """Return the rows of a SELECT."""
         with self._lock, self._explained():
             return self._open.execute(statement, values).fetchall()
 
     def check(self) -> None:
-        """Read the whole file and see that it is not damaged."""
+        """Read the whole file. Raises SetupError if it is damaged."""
         with self._lock, self._explained():
-            found = self._open.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if found != "ok":
-                raise sqlite3.DatabaseError(found)
+            verdict = self._open.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(verdict)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """The database, for changes that are made together or not at all, while no other process makes any."""
+        """Yield the database for changes that are made together or not at all, while no other process makes any."""
         with self._lock, self._explained():
             self._open.execute("BEGIN IMMEDIATE")
             try:
@@ -242,7 +243,7 @@ class Cassette:
         raise AssertionError
 
     def _empty(self) -> sqlite3.Connection:
-        """A cassette that holds nothing, in memory."""
+        """Open a cassette that holds nothing, in memory."""
         database = self._connect("file::memory:")
         _make_tables(database)
         database.execute("PRAGMA query_only=1")
@@ -254,9 +255,9 @@ class Cassette:
     def _same_layout(self, database: sqlite3.Connection) -> None:
         if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
             raise SetupError(f"{self.path}: is a database, but no cassette: name another with --cassette")
-        if (found := database.execute("PRAGMA user_version").fetchone()[0]) != SCHEMA:
+        if (version := database.execute("PRAGMA user_version").fetchone()[0]) != SCHEMA:
             raise SetupError(
-                f"{self.path}: is a cassette of version {found}, this ctxbench reads {SCHEMA}: name another"
+                f"{self.path}: is a cassette of version {version}, this ctxbench reads {SCHEMA}: name another"
             )
 
     @contextmanager
@@ -311,9 +312,9 @@ class _Line(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
 
 
 def write_lines(cassette: Cassette, keys: Container[str] | None = None, *, brief: bool = False) -> Iterator[bytes]:
-    """Every reply, or those under some keys, as a line, in the order of the keys: equal cassettes have equal lines.
+    """Yield every reply, or those under some keys, as a line, in the order of the keys: equal cassettes, equal lines.
 
-    `brief`: of a request no more than which prompt it is, where whoever replays it makes the request anew.
+    `brief` leaves no more of a request than the name of its prompt, where whoever replays it makes the request anew.
     """
     for entry in cassette.entries():
         if keys is None or entry.key in keys:
@@ -321,7 +322,7 @@ def write_lines(cassette: Cassette, keys: Container[str] | None = None, *, brief
 
 
 def prompt_of(entry: CassetteEntry) -> str:
-    """The prompt that a recorded request names, NAME@DIGEST; empty if it names none."""
+    """Return the prompt that a recorded request names, NAME@DIGEST; empty if it names none."""
     return msgspec.json.decode(entry.request, type=_Brief).prompt if entry.request else ""
 
 
@@ -336,7 +337,7 @@ def _briefly(entry: CassetteEntry) -> CassetteEntry:
 
 
 def read_lines(cassette: Cassette, lines: Iterable[bytes], name: str) -> int:
-    """Put lines into a cassette, where what is there stays. Returns how many replies were new.
+    """Put lines into a cassette, where existing replies stay. Returns how many replies were new.
 
     Raises SetupError with the number of a line that is none, or whose key is not that of its request.
     """
@@ -350,7 +351,7 @@ def read_lines(cassette: Cassette, lines: Iterable[bytes], name: str) -> int:
 
 
 def entries(lines: Iterable[bytes], name: str) -> Iterator[CassetteEntry]:
-    """The replies of lines. Raises SetupError as `read_lines` does."""
+    """Yield the replies of lines. Raises SetupError as `read_lines` does."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _entry(line, f"{name}:{number}")
@@ -370,7 +371,7 @@ def _entry(text: bytes, place: str) -> CassetteEntry:
 
 
 def _is_brief(request: str) -> bool:
-    """Whether a request is not there, only its prompt: then its key can be that of any."""
+    """Return whether a request is only the name of its prompt: then its key can be any."""
     return request == canonical({"prompt": msgspec.json.decode(request, type=_Brief).prompt})
 
 
@@ -378,32 +379,32 @@ FOLDER = Path(__file__).parent / "shipped"
 
 
 class Shipped:
-    """The replies of some files. They are read when they are first asked for."""
+    """The replies of some files, read when the first of them is needed."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = tuple(files)
 
     def get_many(self, keys: Iterable[str]) -> dict[str, CassetteEntry]:
-        """The replies under those of the keys that have one."""
+        """Return the replies under those of the keys that have one."""
         return {key: self._replies[key] for key in keys if key in self._replies}
 
     def entries(self) -> Iterator[CassetteEntry]:
-        """All of them, in the order of the files."""
+        """Yield all replies, in the order of the files."""
         yield from self._replies.values()
 
     def older(self, prompt: str) -> str:
-        """Another version of a prompt to which there are replies here; empty if there is none."""
+        """Return another version of a prompt to which there are replies here; empty if there is none."""
         name = prompt.partition("@")[0]
-        found = (each for each in self._prompts if each.partition("@")[0] == name and each != prompt)
-        return next(found, "") if name and prompt not in self._prompts else ""
+        versions = (version for version in self._prompts if version.partition("@")[0] == name and version != prompt)
+        return next(versions, "") if name and prompt not in self._prompts else ""
 
     @cached_property
     def _replies(self) -> dict[str, CassetteEntry]:
-        found: dict[str, CassetteEntry] = {}
+        replies: dict[str, CassetteEntry] = {}
         for file in self.files:
             with file.open("rb") as lines:
-                found.update((entry.key, entry) for entry in entries(lines, file.name))
-        return found
+                replies.update((entry.key, entry) for entry in entries(lines, file.name))
+        return replies
 
     @cached_property
     def _prompts(self) -> dict[str, int]:
@@ -412,23 +413,23 @@ class Shipped:
 
 @cache
 def shipped() -> Shipped:
-    """What comes with this ctxbench."""
+    """Return the replies that come with this ctxbench."""
     return Shipped(sorted(FOLDER.glob("*.jsonl")))
 
 
 def come_along(file: str) -> list[CassetteEntry]:
-    """The replies in one of the files; none if there is no such file."""
+    """Return the replies in one of the files that come with ctxbench; none if there is no such file."""
     return list(Shipped([path for path in shipped().files if path.name == file]).entries())
 
 
 def stale(replies: Iterable[CassetteEntry], current: Mapping[str, str]) -> dict[str, int]:
-    """The prompts of replies that nobody asks any more, and how many replies each has.
+    """Return the prompts of replies that no longer exist so, each with its number of replies.
 
-    `current`: the digest of each prompt that there is. What names no prompt cannot be told.
+    `current` maps the name of each prompt to its digest. A reply that names no prompt is passed over.
     """
-    found = Counter(map(prompt_of, replies))
+    counts = Counter(map(prompt_of, replies))
     return {
         prompt: times
-        for prompt, times in sorted(found.items())
+        for prompt, times in sorted(counts.items())
         if prompt and current.get(prompt.partition("@")[0]) != prompt.partition("@")[2]
     }

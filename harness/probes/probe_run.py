@@ -1,4 +1,4 @@
-"""The probes of one conversation, asked of one strategy while its calls are replayed."""
+"""Ask the probes of a conversation while its calls are replayed; write them to a run, and read them back."""
 
 from __future__ import annotations
 
@@ -6,26 +6,36 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from ...metrics.probes import PlacedProbe, RetainedEvidence, SentText
+from ...metrics.probes import PlacedProbe, RetainedEvidence, SentText, State, placed
 from ...metrics.tokens import PRIMING
 from ...scenarios.errors import Stopped
-from ...scenarios.model import Message, Tool
-from ...scenarios.view import Messages, shared
-from ...strategies.base import Misfit, Strategy, is_copyable
+from ...scenarios.model import Conversation, Message, Probe, Tool
+from ...scenarios.view import Messages, shared_prefix
+from ...strategies.base import Context, Strategy, StrategyTypeError, is_copyable
 from ...strategies.events import Archived, Deleted, Event, Moved, Recalled, Summarised
+from ..folder.contexts import QUESTION, NumberedMessages
+from ..folder.run import Run
 from ..folder.store import Constant, ResultPart
-from ..replay import Answering, ContextLog, ConversationIndex, RecordedContext, proceed, started, well_formed, why
+from ..replay import (
+    ContextLog,
+    ConversationIndex,
+    ModelCalls,
+    RecordedContext,
+    check_well_formed,
+    failure_reason,
+    replay_view,
+    start_view,
+)
 from .ask import Asker, OfBound, OfCopies, OfReplays, ProbeReply, ReplayedModels, questions
-from .results import QUESTION
 
 
 @dataclass(slots=True)
 class ProbeResult:
-    """What was sent for one probe, as it is kept: against the context of the nearest step before it."""
+    """The context sent for one probe, stored as what it adds to the context of the step before it."""
 
     asked: PlacedProbe
     step: int | None
@@ -51,115 +61,115 @@ class ProbeResult:
     """Whether an accepted answer is there; None if none had been said."""
 
 
-def interviewed(books: ConversationIndex, strategy: Strategy, models: Answering, log: ContextLog) -> list[ProbeResult]:
-    """Replay a cell into its log, asking its probes on the way. Raises what the strategy raises in the replay."""
-    tape = None if is_copyable(strategy) else ReplayedModels(models)
-    desk = RecordedContext(books, tape or models)
-    view = started(strategy, desk)
-    asker = OfReplays(strategy, books, tape) if tape is not None else OfCopies(view, desk, models)
-    interview = _Interview(books, asker, log)
-    found = list(interview.after(-1))
-    for number, step in enumerate(proceed(books.conversation, view, desk)):
+def interviewed(index: ConversationIndex, strategy: Strategy, models: ModelCalls, log: ContextLog) -> list[ProbeResult]:
+    """Replay a conversation into its log, and ask its probes on the way. Raises what the strategy raises."""
+    replayed = None if is_copyable(strategy) else ReplayedModels(models)
+    services = RecordedContext(index, replayed or models)
+    view = start_view(strategy, services)
+    asker = OfReplays(strategy, index, replayed) if replayed is not None else OfCopies(view, services, models)
+    probing = _ProbeRun(index, asker, log)
+    results = list(probing.after(-1))
+    for number, step in enumerate(replay_view(index.conversation, view, services)):
         log.add(step)
-        found += interview.after(number)
-    return found
+        results += probing.after(number)
+    return results
 
 
-def bounded(books: ConversationIndex, bound: Strategy, models: Answering) -> list[ProbeResult]:
-    """The probes asked of a bound, which needs nothing but the history."""
-    interview = _Interview(books, OfBound(bound, books, models), ContextLog(books.conversation.messages))
-    return list(interview.all())
+def bounded(index: ConversationIndex, bound: Strategy, models: ModelCalls) -> list[ProbeResult]:
+    """Ask a bound, which needs nothing but the history, the probes of a conversation."""
+    probing = _ProbeRun(index, OfBound(bound, index, models), ContextLog(index.conversation.messages))
+    return list(probing.all())
 
 
-class _Interview:
-    """The probes of one conversation, and who is asked."""
+class _ProbeRun:
+    """The probes of one conversation while they are asked."""
 
-    def __init__(self, books: ConversationIndex, asker: Asker, log: ContextLog) -> None:
-        self._books, self._asker, self._log = books, asker, log
-        self._standing, self._heard = Substitutions(), 0
+    def __init__(self, index: ConversationIndex, asker: Asker, log: ContextLog) -> None:
+        self._index, self._asker, self._log = index, asker, log
+        self._substitutions, self._events_seen = Substitutions(), 0
+        # Probes by the step that they are asked after.
         self._due: dict[int, list[tuple[PlacedProbe, Message]]] = defaultdict(list)
-        """By the step that they are asked after."""
-        calls = list(books.conversation.calls())
-        for asked, question in zip(books.asked, questions(books.asked, books.ids), strict=True):
-            self._due[bisect_right(calls, asked.stop) - 1].append((asked, question))
-        self._places = {message.id: at for at, message in enumerate(books.conversation.messages)}
+        calls = list(index.conversation.calls())
+        for probe, question in zip(index.asked, questions(index.asked, index.ids), strict=True):
+            self._due[bisect_right(calls, probe.stop) - 1].append((probe, question))
+        self._places = {message.id: at for at, message in enumerate(index.conversation.messages)}
 
     def all(self) -> Iterator[ProbeResult]:
         """Ask every probe, with no step before it."""
         for due in self._due.values():
-            for asked, question in due:
-                yield self._probed(asked, question, None)
+            for probe, question in due:
+                yield self._probed(probe, question, None)
 
     def after(self, step: int) -> Iterator[ProbeResult]:
-        """Ask what is to be asked after a step, and before the next; -1 = before the first."""
-        for _, event in self._log.events[self._heard :]:
-            self._standing.hear((event,))
-        self._heard = len(self._log.events)
-        for asked, question in self._due.get(step, ()):
-            yield self._probed(asked, question, step if step >= 0 else None)
+        """Ask the probes between a step and the next; -1 = before the first step."""
+        for _, event in self._log.events[self._events_seen :]:
+            self._substitutions.hear((event,))
+        self._events_seen = len(self._log.events)
+        for probe, question in self._due.get(step, ()):
+            yield self._probed(probe, question, step if step >= 0 else None)
 
-    def _probed(self, asked: PlacedProbe, question: Message, step: int | None) -> ProbeResult:
-        """What is sent for a probe; if the strategy raises, why. It loses this probe and nothing else."""
+    def _probed(self, probe: PlacedProbe, question: Message, step: int | None) -> ProbeResult:
+        """Ask one probe. If the strategy raises, the result says why: it loses this probe alone."""
         try:
-            return self._made(asked, question, step, self._asker.ask(asked, question))
+            return self._result(probe, question, step, self._asker.ask(probe, question))
         except Stopped:
             raise
         except (Exception, SystemExit) as error:
-            return ProbeResult(asked, step, why(error))
+            return ProbeResult(probe, step, failure_reason(error))
 
-    def _made(self, asked: PlacedProbe, question: Message, step: int | None, reply: ProbeReply) -> ProbeResult:
-        books, context = self._books, reply.context
-        marks, recorded = context.marks, books.conversation.tools
-        sent = self._log.settled(context.messages, asked.stop)
+    def _result(self, probe: PlacedProbe, question: Message, step: int | None, reply: ProbeReply) -> ProbeResult:
+        index, context = self._index, reply.context
+        marks, recorded = context.marks, index.conversation.tools
+        sent = self._log.as_recorded(context.messages, probe.stop)
         if marks and not 0 <= min(marks) <= max(marks) < len(sent):
-            raise Misfit(f"the marks of the Context are {marks}, and it has {len(sent)} messages, from 0")
+            raise StrategyTypeError(f"the marks of the Context are {marks}, and it has {len(sent)} messages, from 0")
         written = self._own(sent, question)
         added, kept = self._entry(sent, question, written, step)
-        standing = self._standing.copy()
-        standing.hear(reply.events)
+        substitutions = self._substitutions.copy()
+        substitutions.hear(reply.events)
         offers = any(tool not in recorded for tool in context.tools)
-        what = SentText(sent, books.conversation.messages, books.ledger, question.id)
-        loadable = self._loadable(standing, what, offers)
-        stood_for = standing.stood_for(what.written)
+        what = SentText(sent, index.conversation.messages, index.ledger, question.id)
+        loadable = self._loadable(substitutions, what, offers)
+        stood_for = substitutions.stood_for(what.written)
         names = frozenset(name for name, _ in loadable)
         return ProbeResult(
-            asked,
+            probe,
             step,
             kept=kept,
             added=added,
             written=tuple(written),
-            tokens_written=tuple(map(books.ledger.tokens, written)),
+            tokens_written=tuple(map(index.ledger.tokens, written)),
             marks=marks,
             tools=None if context.tools == recorded else context.tools,
             events=reply.events,
             loadable=loadable,
             recalled=_recalled(reply.events),
-            tokens_full=PRIMING + books.tools(recorded) + books.ledger.upto(asked.stop) + books.ledger.tokens(question),
-            tokens_sent=PRIMING + books.tools(context.tools) + what.tokens,
-            evidence=tuple(what.kept(each, stood_for, names, books.counter.text) for each in asked.evidence),
-            answer=what.says(asked) if asked.answers else None,
+            tokens_full=PRIMING + index.tools(recorded) + index.ledger.upto(probe.stop) + index.ledger.tokens(question),
+            tokens_sent=PRIMING + index.tools(context.tools) + what.tokens,
+            evidence=tuple(what.retained(each, stood_for, names, index.counter.text) for each in probe.evidence),
+            answer=what.says(probe) if probe.answers else None,
         )
 
     def _own(self, sent: Messages, question: Message) -> list[Message]:
-        """What was written for this probe alone."""
-        recording, made = self._books.conversation.messages, dict[Message, None]()
+        """Return the messages that were written for this probe alone."""
+        recording, messages = self._index.conversation.messages, dict[Message, None]()
         for store, start, stop in sent.spans:
             for message in () if store is recording else store[start:stop]:
                 if message != question and self._log.number(message) is None:
-                    well_formed(message, Message)
-                    made[message] = None
-        return list(made)
+                    check_well_formed(message, Message)
+                    messages[message] = None
+        return list(messages)
 
     def _entry(
         self, sent: Messages, question: Message, written: list[Message], step: int | None
     ) -> tuple[tuple[tuple[int, int], ...], int]:
-        """The context as the stretches added to what is kept of the step's."""
-        size, log = len(self._books.conversation.messages), self._log
-        kept = 0 if step is None else shared(log.sent, sent)
+        """Return the context as spans added to the step's context, and how many messages of that it keeps."""
+        size, log = len(self._index.conversation.messages), self._log
+        kept = 0 if step is None else shared_prefix(log.sent, sent)
         own = {message: QUESTION - 1 - number for number, message in enumerate(written)}
         added: list[tuple[int, int]] = []
         for store, start, stop in sent[kept:].spans:
-            if store is self._books.conversation.messages:
+            if store is self._index.conversation.messages:
                 added.append((start, stop))
                 continue
             for message in store[start:stop]:
@@ -168,22 +178,22 @@ class _Interview:
                 added.append((place, place + 1))
         return tuple(added), kept
 
-    def _loadable(self, standing: Substitutions, sent: SentText, offers: bool) -> tuple[tuple[str, str], ...]:
-        """What is not sent as it was said, and is in an archive or a tier."""
-        found = {name: key if offers else "" for key, name in standing.archived.items()}
-        found.update((name, "") for name, tier in standing.held.items() if tier not in ("", FOCUS))
+    def _loadable(self, substitutions: Substitutions, sent: SentText, offers: bool) -> tuple[tuple[str, str], ...]:
+        """Return the messages that are not sent as recorded but can be loaded, with the key to load each."""
+        keys = {name: key if offers else "" for key, name in substitutions.archived.items()}
+        keys.update((name, "") for name, tier in substitutions.held.items() if tier not in ("", FOCUS))
         places = self._places
-        return tuple((name, key) for name, key in found.items() if name in places and not sent.has(places[name]))
+        return tuple((name, key) for name, key in keys.items() if name in places and not sent.has(places[name]))
 
 
 def _recalled(events: tuple[Event, ...]) -> tuple[str, ...] | None:
-    """The messages that were recalled, best first, each once; of equal scores in the order in which they were sent."""
-    found = [event for event in events if isinstance(event, Recalled)]
-    if not found:
+    """Return the recalled messages, best first, each once; those of equal scores in the order they were sent."""
+    recalls = [event for event in events if isinstance(event, Recalled)]
+    if not recalls:
         return None
     pairs = [
         (score, name)
-        for event in found
+        for event in recalls
         for name, score in zip(event.sources, event.scores or (0.0,) * len(event.sources), strict=False)
     ]
     return tuple(dict.fromkeys(name for _, name in sorted(pairs, key=lambda pair: -pair[0])))
@@ -194,13 +204,13 @@ FOCUS = "focus"
 
 
 class Substitutions:
-    """What a strategy has reported so far in a conversation."""
+    """What stands for messages that are not sent, from the events that a strategy has reported so far."""
 
     __slots__ = ("_by", "_recalled", "_texts", "archived", "held")
 
     def __init__(self) -> None:
+        # Each summarised message, with the strategy and the level of the summary that stands for it now.
         self._by: dict[str, tuple[str, int]] = {}
-        """Of each message that was summarised, who did, and the level that stands for it now."""
         self._texts: dict[tuple[str, int], str] = {}
         self._recalled: set[str] = set()
         self.archived: dict[str, str] = {}
@@ -209,14 +219,14 @@ class Substitutions:
         """The messages in a tier below what is sent, and in which."""
 
     def copy(self) -> Substitutions:
-        """The same, to go on from. What was recalled for one call is not recalled for the next."""
-        made = Substitutions()
-        made._by, made._texts = dict(self._by), dict(self._texts)
-        made.archived, made.held = dict(self.archived), dict(self.held)
-        return made
+        """Return a copy to go on from, without what was recalled: that holds for one call only."""
+        copied = Substitutions()
+        copied._by, copied._texts = dict(self._by), dict(self._texts)
+        copied.archived, copied.held = dict(self.archived), dict(self.held)
+        return copied
 
     def hear(self, events: Iterable[Event]) -> None:
-        """What was reported next."""
+        """Take the next events into account."""
         for event in events:
             match event:
                 case Summarised(replaced, summary, level, by):
@@ -237,9 +247,9 @@ class Substitutions:
                     pass
 
     def stood_for(self, written: Iterable[Message]) -> frozenset[str]:
-        """The messages of which a summary, or what was recalled, is among what the strategy wrote and sends."""
+        """Return the ids of the messages of which a summary, or a recalled text, is sent among the written ones."""
         texts = [message.text for message in written]
-        sent = {who for who, text in self._texts.items() if any(text in each for each in texts)}
+        sent = {who for who, text in self._texts.items() if any(text in text_sent for text_sent in texts)}
         return frozenset(name for name, who in self._by.items() if who in sent) | (
             frozenset(self._recalled) if texts else frozenset()
         )
@@ -252,52 +262,57 @@ FIELDS = ("kept", "marks", "tokens_full", "tokens_sent")
 def write_probes(
     part: ResultPart, strategies: Mapping[str, Sequence[tuple[str, Sequence[ProbeResult]]]], digest: str = ""
 ) -> None:
-    """Write the probes of one part: by strategy, each conversation with its probes."""
-    rows = [(spec, name, each) for spec, cells in strategies.items() for name, probes in cells for each in probes]
+    """Write the probes of one part. `strategies` maps each strategy to its conversations with their probes."""
+    rows = [
+        (spec, name, result)
+        for spec, conversations in strategies.items()
+        for name, probes in conversations
+        for result in probes
+    ]
     only = next(iter(strategies)) if len(strategies) == 1 else None
     part.write(
         "probes",
         {
             "conversation": [name for _, name, _ in rows],
             "strategy": Constant(only, len(rows)) if only is not None else [spec for spec, _, _ in rows],
-            **_columns([each for _, _, each in rows]),
+            **_columns([result for _, _, result in rows]),
         },
         digest,
     )
 
 
 def _columns(rows: Sequence[ProbeResult]) -> dict[str, Sequence[Any]]:
-    asked = [each.asked for each in rows]
-    done = [not each.failed for each in rows]
+    probes = [result.asked for result in rows]
+    done = [not result.failed for result in rows]
 
     def of(values: Sequence[Any]) -> list[Any]:
         """Null where the probe failed."""
         return [value if ok else None for value, ok in zip(values, done, strict=True)]
 
     return {
-        "number": [each.number for each in asked],
-        "probe": [each.probe.id for each in asked],
-        "category": [each.probe.category for each in asked],
-        "answerable": [each.probe.answerable for each in asked],
-        "at": [each.stop for each in asked],
-        "step": [each.step for each in rows],
-        "failed": [each.failed for each in rows],
-        "evidence": [[one.id for one in each.evidence] for each in asked],
-        **{name: of([getattr(each, name) for each in rows]) for name in FIELDS},
-        "added_from": of([[start for start, _ in each.added] for each in rows]),
-        "added_to": of([[stop for _, stop in each.added] for each in rows]),
-        "written": of([_json(each.written) for each in rows]),
-        "written_tokens": of([each.tokens_written for each in rows]),
-        "tools": [None if each.tools is None else _json(each.tools) for each in rows],
-        "events": of([_json(each.events) for each in rows]),
-        "loadable": of([[name for name, _ in each.loadable] for each in rows]),
-        "loadable_by": of([[key for _, key in each.loadable] for each in rows]),
-        "recalled": [each.recalled for each in rows],
-        "evidence_state": of([[one.state for one in each.evidence] for each in rows]),
-        "evidence_share": of([[one.share for one in each.evidence] for each in rows]),
-        "evidence_tokens": of([sum(one.tokens for one in each.evidence) for each in rows]),
-        "evidence_place": of([_place(each) for each in rows]),
-        "answer": of([each.answer for each in rows]),
+        "number": [probe.number for probe in probes],
+        "probe": [probe.probe.id for probe in probes],
+        "category": [probe.probe.category for probe in probes],
+        "answerable": [probe.probe.answerable for probe in probes],
+        "at": [probe.stop for probe in probes],
+        "step": [result.step for result in rows],
+        "failed": [result.failed for result in rows],
+        "evidence": [[message.id for message in probe.evidence] for probe in probes],
+        **{name: of([getattr(result, name) for result in rows]) for name in FIELDS},
+        "added_from": of([[start for start, _ in result.added] for result in rows]),
+        "added_to": of([[stop for _, stop in result.added] for result in rows]),
+        "written": of([_json(result.written) for result in rows]),
+        "written_tokens": of([result.tokens_written for result in rows]),
+        "tools": [None if result.tools is None else _json(result.tools) for result in rows],
+        "events": of([_json(result.events) for result in rows]),
+        "loadable": of([[name for name, _ in result.loadable] for result in rows]),
+        "loadable_by": of([[key for _, key in result.loadable] for result in rows]),
+        "recalled": [result.recalled for result in rows],
+        "evidence_state": of([[message.state for message in result.evidence] for result in rows]),
+        "evidence_share": of([[message.share for message in result.evidence] for result in rows]),
+        "evidence_tokens": of([sum(message.tokens for message in result.evidence) for result in rows]),
+        "evidence_place": of([_place(result) for result in rows]),
+        "answer": of([result.answer for result in rows]),
     }
 
 
@@ -306,6 +321,103 @@ def _json(values: Sequence[Any]) -> list[str]:
 
 
 def _place(probed: ProbeResult) -> float | None:
-    """Where the evidence is, its tokens together; None if none of it is there."""
-    tokens = sum(each.tokens for each in probed.evidence)
-    return round(sum(each.tokens * each.place for each in probed.evidence) / tokens, 6) if tokens else None
+    """Return where the evidence is in the context, its tokens together; None if none of it is there."""
+    tokens = sum(message.tokens for message in probed.evidence)
+    return round(sum(message.tokens * message.place for message in probed.evidence) / tokens, 6) if tokens else None
+
+
+class StoredProbe(NamedTuple):
+    """One probe under one strategy, read from a run, with the context that would have been sent for it."""
+
+    number: int
+    """In the conversation's list, from 0."""
+    probe: Probe
+    said: int
+    """Recorded messages before it."""
+    question: Message
+    """The newest message of what the strategy was given. It is in the context as well, if the strategy sends it."""
+    context: Context | None
+    """What would be sent; None if nothing was, for the reason in `failed`."""
+    failed: str
+    step: int | None
+    """The newest step at or before it."""
+    kept: int
+    """Messages that the context starts with as that step's does."""
+    written: dict[Message, int]
+    """What the strategy wrote for this probe alone, with its tokens."""
+    evidence: dict[str, State]
+    """Of each message that it rests on and that had been said."""
+    loadable: dict[str, str]
+    """What is in an archive or a lower tier, and what the model has to ask for; empty if it is offered no tool."""
+    events: tuple[Event, ...]
+    place: float | None
+    """Where in what is sent the evidence is that is sent: 0 = at the start, 1 = at the end."""
+    answer: bool | None
+    """Whether an accepted answer is there; None if none had been said."""
+    tokens_full: int
+    tokens_sent: int
+    tokens_evidence: int
+
+
+def stored(
+    row: dict[str, Any],
+    conversation: Conversation,
+    question: Message,
+    steps: Sequence[Messages],
+    written: tuple[Message, ...],
+) -> StoredProbe:
+    """Read a row of the table `probes`.
+
+    `steps` are the contexts of the steps, `written` the messages that the strategy wrote for them.
+    """
+    probe, failed = conversation.probes[row["number"]], bool(row["failed"])
+    own = () if failed else tuple(msgspec.json.decode(text, type=Message) for text in row["written"])
+    return StoredProbe(
+        number=row["number"],
+        probe=probe,
+        said=row["at"],
+        question=question,
+        context=None if failed else _context(row, conversation, (question, *own), steps, written),
+        failed=row["failed"],
+        step=row["step"],
+        kept=row["kept"] or 0,
+        written=dict(zip(own, row["written_tokens"] or (), strict=True)),
+        evidence=dict(zip(row["evidence"], row["evidence_state"] or (), strict=not failed)),
+        loadable=dict(zip(row["loadable"] or (), row["loadable_by"] or (), strict=True)),
+        events=tuple(msgspec.json.decode(text, type=Event) for text in row["events"] or ()),
+        place=row["evidence_place"],
+        answer=row["answer"],
+        tokens_full=row["tokens_full"] or 0,
+        tokens_sent=row["tokens_sent"] or 0,
+        tokens_evidence=row["evidence_tokens"] or 0,
+    )
+
+
+def _context(
+    row: dict[str, Any],
+    conversation: Conversation,
+    own: tuple[Message, ...],
+    steps: Sequence[Messages],
+    written: tuple[Message, ...],
+) -> Context:
+    """Return the context of a probe. `own` is the question, then the messages that were written for it alone."""
+    numbered = NumberedMessages(conversation.messages, written, own)
+    before = steps[row["step"]][: row["kept"]] if row["step"] is not None else Messages()
+    added = zip(row["added_from"], row["added_to"], strict=True)
+    messages = before + Messages(numbered.span(*span) for span in added)
+    offered = row["tools"]
+    tools = conversation.tools if offered is None else tuple(msgspec.json.decode(text, type=Tool) for text in offered)
+    return Context(messages, tuple(row["marks"]), tools)
+
+
+def asked_probes(run: Run, conversation: Conversation, strategy: str) -> Iterator[StoredProbe]:
+    """Yield what a strategy, or a bound, was to send for each probe of a conversation, in the order they were asked."""
+    ran = strategy in run.manifest.plan.strategies
+    written = tuple(message for message, _ in run.written(conversation.id, strategy)) if ran else ()
+    steps = list(run.contexts(conversation, strategy)) if ran else []
+    order = placed(conversation)
+    messages = questions(order, {message.id for message in conversation.messages})
+    by_number = {probe.number: question for probe, question in zip(order, messages, strict=True)}
+    with run.readable():
+        for row in run.rows("probes", conversation.id, strategy):
+            yield stored(row, conversation, by_number[row["number"]], steps, written)

@@ -1,1 +1,1 @@
-"""tier_bench."""
+"""Benchmarks of single memory tiers: `ctxbench bench-tier`."""

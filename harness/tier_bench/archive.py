@@ -1,4 +1,4 @@
-"""Lossless sizes: the messages under the archive's coding, other coders, and a model's bound."""
+"""Measure sizes and speed of the archive: its own coding, other coders, and a model's bound."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation
 from ...strategies.tiers.archive import ArchivedMessage, ArchiveTier, Coding
 from ...strategies.tiers.archive.archive import blocks
-from ...strategies.tiers.archive.codec import KINDS, Dictionary, Kind, made_of
+from ...strategies.tiers.archive.codec import KINDS, Dictionary, Kind, build_dictionary
 from ...strategies.tiers.archive.part import by_field, contents
 from ...strategies.tiers.archive.quantisation import Quantised, exact
 from ..models.embedding import Lexical
@@ -36,7 +36,7 @@ Coder = Callable[[bytes], int]
 
 
 def items_of(conversations: Iterable[Conversation], counter: TokenCounter) -> list[ArchivedMessage]:
-    """Every message, under `conversation/message`."""
+    """Return every message under the id `conversation/message`."""
     return [
         ArchivedMessage(f"{conversation.id}/{message.id}", counter.message(message), message)
         for conversation in conversations
@@ -45,31 +45,31 @@ def items_of(conversations: Iterable[Conversation], counter: TokenCounter) -> li
 
 
 def messages(items: Sequence[ArchivedMessage], coding: Coding) -> Corpus:
-    """The messages as recorded: a line of JSON each."""
+    """Return the sizes of the messages as recorded, a line of JSON each."""
     return _under_every_coder("messages", [as_json(block) for block in _cut(items, coding)])
 
 
 def texts(items: Sequence[ArchivedMessage], coding: Coding) -> Corpus:
-    """The texts alone, a line each: no ids, times, roles, calls."""
+    """Return the sizes of the texts alone, a line each: no ids, times, roles, calls."""
     return _under_every_coder("texts alone", [as_text(block) for block in _cut(items, coding)])
 
 
 def as_json(items: Sequence[ArchivedMessage]) -> bytes:
-    """Messages as lines of JSON."""
+    """Return messages as lines of JSON."""
     return b"\n".join(msgspec.json.encode(item.message) for item in items)
 
 
 def as_text(items: Sequence[ArchivedMessage]) -> bytes:
-    """The texts of messages, a line each."""
+    """Return the texts of messages, a line each."""
     return b"\n".join(item.message.text.encode() for item in items)
 
 
 def later(conversations: Sequence[Conversation], coding: Coding, counter: TokenCounter) -> tuple[Later, ...] | Missing:
-    """Dictionaries of the first half of the conversations, in the order they were read, tested on the others."""
+    """Make dictionaries of the first half of the conversations, in reading order, and test them on the others."""
     half = len(conversations) // 2
-    before, after = (_cut(items_of(some, counter), coding) for some in (conversations[:half], conversations[half:]))
+    before, after = (_cut(items_of(part, counter), coding) for part in (conversations[:half], conversations[half:]))
     if not before or not after:
-        return Missing("undefined", "there is one conversation only, so none that a dictionary is made of")
+        return Missing("undefined", "there is only one conversation, so none to make a dictionary of")
 
     def laid(block: Sequence[ArchivedMessage]) -> list[bytes]:
         return contents(block)
@@ -93,15 +93,16 @@ def _taught(
     coder = _zstd(_PLAIN_LEVEL)
     rows = []
     for kind in KINDS:
-        dictionary = made_of([learnt(block) for block in before], replace(coding, dictionary=kind))
-        least = [
+        dictionary = build_dictionary([learnt(block) for block in before], replace(coding, dictionary=kind))
+        smallest = [
             sum(
-                min(len(dictionary.compress(each, coding.level, coding.long)) for each in laid(block)) for block in some
+                min(len(dictionary.compress(content, coding.level, coding.long)) for content in laid(block))
+                for block in part
             )
-            for some in (after, before)
+            for part in (after, before)
         ]
         itself = len(Dictionary().compress(dictionary.data, coding.level)) if dictionary.data else 0
-        rows.append(Taught(kind, least[0], itself, least[1]))
+        rows.append(Taught(kind, smallest[0], itself, smallest[1]))
     return Later(
         name, sum(map(len, plain)), sum(map(coder, plain)), sum(coder(plainly(block)) for block in before), tuple(rows)
     )
@@ -111,19 +112,19 @@ def _cut(items: Sequence[ArchivedMessage], coding: Coding) -> list[Sequence[Arch
     return [block for block, _ in blocks(items, coding.block_tokens)]
 
 
-def _under_every_coder(name: str, each: Sequence[bytes]) -> Corpus:
-    together = b"\n".join(each)
+def _under_every_coder(name: str, parts: Sequence[bytes]) -> Corpus:
+    together = b"\n".join(parts)
     model = f"order-{BOUND_ORDER} model"
     return Corpus(
         name,
         len(together),
         (
-            Size(PLAIN, sum(map(_zstd(_PLAIN_LEVEL), each))),
-            Size("zstd -19", sum(map(_zstd(19), each))),
-            Size("xz -9e", sum(map(_xz, each))),
-            _brotli(each),
+            Size(PLAIN, sum(map(_zstd(_PLAIN_LEVEL), parts))),
+            Size("zstd -19", sum(map(_zstd(19), parts))),
+            Size("xz -9e", sum(map(_xz, parts))),
+            _brotli(parts),
             Size("zstd -22 --long", _zstd(22, long=True)(together), alone=False),
-            Size(model, sum(map(adaptive_bytes, each)), computed=True),
+            Size(model, sum(map(adaptive_bytes, parts)), computed=True),
             Size(f"{model}, all", adaptive_bytes(together), alone=False, computed=True),
         ),
     )
@@ -140,12 +141,12 @@ def _xz(data: bytes) -> int:
     return len(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
 
 
-def _brotli(each: Sequence[bytes]) -> Size:
+def _brotli(parts: Sequence[bytes]) -> Size:
     try:
         compress = import_module("brotli").compress
     except ModuleNotFoundError:
         return Size("brotli 11", Missing("unsupported", "brotli is not installed: pip install 'ctxbench[tiers]'"))
-    return Size("brotli 11", sum(len(compress(data, quality=11, lgwin=24)) for data in each))
+    return Size("brotli 11", sum(len(compress(data, quality=11, lgwin=24)) for data in parts))
 
 
 PLAIN = "zstd -9"
@@ -154,40 +155,40 @@ PLAIN = "zstd -9"
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What one coder makes of a corpus, and whether each block is coded alone or all are coded together."""
+    """The size of a corpus under one coder, each block coded alone or all together."""
 
     name: str
     bytes: int | Missing
     alone: bool = True
     computed: bool = False
-    """A model whose size is computed: no coder wrote it."""
+    """Whether the size is computed from a model: no coder wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The same bytes under every coder."""
+    """The sizes of the same bytes under every coder."""
 
     name: str
     original: int
     sizes: tuple[Size, ...]
 
     def of(self, name: str) -> int:
-        """What a coder makes of it that cannot be missing."""
-        found = next(size.bytes for size in self.sizes if size.name == name)
-        assert isinstance(found, int)
-        return found
+        """Return the size under a coder that cannot be missing."""
+        bytes_coded = next(size.bytes for size in self.sizes if size.name == name)
+        assert isinstance(bytes_coded, int)
+        return bytes_coded
 
 
 @dataclass(frozen=True, slots=True)
 class Taught:
-    """The later conversations with a dictionary of the earlier ones."""
+    """The later conversations with a dictionary made of the earlier ones."""
 
     kind: Kind
     bytes: int
     dictionary: int
     """Bytes of the dictionary itself, compressed."""
     earlier: int
-    """What the earlier conversations take beside it."""
+    """Bytes of the earlier conversations with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,56 +198,56 @@ class Later:
     name: str
     original: int
     plain: int
-    """Bytes of the later ones under PLAIN."""
+    """Bytes of the later conversations under PLAIN."""
     plain_earlier: int
     taught: tuple[Taught, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Lossy:
-    """Extractive summaries of the blocks, which are kept beside them."""
+    """Extractive summaries of the blocks, stored beside them."""
 
     tokens: int
-    """Of the texts."""
+    """Tokens of the texts."""
     summary_tokens: int
     original: int
     """Bytes of the texts."""
     stored: int
     """Bytes of the summaries, compressed."""
     values_kept: Value
-    """Of the numbers, dates, names, identifiers and paths in each block, the share that its summary has."""
+    """Share of the numbers, dates, names, identifiers and paths of each block that its summary has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """Embeddings by product quantisation."""
+    """Embeddings coded by product quantisation."""
 
     vectors: int
     questions: int
     width: int
     bytes_each: int
     kept_bytes_each: int
-    """What is kept of a vector to re-rank by, where that is done."""
+    """Bytes kept of a vector to re-rank by, where that is done."""
     recall: tuple[tuple[int, float], ...]
-    """Candidates re-ranked (0 = none), and the share of the true nearest 10 that is found."""
+    """Candidates re-ranked (0 = none), each with the share of the true nearest 10 in the hits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """On this machine at this moment. Bytes are those of the blocks' contents; a second is one of the wall clock."""
+    """Speed on this machine at this moment, in bytes of the blocks' contents and seconds of the wall clock."""
 
     write: float
-    """Bytes a second, on disk when it ends."""
+    """Bytes a second, until they are on disk."""
     decompress: float
     """Bytes a second: read from the disk, checked, decompressed."""
     bare: float
-    """The same frames in memory, decompressed and nothing else."""
+    """Bytes a second of the same frames in memory, only decompressed."""
     messages: float
-    """Bytes a second, made into messages."""
+    """Bytes a second, parsed into messages."""
     get: tuple[float, float, float]
     """Seconds for one message of the archive: p50, p99, the longest."""
     open: float
-    """Seconds until the archive is open."""
+    """Seconds to open the archive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,59 +268,64 @@ class ArchiveMeasurement:
 
 
 SHARE = 0.1
-"""Tokens of a summary: 10:1 (004 §2.3)."""
+"""Tokens of a summary as a share of the block's: 10:1 (004 §2.3)."""
 NEAREST = 10
 RERANKED = (0, 100, 200)
 
 
 def summarised(items: Sequence[ArchivedMessage], coding: Coding, counter: TokenCounter) -> Lossy | Missing:
-    """The summaries of all blocks."""
+    """Return the sizes of extractive summaries of all blocks."""
     share = coding.summary or SHARE
-    tokens = summary_tokens = original = stored = had = kept = 0
+    tokens = summary_tokens = original = stored = values_there = values_kept = 0
     for block, _ in blocks(items, coding.block_tokens):
         texts = [item.message.text for item in block if item.message.text]
         size = sum(map(counter.text, texts))
         text = extract(texts, int(size * share), counter.text)
         tokens, summary_tokens = tokens + size, summary_tokens + counter.text(text)
-        original += sum(len(each.encode()) for each in texts)
+        original += sum(len(content.encode()) for content in texts)
         stored += len(Dictionary().compress(text.encode(), coding.level))
-        there = {value.text for each in texts for value in values(each)}
-        had, kept = had + len(there), kept + len(there & {value.text for value in values(text)})
+        block_values = {value.text for content in texts for value in values(content)}
+        values_there, values_kept = (
+            values_there + len(block_values),
+            values_kept + len(block_values & {value.text for value in values(text)}),
+        )
     if not tokens:
         return Missing("undefined", "the messages have no texts")
-    found: Value = kept / had if had else Missing("undefined", "there are no values in the texts")
-    return Lossy(tokens, summary_tokens, original, stored, found)
+    share_kept: Value = (
+        values_kept / values_there if values_there else Missing("undefined", "there are no values in the texts")
+    )
+    return Lossy(tokens, summary_tokens, original, stored, share_kept)
 
 
 def coded(conversations: Sequence[Conversation], counter: TokenCounter) -> Coded | Missing:
-    """The embeddings of all texts, searched with the probes' questions."""
+    """Return the quantised embeddings of all texts, searched with the probes' questions."""
     questions = [probe.question for conversation in conversations for probe in conversation.probes]
     if not questions:
         return Missing("undefined", "the recordings have no probes to search with")
     texts = [message.text for conversation in conversations for message in conversation.messages if message.text]
     embedder = Lexical()
-    found = embedder.embed(texts, False, counter).vectors
-    asked = embedder.embed(questions, True, counter).vectors
-    quantised = Quantised(found)
+    vectors = embedder.embed(texts, False, counter).vectors
+    queries = embedder.embed(questions, True, counter).vectors
+    quantised = Quantised(vectors)
     if quantised.exact:
         return Missing("undefined", f"{len(texts)} texts are too few to learn centroids from")
-    nearest = exact(found, asked, NEAREST)
+    nearest = exact(vectors, queries, NEAREST)
     recall = []
     for rerank in RERANKED:
-        places = quantised.search(asked, NEAREST, rerank)
+        places = quantised.search(queries, NEAREST, rerank)
         same = [len(set(one) & set(other)) for one, other in zip(nearest.tolist(), places.tolist(), strict=True)]
         recall.append((rerank, float(np.mean(same)) / NEAREST))
-    each = (quantised.bytes_each, quantised.kept_bytes_each)
-    return Coded(len(texts), len(questions), found.shape[1], *each, tuple(recall))
+    sizes = (quantised.bytes_each, quantised.kept_bytes_each)
+    return Coded(len(texts), len(questions), vectors.shape[1], *sizes, tuple(recall))
 
 
 READS = 1000
 ROUNDS = 5
-"""The fastest of so many counts: a shared machine only ever makes it slower."""
+"""Rounds of which the fastest counts: a shared machine only ever makes it slower."""
 
 
 def written(items: Sequence[ArchivedMessage], coding: Coding, folder: Path) -> tuple[int, Speed]:
-    """The bytes of an archive of these messages, all files, and its speed. Every message is read back and compared."""
+    """Write an archive of these messages and read every one back. Return the bytes of its files, and its speed."""
     began = perf_counter()
     with ArchiveTier(folder, coding) as archive:
         archive.put(items)
@@ -347,15 +353,15 @@ def _best(do: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 
 def _compare(archive: ArchiveTier, items: Sequence[ArchivedMessage]) -> None:
-    for here, there in zip(items, archive.items(), strict=True):
-        if here != there:
-            raise AssertionError(f"{here.id} did not come back as it was")
+    for item, read_back in zip(items, archive.items(), strict=True):
+        if item != read_back:
+            raise AssertionError(f"{item.id} did not come back as it was")
 
 
 def gets(
     archive: ArchiveTier, items: Sequence[ArchivedMessage], clock: Callable[[], float] = perf_counter
 ) -> list[float]:
-    """Seconds of each of many reads of one message."""
+    """Return the seconds of each of many reads of one message."""
     taken = []
     for item in Random(0).choices(items, k=READS):
         began = clock()
@@ -370,12 +376,12 @@ Say = Callable[[str], None]
 def archived(
     conversations: Sequence[Conversation], coding: Coding, counter: TokenCounter, say: Say
 ) -> ArchiveMeasurement:
-    """Measure the tier on these conversations."""
+    """Measure the archive tier on these conversations."""
     items = items_of(conversations, counter)
     if not items:
         raise RunError("no message was read: name recordings or a scenario")
     say("coding with zstd, xz, brotli and the models")
-    whole, prose = messages(items, coding), texts(items, coding)
+    as_recorded, texts_alone = messages(items, coding), texts(items, coding)
     say("writing the archive and reading it")
     with TemporaryDirectory(prefix="ctxbench-archive-") as folder:
         size, speed = written(items, coding, Path(folder))
@@ -388,7 +394,7 @@ def archived(
         messages=len(items),
         tokens=sum(item.tokens for item in items),
         archive=size,
-        lossless=(whole, prose),
+        lossless=(as_recorded, texts_alone),
         later=taught,
         summary=summarised(items, coding, counter),
         vectors=coded(conversations, counter),

@@ -1,8 +1,11 @@
-"""What the Focus tier's truncations keep of recordings: what `ctxbench bench-tier focus` shows.
+"""Measure what truncations of the Focus tier keep of recordings: `ctxbench bench-tier focus`.
 
-Each recorded call is put through every way (any strategy), as in a run. Each probe is asked where it was: its question
-is the newest message, and its evidence is kept if the message is sent as it was said. Beside the ways stand the whole
-history, which keeps everything, and a bound: how much evidence fits beside what is never cut, whatever else goes.
+Each recorded call is put through every way (any strategy), as in a run. Each probe is asked where it stands: its
+question is the newest message, and its evidence is kept if the message is sent word for word. Two rows stand beside the
+ways: the whole history, which keeps everything, and a bound, the most evidence that fits beside what is never cut.
+
+This is no preset of `ctxbench run`, since its figures would differ: a run asks probes of a copy of the strategy, so
+that they leave no trace in it, has no bound on the evidence that fits, and leaves out conversations by another rule.
 """
 
 from __future__ import annotations
@@ -14,15 +17,14 @@ from typing import NamedTuple
 from ...metrics.grounding import retained
 from ...metrics.grounding import said as spelled
 from ...metrics.probes import Latency, latency
-from ...metrics.statistics.bootstrap import interval
-from ...metrics.statistics.intervals import Interval
+from ...metrics.statistics.intervals import Interval, interval
 from ...metrics.tokens import PRIMING, TokenCounter
 from ...metrics.value import Missing, Value
 from ...metrics.values import places
 from ...scenarios.errors import UserError
 from ...scenarios.model import Conversation, Message, Probe
 from ...scenarios.view import Messages
-from ...strategies.base import Context, Misfit, Strategy
+from ...strategies.base import Context, Strategy, StrategyTypeError
 from ...strategies.events import OverBudget
 from ..engine.shard import no_cycles
 from ..models import Models
@@ -44,27 +46,27 @@ class FocusResult:
     over: int = 0
     """Requests over the limit."""
     refused: int = 0
-    """Calls at which the strategy says that its limit cannot be kept."""
+    """Calls at which the strategy reports that its limit cannot be met."""
     demands: int = 0
     """Values that the recorded model used next."""
     grounded: int = 0
     micros: list[float] = field(default_factory=list)
-    """What deciding took at each call, without models."""
+    """Microseconds that each call took to decide, without models."""
     recalls: list[float] = field(default_factory=list)
-    """Of each probe with evidence, the share of it that is kept."""
+    """For each probe with evidence, the share of the evidence that is kept."""
     reachable: list[float] = field(default_factory=list)
-    """Of each probe with an accepted answer that was said word for word, whether it is in what is sent."""
+    """For each probe whose accepted answer was said word for word, whether it is in what is sent."""
     failed: str = ""
 
 
 class FocusRow(NamedTuple):
-    """One way over all conversations that no way failed in."""
+    """The figures of one way over all conversations that no way failed in."""
 
     way: str
     calls: int
     tokens: int
     share: Value
-    """Of the tokens of the whole history."""
+    """Share of the tokens of the whole history."""
     over: int
     refused: int
     recall: Interval | Missing
@@ -74,11 +76,11 @@ class FocusRow(NamedTuple):
     probes: int
 
 
-class _Asked(NamedTuple):
-    """A probe at its place."""
+class _FocusProbe(NamedTuple):
+    """A probe at its place in a conversation."""
 
     stop: int
-    """Messages said before it."""
+    """Number of messages before it."""
     question: Message
     evidence: tuple[int, ...]
     """Places of the messages that it rests on."""
@@ -95,44 +97,44 @@ def measured(
     counter: TokenCounter,
     done: Callable[[], None] = lambda: None,
 ) -> Iterator[FocusResult]:
-    """Every conversation under every way, the whole history and the bound before them."""
+    """Yield every conversation under the whole history, the bound and then every way."""
     for conversation in conversations:
-        books = ConversationIndex(conversation, counter)
-        asked = _asked(conversation)
-        whole = _whole(books, asked, limit)
-        yield whole
-        yield _bound(books, asked, limit)
+        index = ConversationIndex(conversation, counter)
+        probes = _placed_probes(conversation)
+        baseline = _whole(index, probes, limit)
+        yield baseline
+        yield _bound(index, probes, limit)
         for name, strategy in ways.items():
-            yield _cell(name, strategy, books, asked, limit, models, whole)
+            yield _result(name, strategy, index, probes, limit, models, baseline)
         done()
 
 
-def _asked(conversation: Conversation) -> list[_Asked]:
-    """The probes that can be answered from what was said, in the order in which they are asked."""
+def _placed_probes(conversation: Conversation) -> list[_FocusProbe]:
+    """Return the probes that can be answered from the conversation, in the order in which they are asked."""
     messages = conversation.messages
-    place = {message.id: at for at, message in enumerate(messages)}
+    place_of = {message.id: at for at, message in enumerate(messages)}
     answers = [probe.answers for probe in conversation.probes]
     which, where = places(answers, [spelled(message) for message in messages]) if any(answers) else ((), ())
-    says: dict[int, set[int]] = {}
+    places_of_answer: dict[int, set[int]] = {}
     for value, at in zip(which, where, strict=True):
-        says.setdefault(int(value), set()).add(int(at))
-    made = []
+        places_of_answer.setdefault(int(value), set()).add(int(at))
+    probes = []
     for number, probe in enumerate(conversation.probes):
-        stop = place.get(probe.after, len(messages) - 1) + 1
-        evidence = tuple(sorted({at for name in probe.evidence if (at := place.get(name, stop)) < stop}))
-        answered = frozenset(at for at in says.get(number, ()) if at < stop)
+        stop = place_of.get(probe.after, len(messages) - 1) + 1
+        evidence = tuple(sorted({at for name in probe.evidence if (at := place_of.get(name, stop)) < stop}))
+        answered = frozenset(at for at in places_of_answer.get(number, ()) if at < stop)
         if probe.answerable and (evidence or answered):
             question = Message(f"probe:{probe.id}", "user", probe.question)
-            made.append(_Asked(stop, question, evidence, answered, probe))
-    return sorted(made, key=lambda each: each.stop)
+            probes.append(_FocusProbe(stop, question, evidence, answered, probe))
+    return sorted(probes, key=lambda probe: probe.stop)
 
 
-def _whole(books: ConversationIndex, asked: Sequence[_Asked], limit: int) -> FocusResult:
-    """The whole history at each call and probe."""
-    conversation = books.conversation
-    tools = books.tools(conversation.tools) + PRIMING
-    sizes = [books.ledger.upto(at) + tools for at in conversation.calls()]
-    wanted = int(books.demands.values.sum())
+def _whole(index: ConversationIndex, probes: Sequence[_FocusProbe], limit: int) -> FocusResult:
+    """Return the result of sending the whole history at each call and probe."""
+    conversation = index.conversation
+    tools = index.tools(conversation.tools) + PRIMING
+    sizes = [index.ledger.upto(at) + tools for at in conversation.calls()]
+    demands = int(index.demands.values.sum())
     return FocusResult(
         WHOLE,
         conversation.id,
@@ -140,124 +142,127 @@ def _whole(books: ConversationIndex, asked: Sequence[_Asked], limit: int) -> Foc
         whole=sum(sizes),
         sent=sum(sizes),
         over=sum(size > limit for size in sizes),
-        demands=wanted,
-        grounded=wanted,
-        recalls=[1.0 for each in asked if each.evidence],
-        reachable=[1.0 for each in asked if each.answers],
+        demands=demands,
+        grounded=demands,
+        recalls=[1.0 for probe in probes if probe.evidence],
+        reachable=[1.0 for probe in probes if probe.answers],
     )
 
 
-def _bound(books: ConversationIndex, asked: Sequence[_Asked], limit: int) -> FocusResult:
-    """How much of each probe's evidence fits beside system messages, tool schemas and the question: the shortest first.
+def _bound(index: ConversationIndex, probes: Sequence[_FocusProbe], limit: int) -> FocusResult:
+    """Return how much of each probe's evidence fits beside system messages, tool schemas and the question, shortest
+    first.
 
-    Calls and results may be parted here, and nothing else is sent: no way within the limit keeps more.
+    Calls and results may be separated here, and nothing else is sent: no way within the limit keeps more.
     """
-    conversation, count = books.conversation, books.counter.message
-    found = FocusResult(BOUND, conversation.id)
-    for each in asked:
-        said = Messages.prefix(conversation.messages, each.stop)
-        left = limit - PRIMING - books.tools(conversation.tools) - count(each.question)
-        left -= books.ledger.total(books.structure.systems(said))
-        kept = 0
-        for tokens in sorted(0 if said[at].role == "system" else count(said[at]) for at in each.evidence):
+    conversation, count = index.conversation, index.counter.message
+    result = FocusResult(BOUND, conversation.id)
+    for probe in probes:
+        history = Messages.prefix(conversation.messages, probe.stop)
+        left = limit - PRIMING - index.tools(conversation.tools) - count(probe.question)
+        left -= index.ledger.total(index.structure.systems(history))
+        fitting = 0
+        for tokens in sorted(0 if history[at].role == "system" else count(history[at]) for at in probe.evidence):
             left -= tokens
-            kept += left >= 0
-        if each.evidence:
-            found.recalls.append(kept / len(each.evidence))
-    return found
+            fitting += left >= 0
+        if probe.evidence:
+            result.recalls.append(fitting / len(probe.evidence))
+    return result
 
 
-def _cell(
+def _result(
     name: str,
     strategy: Strategy,
-    books: ConversationIndex,
-    asked: Sequence[_Asked],
+    index: ConversationIndex,
+    probes: Sequence[_FocusProbe],
     limit: int,
     models: Models,
     whole: FocusResult,
 ) -> FocusResult:
-    found = FocusResult(name, books.conversation.id, calls=whole.calls, whole=whole.whole, demands=whole.demands)
+    result = FocusResult(name, index.conversation.id, calls=whole.calls, whole=whole.whole, demands=whole.demands)
     try:
-        _replayed(found, strategy, books, limit, models)
-        _probed(found, strategy, books, asked, models)
-    except (UserError, Misfit) as error:
-        found.failed = str(error)
+        _replay(result, strategy, index, limit, models)
+        _probe(result, strategy, index, probes, models)
+    except (UserError, StrategyTypeError) as error:
+        result.failed = str(error)
     except Exception as error:  # a strategy of the user's own
-        found.failed = f"{type(error).__name__}: {error}"
-    return found
+        result.failed = f"{type(error).__name__}: {error}"
+    return result
 
 
-def _replayed(found: FocusResult, strategy: Strategy, books: ConversationIndex, limit: int, models: Models) -> None:
-    """Every recorded call."""
-    log = ContextLog(books.conversation.messages)
+def _replay(result: FocusResult, strategy: Strategy, index: ConversationIndex, limit: int, models: Models) -> None:
+    """Add every recorded call to the result."""
+    log = ContextLog(index.conversation.messages)
     with no_cycles():  # as in a run
-        for step in replay(books.conversation, strategy, RecordedContext(books, models)):
+        for step in replay(index.conversation, strategy, RecordedContext(index, models)):
             log.add(step)
-            tokens = PRIMING + books.tools(step.context.tools) + books.ledger.total(step.context.messages)
-            found.sent += tokens
-            found.over += tokens > limit
-            found.refused += any(isinstance(event, OverBudget) for event in step.events)
-            found.micros.append(step.latency_ns / 1000)
-    found.grounded = int(retained(books.demands, log.runs, log.written).sum())
+            tokens = PRIMING + index.tools(step.context.tools) + index.ledger.total(step.context.messages)
+            result.sent += tokens
+            result.over += tokens > limit
+            result.refused += any(isinstance(event, OverBudget) for event in step.events)
+            result.micros.append(step.latency_ns / 1000)
+    result.grounded = int(retained(index.demands, log.runs, log.written).sum())
 
 
-def _probed(
-    found: FocusResult, strategy: Strategy, books: ConversationIndex, asked: Sequence[_Asked], models: Models
+def _probe(
+    result: FocusResult, strategy: Strategy, index: ConversationIndex, probes: Sequence[_FocusProbe], models: Models
 ) -> None:
-    """Every probe at its place, after the calls before it. Its question is not part of what comes after it."""
-    conversation = books.conversation
+    """Add every probe at its place, after the calls before it. Its question is not part of what comes after it."""
+    conversation = index.conversation
     place = {message.id: at for at, message in enumerate(conversation.messages)}
-    desk = RecordedContext(books, models)
-    view = strategy.start(desk)
-    calls = [at for at in conversation.calls() if asked and at <= asked[-1].stop]
+    context = RecordedContext(index, models)
+    view = strategy.start(context)
+    calls = [at for at in conversation.calls() if probes and at <= probes[-1].stop]
     waiting = list(reversed(calls))
-    for each in asked:
-        while waiting and waiting[-1] <= each.stop:
+    for probe in probes:
+        while waiting and waiting[-1] <= probe.stop:
             at = waiting.pop()
-            desk.turn_to(at)
+            context.move_to(at)
             view(Context(Messages.prefix(conversation.messages, at), (), conversation.tools))
-        history = Messages.prefix(conversation.messages, each.stop) + Messages.of((each.question,))
+        history = Messages.prefix(conversation.messages, probe.stop) + Messages.of((probe.question,))
         sent = view(Context(history, (), conversation.tools)).messages
         here = {place.get(message.id, -1) for message in sent}
-        written = [message for message in sent if message.id not in place and message.id != each.question.id]
-        if each.evidence:
-            found.recalls.append(sum(at in here for at in each.evidence) / len(each.evidence))
-        if each.answers:
-            found.reachable.append(float(bool(here & each.answers) or _says(written, each.probe)))
-        desk.taken()
+        written = [message for message in sent if message.id not in place and message.id != probe.question.id]
+        if probe.evidence:
+            result.recalls.append(sum(at in here for at in probe.evidence) / len(probe.evidence))
+        if probe.answers:
+            result.reachable.append(float(bool(here & probe.answers) or _says(written, probe.probe)))
+        context.drain()
 
 
 def _says(written: Sequence[Message], probe: Probe) -> bool:
-    """Whether what a strategy wrote has an accepted answer."""
+    """Return whether a message that the strategy wrote has an accepted answer."""
     return bool(written) and len(places([probe.answers], [message.text for message in written])[0]) > 0
 
 
-def rows(cells: Sequence[FocusResult]) -> list[FocusRow]:
-    """The figures of each way, over the conversations that none failed in."""
-    lost = {cell.conversation for cell in cells if cell.failed}
-    names = dict.fromkeys(cell.way for cell in cells)
-    left = [cell for cell in cells if cell.conversation not in lost]
-    return [_row(name, [cell for cell in left if cell.way == name]) for name in names]
+def rows(results: Sequence[FocusResult]) -> list[FocusRow]:
+    """Return the figures of each way, over the conversations that no way failed in."""
+    failed = {result.conversation for result in results if result.failed}
+    names = dict.fromkeys(result.way for result in results)
+    finished = [result for result in results if result.conversation not in failed]
+    return [_row(name, [result for result in finished if result.way == name]) for name in names]
 
 
-def _row(way: str, cells: Sequence[FocusResult]) -> FocusRow:
-    whole, demands = sum(cell.whole for cell in cells), sum(cell.demands for cell in cells)
+def _row(way: str, results: Sequence[FocusResult]) -> FocusRow:
+    whole, demands = sum(result.whole for result in results), sum(result.demands for result in results)
     nothing = Missing("undefined", "the bound is for probes") if way == BOUND else Missing("undefined", "no calls")
     return FocusRow(
         way,
-        sum(cell.calls for cell in cells),
-        sum(cell.sent for cell in cells),
-        sum(cell.sent for cell in cells) / whole if whole else nothing,
-        sum(cell.over for cell in cells),
-        sum(cell.refused for cell in cells),
-        _mean(cells, [cell.recalls for cell in cells]),
-        _mean(cells, [cell.reachable for cell in cells]),
-        sum(cell.grounded for cell in cells) / demands if demands else nothing,
-        latency([each for cell in cells for each in cell.micros]),
-        sum(len(cell.recalls) for cell in cells),
+        sum(result.calls for result in results),
+        sum(result.sent for result in results),
+        sum(result.sent for result in results) / whole if whole else nothing,
+        sum(result.over for result in results),
+        sum(result.refused for result in results),
+        _mean(results, [result.recalls for result in results]),
+        _mean(results, [result.reachable for result in results]),
+        sum(result.grounded for result in results) / demands if demands else nothing,
+        latency([micros for result in results for micros in result.micros]),
+        sum(len(result.recalls) for result in results),
     )
 
 
-def _mean(cells: Sequence[FocusResult], values: Sequence[Sequence[float]]) -> Interval | Missing:
-    groups = [cell.conversation for cell, some in zip(cells, values, strict=True) for _ in some]
-    return interval([each for some in values for each in some], groups)
+def _mean(results: Sequence[FocusResult], values: Sequence[Sequence[float]]) -> Interval | Missing:
+    groups = [
+        result.conversation for result, values_of_result in zip(results, values, strict=True) for _ in values_of_result
+    ]
+    return interval([value for values_of_result in values for value in values_of_result], groups)

@@ -1,6 +1,6 @@
-"""Cache policies on traces, beside their bounds: what `ctxbench bench-tier working` shows.
+"""Measure cache policies on traces, beside their bounds: `ctxbench bench-tier working`.
 
-A trace that is made has one sample a seed, recordings have one a conversation. Figures are means over the samples.
+A generated trace has one sample per seed, recordings have one per conversation. Figures are means over the samples.
 """
 
 from __future__ import annotations
@@ -16,27 +16,26 @@ from ...metrics.value import Missing, Value
 from ...scenarios.model import Conversation
 from ...strategies.tiers.tiered.stores import POLICY
 from ...strategies.tiers.working.policies import PolicyRecipe, parse
-from ...strategies.tiers.working.preload import Successors
-from ...strategies.tiers.working.trace import Trace, replay
-from ...strategies.tiers.working.traces import recorded
+from ...strategies.tiers.working.tier import Successors
+from ...strategies.tiers.working.traces import Trace, recorded, replay
 from ..folder.run import Run
 
 FLUID = 25_000
-"""Accesses up to which the tighter bound is reckoned."""
+"""The most accesses for which the tighter bound is computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One load: its samples, and what they are."""
+    """One load and its samples."""
 
     name: str
     samples: Sequence[Trace]
     of: str
-    """seed, or conversation."""
+    """What a sample is: a seed or a conversation."""
 
     @property
     def accesses(self) -> float:
-        """Look-ups a sample, on average."""
+        """Mean look-ups per sample."""
         return sum(int(trace.counted.sum()) for trace in self.samples) / len(self.samples)
 
     @property
@@ -46,13 +45,13 @@ class Load:
 
     @property
     def tokens(self) -> float:
-        """Tokens of all items of a sample, on average."""
+        """Mean tokens of all items per sample."""
         return sum(int(trace.sizes.sum()) for trace in self.samples) / len(self.samples)
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
-    """One policy on one load, in a cache of one size."""
+    """The figures of one policy on one load, in a cache of one size."""
 
     load: str
     size: int
@@ -61,27 +60,27 @@ class PolicyRow:
     hits: Interval | Missing
     tokens: Interval | Missing
     evictions: float
-    """A sample."""
+    """Per sample."""
     loaded: float
-    """Tokens brought in on misses, a sample."""
+    """Tokens loaded on misses, per sample."""
     preloaded: float
-    """Tokens brought in because they were predicted, a sample."""
+    """Tokens loaded because they were predicted, per sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What no policy exceeds on a load, in a cache of one size."""
+    """Upper bounds on every policy's hit rate on a load, in a cache of one size."""
 
     load: str
     size: int
     hits: Value
     tokens: Value
     is_fluid: bool
-    """Whether the linear program was solved, or the looser bound taken."""
+    """Whether the linear program was solved; else the looser bound holds."""
     compulsory: Value
-    """The share of look-ups that no cache hits."""
+    """Share of look-ups that no cache hits."""
     expected: Value
-    """The hit rate of a cache that knows how popular everything is, but not what comes next."""
+    """Hit rate of a cache that knows the popularity of every item, but not the next access."""
 
 
 def measured(
@@ -91,7 +90,8 @@ def measured(
     preload: bool = False,
     done: Callable[[], None] = lambda: None,
 ) -> Iterator[PolicyRow]:
-    """Every policy in turn; with `preload`, each a second time with it. `done` is called after each."""
+    """Yield the figures of every policy in turn, with `preload` each a second time with it; `done` is called after
+    each."""
     for recipe in recipes:
         for with_preload in (False, True) if preload else (False,):
             yield _row(load, size, recipe, with_preload)
@@ -99,53 +99,54 @@ def measured(
 
 
 def _row(load: Load, size: int, recipe: PolicyRecipe, preload: bool) -> PolicyRow:
-    found = [replay(trace, recipe, size, Successors() if preload else None) for trace in load.samples]
-    both = [rates(each.hits, trace.tokens, trace.counted) for each, trace in zip(found, load.samples, strict=True)]
+    replays = [replay(trace, recipe, size, Successors() if preload else None) for trace in load.samples]
+    both = [rates(rate.hits, trace.tokens, trace.counted) for rate, trace in zip(replays, load.samples, strict=True)]
     return PolicyRow(
         load.name,
         size,
         str(recipe),
         preload,
-        of_seeds(each.hits for each in both),
-        of_seeds(each.tokens for each in both),
-        sum(each.evictions for each in found) / len(found),
-        sum(each.loaded for each in found) / len(found),
-        sum(each.preloaded for each in found) / len(found),
+        of_seeds(rate.hits for rate in both),
+        of_seeds(rate.tokens for rate in both),
+        sum(result.evictions for result in replays) / len(replays),
+        sum(result.loaded for result in replays) / len(replays),
+        sum(result.preloaded for result in replays) / len(replays),
     )
 
 
 def bounds(load: Load, size: int) -> Bounds:
-    """What bounds every policy on this load."""
+    """Return the bounds on every policy on this load."""
     is_fluid = all(len(trace.ids) <= FLUID for trace in load.samples)
-    reckoned = most_hits_fluid if is_fluid else most_hits
-    most = [reckoned(trace.ids, trace.tokens, trace.counted, size) for trace in load.samples]
+    bound_of = most_hits_fluid if is_fluid else most_hits
+    most = [bound_of(trace.ids, trace.tokens, trace.counted, size) for trace in load.samples]
     first = [compulsory(trace.ids, trace.tokens, trace.counted).hits for trace in load.samples]
     expected = [
         most_expected(trace.popularity, trace.sizes, size) for trace in load.samples if trace.popularity is not None
     ]
     popular = _mean(expected) if expected else Missing("undefined", "look-ups are not independent of each other")
-    hits, tokens = _mean([each.hits for each in most]), _mean([each.tokens for each in most])
+    hits, tokens = _mean([rate.hits for rate in most]), _mean([rate.tokens for rate in most])
     return Bounds(load.name, size, hits, tokens, is_fluid, _mean(first), popular)
 
 
 def _mean(values: Sequence[Value]) -> Value:
-    found = of_seeds(values)
-    return found if isinstance(found, Missing) else found.mean
+    mean = of_seeds(values)
+    return mean if isinstance(mean, Missing) else mean.mean
 
 
 SIZES = tuple(1 << power for power in range(11, 18))
-"""Tokens: 2K to 128K, the document's."""
+"""Cache sizes in tokens, 2K to 128K (design document 004)."""
 POLICIES = (POLICY, "lru", "belady")
-"""The tier's own, the usual one, and the one that knows the future."""
+"""The tier's own policy, the usual one, and the optimum, which knows the future."""
 BOUND = "bound"
 MOST = 3_000
-"""Messages whose accesses are looked at: what each refers to takes longest to find."""
+"""The most messages whose accesses are traced: finding the references of each takes longest."""
 
 
 def miss_ratios(run: Run) -> pd.DataFrame:
-    """A row a policy and size: `policy`, `size` (tokens), `misses` (of `look_ups`), `look_ups`, `conversations`.
+    """Return a row per policy and size: `policy`, `size` (tokens), `misses` (share of `look_ups`), `look_ups`,
+    `conversations`.
 
-    The policy `bound` is what none has less than. Empty where nothing is gone back to.
+    No policy has fewer misses than the row `bound`. The frame is empty where no message is referred to again.
     """
     traces = [trace for trace in _traces(run) if trace.counted.any()]
     look_ups = sum(int(trace.counted.sum()) for trace in traces)
@@ -159,16 +160,16 @@ def miss_ratios(run: Run) -> pd.DataFrame:
 
 
 def _traces(run: Run) -> list[Trace]:
-    """Of the first conversations, up to MOST messages; at least of one."""
+    """Return the traces of the first conversations, up to MOST messages, and of at least one."""
     messages = run.table("messages")
-    made: list[Trace] = []
+    traces: list[Trace] = []
     read = 0
     for conversation, rows in messages.groupby("conversation", sort=False, observed=True):
-        if made and read + len(rows) > MOST:
+        if traces and read + len(rows) > MOST:
             break
-        made.append(_trace(run.conversation(str(conversation)), dict(zip(rows.id, rows.tokens, strict=True))))
+        traces.append(_trace(run.conversation(str(conversation)), dict(zip(rows.id, rows.tokens, strict=True))))
         read += len(rows)
-    return made
+    return traces
 
 
 def _trace(conversation: Conversation, tokens: dict[str, int]) -> Trace:
@@ -176,7 +177,7 @@ def _trace(conversation: Conversation, tokens: dict[str, int]) -> Trace:
 
 
 def _misses(trace: Trace, policy: str, size: int) -> float:
-    """Look-ups that miss, counted; of the bound at least so many."""
+    """Return the look-ups that miss; for the bound the least possible number."""
     look_ups = int(trace.counted.sum())
     if policy == BOUND:
         most = most_hits(trace.ids, trace.tokens, trace.counted, size).hits

@@ -1,1 +1,1 @@
-"""tune."""
+"""Search for good settings of a strategy: `ctxbench tune`."""

@@ -1,7 +1,7 @@
-"""Which setting is tried next: by Optuna, from what was tried before.
+"""Choose the next settings to try: by Optuna, from the trials before.
 
-Trial k follows from the seed, k, and the trials of the batches before its own: a sampler is made anew for each. So a
-search that was stopped anywhere goes on with the same trials, and any number of workers gives the same.
+Trial k follows from the seed, k, and the trials of the batches before its own: a sampler is created anew for each. So a
+search that was stopped anywhere resumes with the same trials, and any number of workers gives the same result.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 
 Sampler = Literal["tpe", "nsga2", "random"]
 BATCH = 4
-"""Trials that are chosen at once, and may be made side by side."""
+"""Trials that are chosen at once, and may run side by side."""
 POPULATION = 12
-"""Of NSGA-II: Optuna's 50 is more than most searches have trials."""
+"""Population of NSGA-II: Optuna's 50 is more than most searches have trials."""
 RANDOM_FIRST = 8
-"""Of TPE: trials before there is enough to learn from."""
+"""Random trials of TPE before there is enough to learn from."""
 AGAIN = 20
-"""How often a setting that was tried already is drawn again, by the sampler, and then at random."""
+"""How often a setting that was tried already is drawn again, by the sampler and then at random."""
 DIRECTIONS: tuple[Literal["minimize", "maximize"], ...] = ("minimize", "maximize")
 
 
 class SampledSetting(NamedTuple):
-    """A setting, and what the sampler wants to find with it again: NSGA-II its generation."""
+    """A setting, and the attributes that the sampler needs to see again: NSGA-II stores its generation."""
 
     values: Values
     noted: Mapping[str, Any] = MappingProxyType({})
 
 
 def check() -> None:
-    """Raise MissingExtra if Optuna is not there."""
+    """Raise MissingExtra if Optuna is not installed."""
     try:
         import optuna  # noqa: F401
     except ImportError:
@@ -55,83 +55,93 @@ def check() -> None:
 
 
 def batch(
-    asked: SearchedStrategy, space: SearchSpace, before: Sequence[FrozenTrial], sampler: Sampler, seed: int, trials: int
+    strategy: SearchedStrategy,
+    space: SearchSpace,
+    before: Sequence[FrozenTrial],
+    sampler: Sampler,
+    seed: int,
+    trials: int,
 ) -> list[SampledSetting]:
-    """The settings of a whole batch, given all trials of the batches before, of a search of so many. Empty = no more.
+    """Return the settings of the next batch, given all trials of the batches before it; empty = no more.
 
-    A space of no more settings than trials is gone through as a whole.
+    `trials` is the length of the search. A space with no more settings than that is gone through as a whole.
     """
-    tried = {each.user_attrs["setting"] for each in before}
+    tried = {trial.user_attrs["setting"] for trial in before}
     size = space.size()
     if size is not None and size <= trials:
-        return list(islice((SampledSetting(each) for each in space.all() if name_of(asked, each) not in tried), BATCH))
-    made = [] if before else _defaults(space, asked)
-    tried |= {name_of(asked, each.values) for each in made}
+        return list(
+            islice(
+                (SampledSetting(setting) for setting in space.all() if name_of(strategy, setting) not in tried), BATCH
+            )
+        )
+    settings = [] if before else _defaults(space, strategy)
+    tried |= {name_of(strategy, setting.values) for setting in settings}
     with _quiet():
-        while len(made) < BATCH:
-            drawn = _drawn(asked, space, before, sampler, f"{seed} {len(before) + len(made)}", tried)
-            tried.add(name_of(asked, drawn.values))
-            made.append(drawn)
-    return made
+        while len(settings) < BATCH:
+            drawn = _drawn(strategy, space, before, sampler, f"{seed} {len(before) + len(settings)}", tried)
+            tried.add(name_of(strategy, drawn.values))
+            settings.append(drawn)
+    return settings
 
 
-def name_of(asked: SearchedStrategy, values: Values) -> str:
-    """The text of a setting; where the strategy does not take it, the values."""
+def name_of(strategy: SearchedStrategy, values: Values) -> str:
+    """Return the text of a setting; where the strategy rejects it, its values."""
     try:
-        return asked.at(values)
+        return strategy.at(values)
     except SpecError:
         return ", ".join(f"{name}={value!r}" for name, value in values.items())
 
 
-def _defaults(space: SearchSpace, asked: SearchedStrategy) -> list[SampledSetting]:
-    """The setting at which a search begins: the defaults, where all are in their ranges."""
-    values = {each.name: each.default for each in asked.free}
+def _defaults(space: SearchSpace, strategy: SearchedStrategy) -> list[SampledSetting]:
+    """Return the setting at which a search begins: the defaults, where all are in their ranges."""
+    values = {free.name: free.default for free in strategy.free}
     known = all(space.ranges[name].holds(value) for name, value in values.items())
     return [SampledSetting(values)] if known else []
 
 
 def _drawn(
-    asked: SearchedStrategy,
+    strategy: SearchedStrategy,
     space: SearchSpace,
     before: Sequence[FrozenTrial],
     sampler: Sampler,
     seed: str,
     tried: set[str],
 ) -> SampledSetting:
-    """A setting that was not tried, if one is found; else one that was."""
+    """Return a setting that was not tried if one turns up, else one that was."""
     drawn = SampledSetting({})
     for attempt in range(2 * AGAIN):
         number = int.from_bytes(hashlib.sha256(f"{seed} {attempt}".encode()).digest()[:4])
-        drawn = _asked_of(space, before, _SAMPLERS[sampler if attempt < AGAIN else "random"](number))
-        if name_of(asked, drawn.values) not in tried:
+        drawn = _sampled(space, before, _SAMPLERS[sampler if attempt < AGAIN else "random"](number))
+        if name_of(strategy, drawn.values) not in tried:
             break
     return drawn
 
 
-def _asked_of(space: SearchSpace, before: Iterable[FrozenTrial], sampler: BaseSampler) -> SampledSetting:
+def _sampled(space: SearchSpace, before: Iterable[FrozenTrial], sampler: BaseSampler) -> SampledSetting:
     import optuna
 
+    # A study in memory, made anew from the trials before: a stored sampler state would not survive a stop.
     study = optuna.create_study(directions=list(DIRECTIONS), sampler=sampler)
     study.add_trials(before)
     study.ask(dict(distributions(space)))
-    found = study.get_trials(deepcopy=False)[-1]
+    trial = study.get_trials(deepcopy=False)[-1]
     return SampledSetting(
-        {name: _value(space.ranges[name], found.params[name]) for name in space.ranges}, found.system_attrs
+        {name: _value(space.ranges[name], trial.params[name]) for name in space.ranges}, trial.system_attrs
     )
 
 
-def _value(range_: Range, found: Any) -> object:
+def _value(range_: Range, sampled: Any) -> object:
     if isinstance(range_, Choices):
-        return next(each for each in range_.of if repr(each) == found)
-    return range_.rounded(found)
+        return next(choice for choice in range_.of if repr(choice) == sampled)
+    return range_.rounded(sampled)
 
 
 def distributions(space: SearchSpace) -> Iterator[tuple[str, BaseDistribution]]:
-    """The space as Optuna has it. Choices go by how they are written."""
+    """Yield the space as Optuna's distributions. Choices are represented by their text."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-    for name, each in space.ranges.items():
-        match each:
+    for name, range_ in space.ranges.items():
+        match range_:
             case Numbers(low, high, log, True):
                 yield name, IntDistribution(int(low), int(high), log=log)
             case Numbers(low, high, log, _):
@@ -141,7 +151,7 @@ def distributions(space: SearchSpace) -> Iterator[tuple[str, BaseDistribution]]:
 
 
 def as_params(space: SearchSpace, values: Values) -> dict[str, Any]:
-    """A setting as Optuna has it."""
+    """Return a setting as Optuna's parameters."""
     return {name: repr(value) if isinstance(space.ranges[name], Choices) else value for name, value in values.items()}
 
 
@@ -168,7 +178,7 @@ _SAMPLERS: dict[Sampler, Callable[[int], BaseSampler]] = {"tpe": _tpe, "nsga2": 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without Optuna's lines on standard error."""
+    """Silence Optuna's lines on standard error."""
     import optuna
 
     usual = optuna.logging.get_verbosity()
@@ -183,7 +193,7 @@ FILE, NAME = "study.db", "tune"
 
 
 class Trials:
-    """All that were finished, in order."""
+    """All finished trials of a search, in order."""
 
     def __init__(self, folder: Path, space: SearchSpace) -> None:
         self._space, self._file = space, folder / FILE
@@ -204,11 +214,11 @@ class Trials:
             optuna.logging.set_verbosity(usual)
 
     def all(self) -> list[FrozenTrial]:
-        """Every trial, in order."""
+        """Return every trial, in order."""
         return self._study.get_trials(deepcopy=False)
 
     def add(self, drawn: SampledSetting, setting: str, figures: tuple[float, float] | None, failed: str) -> None:
-        """Keep a trial: its cost and quality, or why there are none."""
+        """Store a trial: its cost and quality, or why there are none."""
         from optuna.trial import TrialState, create_trial
 
         about: dict[str, Any] = {"setting": setting} | ({"failed": failed} if failed else {})
@@ -228,6 +238,6 @@ class Trials:
                 raise RunError(f"{self._file}: cannot be written ({type(error).__name__})") from None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         storage: Any = self._study._storage
         getattr(storage, "_backend", storage).engine.dispose()

@@ -1,4 +1,4 @@
-"""What values a free parameter may take, as it is written, and the whole space of them.
+"""Parse the ranges of free parameters, and derive the whole search space of a strategy.
 
 1000..64000:log      from 1000 to 64000, on a logarithmic scale
 0..1                 from 0 to 1, evenly; whole numbers where both ends are
@@ -18,17 +18,17 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ...scenarios import spec as text_of
 from ...scenarios.errors import SpecError
-from ...scenarios.spec import meant
+from ...scenarios.spec import suggestion
 from ...strategies import plugins
 from ...strategies.chain import parse, spec, strategies
 
 DIGITS = 3
-"""Of what is tried, so that it can be read: 8120 and not 8123, unless a range is narrower than that."""
+"""Significant digits of the settings tried, so that they can be read: 8120, not 8123, unless a range is narrower."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers from one to another."""
+    """A range of numbers."""
 
     low: float
     high: float
@@ -37,7 +37,7 @@ class Numbers:
 
     @property
     def size(self) -> int | None:
-        """How many there are; None = too many to count."""
+        """Number of values; None = too many to count."""
         if not self.whole:
             return 1 if self.low == self.high else None
         return len({self.rounded(value) for value in range(int(self.low), int(self.high) + 1)}) if self._few else None
@@ -47,20 +47,20 @@ class Numbers:
         return self.high - self.low < 10_000
 
     def values(self) -> list[object]:
-        """All of them, of a range that has a size."""
+        """Return all values of a range that has a size."""
         if not self.whole:
             return [self.low]
         return list(dict.fromkeys(self.rounded(value) for value in range(int(self.low), int(self.high) + 1)))
 
     def rounded(self, value: float) -> float:
-        """With few digits, within the range."""
+        """Return a number with few digits, within the range."""
         if value and math.isfinite(value):
             value = round(value, DIGITS - 1 - math.floor(math.log10(abs(value))))
         value = min(max(value, self.low), self.high)
         return round(value) if self.whole else float(value)
 
     def holds(self, value: object) -> bool:
-        """Whether a value is one of them."""
+        """Return whether a value is in the range."""
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         return number and self.low <= value <= self.high  # type: ignore[operator]
 
@@ -71,22 +71,22 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """One of some values."""
+    """A choice of some values."""
 
     of: tuple[object, ...]
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of values."""
         return len(self.of)
 
     def values(self) -> list[object]:
-        """All of them."""
+        """Return all values."""
         return list(self.of)
 
     def holds(self, value: object) -> bool:
-        """Whether a value is one of them: True is not 1."""
-        return any(value == each and type(value) is type(each) for each in self.of)
+        """Return whether a value is one of them: True is not 1."""
+        return any(value == choice and type(value) is type(choice) for choice in self.of)
 
     def __str__(self) -> str:
         return ",".join(map(repr, self.of))
@@ -97,54 +97,54 @@ Range = Numbers | Choices
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The ranges of all free parameters, and where each is from."""
+    """The ranges of all free parameters, and the origin of each range."""
 
     ranges: Mapping[str, Range]
     why: Mapping[str, str]
     beyond: Mapping[str, tuple[float, ...]]
-    """The ends of each that the strategy would take more of: what is best there may be better beyond."""
+    """The ends of each range past which the strategy takes more: better settings may lie beyond."""
 
     def size(self) -> int | None:
-        """How many settings there are; None = too many to count."""
-        sizes = [each.size for each in self.ranges.values()]
+        """Return the number of settings; None = too many to count."""
+        sizes = [range_.size for range_ in self.ranges.values()]
         known = [size for size in sizes if size is not None]
         return math.prod(known) if len(known) == len(sizes) else None
 
     def all(self) -> Iterator[Values]:
-        """Every setting, of a space that has a size."""
-        for values in product(*(each.values() for each in self.ranges.values())):
+        """Yield every setting of a space that has a size."""
+        for values in product(*(range_.values() for range_ in self.ranges.values())):
             yield dict(zip(self.ranges, values, strict=True))
 
 
 def written(texts: Sequence[str], names: Sequence[str]) -> dict[str, Range]:
-    """The ranges that the user gives, `name=range` each. Raises SpecError."""
-    made: dict[str, Range] = {}
+    """Parse the ranges that the user gives, `name=range` each. Raises SpecError."""
+    ranges: dict[str, Range] = {}
     for text in texts:
-        name, found, given = text.partition("=")
+        name, equals, range_text = text.partition("=")
         name = name.strip()
-        if not found:
+        if not equals:
             raise SpecError(f"--space {text!r}: write it as name=low..high, name=low..high:log or name=value,value")
         if name not in names:
-            raise SpecError(f"--space {text!r}: {name!r} is not to be found{meant(name, dict.fromkeys(names))}")
-        if name in made:
+            raise SpecError(f"--space {text!r}: {name!r} is not to be found{suggestion(name, dict.fromkeys(names))}")
+        if name in ranges:
             raise SpecError(f"--space {text!r}: {name!r} is given twice")
-        made[name] = _range(given.strip(), text)
-    return made
+        ranges[name] = _range(range_text.strip(), text)
+    return ranges
 
 
-def _range(given: str, text: str) -> Range:
-    plain, _, scale = given.partition(":") if ".." in given else (given, "", "")
+def _range(range_text: str, text: str) -> Range:
+    plain, _, scale = range_text.partition(":") if ".." in range_text else (range_text, "", "")
     low, dots, high = plain.partition("..")
     if dots and scale in ("", "log"):
-        ends = [_literal(each, text) for each in (low, high)]
+        ends = [_literal(end, text) for end in (low, high)]
         return _numbers(ends, scale == "log", text)
     if dots:
         raise SpecError(f"--space {text!r}: {scale!r} is no scale: there is log, and none")
-    values = _literal(f"({given},)", text)
+    values = _literal(f"({range_text},)", text)
     assert isinstance(values, tuple)
     if not values:
         raise SpecError(f"--space {text!r}: no value is given")
-    return Choices(tuple(dict.fromkeys(values)) if len({type(each) for each in values}) == 1 else values)
+    return Choices(tuple(dict.fromkeys(values)) if len({type(value) for value in values}) == 1 else values)
 
 
 def _numbers(ends: list[object], log: bool, text: str) -> Numbers:
@@ -172,21 +172,22 @@ WIDE = 8
 LONG = 64
 """The smallest part of a conversation that is tried as a limit."""
 NEAR_END = 0.01
-"""How far within a share's range its end is, where the end itself is refused."""
+"""How close to the end of a share's range it is searched, where the end itself is rejected."""
 OF_LENGTH = ("max_tokens", "messages")
-"""Parameters that are limits of what is sent."""
+"""Parameters that limit what is sent."""
 
 
-def space(asked: SearchedStrategy, given: Mapping[str, Range], longest: Mapping[str, int]) -> SearchSpace:
-    """The space of a strategy. `given`: the user's ranges; `longest`: of a conversation, by the names in OF_LENGTH.
+def space(strategy: SearchedStrategy, given: Mapping[str, Range], longest: Mapping[str, int]) -> SearchSpace:
+    """Return the search space of a strategy. `given` are the user's ranges. `longest` is the longest conversation by
+    each name of OF_LENGTH.
 
     Raises SpecError for a parameter whose range is not known.
     """
     ranges: dict[str, Range] = {}
     why: dict[str, str] = {}
     beyond: dict[str, tuple[float, ...]] = {}
-    for free in asked.free:
-        takes = _taker(asked, free)
+    for free in strategy.free:
+        takes = _taker(strategy, free)
         if free.name in given:
             ranges[free.name], why[free.name] = _fitting(given[free.name], free), "given"
         else:
@@ -197,7 +198,7 @@ def space(asked: SearchedStrategy, given: Mapping[str, Range], longest: Mapping[
 
 
 def _open_ends(range_: Range, takes: Callable[[object], bool]) -> Iterator[float]:
-    """The ends of a range past which the strategy takes numbers."""
+    """Yield the ends of a range past which the strategy takes numbers."""
     if not isinstance(range_, Numbers):
         return
     for end, past in ((range_.low, range_.low / 2), (range_.high, range_.high * 2)):
@@ -206,16 +207,18 @@ def _open_ends(range_: Range, takes: Callable[[object], bool]) -> Iterator[float
             yield end
 
 
-def _fitting(given: Range, free: Free) -> Range:
-    """Whole numbers stand for numbers where the parameter is no whole one."""
+def _fitting(range_: Range, free: Free) -> Range:
+    """Return a given range as the parameter takes it: whole numbers stand for fractions too."""
     kinds = _kinds(free.hint)
-    if isinstance(given, Numbers):
+    if isinstance(range_, Numbers):
         if not {int, float} & set(kinds):
-            raise SpecError(f"--space {free.name}={given}: {free.name} is no number: give its values, name=value,value")
-        if float not in kinds and not given.whole:
-            raise SpecError(f"--space {free.name}={given}: {free.name} takes whole numbers")
-        return Numbers(given.low, given.high, given.log, int in kinds and given.whole)
-    return given
+            raise SpecError(
+                f"--space {free.name}={range_}: {free.name} is no number: give its values, name=value,value"
+            )
+        if float not in kinds and not range_.whole:
+            raise SpecError(f"--space {free.name}={range_}: {free.name} takes whole numbers")
+        return Numbers(range_.low, range_.high, range_.log, int in kinds and range_.whole)
+    return range_
 
 
 def _derived(free: Free, takes: Callable[[object], bool], longest: Mapping[str, int]) -> tuple[Range, str]:
@@ -223,7 +226,7 @@ def _derived(free: Free, takes: Callable[[object], bool], longest: Mapping[str, 
     if kinds == (bool,):
         return Choices((False, True)), "both"
     if get_origin(free.hint) is Literal:
-        return Choices(tuple(each for each in get_args(free.hint) if takes(each))), "every value that there is"
+        return Choices(tuple(value for value in get_args(free.hint) if takes(value))), "every value that there is"
     number = free.default
     if isinstance(number, (int, float)) and number > 0 and {int, float} & set(kinds):
         if float in kinds and number <= 1 and not takes(1 + NEAR_END) and not takes(-NEAR_END):
@@ -244,13 +247,13 @@ def _share(takes: Callable[[object], bool]) -> Numbers:
 
 
 def _around(number: float, whole: bool, takes: Callable[[object], bool]) -> Numbers:
-    """As far around a number, by halves and doubles, as the strategy takes."""
+    """Return a range as far around a number, by halves and doubles, as the strategy takes."""
     low = high = number
     for down in (2, 4, WIDE):
-        each = max(1, round(number / down)) if whole else number / down
-        if not takes(each):
+        smaller = max(1, round(number / down)) if whole else number / down
+        if not takes(smaller):
             break
-        low = each
+        low = smaller
     for up in (2, 4, WIDE):
         if not takes(number * up):
             break
@@ -258,12 +261,12 @@ def _around(number: float, whole: bool, takes: Callable[[object], bool]) -> Numb
     return Numbers(low, high, low < high, whole)
 
 
-def _taker(asked: SearchedStrategy, free: Free) -> Callable[[object], bool]:
-    """Whether the strategy takes a value, all else being at its default."""
+def _taker(strategy: SearchedStrategy, free: Free) -> Callable[[object], bool]:
+    """Return a test of whether the strategy takes a value, everything else being at its default."""
 
     def takes(value: object) -> bool:
         try:
-            asked.at({free.name: value})
+            strategy.at({free.name: value})
         except SpecError:
             return False
         return True
@@ -272,9 +275,9 @@ def _taker(asked: SearchedStrategy, free: Free) -> Callable[[object], bool]:
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:
-    """The types that a parameter may be of, None left out."""
+    """Return the types that a parameter may have, without None."""
     if get_origin(hint) in (Union, UnionType):
-        return tuple(each for each in get_args(hint) if each is not NoneType)
+        return tuple(kind for kind in get_args(hint) if kind is not NoneType)
     return (hint,)
 
 
@@ -282,15 +285,15 @@ _TEXT_OR_FREE = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|=\s*(?P<free>
 _FREE = "?"
 
 Values = Mapping[str, object]
-"""By the name that a free parameter has in the whole chain."""
+"""Values of free parameters, by their names in the whole chain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """One parameter that is to be found."""
+    """One free parameter."""
 
     name: str
-    """In the chain: `max_tokens`, or `window.max_tokens` where other stages have one of that name that is free."""
+    """In the chain: `max_tokens`, or `window.max_tokens` where other stages have a free parameter of that name."""
     parameter: str
     stage: int
     hint: Any
@@ -300,38 +303,38 @@ class Free:
 
 @dataclass(frozen=True, slots=True)
 class SearchedStrategy:
-    """A strategy whose free parameters are not known yet."""
+    """A strategy with free parameters."""
 
     text: str
-    """As it was written, but for spaces."""
+    """As written, with single spaces."""
     calls: tuple[text_of.SpecCall, ...]
     free: tuple[Free, ...]
 
     def names(self) -> list[str]:
-        """Of the stages; that of a file has the digest of what is in it."""
-        return [plugins.name_of(_kind(each)) or each.name for each in self.calls]
+        """Return the names of the stages; the name of a file includes the digest of its content."""
+        return [plugins.name_of(_kind(call)) or call.name for call in self.calls]
 
     def at(self, values: Values) -> str:
-        """The text of the strategy with these values; those that are not named have their defaults.
+        """Return the text of the strategy with these values; unnamed parameters have their defaults.
 
-        Raises SpecError for what the strategy does not take.
+        Raises SpecError for values that the strategy does not take.
         """
-        by_place = {(each.stage, each.parameter): values[each.name] for each in self.free if each.name in values}
+        by_place = {(free.stage, free.parameter): values[free.name] for free in self.free if free.name in values}
         stages = []
         for at, call in enumerate(self.calls):
-            given = {
+            parameters = {
                 name: by_place.get((at, name), value)
                 for name, value in call.parameters.items()
                 if value != _FREE or (at, name) in by_place
             }
-            stages.append(f"{call.name!r}({', '.join(f'{name}={value!r}' for name, value in given.items())})")
+            stages.append(f"{call.name!r}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})")
         return spec(parse(" | ".join(stages)))
 
 
-def asked(text: str) -> SearchedStrategy:
-    """Read it. Raises SpecError for what is no strategy, or has nothing to be found."""
-    written = _TEXT_OR_FREE.sub(lambda found: f"={_FREE!r}" if found.group("free") else found.group(), text)
-    calls = tuple(text_of.calls(plugins.quoted(written), "strategy"))
+def searched(text: str) -> SearchedStrategy:
+    """Parse a strategy with free parameters. Raises SpecError for an unknown strategy, or one without any."""
+    written = _TEXT_OR_FREE.sub(lambda match: f"={_FREE!r}" if match.group("free") else match.group(), text)
+    calls = tuple(text_of.calls(plugins.quote_files(written), "strategy"))
     free = [
         _free(call, at, name)
         for at, call in enumerate(calls)
@@ -346,40 +349,40 @@ def asked(text: str) -> SearchedStrategy:
 
 def _free(call: text_of.SpecCall, at: int, name: str) -> Free:
     kind = _kind(call)
-    known = {field.name: field for field in text_of.parameters(kind)}
-    if name not in known:
-        takes = f"it takes {', '.join(known) or 'none'}"
-        raise SpecError(f"strategy {call.name!r} has no parameter {name!r}; {takes}{text_of.nearest(name, known)}")
-    default = known[name].default
+    fields = {field.name: field for field in text_of.parameters(kind)}
+    if name not in fields:
+        takes = f"it takes {', '.join(fields) or 'none'}"
+        raise SpecError(f"strategy {call.name!r} has no parameter {name!r}; {takes}{text_of.nearest(name, fields)}")
+    default = fields[name].default
     plain = isinstance(default, (bool, int, float, str))
     return Free(name, name, at, get_type_hints(kind)[name], default if plain else None)
 
 
 def _kind(call: text_of.SpecCall) -> type[Any]:
-    """The class of a stage. What cannot be one raises the SpecError that a run would."""
+    """Return the class of a stage. An unknown stage raises the SpecError that a run would."""
     if plugins.is_file(call.name):
         return plugins.load(call.name)
-    found = strategies()
-    if call.name not in found:
+    known = strategies()
+    if call.name not in known:
         parse(f"{call.name!r}({', '.join(f'{name}={value!r}' for name, value in call.parameters.items())})")
         raise SpecError(f"strategy {call.name!r} has no parameters to search")
-    return found[call.name]
+    return known[call.name]
 
 
 def _named(free: list[Free], calls: tuple[text_of.SpecCall, ...]) -> list[Free]:
-    """Each with a name that no other has: its own, with its stage's, or with its stage's number."""
-    made = []
-    for each in free:
-        same = [other for other in free if other.parameter == each.parameter]
-        stage = calls[each.stage].name
-        alike = [other for other in same if calls[other.stage].name == stage]
-        whose = stage if len(alike) == 1 else f"{each.stage + 1}"
-        name = each.parameter if len(same) == 1 else f"{whose}.{each.parameter}"
-        made.append(Free(name, each.parameter, each.stage, each.hint, each.default))
-    return made
+    """Return the parameters, each with a unique name: its own, with its stage's, or with its stage's number."""
+    named = []
+    for parameter in free:
+        namesakes = [other for other in free if other.parameter == parameter.parameter]
+        stage = calls[parameter.stage].name
+        alike = [other for other in namesakes if calls[other.stage].name == stage]
+        whose = stage if len(alike) == 1 else f"{parameter.stage + 1}"
+        name = parameter.parameter if len(namesakes) == 1 else f"{whose}.{parameter.parameter}"
+        named.append(Free(name, parameter.parameter, parameter.stage, parameter.hint, parameter.default))
+    return named
 
 
 def _takes(name: str, kind: type[Any]) -> str:
-    """What a stage takes, in words."""
+    """Return the parameters of a stage, in words."""
     names = [field.name for field in text_of.parameters(kind)]
     return f" ({name} takes {', '.join(names)})" if names else ""

@@ -1,6 +1,6 @@
-"""One setting on some recordings: it is run, measured, and what was measured is kept as a small file.
+"""Run one setting on some recordings, measure it, and store the figures as a small file.
 
-Runs are made under `running/` and removed: `figures/` has by conversation the sums that cost and quality are made of.
+Runs are made under `running/` and removed. `figures/` has the sums that cost and quality are made of, by conversation.
 """
 
 from __future__ import annotations
@@ -16,54 +16,52 @@ import msgspec
 import numpy as np
 
 from ...metrics.frontier import Point, frontier
-from ...metrics.statistics.bootstrap import mean_of, resampled
 from ...metrics.statistics.comparison import Difference, Pairs, difference
-from ...metrics.statistics.intervals import Ends, of_share
+from ...metrics.statistics.intervals import Ends, mean_of, of_share, resampled
 from ...metrics.value import Missing, Value
 from ...scenarios.errors import RunError
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
-from ..folder.contexts import rows_of
-from ..folder.run import Run, load
+from ..folder.run import Run, load, rows_of
 from ..folder.store import placed
 
 TOKENS = "tokens"
-"""The cost where no model is billed: tokens sent, and those of the strategy's own model calls."""
+"""The cost where no model is billed: tokens sent, including those of the strategy's own model calls."""
 QUALITIES = ("correct", "context_recall", "grounding")
-"""What quality is, the first of those that the recordings allow."""
+"""What quality is measured by: the first of these that the recordings allow."""
 LACKING = "without_newest"
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A setting, and what to measure it on."""
+    """A setting, and the recordings to measure it on."""
 
     spec: str
     part: str
-    """The recordings: `train` or `held-out`."""
+    """The part of the recordings: `train` or `held-out`."""
     folder: str
     cost: str
-    """A model to be billed under, or TOKENS."""
+    """The model to bill, or TOKENS."""
     qualities: tuple[str, ...]
     encoding: str
 
     @property
     def file(self) -> Path:
-        """Where the figures are kept."""
+        """File of the figures."""
         text = msgspec.json.encode((self.spec, self.part, self.cost, self.qualities, self.encoding))
         return Path(self.folder) / "figures" / f"{self.part}-{hashlib.sha256(text).hexdigest()[:16]}.json"
 
 
 Sums = list[tuple[float, float]]
-"""Of each conversation, what it adds to either sum (`metrics/value.py`)."""
+"""What each conversation adds to either sum (`metrics/value.py`)."""
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """What a setting came to."""
+    """The figures of a setting."""
 
     spec: str
     conversations: list[str]
     cost: list[float]
-    """Of each conversation."""
+    """Cost of each conversation."""
     quality: dict[str, Sums]
     lacking: int
     """Calls that have neither the newest message nor one written in its place."""
@@ -73,23 +71,23 @@ class Tried(msgspec.Struct, frozen=True):
 
 
 def try_packed(packed: bytes) -> bytes:
-    """`tried` for a task that came as MessagePack, as workers get them; the task again."""
+    """Try a task that came as MessagePack, as workers receive it, and return it."""
     tried(msgspec.msgpack.decode(packed, type=Task))
     return packed
 
 
 def tried(task: Task) -> Tried:
-    """What a setting comes to: as it is kept, or measured now."""
-    found = kept(task)
-    if found is None:
-        found = _measured(task)
+    """Return the figures of a setting: the stored ones, or measured now."""
+    figures_of_task = kept(task)
+    if figures_of_task is None:
+        figures_of_task = _measured(task)
         with placed(task.file) as draft:
-            draft.write_bytes(msgspec.json.encode(found) + b"\n")
-    return found
+            draft.write_bytes(msgspec.json.encode(figures_of_task) + b"\n")
+    return figures_of_task
 
 
 def kept(task: Task) -> Tried | None:
-    """What was measured before; None if that is not there, or damaged."""
+    """Return the stored figures; None if there are none, or they are damaged."""
     try:
         return msgspec.json.decode(task.file.read_bytes(), type=Tried)
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
@@ -117,37 +115,39 @@ def _measured(task: Task) -> Tried:
 
 
 def _figures(task: Task, run: Run) -> Tried:
-    found = measured(run, rows_of, () if task.cost == TOKENS else (task.cost,))
-    names = list(found.digests)
-    sums = found.sums[task.spec]
-    if failed := found.failed.get(task.spec, {}):
+    run_figures = measured(run, rows_of, () if task.cost == TOKENS else (task.cost,))
+    conversations = list(run_figures.digests)
+    sums = run_figures.sums[task.spec]
+    if failed := run_figures.failed.get(task.spec, {}):
         name, why = next(iter(failed.items()))
         more = f" (and in {len(failed) - 1} more)" if len(failed) > 1 else ""
-        return Tried(task.spec, names, [], {}, 0, 0, f"in {name}{more}: {why}")
+        return Tried(task.spec, conversations, [], {}, 0, 0, f"in {name}{more}: {why}")
     quality = {
         name: [(float(top), float(bottom)) for top, bottom in sums[name]] for name in task.qualities if name in sums
     }
-    cost = _tokens(found, task.spec) if task.cost == TOKENS else sums[f"cost({task.cost})"][:, 0].tolist()
-    return Tried(task.spec, names, cost, quality, int(sums[LACKING][:, 0].sum()), int(sums["steps"][:, 0].sum()))
+    cost = _tokens(run_figures, task.spec) if task.cost == TOKENS else sums[f"cost({task.cost})"][:, 0].tolist()
+    return Tried(
+        task.spec, conversations, cost, quality, int(sums[LACKING][:, 0].sum()), int(sums["steps"][:, 0].sum())
+    )
 
 
-def _tokens(found: MeasuredRun, spec: str) -> list[float]:
-    sums = found.sums[spec]
-    made: list[float] = (sums["tokens_sent"][:, 0] + sums["own_tokens"][:, 0]).tolist()
-    return made
+def _tokens(run_figures: MeasuredRun, spec: str) -> list[float]:
+    sums = run_figures.sums[spec]
+    tokens: list[float] = (sums["tokens_sent"][:, 0] + sums["own_tokens"][:, 0]).tolist()
+    return tokens
 
 
 @dataclass(frozen=True, slots=True)
 class TrialFigures:
-    """Of a setting, on some conversations."""
+    """Cost and quality of a setting on some conversations."""
 
     cost: Value
-    """The mean of a conversation."""
+    """Mean cost of a conversation."""
     cost_interval: Ends | Missing
     quality: Value
     quality_interval: Ends | Missing
     conversations: int
-    """That say anything of the quality."""
+    """Conversations in which the quality can be measured."""
 
     @property
     def point(self) -> Point | None:
@@ -169,16 +169,16 @@ class Setting:
     train: TrialFigures
     held_out: TrialFigures
     against: BaselineComparison | None
-    """The held-out figures beside those of the whole history; None if it is that itself, or failed."""
+    """The held-out figures against those of the whole history; None if it is that itself, or failed."""
     lacking: int
     """Held-out calls that lack the newest message."""
     calls: int
     failed: str
-    """Why it has no figures on the conversations held out."""
+    """Why it has no held-out figures."""
 
 
 class BaselineComparison(NamedTuple):
-    """How a setting differs from the whole history, in pairs of conversations."""
+    """The difference of a setting from the whole history, in pairs of conversations."""
 
     cost: Difference
     """Relative: −0.6 = 60 % cheaper."""
@@ -186,26 +186,26 @@ class BaselineComparison(NamedTuple):
 
 
 def figures(tried: Tried, quality: str) -> TrialFigures:
-    """The figures of one setting."""
+    """Return the figures of one setting."""
     if tried.failed:
         none = Missing("failed", tried.failed)
         return TrialFigures(none, none, none, none, 0)
     cost = np.column_stack([tried.cost, np.ones(len(tried.cost))])
     sums = np.array(tried.quality.get(quality, []), float).reshape(-1, 2)
-    some = sums[sums[:, 1] > 0]
-    return TrialFigures(*_mean(cost), *_share(some), len(some))
+    measurable = sums[sums[:, 1] > 0]
+    return TrialFigures(*_mean(cost), *_share(measurable), len(measurable))
 
 
 def against(tried: Tried, whole: Tried, quality: str) -> BaselineComparison | None:
-    """How a setting differs from the whole history; None if it failed."""
+    """Return the difference of a setting from the whole history, or None if the setting failed."""
     if tried.failed:
         return None
     cost, sums = (
-        [np.array(each, float).reshape(len(whole.conversations), -1) for each in both]
+        [np.array(side, float).reshape(len(whole.conversations), -1) for side in both]
         for both in ((whole.cost, tried.cost), (whole.quality[quality], tried.quality.get(quality, [])))
     )
-    ones = np.ones((len(whole.conversations), 1))
-    before, after = (np.hstack([each, ones]) for each in cost)
+    ones = np.ones((len(whole.conversations), 1))  # the lower sum of a total, which has none
+    before, after = (np.hstack([column, ones]) for column in cost)
     dearer = difference(Pairs("total", before, after), relative=True)
     if dearer.relative and not isinstance(dearer.shown, Missing):  # nothing is cheaper than by all of it
         dearer = dearer._replace(shown=Ends(max(dearer.shown.low, -1.0), dearer.shown.high))
@@ -213,10 +213,10 @@ def against(tried: Tried, whole: Tried, quality: str) -> BaselineComparison | No
 
 
 def settings(tried: Mapping[str, Tried], quality: str) -> list[str]:
-    """The settings that nothing dominates, the dearest first; of settings with the same figures the first."""
+    """Return the settings that nothing dominates, the dearest first; of settings with the same figures the first."""
     points: dict[str, Point] = {}
-    for spec, each in tried.items():
-        point = figures(each, quality).point
+    for spec, figures_of_setting in tried.items():
+        point = figures(figures_of_setting, quality).point
         if point is not None and point not in points.values():
             points[spec] = point
     return frontier(points)
@@ -224,13 +224,15 @@ def settings(tried: Mapping[str, Tried], quality: str) -> list[str]:
 
 def _mean(sums: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[Value, Ends | Missing]:
     value = float(mean_of(sums.sum(axis=0)))
-    found = resampled(sums, mean_of)
-    return value, found if isinstance(found, Missing) else Ends(max(found.interval().low, 0.0), found.interval().high)
+    resamples = resampled(sums, mean_of)
+    return value, resamples if isinstance(resamples, Missing) else Ends(
+        max(resamples.interval().low, 0.0), resamples.interval().high
+    )
 
 
 def _share(sums: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[Value, Ends | Missing]:
     if not len(sums):
         none = Missing("undefined", "no conversation has anything to measure it by")
         return none, none
-    value, found = float(mean_of(sums.sum(axis=0))), resampled(sums, mean_of)
-    return value, of_share(value, found if isinstance(found, Missing) else found.interval(), len(sums))
+    value, resamples = float(mean_of(sums.sum(axis=0))), resampled(sums, mean_of)
+    return value, of_share(value, resamples if isinstance(resamples, Missing) else resamples.interval(), len(sums))

@@ -1,4 +1,4 @@
-"""A search: settings are tried on one part of the recordings, and the frontier of these is measured on the other.
+"""Search for settings on one part of the recordings, and measure the best of them on the other.
 
     ctxbench tune 'window(max_tokens=?)' standard
 
@@ -32,7 +32,7 @@ from ..engine.plan import RunInputs
 from ..engine.workers import side_by_side
 from ..folder.store import alone, is_free, placed, unwritable
 from .search import BATCH, SampledSetting, Sampler, Trials, batch, check, name_of
-from .space import SearchedStrategy, SearchSpace, asked, written
+from .space import SearchedStrategy, SearchSpace, searched, written
 from .space import space as space_of
 from .trial import (
     QUALITIES,
@@ -57,7 +57,7 @@ _FILES = (_SEARCH, _RESULT, "study.db", f"{TRAIN}.jsonl", f"{HELD}.jsonl", "fron
 
 @contextmanager
 def entered(out: Path, identity: Mapping[str, Any], overwrite: bool) -> Iterator[None]:
-    """Have a folder to oneself, new or with the same search in it. Raises RunError for any other."""
+    """Lock a folder, new or with the same search in it. Raises RunError for any other."""
     try:
         _make(out)
         with alone(out):
@@ -89,7 +89,7 @@ def _make(out: Path) -> None:
 
 
 def _clear(out: Path) -> None:
-    """Remove what a search made, and nothing else."""
+    """Remove the files of a search, and nothing else."""
     for name in _FOLDERS:
         rmtree(out / name, ignore_errors=True)
     for name in _FILES:
@@ -97,16 +97,16 @@ def _clear(out: Path) -> None:
 
 
 def _enter(path: Path, identity: Mapping[str, Any]) -> None:
-    """Note what is searched, or see that it is the same."""
+    """Write the identity of a search, or check that it is the same."""
     if not path.exists():
         with placed(path) as draft:
             draft.write_bytes(msgspec.json.format(msgspec.json.encode(identity), indent=2) + b"\n")
         return
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        stored = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise RunError(f"{path}: damaged: add --overwrite, or name another --out") from None
-    differ = [key for key, value in identity.items() if found.get(key) != value]
+    differ = [key for key, value in identity.items() if stored.get(key) != value]
     if differ:
         what = ", ".join(differ)
         raise RunError(
@@ -118,7 +118,7 @@ HELD_OUT = 0.5
 
 
 class Split(NamedTuple):
-    """Conversations, each in the order in which they were read."""
+    """Conversations searched on and held out, each in the order in which they were read."""
 
     train: list[Conversation]
     held_out: list[Conversation]
@@ -126,10 +126,11 @@ class Split(NamedTuple):
 
 def split(conversations: Sequence[Conversation], share: float = HELD_OUT, seed: int = 0) -> Split:
     """Hold a share of the conversations out. Raises RunError where that leaves nothing on one side."""
+    # By content: the same conversation under two names must not stand on both sides.
     by_digest: dict[str, Conversation] = {}
-    digests = [_said(each) for each in conversations]
-    for digest, each in zip(digests, conversations, strict=True):
-        by_digest.setdefault(digest, each)
+    digests = [_content_digest(conversation) for conversation in conversations]
+    for digest, conversation in zip(digests, conversations, strict=True):
+        by_digest.setdefault(digest, conversation)
     if len(by_digest) < 2:
         what = (
             "one conversation" if len(conversations) == 1 else f"{len(conversations)} conversations that say the same"
@@ -138,36 +139,41 @@ def split(conversations: Sequence[Conversation], share: float = HELD_OUT, seed: 
             f"{what}: none can be held out, and the best of many settings on the conversation that chose it says "
             "nothing of others: give more recordings"
         )
+    # Apart by probes, so that both sides of the split have some to measure quality by.
     held: set[str] = set()
     for probed in (True, False):
         order = sorted(
-            (d for d, each in by_digest.items() if bool(each.probes) == probed), key=lambda d: _place(d, seed)
+            (d for d, conversation in by_digest.items() if bool(conversation.probes) == probed),
+            key=lambda d: _place(d, seed),
         )
         held.update(order[: _size(len(order), share)])
     if not held:  # one of each
         held.add(min(by_digest, key=lambda digest: (not by_digest[digest].probes, _place(digest, seed))))
     pairs = list(zip(digests, conversations, strict=True))
-    return Split([each for d, each in pairs if d not in held], [each for d, each in pairs if d in held])
+    return Split(
+        [conversation for d, conversation in pairs if d not in held],
+        [conversation for d, conversation in pairs if d in held],
+    )
 
 
 def write(conversations: Sequence[Conversation], file: Path) -> None:
-    """As ctxbench JSONL, lossless."""
+    """Write conversations as ctxbench JSONL, lossless."""
     with placed(file) as draft:
-        draft.write_bytes(b"".join(each.to_json() + b"\n" for each in conversations))
+        draft.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
 
 
 def _size(number: int, share: float) -> int:
-    """How many of so many: at least one, and not all, where there are two."""
+    """Return how many of `number` to hold out: at least one, and not all, where there are two."""
     return 0 if number < 2 else min(max(1, round(number * share)), number - 1)
 
 
-def _said(conversation: Conversation) -> str:
-    """A digest of what is said, whatever the conversation is called."""
-    found = hashlib.sha256()
+def _content_digest(conversation: Conversation) -> str:
+    """Return a digest of the messages, whatever the conversation is called."""
+    digest = hashlib.sha256()
     for message in conversation.messages:
-        found.update(f"{message.role} {len(message.text)} {message.text}".encode(errors="surrogatepass"))
-        found.update(msgspec.json.encode(message.calls))
-    return found.hexdigest()
+        digest.update(f"{message.role} {len(message.text)} {message.text}".encode(errors="surrogatepass"))
+        digest.update(msgspec.json.encode(message.calls))
+    return digest.hexdigest()
 
 
 def _place(digest: str, seed: int) -> str:
@@ -175,12 +181,12 @@ def _place(digest: str, seed: int) -> str:
 
 
 WHOLE = "none"
-"""The whole history: what nothing was chosen for, beside what was."""
+"""The whole history, which nothing was chosen for, shown beside the chosen settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class TuneRequest:
-    """What is asked for."""
+    """A search: the strategy, recordings, ranges and length."""
 
     strategy: str
     inputs: RunInputs
@@ -197,7 +203,7 @@ class TuneRequest:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was found."""
+    """The result of a search."""
 
     strategy: str
     space: SearchSpace
@@ -206,7 +212,7 @@ class Tuned:
     why_quality: str
     train: int
     held_out: int
-    """Conversations."""
+    """Number of conversations."""
     trials: int
     exhaustive: bool
     """Whether every setting was tried."""
@@ -217,46 +223,47 @@ class Tuned:
     settings: tuple[Setting, ...]
     """The frontier of these and the whole history, the dearest first; then the defaults and the whole history."""
     at_ends: tuple[tuple[str, float, int], ...]
-    """Parameters, ends of their ranges beyond which the strategy takes more, and how many of the frontier are there."""
+    """Parameters, ends of ranges past which the strategy takes more, and how many frontier settings are there."""
     worth: bool
-    """Whether any setting is on that: else it is the frontier without the whole history, which dominates all."""
+    """Whether any setting is on that frontier. If not, the settings are the frontier without the whole history, which
+    dominates all of them."""
     problems: Problems
 
 
 Say = Callable[[int, int], None]
-"""Told how many trials are done, of how many."""
+"""Called with the number of trials done, and of all trials."""
 
 
 def tune(
-    wanted: TuneRequest, out: Path, *, jobs: int = 1, overwrite: bool = False, say: Say = lambda *_: None
+    request: TuneRequest, out: Path, *, jobs: int = 1, overwrite: bool = False, say: Say = lambda *_: None
 ) -> Tuned:
-    """Search, or go on with a search. Raises a UserError for what cannot be searched."""
+    """Search, or resume a search. Raises a UserError for what cannot be searched."""
     check()
-    search = asked(wanted.strategy)
-    given = written(wanted.ranges, [each.name for each in search.free])
-    if wanted.cost != TOKENS and Prices().tariff(wanted.cost) is None:
-        close = nearest(wanted.cost, {**model_map(), TOKENS: None})
+    search = searched(request.strategy)
+    ranges = written(request.ranges, [free.name for free in search.free])
+    if request.cost != TOKENS and Prices().tariff(request.cost) is None:
+        close = nearest(request.cost, {**model_map(), TOKENS: None})
         remedy = "`ctxbench list prices` has the models, and `tokens` needs no price"
-        raise RunError(f"the price of {wanted.cost} is not known{close} ({remedy})")
+        raise RunError(f"the price of {request.cost} is not known{close} ({remedy})")
     problems = Problems()
-    read = list(wanted.inputs.open(problems).conversations())
-    if not read:
-        first = f": {problems.found[0]}" if problems.found else ""
+    conversations = list(request.inputs.open(problems).conversations())
+    if not conversations:
+        first = f": {problems.errors[0]}" if problems.errors else ""
         raise RunError(f"no conversation could be read{first}")
-    parts = split(read, wanted.held_out, wanted.seed)
-    space = space_of(search, given, _longest(parts.train, wanted.encoding))
-    with entered(out, _identity(wanted, search, space, parts), overwrite):
+    parts = split(conversations, request.held_out, request.seed)
+    space = space_of(search, ranges, _longest(parts.train, request.encoding))
+    with entered(out, _identity(request, search, space, parts), overwrite):
         write(parts.train, out / f"{TRAIN}.jsonl")
         write(parts.held_out, out / f"{HELD}.jsonl")
-        return _Search(wanted, search, space, parts, problems, out, jobs, say).run()
+        return _Search(request, search, space, parts, problems, out, jobs, say).run()
 
 
 @dataclass(frozen=True)
 class _Search:
-    """A search under way."""
+    """A running search."""
 
-    wanted: TuneRequest
-    asked: SearchedStrategy
+    request: TuneRequest
+    strategy: SearchedStrategy
     space: SearchSpace
     parts: Split
     problems: Problems
@@ -267,54 +274,56 @@ class _Search:
     def run(self) -> Tuned:
         whole = self._task(WHOLE, TRAIN, self._qualities), self._task(WHOLE, HELD, self._qualities)
         on_train, on_held = self._tried(whole)
-        quality, why = _quality(on_train, on_held, self.wanted.quality)
+        quality, why = _quality(on_train, on_held, self.request.quality)
         trials = Trials(self.out, self.space)
         try:
-            failed, found = self._search(trials, quality)
+            failed, values_by_setting = self._search(trials, quality)
         finally:
             trials.close()
-        if not found:
-            raise RunError(f"no setting of {self.wanted.strategy} could be tried; the first: {_first(failed)}")
-        train = self._all(list(found), TRAIN, quality)
+        if not values_by_setting:
+            raise RunError(f"no setting of {self.request.strategy} could be tried; the first: {_first(failed)}")
+        train = self._all(list(values_by_setting), TRAIN, quality)
         chosen, worth = self._chosen(train, quality)
         rows = self._measured(chosen, quality)
         size = self.space.size()
         return Tuned(
-            self.asked.text,
+            self.strategy.text,
             self.space,
-            self.wanted.cost,
+            self.request.cost,
             quality,
             why,
             len(self.parts.train),
             len(self.parts.held_out),
-            len(found) + len(failed),
-            size is not None and size <= self.wanted.trials,
+            len(values_by_setting) + len(failed),
+            size is not None and size <= self.request.trials,
             tuple(failed.items()),
-            tuple((each.spec, figures(each, quality)) for each in train),
+            tuple((trial.spec, figures(trial, quality)) for trial in train),
             rows,
-            tuple(self._at_ends([found[each] for each in chosen])),
+            tuple(self._at_ends([values_by_setting[setting] for setting in chosen])),
             worth,
             self.problems,
         )
 
     def _chosen(self, train: Sequence[Tried], quality: str) -> tuple[list[str], bool]:
-        """The frontier of what was tried and the whole history; that of what was tried alone, if the history has it
-        to itself, and whether it is not so."""
-        tried = {each.spec: each for each in train}
+        """Return the frontier of all trials and the whole history, and True.
+
+        If the whole history dominates every trial, return the frontier of the trials alone, and False.
+        """
+        tried = {trial.spec: trial for trial in train}
         whole = {WHOLE: self._all([WHOLE], TRAIN, quality)[0]}
-        both = [each for each in settings(whole | tried, quality) if each in tried]
-        return both or settings(tried, quality), bool(both)
+        on_frontier = [setting for setting in settings(whole | tried, quality) if setting in tried]
+        return on_frontier or settings(tried, quality), bool(on_frontier)
 
     def _at_ends(self, chosen: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, float, int]]:
-        """Where more of the frontier may be beyond what was searched."""
+        """Yield the ends of ranges past which more of the frontier may lie."""
         for name, ends in self.space.beyond.items():
             for end in ends:
-                if there := sum(values[name] == end for values in chosen):
-                    yield name, end, there
+                if settings_at_end := sum(values[name] == end for values in chosen):
+                    yield name, end, settings_at_end
 
     def _measured(self, chosen: Sequence[str], quality: str) -> tuple[Setting, ...]:
-        """What was chosen, the defaults and the whole history, on both sides of the split."""
-        names = list(dict.fromkeys(each for each in (*chosen, self._default(), WHOLE) if each))
+        """Measure the chosen settings, the defaults and the whole history on both sides of the split."""
+        names = list(dict.fromkeys(setting for setting in (*chosen, self._default(), WHOLE) if setting))
         train, held = (self._all(names, part, quality) for part in (TRAIN, HELD))
         whole = held[names.index(WHOLE)]
         return tuple(
@@ -334,52 +343,55 @@ class _Search:
 
     @property
     def _qualities(self) -> tuple[str, ...]:
-        return (self.wanted.quality,) if self.wanted.quality else QUALITIES
+        return (self.request.quality,) if self.request.quality else QUALITIES
 
     def _search(self, trials: Trials, quality: str) -> tuple[dict[str, str], dict[str, Mapping[str, Any]]]:
-        """Make the trials that are not there yet. What failed, and why; what did not, and its values."""
-        total = self.wanted.trials
+        """Run the trials that are missing. Return the failed settings with the reasons, and the others with their
+        values."""
+        total = self.request.trials
         while (done := len(every := trials.all())) < total:
             self.say(done, total)
             before = every[: done - done % BATCH]
-            drawn = batch(self.asked, self.space, before, self.wanted.sampler, self.wanted.seed, total)
+            drawn = batch(self.strategy, self.space, before, self.request.sampler, self.request.seed, total)
             rest = drawn[done % BATCH : total - len(before)]
             if not rest:
                 break
             self._batch(trials, rest, quality)
         self.say(total, total)
         failed: dict[str, str] = {}
-        found: dict[str, Mapping[str, Any]] = {}
-        for each in islice(trials.all(), total):
-            name = each.user_attrs["setting"]
-            if "failed" in each.user_attrs:
-                failed[name] = each.user_attrs["failed"]
+        values_by_setting: dict[str, Mapping[str, Any]] = {}
+        for trial in islice(trials.all(), total):
+            name = trial.user_attrs["setting"]
+            if "failed" in trial.user_attrs:
+                failed[name] = trial.user_attrs["failed"]
             else:
-                found[name] = each.params
-        return failed, found
+                values_by_setting[name] = trial.params
+        return failed, values_by_setting
 
     def _batch(self, trials: Trials, drawn: Sequence[SampledSetting], quality: str) -> None:
-        """Try some settings, side by side if there are workers, and keep them in their order."""
+        """Try some settings, side by side if there are workers, and store them in their order."""
         names: list[tuple[str, str]] = []
-        for each in drawn:
+        for setting in drawn:
             try:
-                names.append((self.asked.at(each.values), ""))
+                names.append((self.strategy.at(setting.values), ""))
             except SpecError as error:
-                names.append((name_of(self.asked, each.values), str(error)))
-        found = {each.spec: each for each in self._all([name for name, wrong in names if not wrong], TRAIN, quality)}
-        for each, (name, wrong) in zip(drawn, names, strict=True):
+                names.append((name_of(self.strategy, setting.values), str(error)))
+        tried_by_setting = {
+            trial.spec: trial for trial in self._all([name for name, wrong in names if not wrong], TRAIN, quality)
+        }
+        for setting, (name, wrong) in zip(drawn, names, strict=True):
             point = None
             if not wrong:
-                made = found[name]
-                wrong = made.failed
-                point = None if wrong else figures(made, quality).point
+                trial = tried_by_setting[name]
+                wrong = trial.failed
+                point = None if wrong else figures(trial, quality).point
                 wrong = wrong or ("" if point else f"{quality} is undefined")
-            trials.add(each, name, point, wrong)
+            trials.add(setting, name, point, wrong)
 
     def _default(self) -> str:
-        """The strategy at its defaults; empty where there are none."""
+        """Return the strategy at its defaults, or an empty text where there are none."""
         try:
-            return self.asked.at({})
+            return self.strategy.at({})
         except SpecError:
             return ""
 
@@ -387,26 +399,26 @@ class _Search:
         return self._tried([self._task(spec, part, (quality,)) for spec in specs])
 
     def _task(self, spec: str, part: str, qualities: tuple[str, ...]) -> Task:
-        return Task(spec, part, str(self.out), self.wanted.cost, qualities, self.wanted.encoding)
+        return Task(spec, part, str(self.out), self.request.cost, qualities, self.request.encoding)
 
     def _tried(self, tasks: Iterable[Task]) -> list[Tried]:
         tasks = list(tasks)
-        todo = list(dict.fromkeys(each for each in tasks if kept(each) is None))
+        todo = list(dict.fromkeys(task for task in tasks if kept(task) is None))
         if self.jobs > 1 and len(todo) > 1:
             side_by_side(try_packed, map(msgspec.msgpack.encode, todo), self.jobs, lambda _: None)
-        return [tried(each) for each in tasks]
+        return [tried(task) for task in tasks]
 
 
 def _quality(train: Tried, held: Tried, wanted: str) -> tuple[str, str]:
-    """What quality is, and why: the first that the whole history has on both sides. Raises RunError if none is."""
-    for which in (train, held):
-        if which.failed:
-            raise RunError(f"the whole history cannot be measured: {which.failed}")
+    """Return the quality, and why: the first that the whole history has on both sides. Raises RunError if none is."""
+    for part in (train, held):
+        if part.failed:
+            raise RunError(f"the whole history cannot be measured: {part.failed}")
     for least in (2, 1):
         for name in (wanted,) if wanted else QUALITIES:
-            there = [sum(bottom > 0 for _, bottom in each.quality.get(name, [])) for each in (train, held)]
-            if min(there) >= least:
-                return name, f"{name} is there in {there[0]} and {there[1]} conversations"
+            measurable = [sum(bottom > 0 for _, bottom in part.quality.get(name, [])) for part in (train, held)]
+            if min(measurable) >= least:
+                return name, f"{name} is there in {measurable[0]} and {measurable[1]} conversations"
     what = wanted or "answers, evidence of probes nor grounding"
     raise RunError(
         f"{'no ' if wanted else 'neither '}{what} can be measured on both sides of the split: quality is not known; "
@@ -417,8 +429,8 @@ def _quality(train: Tried, held: Tried, wanted: str) -> tuple[str, str]:
 def _longest(conversations: Sequence[Conversation], encoding: str) -> dict[str, int]:
     counter = TokenCounter(encoding)
     return {
-        "max_tokens": max(sum(map(counter.message, each.messages)) for each in conversations),
-        "messages": max(len(each.messages) for each in conversations),
+        "max_tokens": max(sum(map(counter.message, conversation.messages)) for conversation in conversations),
+        "messages": max(len(conversation.messages) for conversation in conversations),
     }
 
 
@@ -426,25 +438,27 @@ def _first(failed: dict[str, str]) -> str:
     return next((f"{name}: {why}" for name, why in failed.items()), "")
 
 
-def _identity(wanted: TuneRequest, search: SearchedStrategy, space: SearchSpace, parts: Split) -> dict[str, Any]:
-    """What must be the same for a search to go on."""
-    said = hashlib.sha256("".join(each.digest() for part in parts for each in part).encode()).hexdigest()
+def _identity(request: TuneRequest, search: SearchedStrategy, space: SearchSpace, parts: Split) -> dict[str, Any]:
+    """Return everything that must be the same for a search to resume."""
+    recordings = hashlib.sha256(
+        "".join(conversation.digest() for part in parts for conversation in part).encode()
+    ).hexdigest()
     return {
         "strategy": search.text,
-        "space": {name: str(each) for name, each in space.ranges.items()},
-        "sampler": wanted.sampler,
-        "seed": wanted.seed,
-        "held out": wanted.held_out,
-        "cost": wanted.cost,
-        "quality": wanted.quality,
-        "encoding": wanted.encoding,
-        "recordings": said,
-        "versions": {"ctxbench": version("ctxbench"), "optuna": version("optuna"), **_whose(search)},
+        "space": {name: str(conversation) for name, conversation in space.ranges.items()},
+        "sampler": request.sampler,
+        "seed": request.seed,
+        "held out": request.held_out,
+        "cost": request.cost,
+        "quality": request.quality,
+        "encoding": request.encoding,
+        "recordings": recordings,
+        "versions": {"ctxbench": version("ctxbench"), "optuna": version("optuna"), **_plugin_versions(search)},
     }
 
 
-def _whose(search: SearchedStrategy) -> dict[str, str]:
-    """Of the stages that others bring: files by the digest of what is in them, packages by theirs."""
+def _plugin_versions(search: SearchedStrategy) -> dict[str, str]:
+    """Return the versions of stages from elsewhere: files by the digest of their content, packages by their version."""
     files = {name: name for name in search.names() if plugins.is_file(name)}
     try:
         return files | packages(parse(search.at({})))

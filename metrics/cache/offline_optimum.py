@@ -1,28 +1,28 @@
-"""The lowest bill that cache marks could have reached, known in hindsight: a bound on every placement of them.
+"""Offline optimum: the lowest bill that any placement of cache marks could reach, knowing all requests in advance.
 
-It asks of each block by itself what `Explicit` allows and each request chooses:
+Each block is optimised by itself. At each request `ExplicitCache` allows one of these:
 
     read      if it was written or read less than a lifetime ago; that renews it for the longest lifetime, since a mark
               of an hour on what is read is not billed
     write     for one of the lifetimes, so that requests from the answer on can read it
     plain     neither
 
-As if any number of marks were allowed and the look-back had no end. Real placements have four, and what they read,
-write for an hour and write for five minutes must follow each other in this order: so none has a lower bill. One with
-marks of one lifetime reaches it, if four marks and the look-back are enough, each request is answered before the next
-begins, all have the same prices, and these are in the order read, plain, write.
+The bound assumes any number of marks and a look-back without end. Real placements have four marks, and the parts that
+they read, write for an hour and write for five minutes must follow each other in this order: so none has a lower bill.
+A placement with marks of one lifetime reaches the bound if four marks and the look-back are enough, each request is
+answered before the next begins, all have the same prices, and these rise in the order read, plain, write.
 
-Since a block that can be read is read, what is to be found is only where it is first written after each pause that is
-too long for any lifetime. Three things are more than a sum over blocks:
+Since a block that can be read is read, only one choice remains: where it is first written after each pause that is too
+long for any lifetime. Three things are more than a sum over blocks:
 
     least size   blocks before the end of the shortest prefix that can be cached are read and written with what is
                  behind them up to that end, or not at all
-    overlaps     where others asked before the answer to the request that writes, one of them may have renewed the
-                 entry: the cheapest lifetime is then taken to last. Below what can be reached, never above
+    overlaps     where other requests began before the answer to the one that writes, one of them may have renewed
+                 the entry: the cheapest lifetime is then assumed to last. Below the reachable bill, never above
     odd prices   where writing is cheaper than plain input, or plain input cheaper than reading, the cheaper is taken
 
-Blocks that the same requests ask for are one (a stretch of the tree of prefixes), so a step costs what it changes, and
-each stretch some array operations over the requests that ask for it.
+Blocks used by the same requests are merged (a span of the tree of prefixes), so a step costs what it changes, and
+each span some array operations over the requests that use it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..prices import Price
-from .explicit import HOUR, ExplicitRules
+from .mechanisms import HOUR, ExplicitRules
 from .prefixes import CacheRequest, common
 
 LIFETIMES = (300.0, HOUR)
@@ -48,29 +48,29 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Bound(NamedTuple):
-    """All requests of a cell, billed as low as marks can make it."""
+    """Lowest bill of all requests of a result."""
 
     cost: float
     """US dollars of their input."""
     read: int
-    """Tokens; read, written, written_1h and fresh are together all of the input."""
+    """Tokens; read, written, written_1h and fresh add up to all of the input."""
     written: int
-    """For less than an hour."""
+    """Tokens written for less than an hour."""
     written_1h: int
     fresh: int
 
 
 def lowest(
-    asked: Iterable[tuple[CacheRequest, Price]], rules: ExplicitRules, lifetimes: Sequence[float] = LIFETIMES
+    requests: Iterable[tuple[CacheRequest, Price]], rules: ExplicitRules, lifetimes: Sequence[float] = LIFETIMES
 ) -> Bound:
-    """The bound for the requests of one cell, in the order they started, each with its price.
+    """Return the bound for the requests of one result, in the order they started, each with its price.
 
-    `lifetimes`: those that a mark may have, in seconds. Of a request only prefixes, ends, tokens and times are read,
-    and nothing of it is kept. Prefixes that are equal are taken to have equal ends.
+    `lifetimes` are the seconds that a mark may last. Only prefixes, ends, tokens and times of a request are read, and
+    none of its lists is kept. Equal prefixes are assumed to have equal ends.
     """
     tree = _Tree()
     times, prices, plain, whole = list[tuple[float, float]](), list[Price](), list[float](), 0
-    for step, (request, price) in enumerate(asked):
+    for step, (request, price) in enumerate(requests):
         tree.add(step, request.prefixes, request.ends)
         times.append((request.started, request.answered))
         prices.append(price)
@@ -79,12 +79,12 @@ def lowest(
         whole += request.tokens
     steps = _steps(times, prices, lifetimes)
     gains, read, written, hour = list[float](), 0, 0, 0
-    for tokens, asking in tree.stretches(rules.least):
-        found = _written(steps, asking)
-        gains.append(tokens * found.gain)
-        read += tokens * found.read
-        written += tokens * found.written
-        hour += tokens * found.written_1h
+    for tokens, asking in tree.spans(rules.least):
+        block = _written(steps, asking)
+        gains.append(tokens * block.gain)
+        read += tokens * block.read
+        written += tokens * block.written
+        hour += tokens * block.written_1h
     cost = math.fsum(plain) - math.fsum(gains)
     return Bound(cost, read, written, hour, whole - read - written - hour)
 
@@ -95,9 +95,9 @@ class _Steps(NamedTuple):
     started: Floats
     answered: Floats
     saved: Floats
-    """By reading a token instead of paying for it plain."""
+    """Dollars saved by reading a token instead of paying the plain price."""
     writes: tuple[tuple[float, Floats], ...]
-    """Of each lifetime, what writing a token costs more than to pay for it plain."""
+    """For each lifetime, the extra cost of writing a token over the plain price."""
 
     @property
     def longest(self) -> float:
@@ -117,23 +117,23 @@ def _write(price: Price, lifetime: float) -> float:
 
 
 def _unread(price: Price, lifetimes: Sequence[float]) -> float:
-    """The least that is paid for a token that is not read."""
+    """Return the lowest price of a token that is not read."""
     return min([price.input, *(_write(price, each) for each in lifetimes)])
 
 
 class _Written(NamedTuple):
-    """What becomes of a block where it is written as is best."""
+    """Outcome for a block that is written at the best requests."""
 
     gain: float = 0.0
-    """Dollars a token, against paying for it plain every time."""
+    """Dollars per token, compared with paying the plain price every time."""
     read: int = 0
-    """How often; so are the others."""
+    """Number of reads; `written` and `written_1h` are numbers of writes."""
     written: int = 0
     written_1h: int = 0
 
 
 def _written(steps: _Steps, asking: Ints) -> _Written:
-    """A block that these requests ask for, written at most once between two pauses of the longest lifetime or more.
+    """Optimise a block used by these requests, written at most once between two pauses of the longest lifetime or more.
 
     All requests from the first that can read to the next such pause read.
     """
@@ -156,7 +156,7 @@ def _written(steps: _Steps, asking: Ints) -> _Written:
 
 
 def _cheapest(steps: _Steps, asking: Ints, age: Floats) -> tuple[Floats, Flags]:
-    """What writing costs more than plain input, for the cheapest lifetime over this age, and whether it is an hour."""
+    """Return the extra cost of writing for the cheapest lifetime over this age, and whether it is an hour."""
     extra, hours = np.full(len(age), np.inf), np.zeros(len(age), dtype=np.bool_)
     for lifetime, prices in steps.writes:
         price = prices[asking]
@@ -167,20 +167,20 @@ def _cheapest(steps: _Steps, asking: Ints, age: Floats) -> tuple[Floats, Flags]:
 
 
 @dataclass(slots=True)
-class _Stretch:
-    """Blocks one behind the other that the same requests ask for."""
+class _Span:
+    """Consecutive blocks used by the same requests."""
 
     first: int
-    """The place of the first block."""
+    """Place of the first block."""
     before: int
     """Tokens before it."""
     blocks: array[int]
     """Prefixes, by their numbers."""
     ends: array[int]
     steps: list[int] = field(default_factory=list)
-    """Requests that end with the last block."""
-    next: list[_Stretch] = field(default_factory=list)
-    """What follows the last block in others."""
+    """Requests that end with the last block of the span."""
+    next: list[_Span] = field(default_factory=list)
+    """Spans that follow the last block in other requests."""
 
     @property
     def stop(self) -> int:
@@ -188,22 +188,20 @@ class _Stretch:
 
 
 class _Tree:
-    """The prefixes of all requests. Costs of each what it does not share with the one before."""
+    """Tree of the prefixes of all requests. Adding one costs the blocks that it does not share with the one before."""
 
     __slots__ = ("_all", "_known", "_open", "_path", "tokens")
 
     def __init__(self) -> None:
-        self._all: list[_Stretch] = []
-        self._known: dict[int, _Stretch] = {}
-        """Stretches by their first prefix."""
-        self._open: list[_Stretch] = []
-        """Those that make up the path of the last request."""
+        self._all: list[_Span] = []
+        self._known: dict[int, _Span] = {}  # by their first prefix
+        self._open: list[_Span] = []  # spans along the path of the last request
         self._path: list[int] = []
         self.tokens = 0
-        """Of the blocks of the last request."""
+        """Tokens of the blocks of the last request."""
 
     def add(self, step: int, path: Sequence[int], ends: Sequence[int]) -> None:
-        """One request more."""
+        """Add a request."""
         opened, at = self._open, common(self._path, path)
         self._path[at:] = path[at:]
         while opened and opened[-1].first >= at:
@@ -211,37 +209,38 @@ class _Tree:
         if opened and opened[-1].stop > at:
             self._split(opened[-1], at)
         while at < len(path):
-            found = self._known.get(path[at])
-            if found is None:
-                found = self._add(_Stretch(at, ends[at - 1] if at else 0, array("q", path[at:]), array("q", ends[at:])))
+            span = self._known.get(path[at])
+            if span is None:
+                span = self._add(_Span(at, ends[at - 1] if at else 0, array("q", path[at:]), array("q", ends[at:])))
                 if opened:
-                    opened[-1].next.append(found)
-            elif (shared := common(found.blocks, path[at : found.stop])) < len(found.blocks):
-                self._split(found, at + shared)
-            opened.append(found)
-            at = found.stop
+                    opened[-1].next.append(span)
+            elif (shared := common(span.blocks, path[at : span.stop])) < len(span.blocks):
+                self._split(span, at + shared)
+            opened.append(span)
+            at = span.stop
         self.tokens = ends[-1] if ends else 0
         if opened:
             opened[-1].steps.append(step)
 
-    def _add(self, made: _Stretch) -> _Stretch:
-        self._all.append(made)
-        self._known[made.blocks[0]] = made
-        return made
+    def _add(self, span: _Span) -> _Span:
+        self._all.append(span)
+        self._known[span.blocks[0]] = span
+        return span
 
-    def _split(self, found: _Stretch, at: int) -> None:
-        """What is behind this place becomes a stretch of its own."""
-        cut = at - found.first
-        behind = _Stretch(at, found.ends[cut - 1], found.blocks[cut:], found.ends[cut:], found.steps, found.next)
-        del found.blocks[cut:], found.ends[cut:]
-        found.steps, found.next = [], [self._add(behind)]
+    def _split(self, span: _Span, at: int) -> None:
+        """Make the blocks from this place on a span of their own."""
+        cut = at - span.first
+        behind = _Span(at, span.ends[cut - 1], span.blocks[cut:], span.ends[cut:], span.steps, span.next)
+        del span.blocks[cut:], span.ends[cut:]
+        span.steps, span.next = [], [self._add(behind)]
 
-    def stretches(self, least: int) -> Iterator[tuple[int, Ints]]:
-        """The tokens of every stretch with the requests that ask for it. What is shorter than `least` by itself counts
-        to the stretch in which prefixes become as long."""
+    def spans(self, least: int) -> Iterator[tuple[int, Ints]]:
+        """Yield the tokens of every span with the requests that use it.
+
+        Blocks before the end of the shortest prefix that can be cached count to the span in which it ends."""
         asking: dict[int, npt.NDArray[Any]] = {}
-        for each in sorted(self._all, key=lambda each: each.first, reverse=True):
-            parts = [np.array(each.steps, dtype=np.intp), *(asking.pop(behind.blocks[0]) for behind in each.next)]
-            steps = asking[each.blocks[0]] = np.sort(np.concatenate(parts), kind="stable")
-            if each.ends[-1] >= least:
-                yield each.ends[-1] - (each.before if each.before >= least else 0), steps
+        for span in sorted(self._all, key=lambda span: span.first, reverse=True):
+            parts = [np.array(span.steps, dtype=np.intp), *(asking.pop(behind.blocks[0]) for behind in span.next)]
+            steps = asking[span.blocks[0]] = np.sort(np.concatenate(parts), kind="stable")
+            if span.ends[-1] >= least:
+                yield span.ends[-1] - (span.before if span.before >= least else 0), steps

@@ -14,10 +14,10 @@ START = 0
 
 
 class Prefixes:
-    """Numbers for prefixes: equal blocks after an equal prefix make an equal prefix. Nothing is hashed to a digest, so
-    two different prefixes never share a number.
+    """Numbering of prefixes: equal blocks after an equal prefix make an equal prefix.
 
-    With `alike`, blocks that follow the same prefix and begin with the same text can be found.
+    Nothing is hashed to a digest, so two different prefixes never share a number. With `alike`, blocks that follow the
+    same prefix and begin with the same text can be found.
     """
 
     __slots__ = ("_known", "alike")
@@ -27,7 +27,7 @@ class Prefixes:
         self.alike = alike
 
     def after(self, prefix: int, block: Hashable) -> int:
-        """The number of a prefix with one block more."""
+        """Return the number of a prefix extended by one block."""
         known = self._known
         number = known.get((prefix, block))
         if number is None:
@@ -37,16 +37,16 @@ class Prefixes:
         return number
 
     def of(self, blocks: Iterable[Hashable], prefix: int = START) -> list[int]:
-        """The number at the end of each block."""
-        made = []
+        """Return the number of the prefix at the end of each block."""
+        numbers = []
         for block in blocks:
             prefix = self.after(prefix, block)
-            made.append(prefix)
-        return made
+            numbers.append(prefix)
+        return numbers
 
 
 class SentPrefix(NamedTuple):
-    """What of a message a provider is sent: where these are equal, prefixes of different conversations are."""
+    """Part of a message that a provider is sent: equal parts make equal prefixes, in different conversations too."""
 
     role: str
     text: str
@@ -55,11 +55,11 @@ class SentPrefix(NamedTuple):
     name: str
     images: int
     effort: str = ""
-    """How much the model was to think, with the first message after the system's."""
+    """Reasoning effort, set on the first message after the system's."""
 
     @classmethod
     def of(cls, message: Message, effort: str = "") -> SentPrefix:
-        """Of a message, without its id, time and how it was made."""
+        """Return the part of a message that is sent, without its id, its time and its provenance."""
         return cls(message.role, message.text, message.calls, message.answers, message.name, message.images, effort)
 
 
@@ -73,9 +73,9 @@ class CacheMark(NamedTuple):
 
 @dataclass(slots=True)
 class CacheRequest:
-    """One request, as a cache sees it: the tools as block 0, what a strategy adds to them, then the messages.
+    """One request, as a cache sees it: the tools as block 0, the tools that a strategy adds, then the messages.
 
-    Whoever makes requests may go on with the same lists: a cache copies what it keeps.
+    The caller may go on changing the lists: a cache copies what it needs later.
     """
 
     prefixes: Sequence[int]
@@ -83,11 +83,11 @@ class CacheRequest:
     ends: Sequence[int]
     """Tokens up to the end of each block; never falling."""
     tokens: int
-    """Of the whole prompt: at least the last of `ends`."""
+    """Tokens of the whole prompt: at least the last of `ends`."""
     started: float
-    """Seconds; of a lifetime the beginning."""
+    """Start in seconds; lifetimes count from here."""
     answered: float
-    """Seconds, when the answer began or, where that is not known, was there: what it wrote can be read from then on."""
+    """Seconds at which the answer began or, if unknown, was complete: what it wrote can be read from then on."""
     marks: tuple[CacheMark, ...] = ()
     """In the order of their blocks."""
     answer: int | None = None
@@ -103,31 +103,31 @@ class CacheRequest:
 
 
 def content_blocks(message: Message) -> int:
-    """The content blocks that Anthropic has a message as: its text and each tool call, at least one."""
+    """Return the number of content blocks of a message at Anthropic: its text and each tool call, at least one."""
     return max(1, bool(message.text) + len(message.calls))
 
 
 class CacheUsage(NamedTuple):
-    """How the tokens of one prompt were billed; read, written and fresh are together all of it."""
+    """Tokens of one prompt by how they are billed; read, written, written_1h and fresh add up to the prompt."""
 
     read: int
-    """From the cache."""
+    """Tokens read from the cache."""
     written: int
-    """To the cache, for less than an hour."""
+    """Tokens written to the cache for less than an hour."""
     written_1h: int
-    """To the cache, for an hour or more."""
+    """Tokens written to the cache for an hour or more."""
     fresh: int
-    """Neither."""
+    """Tokens neither read nor written."""
     hit: int = -1
-    """The last block that was read whole; -1 if none was."""
+    """Last block that was read whole; -1 if none was."""
     created: int = 0
-    """Stored outside of the prompt, by caches that keep what the caller creates."""
+    """Tokens stored outside of the prompt, by caches of content that the caller creates."""
     token_seconds: float = 0.0
-    """Of storage since the request before: tokens times seconds."""
+    """Storage since the request before: tokens times seconds."""
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many leading prefixes two paths share. Prefixes that are equal have equal starts, so halving finds it."""
+    """Return how many leading prefixes two paths share, by bisection: equal prefixes have equal starts."""
     low, high = 0, min(len(one), len(other))
     if high and one[high - 1] == other[high - 1]:
         return high
@@ -141,37 +141,36 @@ def common(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 Said = Callable[[Hashable], tuple[str, str] | None]
-"""Role and text of a block; None for one that is nothing like another."""
+"""Function from a block to its role and text; None for a block that shares no start with another."""
 
 EDGE = 48
-"""Characters after the first difference that are read too: a token may reach over it."""
+"""Characters after the first difference that are encoded too, since a token may reach over it."""
 
 
 class SharedStarts:
-    """Of each prefix, the blocks that came after it, by their texts.
+    """Index of the blocks that came after each prefix, by their texts.
 
     `frame`: the tokens that a message has before its text.
     """
 
-    __slots__ = ("_after", "_encode", "_first", "_frame", "_keys", "_made", "_more", "_of", "_said")
+    __slots__ = ("_after", "_encode", "_first", "_frame", "_keys", "_more", "_of", "_said", "_yielded")
 
     def __init__(self, said: Said, encode: Callable[[str], Sequence[int]], frame: int) -> None:
         self._said = said
         self._encode = encode
         self._frame = frame
+        # The first block that came after each prefix, mostly the only one, and the prefix that it makes.
         self._first: dict[int, tuple[Hashable, int]] = {}
-        """Of each prefix, the first block that came after it, and the prefix that it makes: mostly the only one."""
+        # Where there are several, their roles and texts with the prefixes that they make, sorted.
         self._after: dict[int, list[tuple[str, int]]] = {}
-        """Where there are several, their roles and texts with the prefixes that they make, in this order."""
-        self._keys: dict[int, str] = {}
-        """Role and text of the last block of each such prefix."""
+        self._keys: dict[int, str] = {}  # role and text of the last block of each such prefix
+        # What `to` has yielded and can still yield for the prefix `_of`: caches ask for the same one after the other.
         self._of = -1
-        self._made: list[tuple[int, int]] = []
+        self._yielded: list[tuple[int, int]] = []
         self._more: Iterator[tuple[int, int]] = iter(())
-        """What `to` said and can still say of this prefix: caches ask one after the other."""
 
     def add(self, before: int, block: Hashable, prefix: int) -> None:
-        """A block came after the prefix `before` for the first time, which makes `prefix`."""
+        """Record that a block came after the prefix `before` for the first time, which makes `prefix`."""
         first = self._first.setdefault(before, (block, prefix))
         if first[1] == prefix:
             return
@@ -182,16 +181,16 @@ class SharedStarts:
         self._insert(after, block, prefix)
 
     def to(self, before: int, prefix: int) -> Iterator[tuple[int, int]]:
-        """The other prefixes after `before` whose last block begins as that of `prefix` does, and for how many tokens;
-        the most first."""
+        """Yield the other prefixes after `before` whose last block begins like that of `prefix`, with the tokens they
+        share, the most first."""
         if before not in self._after:
             return
         if self._of != prefix:
-            self._of, self._made, self._more = prefix, [], self._like(self._after[before], prefix)
-        yield from self._made
-        for each in self._more:
-            self._made.append(each)
-            yield each
+            self._of, self._yielded, self._more = prefix, [], self._like(self._after[before], prefix)
+        yield from self._yielded
+        for other in self._more:
+            self._yielded.append(other)
+            yield other
 
     def _like(self, after: list[tuple[str, int]], prefix: int) -> Iterator[tuple[int, int]]:
         key = self._keys.get(prefix)
@@ -219,14 +218,14 @@ class SharedStarts:
             insort(after, (key, prefix))
 
     def _tokens(self, one: str, other: str, shared: int) -> int:
-        """Tokens that two messages have in common, of whose texts so many characters are the same."""
+        """Return the tokens that two messages share, whose texts share so many characters."""
         if not shared:
             return self._frame
         return self._frame + _shared(self._encode(one[: shared + EDGE]), self._encode(other[: shared + EDGE]))
 
 
 def _shared(one: Sequence[object], other: Sequence[object]) -> int:
-    """How many leading characters, or tokens, two texts share."""
+    """Return how many leading characters, or tokens, two texts share."""
     low, high = 0, min(len(one), len(other))
     if not high or one[0] != other[0]:
         return 0

@@ -1,17 +1,32 @@
-"""The requests of one cell (a conversation under a strategy), as caches see them, from its context log alone.
+"""Requests of one result (a conversation under a strategy), as caches see them, and the placement of cache marks.
 
-Which messages stood in each request, numbered as in the log; how many tokens each has; when it was asked. Prefixes are
-equal where these numbers are. A cell has a cache of its own, which begins empty, unless its conversation shares one
-with others: then prefixes are equal where messages are.
+Requests follow from the context log alone: the numbers of the messages in each, their tokens, and the times. Prefixes
+are equal where these numbers are. A result has a cache of its own, which begins empty, unless its conversation shares
+one with others: then prefixes are equal where messages are.
+
+Placements, for providers that want the caller to mark what is cached:
+
+    marked      only where the strategy itself marks
+    automatic   the strategy's marks; where it has none, the end of the prompt, as the provider's own placement does.
+                Before the look-back a prompt's end was never found again: then as `tail`, as callers had to do it
+    hour        the end of the prompt, for an hour, at twice the input price
+    document    design document 000: each system message at the start that is long enough by itself, at most four
+    system      the end of the system messages at the start
+    tail        that, and the last two messages of the user or the tools
+    anchor      that, and before what the strategy will rewrite: the end of the unchanged prefix, where it rewrote the
+                prompt at the last two requests; else the end of the prompt
+
+A placement knows the request and those before it, never later ones; `offline_optimum.py` bounds the best of all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..tokens import PRIMING
-from .prefixes import START, CacheMark, CacheRequest, Prefixes
+from .mechanisms import HOUR, MOST_MARKS
+from .prefixes import START, CacheMark, CacheRequest, Prefixes, common
 
 TOOLS = 2
 """Blocks before the messages: the recorded tools, and those that the strategy offers beside them."""
@@ -56,9 +71,9 @@ class MessageSizes(NamedTuple):
 def requests(
     steps: Iterable[RequestStep], messages: MessageSizes, prefixes: Prefixes | None = None
 ) -> Iterator[CacheRequest]:
-    """What a cache sees of each step. All of them share their lists: each is gone when the next is asked for.
+    """Yield the request of each step, as a cache sees it. They share their lists: use each before the next.
 
-    `prefixes` are those of all conversations that share a cache.
+    `prefixes` are the numbers shared by all conversations of one cache.
     """
     prefixes = prefixes or Prefixes()
     after, alike, tokens = prefixes.after, prefixes.alike, messages.tokens
@@ -104,24 +119,24 @@ def requests(
 
 
 def system_first(steps: Iterable[RequestStep], messages: MessageSizes) -> list[RequestStep]:
-    """The same requests as providers see them that put system messages before all others, wherever they stand."""
-    made, sent, before = list[RequestStep](), list[int](), list[int]()
+    """Return the requests as providers see them that move system messages before all others."""
+    reordered, sent, before = list[RequestStep](), list[int](), list[int]()
     for step in steps:
         del sent[step.kept :]
         sent += [number for start, stop in step.added for number in range(start, stop)]
         order = sorted(range(len(sent)), key=lambda place: messages.roles[sent[place]] != "system")
         now = [sent[place] for place in order]
-        same = made and step.tools == made[-1].tools
+        same = reordered and step.tools == reordered[-1].tools
         kept = next((at for at, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]), None)
         kept = (min(len(before), len(now)) if kept is None else kept) if same else 0
         marks = sorted(order.index(place) for place in step.marks)
-        made.append(step._replace(kept=kept, added=[(number, number + 1) for number in now[kept:]], marks=marks))
+        reordered.append(step._replace(kept=kept, added=[(number, number + 1) for number in now[kept:]], marks=marks))
         before = now
-    return made
+    return reordered
 
 
 def is_system_first(steps: Iterable[RequestStep], messages: MessageSizes) -> bool:
-    """Whether no request has a system message behind one of another role."""
+    """Return whether no request has a system message behind one of another role."""
     roles, sent = messages.roles, list[str]()
     for step in steps:
         del sent[step.kept :]
@@ -134,49 +149,139 @@ def is_system_first(steps: Iterable[RequestStep], messages: MessageSizes) -> boo
 
 
 class _Boundaries:
-    """The blocks of the present request at whose end a provider may place a breakpoint of its own.
+    """Blocks of the present request at whose end a provider may place a breakpoint of its own.
 
     They are the ends of the user's messages, of rows of tool results, and of the system messages at the start.
     """
 
-    __slots__ = ("_roles", "_said", "eligible", "system")
+    __slots__ = ("_roles", "_sent_roles", "eligible", "system")
 
     def __init__(self, roles: Sequence[str]) -> None:
         self._roles = roles
-        self._said: list[str] = []
+        self._sent_roles: list[str] = []
         self.eligible: list[int] = []
         self.system = TOOLS - 1
 
     def clear(self) -> None:
-        """There are other tools."""
+        """Start over, since the tools changed."""
         self.keep(0)
 
     def keep(self, kept: int) -> None:
-        """Only so many of the messages stay."""
-        said, eligible = self._said, self.eligible
-        if kept == len(said):
+        """Keep only the first `kept` messages."""
+        sent_roles, eligible = self._sent_roles, self.eligible
+        if kept == len(sent_roles):
             return
-        del said[kept:]
+        del sent_roles[kept:]
         self.system = min(self.system, kept + TOOLS - 1)
         while eligible and eligible[-1] >= kept + TOOLS:
             eligible.pop()
-        if said and said[-1] == "tool" and eligible[-1:] != [kept + TOOLS - 1]:
+        if sent_roles and sent_roles[-1] == "tool" and eligible[-1:] != [kept + TOOLS - 1]:
             eligible.append(kept + TOOLS - 1)  # it ends a row of results now
-        if said and not eligible and self.system == kept + TOOLS - 1:
+        if sent_roles and not eligible and self.system == kept + TOOLS - 1:
             eligible.append(self.system)
 
     def add(self, start: int, stop: int) -> None:
-        """These messages come after the others."""
-        said, eligible = self._said, self.eligible
+        """Append the messages of these numbers."""
+        sent_roles, eligible = self._sent_roles, self.eligible
         for role in self._roles[start:stop]:
-            block = len(said) + TOOLS
+            block = len(sent_roles) + TOOLS
             if role == "system" and self.system == block - 1:
                 if self.system in eligible:
                     eligible.remove(self.system)
                 self.system = block
                 eligible.append(block)
             elif role == "user" or role == "tool":
-                if role == "tool" and said and said[-1] == "tool":
+                if role == "tool" and sent_roles and sent_roles[-1] == "tool":
                     eligible.pop()
                 eligible.append(block)
-            said.append(role)
+            sent_roles.append(role)
+
+
+Placement = Callable[[CacheRequest], tuple[CacheMark, ...]]
+"""Function from a request to its marks, called in the order of the requests of one result."""
+
+TAIL = 2
+"""Number of messages of the user or the tools at the end that are marked."""
+
+DOCUMENT_LEAST = 1024
+"""Least tokens of a message that design document 000 marks (it says 4 096 characters, at 4 a token)."""
+
+
+def marked() -> Placement:
+    """Mark only where the strategy itself marks."""
+    return lambda asked: asked.marks[-MOST_MARKS:]
+
+
+def automatic() -> Placement:
+    """Use the strategy's marks, or mark the end of the prompt."""
+    return lambda asked: asked.marks[-MOST_MARKS:] or (CacheMark(len(asked.prefixes) - 1),)
+
+
+def by_hand() -> Placement:
+    """Use the strategy's marks, or those of `tail`: this replaces `automatic` where there is no look-back."""
+    otherwise = tail()
+    return lambda asked: asked.marks[-MOST_MARKS:] or otherwise(asked)
+
+
+def hour() -> Placement:
+    """Mark the end of the prompt, for an hour."""
+    return lambda asked: (CacheMark(len(asked.prefixes) - 1, HOUR),)
+
+
+def system() -> Placement:
+    """Mark the end of the system messages at the start."""
+    return lambda asked: (CacheMark(asked.system),) if asked.system >= 0 else ()
+
+
+def tail() -> Placement:
+    """Mark the end of the system messages, and the last messages of the user or the tools."""
+    return lambda asked: _marks(asked.system, *asked.eligible[-TAIL:])
+
+
+def document() -> Placement:
+    """Mark each system message at the start that is long enough by itself."""
+
+    def place(asked: CacheRequest) -> tuple[CacheMark, ...]:
+        ends, blocks = asked.ends, range(TOOLS, asked.system + 1)
+        long = [block for block in blocks if ends[block] - ends[block - 1] >= DOCUMENT_LEAST]
+        return _marks(*long[:MOST_MARKS])
+
+    return place
+
+
+def anchor() -> Placement:
+    """Mark the end of the system messages, and the end of the prefix that is expected to stay.
+
+    The whole prompt is expected to stay, unless the strategy rewrote it twice in a row: then only the shared prefix.
+    """
+    before: list[int] = []
+    again = False
+
+    def place(asked: CacheRequest) -> tuple[CacheMark, ...]:
+        nonlocal again
+        now = asked.prefixes
+        shared = common(before, now)
+        rewrote = shared < len(before)
+        expected, again = rewrote and again, rewrote
+        before[shared:] = now[shared:]
+        return _marks(asked.system, shared - 1 if expected else len(now) - 1)
+
+    return place
+
+
+PLACEMENTS: Mapping[str, Callable[[], Placement]] = {
+    "automatic": automatic,
+    "marked": marked,
+    "hour": hour,
+    "document": document,
+    "system": system,
+    "tail": tail,
+    "anchor": anchor,
+}
+
+BY_HAND = "by hand"
+"""Name of the placement that replaces `automatic` under rules without a look-back."""
+
+
+def _marks(*blocks: int) -> tuple[CacheMark, ...]:
+    return tuple(map(CacheMark, sorted({block for block in blocks if block >= 0})))

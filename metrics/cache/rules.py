@@ -1,7 +1,7 @@
-"""The rules of providers' caches by model and date. Data: a provider changes a rule, a line is added here.
+"""Rules of providers' caches by model and date, as data: when a provider changes a rule, a line is added here.
 
-A recording is judged by the rules of its own date. Of the lines that fit a model's name the first family counts, and of
-that family the latest line that was in force. What no source gives is marked *assumed*.
+A recording is billed by the rules of its own date. The first family with a line that fits a model's name counts, and of
+that family the latest line in force. Values that no source gives are marked *assumed*.
 """
 
 from __future__ import annotations
@@ -12,10 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from .automatic import AutomaticCache, AutomaticRules
-from .boundary import BoundaryCache, BoundaryRules, UnitCache, UnitRules
-from .cached_content import CachedContent, CachedContentRules
-from .explicit import ExplicitCache, ExplicitRules
+from .mechanisms import (
+    AutomaticCache,
+    AutomaticRules,
+    BoundaryCache,
+    BoundaryRules,
+    CachedContent,
+    CachedContentRules,
+    ExplicitCache,
+    ExplicitRules,
+    UnitCache,
+    UnitRules,
+)
 
 ANTHROPIC = "platform.claude.com/docs/en/build-with-claude/prompt-caching"
 OPENAI = "developers.openai.com/api/docs/guides/prompt-caching"
@@ -23,9 +31,9 @@ DEEPSEEK = "api-docs.deepseek.com/guides/kv_cache"
 GEMINI = "ai.google.dev/gemini-api/docs/caching"
 
 LOOK_BACK = "2025-03-13"
-"""From when Anthropic looks for shorter prefixes than those marked (it announced "simpler prompt caching" that day)."""
+"""Day from which Anthropic looks for shorter prefixes than those marked ("simpler prompt caching")."""
 UNITS = "2026-05-01"
-"""From when DeepSeek caches whole units (V4; the recordings of April 2026 are under the rule before)."""
+"""Day from which DeepSeek caches whole units (V4; the recordings of April 2026 are under the rule before)."""
 DEEPSEEK_LIFETIME = 2 * 3600.0
 """Assumed: its page says "a few hours to a few days"."""
 GEMINI_LIFETIME = 300.0
@@ -39,7 +47,7 @@ Cache = ExplicitCache | AutomaticCache | BoundaryCache | UnitCache | CachedConte
 
 
 def cache_of(rules: Rules) -> Cache:
-    """An empty cache of this kind."""
+    """Return an empty cache under these rules."""
     match rules:
         case ExplicitRules():
             return ExplicitCache(rules)
@@ -59,19 +67,19 @@ class CacheRule:
 
     family: str
     models: str
-    """A pattern of names, with the host's prefixes; the whole name must fit."""
+    """Regular expression of names, with the host's prefixes; the whole name must match."""
     since: str
-    """The first day, as 2025-03-13; empty = from the beginning."""
+    """First day, as 2025-03-13; empty = from the beginning."""
     rules: Rules | None
     """None = nothing is cached."""
     source: str
     pays: tuple[float, float] | None = None
-    """Shares of the input price for what is read and what is written, where these are not the provider's."""
+    """Prices of reading and writing as shares of the input price, where these are not the provider's."""
     system_first: bool = False
     """Whether system messages stand before all others in the prompt, wherever they are among the messages."""
 
     def cache(self) -> Cache | None:
-        """An empty cache of this kind; None where nothing is cached."""
+        """Return an empty cache under this rule; None where nothing is cached."""
         return None if self.rules is None else cache_of(self.rules)
 
 
@@ -80,16 +88,16 @@ _VERSION = r"(?:[-@.:].*)?"
 _DOTTED = re.compile(r"(claude-(?:[a-z]+-)?\d)\.(\d)")
 _TURNED = re.compile(r"claude-([4-9]-\d)-([a-z]+)")
 _HOST = r"(?:.*/)?"
+# Models that DeepSeek itself serves: others host its weights, with caches of their own or none.
 _SERVED = r"(?:chat|reasoner|coder|r1|v2|v3)(?:[-.](?!.*distill)(?!\d+b).*)?"
-"""What DeepSeek itself serves: others host its weights, with caches of their own or none."""
 _DEEPSEEK = r"(?:(?:litellm_proxy|openrouter)/)?(?:deepseek/)?deepseek-"
 _OPENAI = rf"{_HOST}(?:gpt-4o|gpt-4\.1|gpt-5(?!\.[5-9])|o1|o3|o4)(?:[-.].*)?"
 
 
 def _claude(least: int, *names: str, in_place: bool = False, old: bool = False) -> list[CacheRule]:
-    """Models with one shortest prefix, at Anthropic itself or Vertex, and on Bedrock, which came to caching later.
+    """Return the rules of models with one shortest prefix, at Anthropic or Vertex, and on Bedrock.
 
-    `in_place`: they take system messages among the others where they stand. `old`: they are of the time before the
+    `in_place`: they take system messages among the others where they stand. `old`: they date from before the
     look-back, and before Bedrock cached.
     """
     models = "|".join(names)
@@ -142,7 +150,7 @@ STORED: tuple[CacheRule, ...] = (
     CacheRule("gemini 2, stored", rf"{_HOST}gemini-2\.5{_VERSION}", "", CachedContentRules(2048), GEMINI, None, True),
     CacheRule("gemini, stored", rf"{_HOST}gemini-[3-9]{_VERSION}", "", CachedContentRules(4096), GEMINI, None, True),
 )
-"""What Gemini does with content that the caller creates, instead of caching by itself."""
+"""Rules of Gemini for content that the caller creates, which replaces its automatic cache."""
 
 _000 = "design document 000, §2.5 and §3.1.2"
 DOCUMENT: tuple[CacheRule, ...] = (
@@ -150,24 +158,25 @@ DOCUMENT: tuple[CacheRule, ...] = (
     CacheRule("document deepseek", r".*deepseek.*", "", ExplicitRules(64, 1), _000, (0.1, 1.0)),
     CacheRule("document openai", r".*gpt.*|o1.*", "", AutomaticRules(1024, 1, math.inf), _000, (0.5, 1.0)),
 )
-"""What design document 000 takes for the rules: writing costs nothing more, nothing is said of lifetimes (those of the
-marks are five minutes). Its table has a discount of 50 % for DeepSeek, its code one of 90 %: this is the code's."""
+"""Rules as design document 000 assumes them: writing costs nothing more, and lifetimes are five minutes.
+
+Its table has a discount of 50 % for DeepSeek, its code one of 90 %: this is the code's."""
 
 
 def rule_for(model: str, when: float | None, rules: Sequence[CacheRule] = RULES) -> CacheRule | None:
-    """The rule for a model at a time, in seconds since 1970 (None = the latest rule); None if there is none for it."""
+    """Return the rule for a model at a time, in seconds since 1970 (None = the latest rule); None if there is none."""
     name = _plain(model)
     family = next((rule.family for rule in rules if re.fullmatch(rule.models, name)), None)
     day = "9999" if when is None else day_of(when)
-    found = [rule for rule in rules if rule.family == family and rule.since <= day]
-    return max(found, key=lambda rule: rule.since, default=None)
+    lines = [rule for rule in rules if rule.family == family and rule.since <= day]
+    return max(lines, key=lambda rule: rule.since, default=None)
 
 
 def _plain(model: str) -> str:
-    """A model's name as its maker writes it: routers' `claude-opus-4.5` and `claude-4.5-opus` are `claude-opus-4-5`."""
+    """Return a model's name as its maker writes it: `claude-opus-4.5` and `claude-4.5-opus` are `claude-opus-4-5`."""
     return _TURNED.sub(r"claude-\2-\1", _DOTTED.sub(r"\1-\2", model.lower()))
 
 
 def day_of(when: float) -> str:
-    """The day of a time in seconds since 1970, as 2025-03-13 (UTC)."""
+    """Return the day of a time in seconds since 1970, as 2025-03-13 (UTC)."""
     return datetime.fromtimestamp(when, UTC).date().isoformat()

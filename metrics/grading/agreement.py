@@ -1,8 +1,14 @@
-"""How a grader agrees with people: figures with their intervals.
+"""Agreement of a grader with people, and shares of right answers corrected for the grader's errors.
 
-The intervals are from a bootstrap by question (`bootstrap.py`): answers of several systems to one question are not
-independent. Undefined is Missing: precision where the grader calls nothing right, kappa where all answers are of one
-class.
+The intervals come from a bootstrap by question (`statistics/intervals.py`): answers of several systems to one question
+are not independent. Undefined figures are Missing: precision where the grader calls nothing right, kappa where all
+answers are of one class.
+
+`corrected`: of answers of which a share `p` is right, a grader calls `p · recall + (1 − p) · (1 − specificity)` right.
+Rogan and Gladen (1978) solve that for `p`. The interval is Lang and Reiczigel's (2014, "Confidence limits for
+prevalence of disease adjusted for estimated sensitivity and specificity"): recall and specificity are estimates too,
+from a calibration. Several answers to one question count as fewer (`Agreement.design_right`). The correction holds as
+far as the grader errs on these answers as it did on the labelled ones, which no arithmetic can tell.
 """
 
 from __future__ import annotations
@@ -18,36 +24,34 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics.bootstrap import AT_ONCE, counts, of_draws
-from ..statistics.intervals import Ends, wilson
+from ..statistics.intervals import AT_ONCE, Ends, counts, of_draws, wilson
 from ..value import Missing, Value
 
 FIGURES = ("accuracy", "kappa", "precision", "recall", "specificity", "f1")
-"""What follows from a confusion matrix, in the order of `figures`."""
+"""Figures of a confusion matrix, in the order of `figures`."""
 
 
-_MOST = 1e300
-"""A score is at most so far from 0: what is surer than any number has thresholds below it all the same."""
+_MOST = 1e300  # scores are clipped, so that infinite ones have thresholds below them too
 
 
 class Confusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Answers by what the grader says and what people say."""
+    """Numbers of answers by the verdicts of the grader and of people."""
 
     true_positive: int = 0
-    """Right, and called right."""
+    """Right answers that are called right."""
     false_positive: int = 0
-    """Wrong, and called right."""
+    """Wrong answers that are called right."""
     false_negative: int = 0
     true_negative: int = 0
 
     @property
     def right(self) -> int:
-        """Answers that people call right."""
+        """Number of answers that people call right."""
         return self.true_positive + self.false_negative
 
     @property
     def wrong(self) -> int:
-        """Answers that people call wrong."""
+        """Number of answers that people call wrong."""
         return self.false_positive + self.true_negative
 
     @property
@@ -60,47 +64,47 @@ class Confusion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """What people and a grader say of the same answers, one array each."""
+    """Verdicts of people and of a grader on the same answers, one array each."""
 
     people: NDArray[np.bool_]
     grader: NDArray[np.bool_]
     score: NDArray[np.float64]
-    """The grader's; the higher, the surer that the answer is right."""
+    """The grader's scores; the higher, the surer that the answer is right."""
     question: NDArray[np.intp]
-    """Its number, from 0; none is left out."""
+    """Number of each answer's question, from 0, without gaps."""
 
     @classmethod
     def of(
         cls, people: Sequence[bool], grader: Sequence[bool], score: Sequence[float], question: Sequence[str]
     ) -> Verdicts:
-        """Of answers whose questions have names. The order of the answers changes no figure."""
+        """Build verdicts on answers whose questions have names. The order of the answers changes no figure."""
         codes = np.unique(np.array(question, dtype=object).astype(str), return_inverse=True)[1]
         scores = np.clip(np.array(score, np.float64), -_MOST, _MOST)
         return cls(np.array(people, bool), np.array(grader, bool), scores, codes.astype(np.intp))
 
     def where(self, chosen: NDArray[np.bool_]) -> Verdicts:
-        """Those of some answers."""
+        """Return the verdicts on some of the answers."""
         codes = np.unique(self.question[chosen], return_inverse=True)[1].astype(np.intp)
         return Verdicts(self.people[chosen], self.grader[chosen], self.score[chosen], codes)
 
     def at(self, threshold: float) -> Verdicts:
-        """The same, had the grader called right what scores at least `threshold`."""
+        """Return the verdicts under another threshold: right from a score of `threshold` on."""
         return Verdicts(self.people, self.score >= threshold, self.score, self.question)
 
     @property
     def questions(self) -> int:
-        """How many there are."""
+        """Number of questions."""
         return int(self.question.max()) + 1 if len(self.question) else 0
 
     def cells(self) -> NDArray[np.float64]:
-        """The confusion matrix of each question, shape (questions, 4)."""
+        """Return the confusion matrix of each question, shape (questions, 4)."""
         cell = np.where(self.grader, np.where(self.people, 0, 1), np.where(self.people, 2, 3))
         counts = np.bincount(self.question * 4 + cell, minlength=self.questions * 4)
         return counts.reshape(-1, 4).astype(np.float64)
 
 
 def figures(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """FIGURES of confusion matrices: from shape (…, 4) to (…, 6); nan where one is undefined."""
+    """Compute FIGURES of confusion matrices: from shape (…, 4) to (…, 6); nan where one is undefined."""
     hit, false, missed, rejected = np.moveaxis(counts, -1, 0)
     whole = hit + false + missed + rejected
     by_chance = (hit + false) * (hit + missed) + (missed + rejected) * (false + rejected)
@@ -122,30 +126,30 @@ class Curve(NamedTuple):
     """The ROC curve, from the strictest threshold (nothing is called right) to the laxest; one entry a threshold."""
 
     threshold: NDArray[np.float64]
-    """What scores at least so much is called right: midway between two scores; inf and −inf at the ends."""
+    """Least score that is called right: midway between two scores; inf and −inf at the ends."""
     counts: NDArray[np.float64]
     """The confusion matrix under each, shape (thresholds, 4)."""
 
     @property
     def recall(self) -> NDArray[np.float64]:
-        """Of the right answers, those called right."""
+        """Share of the right answers that are called right."""
         return self.counts[:, 0] / max(1.0, float(self.counts[0, 2]))
 
     @property
     def false_positive_rate(self) -> NDArray[np.float64]:
-        """Of the wrong answers, those called right."""
+        """Share of the wrong answers that are called right."""
         return self.counts[:, 1] / max(1.0, float(self.counts[0, 3]))
 
 
 class Best(NamedTuple):
-    """The threshold under which a figure is highest, and how high it is there: in-sample."""
+    """Threshold under which a figure is highest, and its in-sample value."""
 
     threshold: float
     value: float
 
 
 def curve(verdicts: Verdicts) -> Curve:
-    """Every threshold that makes a difference."""
+    """Return the ROC curve over every threshold that makes a difference."""
     order = np.argsort(-verdicts.score, kind="stable")
     score, right = verdicts.score[order], verdicts.people[order]
     last = np.flatnonzero(np.append(score[1:] != score[:-1], True)) if len(score) else np.array([], np.intp)
@@ -158,7 +162,7 @@ def curve(verdicts: Verdicts) -> Curve:
 
 
 def best(verdicts: Verdicts, figure: str = "accuracy") -> Best | None:
-    """The threshold that makes one of FIGURES highest, the strictest of equals. None if it is undefined under all."""
+    """Return the threshold that makes one of FIGURES highest, the strictest of equals; None if it is never defined."""
     found = curve(verdicts)
     values = figures(found.counts)[:, FIGURES.index(figure)]
     if np.isnan(values).all():
@@ -168,7 +172,7 @@ def best(verdicts: Verdicts, figure: str = "accuracy") -> Best | None:
 
 
 def auc_of(verdicts: Verdicts) -> Statistic:
-    """The area under the ROC curve as a statistic of weights of the questions: Mann and Whitney's, ties half."""
+    """Return a function from weights of the questions to the area under the ROC curve (Mann-Whitney, ties half)."""
     order = np.argsort(verdicts.score, kind="stable")
     score, right, question = verdicts.score[order], verdicts.people[order], verdicts.question[order]
     starts = np.flatnonzero(np.append(True, score[1:] != score[:-1])) if len(score) else np.array([], np.intp)
@@ -188,16 +192,16 @@ def auc_of(verdicts: Verdicts) -> Statistic:
 
 
 def halves(questions: Sequence[str], seed: int = 0) -> NDArray[np.bool_]:
-    """Which answers are in the first of two halves; a question's are all in the same. It depends on its name alone."""
+    """Return which answers are in the first of two halves, by the name of the question: its answers stay together."""
     return np.array([sha256(f"{seed}\0{name}".encode()).digest()[0] < 128 for name in questions], dtype=bool)
 
 
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-"""From weights, shape (resamples, questions), to figures, shape (resamples, figures); nan where one is undefined."""
+"""Function from weights, shape (resamples, questions), to figures, shape (resamples, figures); nan = undefined."""
 
 RESAMPLES, SEED, LEVEL = 2000, 0, 0.95
 FEWEST = 30
-"""Questions that a bootstrap needs: with fewer its intervals are too short."""
+"""Least number of questions for a bootstrap: with fewer its intervals are too short."""
 GROUPS = 1000
 _NORMAL = NormalDist()
 
@@ -205,7 +209,7 @@ _NORMAL = NormalDist()
 def intervals(
     statistic: Statistic, size: int, resamples: int = RESAMPLES, seed: int = SEED, width: int = 0
 ) -> list[Ends | Missing]:
-    """The interval of each figure, over `size` questions. `width`: numbers that the statistic makes of a resample."""
+    """Return the interval of each figure over `size` questions. `width`: numbers that the statistic makes of a draw."""
     if size < FEWEST:
         few = Missing("undefined", f"{size} questions are too few for an interval, {FEWEST} are needed")
         count = statistic(np.ones((1, size))).shape[1] if size else statistic(np.zeros((1, 0))).shape[1]
@@ -217,7 +221,7 @@ def intervals(
 
 
 def _left_out(size: int, rows: int) -> Iterator[NDArray[np.float64]]:
-    """All questions but one group of them, group by group."""
+    """Yield weights of all questions but one group of them, group by group."""
     groups = min(size, GROUPS)
     group = np.arange(size) * groups // size
     for begin in range(0, groups, rows):
@@ -235,8 +239,8 @@ def _bca(drawn: NDArray[np.float64], left: NDArray[np.float64], whole: float) ->
     return found.bca(_NORMAL.inv_cdf((1 + LEVEL) / 2))
 
 
+# Figures that are a share of the answers in some cells of the confusion matrix.
 _SHARES = {"accuracy": (0, 1, 2, 3), "precision": (0, 1), "recall": (0, 2), "specificity": (1, 3)}
-"""Figures that are a share of the answers in some cells of the confusion matrix."""
 _UNDEFINED = {
     "accuracy": "there are no answers",
     "kappa": "all answers are of one class, by people and by the grader",
@@ -263,21 +267,21 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     confusion: Confusion
     accuracy: Estimate
     kappa: Estimate
-    """Cohen's."""
+    """Cohen's kappa."""
     precision: Estimate
     recall: Estimate
     specificity: Estimate
     f1: Estimate
     auc: Estimate
-    """The chance that a right answer has a higher score than a wrong one; ties are half."""
+    """Probability that a right answer has a higher score than a wrong one; ties count half."""
     design_right: float = 1.0
-    """By how much more the recall varies than if each answer had a question of its own; at least 1."""
+    """Design effect of the recall: its variance over that of independent answers; at least 1."""
     design_wrong: float = 1.0
-    """The same of the specificity."""
+    """Design effect of the specificity."""
 
 
 def agreement(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
-    """Every figure, each with its interval."""
+    """Return every figure with its interval."""
     cells = verdicts.cells()
     return Agreement(
         len(verdicts.people),
@@ -291,7 +295,7 @@ def agreement(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) 
 
 
 def of_verdicts(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) -> dict[str, Estimate]:
-    """FIGURES, each with its interval."""
+    """Return FIGURES, each with its interval."""
     cells, size = verdicts.cells(), verdicts.questions
     values = dict(zip(FIGURES, map(float, figures(cells.sum(axis=0))), strict=True))
     around = dict(zip(FIGURES, intervals(lambda weights: figures(weights @ cells), size, resamples, seed), strict=True))
@@ -303,14 +307,14 @@ def of_verdicts(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED
 
 
 def of_scores(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED) -> Estimate:
-    """The area under the ROC curve, with its interval."""
+    """Return the area under the ROC curve, with its interval."""
     area, size = auc_of(verdicts), verdicts.questions
     [around] = intervals(area, size, resamples, seed, width=len(verdicts.people))
     return estimate(float(area(np.ones((1, size)))[0, 0]), around, _UNDEFINED["auc"])
 
 
 def share(hits: Sequence[bool], question: Sequence[str], resamples: int = RESAMPLES, seed: int = SEED) -> Estimate:
-    """The share of hits among things that come several to a question."""
+    """Return the share of hits among items of which a question may have several, with its interval."""
     if not hits:
         return estimate(math.nan, Missing("undefined"), "there is nothing to count")
     code = np.unique(np.array(question, dtype=object).astype(str), return_inverse=True)[1]
@@ -327,7 +331,7 @@ def share(hits: Sequence[bool], question: Sequence[str], resamples: int = RESAMP
 
 
 def estimate(value: float, interval: Ends | Missing, undefined: str) -> Estimate:
-    """A figure with its interval; nan is Missing, and `undefined` says why."""
+    """Return a figure with its interval; nan becomes Missing, with `undefined` as the reason."""
     if math.isnan(value):
         missing = Missing("undefined", undefined)
         return Estimate(missing, missing)
@@ -335,7 +339,7 @@ def estimate(value: float, interval: Ends | Missing, undefined: str) -> Estimate
 
 
 def _design(hits: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
-    """The design effect of a share over clusters: its variance as a ratio of sums, by that of independent answers."""
+    """Return the design effect of a share over clusters: its variance as a ratio, over that of independent answers."""
     asked = sizes > 0
     hits, sizes, clusters = hits[asked], sizes[asked], int(asked.sum())
     whole = float(sizes.sum())
@@ -354,13 +358,13 @@ class Raters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     answers: int
     raters: tuple[int, int]
-    """Of an answer, at least and at most."""
+    """Least and most raters of an answer."""
     verdicts: Estimate
-    """Kappa of right and wrong: what a grader's kappa is held against."""
+    """Kappa of right and wrong, to compare a grader's kappa with."""
     ratings: Estimate
     """Kappa of the ratings themselves, weighted by squared distances."""
     same: float
-    """Of two ratings of an answer, the share that says the same of right and wrong."""
+    """Share of pairs of ratings of an answer that agree on right and wrong."""
 
 
 def raters(
@@ -370,7 +374,7 @@ def raters(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Raters | None:
-    """Agreement over answers whose raters gave `votes`, right from `passing` on. None if no answer has two raters."""
+    """Measure agreement over answers with `votes`, right from `passing` on. None if no answer has two raters."""
     rated = [each for each in zip(votes, passing, questions, strict=True) if len(each[0]) > 1]
     if not rated:
         return None
@@ -389,7 +393,7 @@ def raters(
 
 
 def kappa(pairs: NDArray[np.float64], weighting: Weighting = "none") -> NDArray[np.float64]:
-    """Kappa of tables of pairs, from shape (…, k, k) to (…); nan where all are of one class."""
+    """Compute kappa of tables of pairs, from shape (…, k, k) to (…); nan where all are of one class."""
     size = pairs.shape[-1]
     apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(np.float64)
     cost = apart**2 if weighting == "quadratic" else (apart > 0).astype(np.float64)
@@ -401,7 +405,7 @@ def kappa(pairs: NDArray[np.float64], weighting: Weighting = "none") -> NDArray[
 
 
 def _pairs(votes: Sequence[tuple[int, ...]], code: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Of each question, the table of pairs of its answers' ratings, shape (questions, k, k)."""
+    """Return each question's table of pairs of its answers' ratings, shape (questions, k, k)."""
     low, high = min(map(min, votes)), max(map(max, votes))
     size = high - low + 1
     table = np.zeros((int(code.max()) + 1, size, size))
@@ -421,3 +425,61 @@ def _estimate(pairs: NDArray[np.float64], weighting: Weighting, resamples: int, 
         seed,
     )
     return estimate(float(kappa(pairs.sum(axis=0), weighting)), around, "all ratings are of one class")
+
+
+_Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+
+
+class Known(NamedTuple):
+    """Error rates of a grader from a calibration, and the numbers of independent answers behind them."""
+
+    recall: float
+    right: float
+    """Answers that people call right, divided by their design effect."""
+    specificity: float
+    wrong: float
+
+    @classmethod
+    def of(cls, found: Agreement) -> Known | Missing:
+        """Return the error rates of a calibration; Missing where it has no right answers, or no wrong ones."""
+        recall, specificity = found.recall.value, found.specificity.value
+        if isinstance(recall, Missing):
+            return recall
+        if isinstance(specificity, Missing):
+            return specificity
+        right, wrong = found.confusion.right / found.design_right, found.confusion.wrong / found.design_wrong
+        return cls(recall, right, specificity, wrong)
+
+
+def corrected(share: float, answers: float, known: Known) -> Estimate:
+    """Return the share of right answers, where a grader called `share` of `answers` right.
+
+    `answers` is the number of independent answers that they are worth. Missing if the grader is no better than chance:
+    then its verdicts say nothing.
+    """
+    worth = known.recall + known.specificity - 1
+    if worth <= 0:
+        missing = Missing("undefined", "the grader is no better than chance on the labelled answers")
+        return Estimate(missing, missing)
+    if not answers:
+        missing = Missing("undefined", "there are no answers")
+        return Estimate(missing, missing)
+    return Estimate(_within((share + known.specificity - 1) / worth), _interval(share, answers, known))
+
+
+def _interval(share: float, answers: float, known: Known) -> Ends | Missing:
+    right, wrong, size = known.right + 2, known.wrong + 2, answers + _Z * _Z
+    recall, specificity = (known.recall * known.right + 1) / right, (known.specificity * known.wrong + 1) / wrong
+    seen, worth = (share * answers + _Z * _Z / 2) / size, recall + specificity - 1
+    if worth <= 0:
+        return Missing("undefined", "the calibration cannot tell the grader from chance")
+    middle = (seen + specificity - 1) / worth
+    of_recall, of_specificity = recall * (1 - recall) / right, specificity * (1 - specificity) / wrong
+    shift = 2 * _Z * _Z * (middle * of_recall - (1 - middle) * of_specificity)
+    variance = seen * (1 - seen) / size + middle**2 * of_recall + (1 - middle) ** 2 * of_specificity
+    half = _Z * variance**0.5 / worth
+    return Ends(_within(middle + shift - half), _within(middle + shift + half))
+
+
+def _within(share: float) -> float:
+    return min(1.0, max(0.0, share))

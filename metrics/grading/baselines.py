@@ -1,4 +1,4 @@
-"""What a grader has to beat: the four comparisons of strings that question answering is usually scored by.
+"""Baselines that a grader has to beat: the four string comparisons by which question answering is usually scored.
 
 As in SQuAD (Rajpurkar et al. 2016): lower case, ASCII punctuation taken out, the articles too, words parted by spaces;
 here a Chinese character is a word. Each is from 0 to 1, the best over the accepted answers, and 0 if there is none.
@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from ..language import HAN
-from .item import GradedItem
+from . import GradedItem
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
@@ -20,28 +20,28 @@ _HAN = re.compile(f"([{HAN}])")
 
 
 def normalised(text: str) -> str:
-    """The words of a text with a space between them."""
+    """Return the words of a text with a space between them."""
     bare = _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION))
     return " ".join((bare if bare.isascii() else _HAN.sub(r" \1 ", bare)).split())
 
 
 def exact_match(item: GradedItem) -> float:
-    """1 if the answer is an accepted one."""
+    """Return 1 if the answer is an accepted one, else 0."""
     return _best(item, lambda given, accepted: float(given == accepted))
 
 
 def containment(item: GradedItem) -> float:
-    """1 if an accepted answer stands in the answer, be it inside of words."""
+    """Return 1 if an accepted answer stands in the answer, be it inside of words, else 0."""
     return _best(item, lambda given, accepted: float(accepted in given))
 
 
 def token_f1(item: GradedItem) -> float:
-    """The harmonic mean of the shares of words that answer and accepted answer have in common."""
+    """Return the harmonic mean of the shares of words that answer and accepted answer have in common."""
     return _best(item, _f1)
 
 
 def gold_share(item: GradedItem) -> float:
-    """The share of an accepted answer's words that are in the answer."""
+    """Return the share of an accepted answer's words that are in the answer."""
     return _best(item, _share)
 
 
@@ -70,4 +70,4 @@ BASELINES: Mapping[str, Callable[[GradedItem], float]] = {
     "token F1": token_f1,
     "gold tokens found": gold_share,
 }
-"""By the names that tables print."""
+"""Baselines by the names that tables print."""

@@ -1,8 +1,8 @@
-"""An extractive reader of contexts, without any model."""
+"""An extractive question-answering baseline over contexts, without any model."""
 
 from .reader import UNKNOWN, ExtractiveReader, ReaderAnswer
 
 VERSION = 1
-"""Of what it answers: another number, other answers."""
+"""Version of the answers, raised whenever one can change."""
 
 __all__ = ["UNKNOWN", "VERSION", "ExtractiveReader", "ReaderAnswer"]

@@ -1,13 +1,13 @@
 """An extractive reader: finds the span of a context that a question is best answered with, or says UNKNOWN.
 
-Sentences are scored by the words that they have in common with the question, rare ones (in this context) more, and by
-how near those stand that they do not have themselves: in JSON and logs the name of a thing is lines above its value, in
-talk the question is a message above its answer (`page.py`). The best ones are searched for spans of the kind that is
-asked for (`questions.py`, `spans.py`); a span is the better the nearer it is to the question's words. Of what changed,
-the newest statement counts, unless the question is what was so at first.
+Sentences are scored by the words that they share with the question, words that are rare in this context more, and by
+how near the missing words stand: in JSON and logs the name of a thing is lines above its value, in talk the question is
+a message above its answer (`Page`). The best sentences are searched for spans of the kind that is asked for
+(`questions.py`); the nearer a span is to the question's words, the better. After a change the newest statement counts,
+unless the question asks for the first state.
 
-It understands nothing. It never adds, compares or concludes: what stands nowhere in the context is out of its reach.
-The weights below were set by hand on seeds and conversations of their own (decision 24).
+The reader understands nothing. It never adds, compares or concludes: an answer that stands nowhere in the context is
+out of its reach. The weights below were set by hand on seeds and conversations of their own (decision 24).
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from .times import day_of, relative_times, written
 
 UNKNOWN = "UNKNOWN"
 LEAST = 0.4
-"""Support under which nothing is said to be known."""
+"""Support below which the reader abstains."""
 BEST = 24
 """Sentences that are searched for spans."""
 OTHER = 0.5
-"""What a sentence counts for that another speaker said than the one who is asked about."""
+"""Factor for a sentence by another speaker than the one in the question."""
 MISSING = 0.4
-"""What everything counts for where something that the question names exactly stands nowhere."""
+"""Factor for all sentences where a name or identifier of the question stands nowhere."""
 RIVAL = 0.8
-"""What share of the best score a statement needs, to count as another about the same thing."""
+"""Share of the best score from which a statement counts as another one about the same thing."""
 NEW, NEWER = 0.05, 0.12
-"""What the newest place adds to a score, the oldest adding nothing; and where the question is what is so now."""
+"""Bonus of the newest place over the oldest; and where the question asks for the present state."""
 ASKS = 0.7
-"""What a sentence counts for, as an answer, that is a question itself."""
+"""Factor for an answer that is a question itself."""
 OLD, OTHERWISE = 0.75, 0.95
-"""What a span counts for that is said to have been replaced; what one counts for that is not, where that is asked."""
+"""Factor for a span that was replaced; and for one that was not, where the question asks for the first state."""
 TOLD = 0.6
-"""How well the day of a message answers when something was that it tells of."""
+"""Fit of a message's own day as the answer to when something happened."""
 
 
 class ReaderAnswer(NamedTuple):
@@ -55,28 +55,28 @@ class ReaderAnswer(NamedTuple):
     text: str
     """The answer; UNKNOWN if nothing supports one."""
     support: str
-    """Id of the message that it stands in; empty for UNKNOWN."""
+    """Id of the message that has it; empty for UNKNOWN."""
     score: float
-    """How well it is supported, about 0 to 1."""
+    """Support, about 0 to 1."""
 
 
 class ExtractiveReader:
-    """Reads contexts. It remembers every text that it has read, for as long as it lives: one per conversation."""
+    """Reader of contexts. It remembers every text that it has read: use one per conversation."""
 
     def __init__(self, least: float = LEAST) -> None:
         self._library, self._least = Library(), least
 
     def answer(self, messages: Sequence[Message], question: str) -> ReaderAnswer:
-        """The best supported span of these messages. The same, whatever was read before."""
-        asked, page = read(question), Page(self._library, messages)
-        best = _Search(page, asked).best()
+        """Return the best supported span of these messages. Texts read earlier change nothing."""
+        parsed, page = read(question), Page(self._library, messages)
+        best = _Search(page, parsed).best()
         if best is None or best.score < self._least:
             return ReaderAnswer(UNKNOWN, "", best.score if best else 0.0)
         return best
 
 
 class _Search:
-    """One question in one context."""
+    """Search for the answer to one question in one context."""
 
     def __init__(self, page: Page, asked: ParsedQuestion) -> None:
         self._page, self._asked = page, asked
@@ -86,21 +86,21 @@ class _Search:
         self._weights: dict[str, float] = {}
 
     def best(self) -> ReaderAnswer | None:
-        """The best supported span; None if nothing has anything to do with the question."""
+        """Return the best supported span; None if no sentence shares a word with the question."""
         support = self._support()
         order = np.argsort(-support, kind="stable")[:BEST].tolist()
-        found = [(at, each) for at in order if support[at] > 0 for each in self._answers(at, float(support[at]))]
-        if not found:
+        answers = [(at, answer) for at in order if support[at] > 0 for answer in self._answers(at, float(support[at]))]
+        if not answers:
             return None
-        most = max(each.score for _, each in found)
+        most = max(answer.score for _, answer in answers)
         if not (self._asked.now or self._asked.first):
-            return next(each for _, each in found if each.score == most)
-        rivals = [(at, each) for at, each in found if each.score >= RIVAL * most]
+            return next(answer for _, answer in answers if answer.score == most)
+        rivals = [(at, answer) for at, answer in answers if answer.score >= RIVAL * most]
         side = -1 if self._asked.first else 1
         return max(rivals, key=lambda rival: (side * int(self._page.message[rival[0]]), rival[1].score))[1]
 
     def _support(self) -> Floats:
-        """How well each sentence is supported as the one with the answer, 0 to 1."""
+        """Return how well each sentence is supported as the one with the answer, 0 to 1."""
         page, asked = self._page, self._asked
         said_by = {part for name in self._speakers for part in name.split()}
         support, self._weights = page.support([term for term in asked.terms if term not in said_by])
@@ -111,7 +111,7 @@ class _Search:
         return support * MISSING**nowhere
 
     def _answers(self, at: int, support: float) -> list[ReaderAnswer]:
-        """The spans of a sentence, as answers."""
+        """Return the spans of a sentence, as answers."""
         asked, sentence = self._asked, self._page.sentence(at)
         message = self._page.messages[int(self._page.message[at])]
         where = {term: places for term in self._weights if (places := _places(term, sentence.lower()))}
@@ -138,11 +138,11 @@ class _Search:
         return found
 
     def _news(self, sentence: str) -> float:
-        """How much a sentence says beside what the question said, 0.6 to 1."""
+        """Return how much a sentence adds to the words of the question, 0.6 to 1."""
         return min(1.0, 0.6 + 0.1 * len(set(_terms(sentence)) - set(self._asked.terms)))
 
     def _newly(self, span: AnswerSpan) -> float:
-        """How little of a span is in the question already, 0.5 to 1. Of order AL-102 no order AL-103 is asked for."""
+        """Return how little of a span the question has already, 0.5 to 1: asking about AL-102 never means AL-103."""
         if self._asked.wanted in ("phrase", "yesno") or span.says:
             return 1.0
         if _DIGIT.search(span.text):
@@ -151,7 +151,7 @@ class _Search:
         return 1.0 - 0.5 * sum(term in self._asked.terms for term in own) / max(len(own), 1)
 
     def _closeness(self, span: AnswerSpan, where: dict[str, list[int]]) -> float:
-        """How near a span is to the question's words in its sentence, 0 to 1."""
+        """Return how near a span is to the question's words in its sentence, 0 to 1."""
         if not where:
             return 0.0
         scale = 12.0 if self._asked.language == "zh" else 40.0
@@ -179,12 +179,12 @@ _OLD = re.compile(
 
 
 def _replaced(sentence: str, span: AnswerSpan) -> bool:
-    """Whether the words before a span say that it is what was so before."""
+    """Return whether the words before a span say that it was replaced."""
     return _OLD.search(sentence[max(0, span.start - 24) : span.start]) is not None
 
 
 def _repeats(span: AnswerSpan, asked: ParsedQuestion) -> bool:
-    """Whether a span only repeats the question, be it with another unit."""
+    """Return whether a span only repeats the question, be it with another unit."""
     if span.text.lower() in asked.text.lower():
         return True
     figure = _FIGURE.search(span.text) if len(span.text) < 12 else None
@@ -192,14 +192,14 @@ def _repeats(span: AnswerSpan, asked: ParsedQuestion) -> bool:
 
 
 def _places(term: str, lower: str) -> list[int]:
-    """Where a stem stands in a text in lower case; without its last letter, which may be no letter of the word."""
+    """Return where a stem stands in a lower-case text, without its last letter if need be, which the word may lack."""
     if len(term) > 4 and term not in lower:
         term = term[:-1]
-    found, at = [], lower.find(term)
+    places, at = [], lower.find(term)
     while at >= 0:
-        found.append(at)
+        places.append(at)
         at = lower.find(term, at + 1)
-    return found
+    return places
 
 
 @lru_cache(1 << 14)
@@ -210,63 +210,62 @@ def _terms(text: str) -> tuple[str, ...]:
 Floats = NDArray[np.float64]
 
 NEAR = 4.0
-"""Sentences over which what a neighbour says fades to a third."""
+"""Distance in sentences over which a neighbour's words fade to a third."""
 BESIDE = 0.8
-"""What a word counts for that a neighbour has, before it fades."""
+"""Factor for a word that a neighbour has, before it fades."""
 GAP = 2
-"""Sentences that the border of a message counts for."""
+"""Distance in sentences that the border of a message adds."""
 SAME = 0.3
-"""What a word counts for that is in the same message, however far."""
+"""Least factor for a word in the same message, however far."""
 MOST = 400
-"""Sentences that a context is taken to have at least, when it is asked how rare a word is."""
+"""Least number of sentences that the rarity of a word assumes."""
 COMMON, EXACT = 0.4, 1.6
-"""The weight of a word that every sentence has, against 1 of one that none has; times which a word with a digit or an
-underscore weighs."""
+"""Weight of a word that every sentence has, relative to one that none has; factor for a word with a digit or `_`."""
 
 ABSENT = 0.4
-"""What a word counts for that is nowhere: else little would be supported in a small context, whatever it says."""
+"""Factor for a word that is nowhere: otherwise little would be supported in a small context."""
 
 
 class Page:
-    """The sentences of a context, by their places in it, from 0."""
+    """Sentences of a context, by their places in it, from 0."""
 
     def __init__(self, library: Library, messages: Sequence[Message]) -> None:
         self._library = library
         self.messages = [message for message in messages if said(message).strip()]
         texts = np.array([library.number(said(message)) for message in self.messages], np.int64)
         self._first, last = library.spans(texts) if len(texts) else (texts, texts)
+        # First sentence of each message.
         self._begin = np.concatenate([[0], np.cumsum(last - self._first)]).astype(np.int64)
-        """Where each message's sentences begin."""
         self.size = int(self._begin[-1])
         self.message: Ints = np.repeat(np.arange(len(self.messages)), last - self._first)
-        """Of each sentence, its message."""
+        """Message of each sentence."""
         self._axis = np.arange(self.size) + GAP * self.message
+        # Last message that has each text of the library, or -1.
         self._holder = np.full(library.size, -1, np.int64)
-        """Of each text of the library, the last message that has it; -1 = none here."""
         self._holder[texts] = np.arange(len(texts))
 
     def sentence(self, at: int) -> str:
-        """The sentence at a place."""
+        """Return the sentence at a place."""
         message = self.message[at]
         return self._library.sentences[int(self._first[message] + at - self._begin[message])]
 
     def having(self, term: str) -> Ints:
-        """The places of the sentences that have a term, ascending."""
+        """Return the places of the sentences that have a term, ascending."""
         sentences, texts = self._library.having(term)
         message = self._holder[texts]
         sentences, message = sentences[message >= 0], message[message >= 0]
         return np.sort(sentences - self._first[message] + self._begin[message])
 
     def says(self, phrase: str) -> bool:
-        """Whether a sentence has something word for word, in any case."""
+        """Return whether a sentence has a phrase word for word, in any case."""
         places: set[int] | None = None
         for term in terms(phrase):
-            found = set(self.having(term).tolist())
-            places = found if places is None else places & found
+            having = set(self.having(term).tolist())
+            places = having if places is None else places & having
         return any(phrase.lower() in self.sentence(at).lower() for at in places or ())
 
     def support(self, asked: Sequence[str]) -> tuple[Floats, dict[str, float]]:
-        """How much of these terms each sentence has, 0 to 1; and the weight of each term that is there."""
+        """Return how much of these terms each sentence has, 0 to 1; and the weight of each term that is there."""
         total, most = 0.0, max(self.size, MOST)
         sums: Floats = np.zeros(self.size)
         weights: dict[str, float] = {}
@@ -282,7 +281,7 @@ class Page:
         return (sums / total if total else sums), weights
 
     def _near(self, places: Ints) -> Floats:
-        """How near each sentence is to one of these, 1 = is one."""
+        """Return how near each sentence is to one of these, 1 = is one."""
         axis, hits = self._axis, self._axis[places]
         after = np.searchsorted(hits, axis)
         right = np.abs(hits[np.minimum(after, len(hits) - 1)] - axis)
@@ -296,14 +295,14 @@ class Page:
 
 
 class AnswerSpan(NamedTuple):
-    """A piece of a sentence, and how it answers."""
+    """A piece of a sentence, and how well it answers."""
 
     text: str
     start: int
     fits: float
-    """How well it is what was asked for, 0 to 1."""
+    """How well it is of the kind asked for, 0 to 1."""
     says: str = ""
-    """The answer, where it is not the piece itself: what "yesterday" means."""
+    """The answer, where it is not the piece itself: the day that "yesterday" means."""
 
 
 _TIME = re.compile(
@@ -332,18 +331,17 @@ _AT = re.compile(
 _ZH_AT = re.compile(r"(?:在|到|去|从|地点是|地址是|位于)([^，。；、\s]{2,16})")
 _CUT = re.compile(r"[,.;:!?()\[\]{}\"“”|=\n*`—–]+|\s-+\s|[，。；：！？（）【】《》、“”]+")
 _ZH_CUT = re.compile(r"是|为|在|了|把|被|由|和|与|从|到|用|让|叫|要|请|的")
-_HAN_NAME = re.compile(f"[{HAN}]{{2,4}}")
-"""As long as a Chinese name is; not every one is in a dictionary."""
+_HAN_NAME = re.compile(f"[{HAN}]{{2,4}}")  # as long as a Chinese name: not every one is in a dictionary
 _WORD = re.compile(rf"[{HAN}]+|[^\s{HAN}]+")
 _ONLY = re.compile(r"[\W_]+")
-_SOFT_WORDS = "of the a an and for with without to in on at or by from no not"
-_SOFT = frozenset(_SOFT_WORDS.split())
-"""Words that a phrase may have inside."""
+# Words that a phrase may have inside.
+_SOFT = frozenset(["of", "the", "a", "an", "and", "for", "with", "without", "to", "in", "on", "at", "or", "by", "from"])
+_SOFT |= {"no", "not"}
 
 
 @lru_cache(1 << 14)
 def _values(sentence: str) -> tuple[tuple[Value, int], ...]:
-    """The values of a sentence, each with every place where it stands."""
+    """Return the values of a sentence, each with every place where it stands."""
     return tuple((value, at) for value in values(sentence) for at in _places_spans(value.text, sentence))
 
 
@@ -355,9 +353,8 @@ def _places_spans(text: str, sentence: str) -> Iterator[int]:
 
 
 def spans(sentence: str, wanted: Wanted, time: float | None) -> list[AnswerSpan]:
-    """The pieces of a sentence that could answer; of a sentence said at that time (seconds since 1970)."""
-    found = list(_fitting(sentence, wanted, time))
-    return list(dict.fromkeys(found))
+    """Return the pieces of a sentence that could answer. `time`: when it was said, in seconds since 1970."""
+    return list(dict.fromkeys(_fitting(sentence, wanted, time)))
 
 
 def _fitting(sentence: str, wanted: Wanted, time: float | None) -> Iterator[AnswerSpan]:
@@ -407,7 +404,7 @@ def _fitting(sentence: str, wanted: Wanted, time: float | None) -> Iterator[Answ
 
 
 def _codes(sentence: str) -> Iterator[AnswerSpan]:
-    """Identifiers, paths, addresses, telephone numbers; names of JSON fields are none."""
+    """Yield identifiers, paths, addresses and telephone numbers, without names of JSON fields."""
     for value, at in _values(sentence):
         if value.kind in ("identifier", "path", "url") and not _KEY.match(sentence, at + len(value.text)):
             yield AnswerSpan(
@@ -422,13 +419,13 @@ def _of(sentence: str, kind: str) -> Iterator[tuple[Value, int]]:
 
 
 def _is_day(text: str) -> bool:
-    """A date rather than a time of the day or the name of a weekday."""
+    """Return whether a text is a date rather than a time of the day or the name of a weekday."""
     return any(char.isdigit() for char in text) and not re.fullmatch(r"[\d:]+(?: ?[ap]\.?m\.?)?", text, re.IGNORECASE)
 
 
 @lru_cache(1 << 14)
 def phrases(sentence: str) -> tuple[AnswerSpan, ...]:
-    """Runs of words that mean something, between punctuation; and whole clauses."""
+    """Return runs of content words between punctuation, and whole clauses."""
     made: list[AnswerSpan] = []
     start = 0
     for stop in [*_CUT.finditer(sentence), None]:
@@ -441,7 +438,7 @@ def phrases(sentence: str) -> tuple[AnswerSpan, ...]:
 
 
 def _chunks(clause: str, at: int) -> Iterator[AnswerSpan]:
-    """A clause of some words, and the runs in it."""
+    """Yield a clause of some words, and the runs in it."""
     whole = clause.strip()
     size = len(words(whole))
     if 1 <= size <= 12:

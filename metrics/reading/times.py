@@ -1,4 +1,4 @@
-"""What a relative time in a message means, by the time of the message: "yesterday" on 8 May 2023 is 7 May 2023."""
+"""Resolution of relative times by the time of the message: "yesterday" on 8 May 2023 is 7 May 2023."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_SHORT = {"mon": 0, "tue": 1, "tues": 1, "wed": 2, "thu": 3, "thurs": 3, "fri": 4, "sat": 5, "sun": 6}
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
-_NUMBERS = {
-    "a": 1, "an": 1, "one": 1, "two": 2, "a couple of": 2, "a few": 3, "few": 3, "three": 3, "four": 4, "five": 5,
-    "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "一": 1, "两": 2, "二": 2, "三": 3, "四": 4, "五": 5,
-    "六": 6, "七": 7, "八": 8, "九": 9, "十": 10,
-}  # fmt: skip
+from ..language import word_lists
+
+_LISTS = word_lists(__package__.rpartition(".")[0], "times")
+_MONTHS: list[str] = _LISTS["months"].split()
+_WEEKDAYS: dict[str, int] = _LISTS["weekdays"]
+_NUMBERS: dict[str, int] = _LISTS["numbers"]
+_DAYS_FROM_TODAY: dict[str, int] = _LISTS["days"]
+_UNITS: dict[str, str] = _LISTS["units"]
 _WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
 _COUNT = r"(?:\d{1,3}|a couple of|a few|few|an?|one|two|three|four|five|six|seven|eight|nine|ten)"
 _ENGLISH = re.compile(
@@ -36,15 +33,10 @@ _CHINESE = re.compile(
     r"|(?P<which>上个?|这个?|本|下个?)(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])"
     r"|(?P<ago>\d{1,3}|[一两二三四五六七八九十])个?(?P<ago_unit>天|周|星期|月|年)(?P<side>前|后)"
 )
-_DAY = {
-    "the day before yesterday": -2, "yesterday": -1, "last night": -1, "tomorrow": 1, "前天": -2, "昨天": -1,
-    "昨晚": -1, "昨日": -1, "明天": 1, "明日": 1, "后天": 2,
-}  # fmt: skip
-_UNITS = {"天": "day", "周": "week", "星期": "week", "月": "month", "年": "year"}
 
 
 class Relative(NamedTuple):
-    """A relative time: how it is said, where, and what it means."""
+    """A relative time: its words, their place, and the date that they mean."""
 
     said: str
     start: int
@@ -52,7 +44,7 @@ class Relative(NamedTuple):
 
 
 def relative_times(text: str, time: float) -> Iterator[Relative]:
-    """The relative times in a message of that time (seconds since 1970, UTC)."""
+    """Yield the relative times in a message of that time (seconds since 1970, UTC)."""
     today = day_of(time)
     if today is None:
         return
@@ -67,7 +59,7 @@ def relative_times(text: str, time: float) -> Iterator[Relative]:
 
 
 def day_of(time: float) -> date | None:
-    """The day of a moment; None if no calendar has it."""
+    """Return the day of a moment; None if no calendar has it."""
     try:
         return datetime.fromtimestamp(time, UTC).date()
     except (OverflowError, ValueError, OSError):
@@ -75,15 +67,15 @@ def day_of(time: float) -> date | None:
 
 
 def written(day: date, chinese: bool = False) -> str:
-    """8 May 2023, 2023年5月8日."""
+    """Format a day as 8 May 2023 or 2023年5月8日."""
     return f"{day.year}年{day.month}月{day.day}日" if chinese else f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 def _english(found: re.Match[str], today: date) -> str:
     if found["day"]:
-        return written(today + timedelta(_DAY.get(found["day"].lower(), 0)))
+        return written(today + timedelta(_DAYS_FROM_TODAY.get(found["day"].lower(), 0)))
     if found["weekday"]:
-        return written(_weekday(found["which"].lower(), _SHORT[_short(found["weekday"])], today))
+        return written(_weekday(found["which"].lower(), _WEEKDAYS[_short(found["weekday"])], today))
     if found["unit"]:
         return _near(found["near"].lower(), found["unit"].lower(), today)
     sign, count, unit = (
@@ -97,7 +89,7 @@ def _short(weekday: str) -> str:
 
 
 def _weekday(which: str, wanted: int, today: date) -> date:
-    """The last such day before today, or the next one after it."""
+    """Return the last such day before today, or the next one after it."""
     if which in ("next",):
         return today + timedelta((wanted - today.weekday() - 1) % 7 + 1)
     if which in ("this",):
@@ -141,7 +133,7 @@ def _number(text: str) -> int:
 
 def _chinese(found: re.Match[str], today: date) -> str:
     if found["day"]:
-        return written(today + timedelta(_DAY.get(found["day"], 0)), chinese=True)
+        return written(today + timedelta(_DAYS_FROM_TODAY.get(found["day"], 0)), chinese=True)
     if found["year"]:
         return f"{today.year + {'去年': -1, '今年': 0, '明年': 1, '前年': -2}[found['year']]}年"
     if found["weekday"]:

@@ -1,8 +1,7 @@
-"""The KV cache of an own server, simulated on token ids, under a memory limit, with conversations side by side.
+"""KV cache of a self-hosted server, simulated on token ids under a memory limit, with concurrent conversations.
 
-server       blocks, the least recently used goes first (vLLM)
-radix        a tree of prefixes, whole leaves go (SGLang)
-tree         the exact look-up of prefixes that both use
-serve        the clock: which calls run side by side, wait, or fit nowhere
-token_ids    messages as the ids of a plain chat form
+block_cache   blocks, evicted least recently used first (vLLM)
+radix_cache   a tree of prefixes, evicted by whole leaves (SGLang)
+tree          the exact look-up of prefixes that both use
+serve         the clock: which calls run side by side, wait, or fit nowhere; and messages as token ids
 """

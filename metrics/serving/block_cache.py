@@ -1,4 +1,4 @@
-"""vLLM's automatic prefix caching: what the KV cache of an own server holds, in blocks, under a memory limit.
+"""vLLM's automatic prefix caching: the KV cache of a self-hosted server, in blocks, under a memory limit.
 
     identity   a full block is its tokens after the block before it: equal prefixes have equal blocks
     read       the leading full blocks that are there; at least the last token of a prompt is always computed
@@ -35,7 +35,7 @@ class BlockRequest:
 
     ids: bytes
     table: Ints
-    """Its blocks, in order."""
+    """Blocks of the request, in order."""
     read: int
     """Tokens."""
 
@@ -43,8 +43,8 @@ class BlockRequest:
 class BlockCache:
     """One server's blocks. Requests begin and end in any order.
 
-    What stands in the queue of free blocks and is no longer free, or was freed again, is passed over when it is
-    reached: nothing is ever taken out of the middle.
+    Entries of the queue of free blocks that are no longer free, or were freed again, are skipped when they are
+    reached: nothing is ever removed from the middle.
     """
 
     __slots__ = (
@@ -53,36 +53,32 @@ class BlockCache:
     )
 
     def __init__(self, memory: int | None = None, block: int = 16) -> None:
-        """`memory`: tokens that fit; None = all that ever come."""
+        """Create an empty cache. `memory`: tokens that fit; None = no limit."""
         self.block = block
         self.evicted = 0
-        """Tokens."""
+        """Tokens evicted so far."""
         self._size = sys.maxsize if memory is None else memory // block
         self._numbers = _Numbers(block)
-        self._cached = _none(0)
-        """Of each number, the block that holds what it stands for; the first of them, if there are copies."""
-        self._copies: dict[int, list[int]] = {}
-        """By number, the other blocks that hold it."""
-        self._made = 0
-        """Blocks that were ever taken; the arrays of blocks have one place for each."""
+        self._cached = _none(0)  # the block cached under each number; the first of them, if there are copies
+        self._copies: dict[int, list[int]] = {}  # the other blocks that hold the same, by number
+        self._made = 0  # blocks that were ever taken, for each of which the arrays have a place
+        # For each block: the number it is cached under, its users, its place in the queue.
         self._holds, self._users, self._place = _none(0), _none(0), _none(0)
-        """Of each block: the number of what it is cached for, how many requests use it, its place in the queue."""
-        self._blank: list[int] = []
-        """Free blocks that hold nothing."""
+        self._blank: list[int] = []  # free blocks that hold nothing
+        # Free blocks that hold something, least recently used first, and their number.
         self._queue, self._head, self._tail, self._idle = _none(1024), 0, 0, 0
-        """Free blocks that hold something, least recently used first, and how many they are."""
 
     @property
     def used(self) -> int:
-        """Tokens of the blocks that hold something or are in use."""
+        """Number of tokens in blocks that hold something or are in use."""
         return (self._made - len(self._blank)) * self.block
 
     def fits(self, tokens: int) -> bool:
-        """Whether a request of so many tokens fits if nothing else runs."""
+        """Return whether a request of so many tokens fits if nothing else runs."""
         return -(-tokens // self.block) <= self._size
 
     def begin(self, ids: ArrayLike) -> BlockRequest | None:
-        """Read what is cached of a prompt and take blocks for the rest; None if they do not fit beside those in use."""
+        """Read the cached part of a prompt and take blocks for the rest; None if too few are free."""
         raw = packed(ids)
         tokens = len(raw) // WIDTH
         numbers = self._number(raw)
@@ -101,7 +97,7 @@ class BlockCache:
         return BlockRequest(raw, table, hit * self.block)
 
     def finish(self, running: BlockRequest, output: ArrayLike) -> bool:
-        """Take blocks for an answer and free all; False, and nothing is changed, if they do not fit."""
+        """Take blocks for an answer and free all; return False and change nothing if they do not fit."""
         raw = running.ids + packed(output)[:-WIDTH]
         need = -(-len(raw) // (self.block * WIDTH)) - len(running.table)
         if need > self._free:
@@ -113,7 +109,7 @@ class BlockCache:
         return True
 
     def drop(self, running: BlockRequest) -> None:
-        """Free the blocks of a request. What they hold stays until they are taken."""
+        """Free the blocks of a request. Their content stays until they are taken."""
         table = running.table[::-1]
         self._users[table] -= 1
         free = table[self._users[table] == 0]
@@ -131,7 +127,7 @@ class BlockCache:
         return numbers
 
     def _take(self, count: int) -> Ints:
-        """Blocks for a request, of which it is the only user."""
+        """Take blocks for a request, which becomes their only user."""
         blank = [self._blank.pop() for _ in range(min(count, len(self._blank)))]
         new = min(count - len(blank), self._size - self._made)
         made = np.arange(self._made, self._made + new)
@@ -143,7 +139,7 @@ class BlockCache:
         return taken
 
     def _keep(self, blocks: Ints, numbers: Ints) -> None:
-        """Cache full blocks under the numbers of what they hold."""
+        """Cache full blocks under the numbers of their content."""
         self._holds[blocks] = numbers
         new = self._cached[numbers] == NONE
         self._cached[numbers[new]] = blocks[new]
@@ -151,7 +147,7 @@ class BlockCache:
             self._copies.setdefault(number, []).append(block)
 
     def _evict(self, count: int) -> Ints:
-        """The least recently used free blocks, which no longer hold anything."""
+        """Evict and return the least recently used free blocks."""
         parts = []
         left = count
         while left:
@@ -169,7 +165,7 @@ class BlockCache:
         return blocks
 
     def _forget(self, blocks: Ints) -> None:
-        """These blocks are no longer cached; where one of them has a copy, that is read from now on."""
+        """Stop caching these blocks; where one of them has a copy, that is read from now on."""
         numbers = self._holds[blocks]
         first = self._cached[numbers] == blocks
         self._cached[numbers[first]] = NONE
@@ -199,7 +195,7 @@ class BlockCache:
         self._idle += len(blocks)
 
 
-class _Stretch(Node):
+class _BlockSpan(Node):
     """Blocks with consecutive numbers."""
 
     __slots__ = ("first",)
@@ -208,17 +204,17 @@ class _Stretch(Node):
 
 
 class _Numbers:
-    """A number for every full block that ever came: equal tokens after an equal block have the same. No digest."""
+    """Numbering of all full blocks: equal tokens after an equal block have the same number. Nothing is hashed."""
 
     __slots__ = ("_root", "_unit", "count")
 
     def __init__(self, block: int) -> None:
-        self._root = _Stretch()
+        self._root = _BlockSpan()
         self._unit = block * WIDTH
         self.count = 0
 
     def of(self, raw: bytes) -> Ints:
-        """The numbers of the full blocks of a prompt."""
+        """Return the numbers of the full blocks of a prompt."""
         unit, at, last = self._unit, 0, self._root
         raw = raw[: len(raw) // unit * unit]
         firsts, sizes = [], []
@@ -233,11 +229,11 @@ class _Numbers:
             firsts.append(new.first)
             sizes.append(len(new.key) // unit)
             self.count += sizes[-1]
-        each = np.array(sizes, np.int64)
-        starts = np.cumsum(each) - each
-        return np.repeat(np.array(firsts, np.int64) - starts, each) + np.arange(len(raw) // unit)
+        lengths = np.array(sizes, np.int64)
+        starts = np.cumsum(lengths) - lengths
+        return np.repeat(np.array(firsts, np.int64) - starts, lengths) + np.arange(len(raw) // unit)
 
-    def _split(self, node: _Stretch, same: int) -> _Stretch:
+    def _split(self, node: _BlockSpan, same: int) -> _BlockSpan:
         upper = split(node, same, self._unit)
         upper.first, node.first = node.first, node.first + same // self._unit
         return upper
@@ -248,7 +244,7 @@ def _none(size: int) -> Ints:
 
 
 def _grown(array: Ints, size: int) -> Ints:
-    """The array with at least so many places."""
+    """Return the array with at least so many places."""
     if size <= len(array):
         return array
     return np.concatenate((array, _none(max(size, 2 * len(array)) - len(array))))

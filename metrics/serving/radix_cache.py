@@ -1,4 +1,4 @@
-"""SGLang's RadixCache: what the KV cache of an own server holds, as a tree of prefixes, under a memory limit.
+"""SGLang's RadixCache: the KV cache of a self-hosted server, as a tree of prefixes, under a memory limit.
 
     read       the longest common prefix with what is there, in whole pages; at least the last token is always computed
     nodes      a prompt adds one behind what it reads, its answer another; one is split where two requests part
@@ -31,8 +31,7 @@ class _Stored(Node):
 
     def __init__(self, key: bytes = b"", parent: _Stored | None = None) -> None:
         super().__init__(key, parent)
-        self.locks = self.seen = 0
-        """How many running requests go through it; when it was last used."""
+        self.locks = self.seen = 0  # running requests that go through the node; time of its last use
 
 
 @dataclass(eq=False, slots=True)
@@ -41,9 +40,9 @@ class RadixRequest:
 
     ids: bytes
     last: _Stored
-    """The last node along it."""
+    """Last node along the request."""
     own: int
-    """Tokens of its last page, which is not full and so not in the tree."""
+    """Tokens of its last page, which is not full and therefore not in the tree."""
     read: int
     """Tokens."""
 
@@ -54,29 +53,28 @@ class RadixCache:
     __slots__ = ("_clock", "_leaves", "_limit", "_locked", "_own", "_root", "_stored", "evicted", "page")
 
     def __init__(self, memory: int | None = None, page: int = 1) -> None:
-        """`memory`: tokens that fit; None = all that ever come."""
+        """Create an empty cache. `memory`: tokens that fit; None = no limit."""
         self.page = page
         self.evicted = 0
-        """Tokens."""
+        """Tokens evicted so far."""
         self._limit = sys.maxsize if memory is None else memory // page * page
         self._root = _Stored()
-        self._leaves: dict[_Stored, None] = {}
-        """Nodes without children that are not locked."""
+        self._leaves: dict[_Stored, None] = {}  # nodes without children that are not locked
+        # Tokens in the tree, the locked ones among them, and those of running requests outside of it.
         self._stored = self._locked = self._own = 0
-        """Tokens in the tree, locked ones among them, and those of running requests beside it."""
         self._clock = 0
 
     @property
     def used(self) -> int:
-        """Tokens in the tree and in pages that are not full."""
+        """Number of tokens in the tree and in pages that are not full."""
         return self._stored + self._own
 
     def fits(self, tokens: int) -> bool:
-        """Whether a request of so many tokens fits if nothing else runs."""
+        """Return whether a request of so many tokens fits if nothing else runs."""
         return self._paged(tokens) <= self._limit
 
     def begin(self, ids: ArrayLike) -> RadixRequest | None:
-        """Read what is cached of a prompt and store the rest; None if it does not fit beside what is locked."""
+        """Read the cached part of a prompt and store the rest; None if it does not fit beside the locked nodes."""
         raw = packed(ids)
         tokens = len(raw) // WIDTH
         node, read = self._walk(raw[:-WIDTH])
@@ -92,7 +90,7 @@ class RadixCache:
         return RadixRequest(raw, last, own, read)
 
     def finish(self, running: RadixRequest, output: ArrayLike) -> bool:
-        """Store an answer and unlock all; False, and nothing is changed, if it does not fit."""
+        """Store an answer and unlock all; return False and change nothing if it does not fit."""
         raw = running.ids + packed(output)[:-WIDTH]
         if not self._room(self._paged(len(raw) // WIDTH) - self._paged(len(running.ids) // WIDTH)):
             return False
@@ -102,16 +100,16 @@ class RadixCache:
         return True
 
     def drop(self, running: RadixRequest) -> None:
-        """Unlock a request. What is stored of it stays until it is evicted."""
+        """Unlock a request. Its tokens stay until they are evicted."""
         self._own -= running.own
         self._lock(running.last, -1)
 
     def _paged(self, tokens: int) -> int:
-        """Tokens of the pages that so many take."""
+        """Return the tokens of the pages that so many tokens take."""
         return -(-tokens // self.page) * self.page
 
     def _walk(self, raw: bytes) -> tuple[_Stored, int]:
-        """The node with which the longest prefix that is there ends, and its tokens. All along it are used now."""
+        """Return the last node of the longest stored prefix, and its tokens; mark all nodes along it as used now."""
         self._clock += 1
         last, matched, unit = self._root, 0, self.page * WIDTH
         for node, same in descend(self._root, raw, unit):
@@ -127,7 +125,7 @@ class RadixCache:
         return upper
 
     def _insert(self, raw: bytes) -> _Stored:
-        """Store the full pages of a prompt. The node with which they end."""
+        """Store the full pages of a prompt, and return their last node."""
         node, matched = self._walk(raw)
         unit = self.page * WIDTH
         rest = raw[matched * WIDTH : len(raw) // unit * unit]
@@ -153,14 +151,14 @@ class RadixCache:
         self._note(node)
 
     def _note(self, node: _Stored) -> None:
-        """Whether a node may be evicted may have changed."""
+        """Update whether a node may be evicted."""
         if node is self._root or node.children or node.locks:
             self._leaves.pop(node, None)
         else:
             self._leaves[node] = None
 
     def _room(self, tokens: int) -> bool:
-        """Evict until so many tokens fit; False, and nothing is evicted, if they cannot."""
+        """Evict until so many tokens fit; return False and evict nothing if they cannot."""
         lacking = tokens - (self._limit - self._stored - self._own)
         if lacking > self._stored - self._locked:
             return False

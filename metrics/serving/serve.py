@@ -1,12 +1,12 @@
 """Conversations served by one server with a prefix cache, on one clock.
 
-A call is asked when the answer before it and the pause after that are over. It begins at once if its prompt fits in
+A call arrives when the answer before it and the pause after that are over. It begins at once if its prompt fits in
 memory beside those that run, else it waits, first come, first served. An answer that does not fit when it is there
-sends the calls that began last back to the head of the queue until it does; such a call computes again what is no
-longer cached. So vLLM does it (vllm/v1/core/sched/scheduler.py, default policy; SGLang sends back the one with the
-shortest answer so far). A call that does not fit even alone is refused, and the conversation goes on as recorded.
+sends the calls that began last back to the head of the queue until it does (preemption); such a call computes again
+what is no longer cached. This is vLLM's default policy (vllm/v1/core/sched/scheduler.py); SGLang sends back the call
+with the shortest answer so far. A call that does not fit even alone is rejected; its conversation goes on as recorded.
 
-The same calls give the same result: what happens at the same time happens in the order in which it was settled, ends
+The same calls give the same result: events at the same time happen in the order in which they were scheduled, ends
 before beginnings.
 """
 
@@ -30,7 +30,7 @@ Ids = NDArray[np.int32]
 PAUSE = 10.0
 """Seconds between an answer and the next call, where the recording does not say."""
 PREFILL, DECODE = 10_000.0, 50.0
-"""Tokens a second that are computed of a prompt, and answered, where the recording does not say how long it took."""
+"""Tokens per second of prefill and of decoding, where the recording does not say how long a call took."""
 
 ENDS, ASKED = 0, 1
 
@@ -45,7 +45,7 @@ Held = TypeVar("Held", bound=Holding)
 
 
 class KvCache(Protocol[Held]):
-    """A server's cache. `begin` and `finish` say None and False where something does not fit."""
+    """A server's cache. `begin` returns None and `finish` returns False where something does not fit."""
 
     evicted: int
 
@@ -67,41 +67,41 @@ class ServedCall(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What became of a call."""
+    """Outcome of a call."""
 
     tokens: int
-    """Of its prompt."""
+    """Tokens of its prompt."""
     read: int
-    """From the cache, when it first began."""
+    """Tokens read from the cache when it first began."""
     computed: int
-    """The rest of the prompt, and what was computed again; nothing if it was refused."""
+    """Tokens computed: the rest of the prompt, and recomputed tokens; 0 if it was rejected."""
     waited: bool
     preempted: int
-    """How often it was sent back."""
+    """Times it was sent back to the queue."""
     refused: bool
 
 
 def serve(
     talks: Sequence[Iterator[ServedCall]], cache: KvCache[Any], starts: Sequence[float | None]
 ) -> list[list[Served]]:
-    """The calls of each conversation, in order.
+    """Serve all conversations and return the outcome of each one's calls, in order.
 
-    `starts`: when each conversation begins, in seconds; those without begin in their order, each as another one ends.
+    `starts`: when each conversation begins, in seconds. One without a start begins as another ends, in order.
     """
     return _Server(talks, cache, starts).run()
 
 
 @dataclass(eq=False, slots=True)
-class _Asked:
+class _PendingCall:
     """A call on its way."""
 
     talk: int
     call: ServedCall
     ids: Ids
-    """The prompt; of a call that was sent back with its answer, which has to fit then."""
+    """The prompt; after the call was sent back, prompt and answer, which have to fit then."""
     output: Ids
     held: Any = None
-    """What the cache holds for it while it runs."""
+    """Memory that the cache holds for it while it runs."""
     read: int | None = None
     computed: int = 0
     waited: bool = False
@@ -114,12 +114,11 @@ class _Server:
     ) -> None:
         self._talks, self._cache = talks, cache
         self._done: list[list[Served]] = [[] for _ in talks]
-        self._events: list[tuple[float, int, int, _Asked, Any]] = []
-        """Time, kind, number, the call, and what was held for it when its end was foreseen."""
+        # Time, kind, number, the call, and the memory held for it when its end was scheduled.
+        self._events: list[tuple[float, int, int, _PendingCall, Any]] = []
         self._count = 0
-        self._waiting: deque[_Asked] = deque()
-        self._running: list[_Asked] = []
-        """In the order they began."""
+        self._waiting: deque[_PendingCall] = deque()
+        self._running: list[_PendingCall] = []  # in the order they began
         self._later = deque(at for at, start in enumerate(starts) if start is None)
         self._now = 0.0
         for at, start in enumerate(starts):
@@ -128,70 +127,70 @@ class _Server:
 
     def run(self) -> list[list[Served]]:
         while self._events:
-            self._now, kind, _, asked, held = heappop(self._events)
+            self._now, kind, _, pending, held = heappop(self._events)
             if kind == ASKED:
-                self._arrive(asked)
-            elif held is asked.held:  # else it was sent back meanwhile
-                self._finish(asked)
+                self._arrive(pending)
+            elif held is pending.held:  # else it was sent back meanwhile
+                self._finish(pending)
             self._admit()
         return self._done
 
     def _ask(self, talk: int, time: float, first: bool = False) -> None:
-        """Ask the next call of a conversation; the first of the next conversation that has any if there is none."""
+        """Schedule the next call of a conversation or, at its end, the first call of the next one that has any."""
         while (call := next(self._talks[talk], None)) is None:
             if not self._later:
                 return
             talk, first = self._later.popleft(), True
         pause = 0.0 if first else PAUSE if call.pause is None else call.pause
-        self._push(time + pause, ASKED, _Asked(talk, call, call.prompt, call.output))
+        self._push(time + pause, ASKED, _PendingCall(talk, call, call.prompt, call.output))
 
-    def _push(self, time: float, kind: int, asked: _Asked) -> None:
+    def _push(self, time: float, kind: int, pending: _PendingCall) -> None:
         self._count += 1
-        heappush(self._events, (time, kind, self._count, asked, asked.held))
+        heappush(self._events, (time, kind, self._count, pending, pending.held))
 
-    def _arrive(self, asked: _Asked) -> None:
-        if self._cache.fits(len(asked.ids) + max(len(asked.output) - 1, 0)):
-            self._waiting.append(asked)
+    def _arrive(self, pending: _PendingCall) -> None:
+        if self._cache.fits(len(pending.ids) + max(len(pending.output) - 1, 0)):
+            self._waiting.append(pending)
         else:
-            self._close(asked, self._now + _took(asked.call, 0))
+            self._close(pending, self._now + _took(pending.call, 0))
 
     def _admit(self) -> None:
         while self._waiting:
-            asked = self._waiting[0]
-            asked.held = self._cache.begin(asked.ids)
-            if asked.held is None:
+            pending = self._waiting[0]
+            pending.held = self._cache.begin(pending.ids)
+            if pending.held is None:
                 break
             self._running.append(self._waiting.popleft())
-            computed = len(asked.ids) - asked.held.read
-            asked.read = asked.held.read if asked.read is None else asked.read
-            asked.computed += computed
-            self._push(self._now + _took(asked.call, computed), ENDS, asked)
-        for asked in self._waiting:
-            asked.waited = True
+            computed = len(pending.ids) - pending.held.read
+            pending.read = pending.held.read if pending.read is None else pending.read
+            pending.computed += computed
+            self._push(self._now + _took(pending.call, computed), ENDS, pending)
+        for pending in self._waiting:
+            pending.waited = True
 
-    def _finish(self, asked: _Asked) -> None:
-        while not self._cache.finish(asked.held, asked.output):
+    def _finish(self, pending: _PendingCall) -> None:
+        while not self._cache.finish(pending.held, pending.output):
             last = self._running.pop()
             self._send_back(last)
-            if last is asked:
+            if last is pending:
                 return
-        self._running.remove(asked)
-        self._close(asked, self._now)
+        self._running.remove(pending)
+        self._close(pending, self._now)
 
-    def _send_back(self, asked: _Asked) -> None:
-        self._cache.drop(asked.held)
-        asked.held = None
-        asked.ids, asked.output = np.concatenate((asked.ids, asked.output[:-1])), asked.output[:0]
-        asked.preempted += 1
-        self._waiting.appendleft(asked)
+    def _send_back(self, pending: _PendingCall) -> None:
+        self._cache.drop(pending.held)
+        pending.held = None
+        pending.ids, pending.output = np.concatenate((pending.ids, pending.output[:-1])), pending.output[:0]
+        pending.preempted += 1
+        self._waiting.appendleft(pending)
 
-    def _close(self, asked: _Asked, time: float) -> None:
-        """Enter a call, and ask the next one."""
-        refused = asked.read is None
-        tokens = len(asked.call.prompt)
-        done = Served(tokens, asked.read or 0, asked.computed, asked.waited, asked.preempted, refused)
-        self._done[asked.talk].append(done)
-        self._ask(asked.talk, time)
+    def _close(self, pending: _PendingCall, time: float) -> None:
+        """Record the outcome of a call, and schedule the next one."""
+        refused = pending.read is None
+        tokens = len(pending.call.prompt)
+        done = Served(tokens, pending.read or 0, pending.computed, pending.waited, pending.preempted, refused)
+        self._done[pending.talk].append(done)
+        self._ask(pending.talk, time)
 
 
 def _took(call: ServedCall, computed: int) -> float:
@@ -201,13 +200,13 @@ def _took(call: ServedCall, computed: int) -> float:
 START, SEPARATOR, END, NAME, CALL, ARGUMENTS, CALLED, TOOLS, SYSTEM, USER, ASSISTANT, TOOL, OTHERS = range(
     1 << 24, (1 << 24) + 13
 )
-"""From `OTHERS` on ids are free."""
+"""Ids of the chat format, beyond those of any encoding; from `OTHERS` on ids are free."""
 _ROLES = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT, "tool": TOOL}
 REPLY = np.array((START, ASSISTANT, SEPARATOR), np.int32)
 
 
 class TokenIds:
-    """Token ids in one encoding. Raises SpecError for an encoding that has none."""
+    """Encoder of messages to token ids. Raises SpecError for an encoding that has none."""
 
     __slots__ = ("_text",)
 
@@ -215,7 +214,7 @@ class TokenIds:
         self._text = text_encoder(encoding)
 
     def message(self, message: Message) -> Ids:
-        """A message as part of a prompt."""
+        """Return the ids of a message as part of a prompt."""
         ids = [START, _ROLES[message.role], SEPARATOR]
         if message.name:
             ids += (NAME, *self._text(message.name))
@@ -226,7 +225,7 @@ class TokenIds:
         return np.array(ids, np.int32)
 
     def tools(self, tools: Iterable[Tool]) -> Ids:
-        """The tool schemas, which stand before all messages; nothing if there are none."""
+        """Return the ids of the tool schemas, which stand before all messages; empty if there are none."""
         lines = [msgspec.json.encode((each.name, each.description, each.parameters)).decode() for each in tools]
         if not lines:
             return REPLY[:0]
@@ -234,5 +233,5 @@ class TokenIds:
 
 
 def answer(message: Ids) -> Ids:
-    """What the model generates of its message: all but the start of the reply."""
+    """Return the ids of a message that the model generates: all but the start of the reply."""
     return message[len(REPLY) :]

@@ -1,8 +1,8 @@
 """Radix trees over token ids, in which prefix caches look prefixes up.
 
-A node holds a stretch of ids as bytes, `WIDTH` of them an id: to compare two stretches is to compare memory, which is
-why a prompt of 100 000 tokens can be looked up from its start at every call. Stretches begin and end at whole units (a
-block, a page); two children of a node differ in their first unit.
+A node holds a span of ids as bytes, `WIDTH` of them per id: comparing two spans is comparing memory, so that a prompt
+of 100 000 tokens can be looked up from its start at every call. Spans begin and end at whole units (a block, a page);
+two children of a node differ in their first unit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WIDTH = 4
 
 
 class Node:
-    """A stretch of ids after those of its parent. The root has none."""
+    """A span of ids after those of its parent. The root has none."""
 
     __slots__ = ("children", "key", "parent")
 
@@ -26,21 +26,21 @@ class Node:
         self.key = key
         self.parent = parent
         self.children: dict[bytes, Self] = {}
-        """By the first unit of their keys."""
+        """Children by the first unit of their keys."""
 
 
 AnyNode = TypeVar("AnyNode", bound=Node)
 
 
 def packed(ids: ArrayLike) -> bytes:
-    """Token ids as bytes."""
+    """Return token ids as bytes."""
     return np.asarray(ids, np.int32).tobytes()
 
 
 def descend(root: AnyNode, ids: bytes, unit: int) -> Iterator[tuple[AnyNode, int]]:
-    """The nodes along `ids`, each with how many bytes of it are there. Only the last may be there in part.
+    """Yield the nodes along `ids`, each with how many of its bytes match. Only the last may match in part.
 
-    `unit`: bytes of a unit. What is not a whole unit at the end of `ids` is in no node.
+    `unit`: bytes of a unit. An incomplete unit at the end of `ids` is in no node.
     """
     at, node = 0, root
     while (child := node.children.get(ids[at : at + unit])) is not None:
@@ -53,7 +53,7 @@ def descend(root: AnyNode, ids: bytes, unit: int) -> Iterator[tuple[AnyNode, int
 
 
 def add(parent: AnyNode, key: bytes, unit: int) -> AnyNode:
-    """A new child."""
+    """Add a child and return it."""
     child = parent.children[key[:unit]] = type(parent)(key, parent)
     return child
 
@@ -69,7 +69,7 @@ def split(node: AnyNode, size: int, unit: int) -> AnyNode:
 
 
 def _same(key: bytes, ids: bytes, at: int, unit: int) -> int:
-    """How many bytes of whole units `key` and what begins at `at` have in common."""
+    """Return how many bytes of whole units `key` shares with `ids` from `at` on."""
     if ids.startswith(key, at):
         return len(key)
     size = min(len(key), len(ids) - at) // WIDTH

@@ -1,4 +1,4 @@
-"""One figure of the same conversations twice, and how far it moved."""
+"""Paired comparison of one figure over the same conversations, before and after, and the verdict on the difference."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..value import Form, Missing, Value
-from .bootstrap import DRAWS, SEED, Floats, finite, resampled
-from .intervals import ALPHA, Ends, p_value
+from .intervals import ALPHA, DRAWS, SEED, Ends, Floats, finite, p_value, resampled
 
 TWO_SIDED, EQUIVALENCE = 0.95, 0.9
-"""Levels: of the interval that is shown, and of the one that two one-sided tests at 5 % come to."""
+"""Levels of the interval that is shown, and of the one equivalent to two one-sided tests at 5 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The sums that a figure is made of (`metrics/value.py`), of each conversation, before and after."""
+    """Sums behind a figure (`metrics/value.py`) for each conversation, before and after."""
 
     form: Form
     before: Floats
-    """A row a conversation: what it adds to the upper sum, and to the lower one."""
+    """A row per conversation: what it adds to the upper sum, and to the lower one."""
     after: Floats
 
     def __post_init__(self) -> None:
-        """ValueError, naming the field, for what is not a finite number, and for pairs that are none."""
+        """Raise ValueError, naming the field, for a number that is not finite, and for lengths that differ."""
         for name in ("before", "after"):
             object.__setattr__(self, name, finite(getattr(self, name), name).reshape(-1, 2))
         if len(self.before) != len(self.after):
             raise ValueError(f"before has {len(self.before)} conversations, after has {len(self.after)}: no pairs")
 
     def informative(self) -> Pairs:
-        """Without the conversations that have nothing in the lower sum: they say nothing of a ratio."""
+        """Return the pairs without conversations that have 0 in the lower sum: they say nothing of a ratio."""
         if self.form == "total":
             return self
         some = (self.before[:, 1] != 0) | (self.after[:, 1] != 0)
@@ -46,11 +46,11 @@ class Pairs:
         return bool((self.before[:, sums] == self.after[:, sums]).all())
 
     def figures(self) -> tuple[Floats, Floats]:
-        """The figure of each conversation alone, before and after; NaN where it has none."""
+        """Return the figure of each conversation alone, before and after; NaN where it has none."""
         return _figures(self.form, self.before), _figures(self.form, self.after)
 
     def contributions(self) -> Floats:
-        """What each conversation adds to the difference. Their sum is the difference."""
+        """Return what each conversation adds to the difference. Their sum is the difference."""
         if self.form == "total":
             return self.after[:, 0] - self.before[:, 0]
         whole = self.before[:, 1].sum(), self.after[:, 1].sum()
@@ -58,11 +58,17 @@ class Pairs:
         return -moved if self.form == "saving" else moved
 
 
+def in_both(before: Floats, after: Floats) -> NDArray[np.bool_]:
+    """Return which conversations (rows) have a figure before and after: only they can be paired."""
+    there: NDArray[np.bool_] = np.isfinite(np.hstack([before, after])).all(axis=1)
+    return there
+
+
 class Difference(NamedTuple):
     """After − before, or with `relative` after / before − 1."""
 
     conversations: int
-    """That say anything of the figure."""
+    """Number of conversations that have the figure."""
     before: Value
     after: Value
     relative: bool
@@ -74,7 +80,7 @@ class Difference(NamedTuple):
     error: Value
     """Standard error."""
     p: Value
-    """Two-sided, that there is no difference."""
+    """Two-sided p-value of no difference."""
 
     @property
     def nothing(self) -> bool:
@@ -83,9 +89,9 @@ class Difference(NamedTuple):
 
 
 def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: int = DRAWS) -> Difference:
-    """How far a figure moved, with intervals over conversations. What was 0 has no relative difference: the plain one.
+    """Return how far a figure moved, with intervals over conversations. A figure that was 0 gets the plain difference.
 
-    Missing stands for what cannot be said: of a single conversation all but the difference itself.
+    Values that cannot be estimated are Missing: with a single conversation all but the difference itself.
     """
     some = pairs.informative()
     before, after = _figures(some.form, some.before.sum(axis=0)), _figures(some.form, some.after.sum(axis=0))
@@ -100,22 +106,22 @@ def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: in
         still = Ends(0.0, 0.0)
         return Difference(size, float(before), float(after), relative, 0.0, still, still, 0.0, 1.0)
     sums = np.hstack([some.before, some.after])
-    found = resampled(sums, lambda each: _moved(some.form, each, relative), seed, draws)
-    if isinstance(found, Missing) and relative:  # draws without what few conversations have: by what it was in all
-        found = resampled(sums, lambda each: _moved(some.form, each, False) / before, seed, draws)
-    if isinstance(found, Missing):
-        return Difference(size, float(before), float(after), relative, value, found, found, found, found)
-    p = p_value(value, found.error, size - 1)
+    drawn = resampled(sums, lambda each: _moved(some.form, each, relative), seed, draws)
+    if isinstance(drawn, Missing) and relative:  # draws without what few conversations have: by what it was in all
+        drawn = resampled(sums, lambda each: _moved(some.form, each, False) / before, seed, draws)
+    if isinstance(drawn, Missing):
+        return Difference(size, float(before), float(after), relative, value, drawn, drawn, drawn, drawn)
+    p = p_value(value, drawn.error, size - 1)
     least, most = (-np.inf, np.inf) if relative else _limits(some)
     shown, tested = (
         Ends(max(ends.low, least), min(ends.high, most))
-        for ends in (found.interval(TWO_SIDED), found.interval(EQUIVALENCE))
+        for ends in (drawn.interval(TWO_SIDED), drawn.interval(EQUIVALENCE))
     )
-    return Difference(size, float(before), float(after), relative, value, shown, tested, found.error, p)
+    return Difference(size, float(before), float(after), relative, value, shown, tested, drawn.error, p)
 
 
 def _limits(pairs: Pairs) -> tuple[float, float]:
-    """Between what a difference of shares can lie, which Student's interval does not know: −1 and 1, or less.
+    """Return the range of a difference of shares, which Student's interval may exceed: −1 to 1, or less.
 
     Where a side is 0, or 1, in every conversation, the other can only be more, or less.
     """
@@ -130,7 +136,7 @@ def _limits(pairs: Pairs) -> tuple[float, float]:
 
 
 def _figures(form: Form, sums: Floats) -> Floats:
-    """The figures of some sums (`sums.value`, over arrays); NaN where there is none."""
+    """Return the figures that sums make (`value.value`, over arrays); NaN where it is undefined."""
     if form == "total":
         return sums[..., 0]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -164,16 +170,16 @@ BY_UNIT = {
     "usd": Margin(0.01, relative=True),
     "us": Margin(0.1, relative=True),
 }
-"""The margins of those who name none. What has another unit is counted, and may not move at all."""
+"""Default margins by unit. Any other unit is a count, and may not move at all."""
 
 
 def usual_margin(unit: str) -> Margin:
-    """The margin of a figure for which none was named."""
+    """Return the default margin of a figure."""
     return BY_UNIT.get(unit, Margin(0.0))
 
 
 class Verdict(NamedTuple):
-    """A word and the reason for it; `no_worse` whether it is certain that it is no worse than by the margin."""
+    """A word and the reason for it; `no_worse`: certainly not worse by more than the margin."""
 
     word: Word
     why: str = ""
@@ -183,7 +189,7 @@ class Verdict(NamedTuple):
 def judge(
     found: Difference, margin: Margin, better: Direction, p: float | None = None, alpha: float = ALPHA
 ) -> Verdict:
-    """The verdict on a difference. `p`: its p-value adjusted for other comparisons; None = it is the only one.
+    """Return the verdict on a difference. `p`: its p-value adjusted for other comparisons; None = it is the only one.
 
     better, worse   The 95 % interval is on one side of 0, the difference is larger than the margin, and the p-value is
                     below `alpha`.
@@ -212,7 +218,7 @@ def _turned(ends: Ends, sign: int) -> Ends:
 
 
 def _doubt(one_sided: bool, beyond: bool, gain: float) -> str:
-    """Why it is not known."""
+    """Return why the direction is not certain."""
     if not one_sided:
         return "the interval has both signs"
     word = "better" if gain > 0 else "worse"
@@ -222,14 +228,14 @@ def _doubt(one_sided: bool, beyond: bool, gain: float) -> str:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Each adjusted for all others: below α, it is one of those of which none is wrong with probability 1 − α.
+    """Adjust p-values for each other: of those below α, none is wrong with probability 1 − α.
 
-    Whatever depends on whatever (Holm, "A Simple Sequentially Rejective Multiple Test Procedure", 1979).
+    This holds under any dependence (Holm, "A Simple Sequentially Rejective Multiple Test Procedure", 1979).
     """
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    made = [0.0] * len(p_values)
+    adjusted = [0.0] * len(p_values)
     most = 0.0
     for rank, at in enumerate(order):
         most = max(most, min(1.0, p_values[at] * (len(order) - rank)))
-        made[at] = most
-    return made
+        adjusted[at] = most
+    return adjusted

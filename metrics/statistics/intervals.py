@@ -1,11 +1,29 @@
-"""A mean with its interval: what every table of means shows."""
+"""Intervals and tests of a figure over conversations: closed forms, and the bootstrap of whole conversations.
+
+A figure is a statistic of sums over conversations, so a draw is a product of two matrices: how often each conversation
+was drawn, and what each adds to the sums. A conversation is drawn whole, with all of its steps and probes.
+
+The interval of a figure is the wider one, at either end, of two:
+
+- BCa (Efron, "Better Bootstrap Confidence Intervals", JASA 1987), cut at the levels of Student's t with a spread that
+  is larger by √(n/(n−1)) (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015), without which it is too
+  short under some 50 conversations;
+- Student's, with the jackknife's error.
+
+Each alone is too short on some data: the first on sums that a few conversations dominate, the second on skewed ones
+(docs/decisions/0027-statistics-and-gate.md has the coverage of all).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..value import Missing, Value
 
@@ -13,7 +31,7 @@ LEVEL = 0.95
 
 
 class Ends(NamedTuple):
-    """Of an interval."""
+    """Ends of an interval."""
 
     low: float
     high: float
@@ -31,7 +49,7 @@ _NORMAL = NormalDist()
 
 
 def wilson(hits: int, size: int) -> Ends | Missing:
-    """The interval of a share by Wilson's score (1927)."""
+    """Return the interval of a share by Wilson's score (1927)."""
     if not size:
         return Missing("undefined", "there is nothing to count")
     z = _NORMAL.inv_cdf((1 + LEVEL) / 2)
@@ -42,10 +60,10 @@ def wilson(hits: int, size: int) -> Ends | Missing:
 
 
 def of_share(value: float, found: Ends | Missing, groups: int) -> Ends | Missing:
-    """The interval of a share over groups, without what no share can be: Student's reaches below 0 and above 1.
+    """Return the interval of a share over groups, cut to 0 and 1, which Student's interval may exceed.
 
-    A share of 0 or 1 is so in every group, so that draws of groups cannot tell how far it may be from that: then it is
-    Wilson's, of as many trials as there are groups.
+    A share of 0 or 1 is the same in every group, so resampling groups cannot tell how far it may be off: then Wilson's
+    interval for as many trials as there are groups is used.
     """
     if isinstance(found, Missing):
         return found
@@ -59,14 +77,14 @@ POWER = 0.8
 
 
 def quantile(level: float, freedom: int) -> float:
-    """Of the distribution: 2.093 for 0.975 with 19 degrees of freedom."""
+    """Return a quantile of Student's t: 2.093 for 0.975 with 19 degrees of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, level))
 
 
 def p_value(value: float, error: float, freedom: int) -> float:
-    """Two-sided, that what is estimated is 0. Without any spread it is certain either way."""
+    """Return the two-sided p-value of the hypothesis that the estimated value is 0: 0 or 1 where there is no spread."""
     from scipy.special import stdtr
 
     if not error:
@@ -75,7 +93,7 @@ def p_value(value: float, error: float, freedom: int) -> float:
 
 
 def equivalence(value: float, error: float, freedom: int, margin: float) -> float:
-    """The p-value of two one-sided tests (TOST: Schuirmann 1987), that it is not within ±margin."""
+    """Return the p-value of two one-sided tests (TOST: Schuirmann 1987) that the value is not within ±margin."""
     from scipy.special import stdtr
 
     if not error:
@@ -84,9 +102,9 @@ def equivalence(value: float, error: float, freedom: int, margin: float) -> floa
 
 
 def detectable(error: float, freedom: int, level: float = ALPHA, power: float = POWER) -> float:
-    """The smallest change that a two-sided test at `level` finds with probability `power`, given the standard error.
+    """Return the smallest change that a two-sided test at `level` detects with probability `power`.
 
-    Exact, by the noncentral t distribution; that the test may find it on the wrong side is left out.
+    `error` is the standard error. Exact, by the noncentral t distribution; detection on the wrong side is left out.
     """
     from scipy.special import nctdtrinc
 
@@ -94,18 +112,162 @@ def detectable(error: float, freedom: int, level: float = ALPHA, power: float = 
 
 
 def of_seeds(values: Iterable[Value]) -> Interval | Missing:
-    """Mean and 95 % interval of one figure over several seeds; what is missing in any of them is missing."""
-    found: list[float] = []
+    """Return mean and 95 % interval of one figure over several seeds; Missing if it is missing for any of them."""
+    numbers: list[float] = []
     for value in values:
         if isinstance(value, Missing):
             return value
-        found.append(float(value))
-    if not found:
+        numbers.append(float(value))
+    if not numbers:
         return Missing("undefined", "no values")
-    mean = math.fsum(found) / len(found)
-    if len(found) < 2:
+    mean = math.fsum(numbers) / len(numbers)
+    if len(numbers) < 2:
         single = Missing("undefined", "one seed has no interval")
         return Interval(mean, single, single)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in found) / (len(found) - 1))
-    reach = quantile(0.975, len(found) - 1) * deviation / math.sqrt(len(found))
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in numbers) / (len(numbers) - 1))
+    reach = quantile(0.975, len(numbers) - 1) * deviation / math.sqrt(len(numbers))
     return Interval(mean, mean - reach, mean + reach)
+
+
+Floats = NDArray[np.float64]
+
+Statistic = Callable[[Floats], Floats]
+"""Function from sums, along the last axis, to a figure; NaN where it is undefined."""
+
+DRAWS = 10_000
+
+SEED = 0
+
+FEW = "too few conversations have anything to measure"
+
+LOST = 0.05
+"""Share of draws in which a figure may be undefined."""
+
+_NUMBERS = 20_000_000  # most numbers in a matrix of draws: for more than 2,000 conversations fewer draws are made
+
+_FEWEST = 1_000
+
+AT_ONCE = 2_000_000
+
+
+class Resampled(NamedTuple):
+    """A figure and its value in every draw."""
+
+    value: float
+    drawn: Floats
+    """Values in ascending order."""
+    error: float
+    """The jackknife's standard error."""
+    bias: float
+    skew: float
+    """BCa's z0 and acceleration."""
+    size: int
+    """Number of conversations."""
+
+    def interval(self, level: float = LEVEL) -> Ends:
+        """Return the wider one of the BCa interval and Student's."""
+        reach = quantile((1 + level) / 2, self.size - 1)
+        plain = self.bca(reach * (self.size / (self.size - 1)) ** 0.5)
+        return Ends(min(plain.low, self.value - reach * self.error), max(plain.high, self.value + reach * self.error))
+
+    def bca(self, normal: float) -> Ends:
+        """Return the draws at the levels to which BCa moves −normal and +normal."""
+        from scipy.special import ndtr
+
+        shifted = self.bias + np.array([-normal, normal])
+        stretched = 1 - self.skew * shifted
+        levels = ndtr(self.bias + shifted / np.where(stretched > 0, stretched, np.nan))
+        outer = np.where(np.isnan(levels), [0.0, 1.0], levels)  # past the pole all draws are within
+        return Ends(*(float(end) for end in np.quantile(self.drawn, outer)))
+
+
+def resampled(sums: Floats, statistic: Statistic, seed: int = SEED, draws: int = DRAWS) -> Resampled | Missing:
+    """Bootstrap a figure. `sums`: what each conversation (a row) adds to each sum (a column)."""
+    size = len(sums)
+    if size < 2:
+        return Missing("undefined", "one conversation" if size else "no conversation")
+    value = float(statistic(sums.sum(axis=0)))
+    drawn_values = np.concatenate([statistic(drawn @ sums) for drawn in counts(size, seed, draws)])
+    left = statistic((sums.sum(axis=0) - sums) * size / (size - 1))  # as many conversations as there are
+    if not np.isfinite(left).all():
+        return Missing("undefined", FEW)
+    return of_draws(value, drawn_values, left)
+
+
+def of_draws(value: float, found: Floats, left: Floats) -> Resampled | Missing:
+    """Return a resampled figure: its value in all, in every draw, and without each conversation or group in turn."""
+    size = len(left)
+    drawn = np.sort(found[np.isfinite(found)])
+    if not np.isfinite(value) or len(drawn) < (1 - LOST) * len(found):
+        return Missing("undefined", FEW)
+    off = left.mean() - left
+    spread = float((off**2).sum())
+    skew = float((off**3).sum()) / (6 * spread**1.5) if spread else 0.0
+    return Resampled(value, drawn, ((size - 1) / size * spread) ** 0.5, _bias(drawn, value), skew, size)
+
+
+def _bias(drawn: Floats, value: float) -> float:
+    """Return how far the median of the draws is from the value, on the normal scale. Draws that equal it are halved."""
+    from scipy.special import ndtri
+
+    near = 1e-12 * (abs(value) + float(np.abs(drawn[[0, -1]]).max()))
+    below = np.searchsorted(drawn, value - near, "left") + np.searchsorted(drawn, value + near, "right")
+    edge = 0.5 / len(drawn)
+    return float(ndtri(np.clip(below / (2 * len(drawn)), edge, 1 - edge)))
+
+
+def counts(size: int, seed: int, draws: int, width: int = 0) -> Iterator[Floats]:
+    """Yield how often each conversation is drawn, a row per draw. `width`: numbers that the statistic makes of one."""
+    draws, wide = min(draws, max(_FEWEST, _NUMBERS // size)), max(size, width)
+    if draws * wide <= AT_ONCE:
+        yield _same_counts(size, seed, draws)
+        return
+    rows = max(1, AT_ONCE // wide)
+    random = np.random.default_rng(seed)
+    for begin in range(0, draws, rows):
+        yield _drawn(random, size, min(rows, draws - begin))
+
+
+@lru_cache(maxsize=8)
+def _same_counts(size: int, seed: int, draws: int) -> Floats:
+    # Figures over the same conversations use the same draws.
+    return _drawn(np.random.default_rng(seed), size, draws)
+
+
+def _drawn(random: np.random.Generator, size: int, rows: int) -> Floats:
+    picked = random.integers(0, size, (rows, size)) + size * np.arange(rows)[:, None]
+    return np.bincount(picked.ravel(), minlength=rows * size).reshape(rows, size).astype(np.float64)
+
+
+def mean_of(sums: Floats) -> Floats:
+    """Return the first sum over the second: the statistic of a mean."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        made: Floats = sums[..., 0] / sums[..., 1]
+    return made
+
+
+def interval(
+    values: Sequence[float], groups: Sequence[Hashable], seed: int = SEED, draws: int = DRAWS
+) -> Interval | Missing:
+    """Return the mean of some values, with its interval over their groups: mostly, the questions of a conversation.
+
+    One group has a mean and no interval; no values have neither.
+    """
+    if not len(values):
+        return Missing("undefined", "no values")
+    array = finite(values, "values")
+    numbers = {group: at for at, group in enumerate(dict.fromkeys(groups))}
+    which = np.array([numbers[group] for group in groups])
+    sums = np.column_stack([np.bincount(which, array), np.bincount(which)]).astype(np.float64)
+    drawn = resampled(sums, mean_of, seed, draws)
+    ends: tuple[Value, Value] = (drawn, drawn) if isinstance(drawn, Missing) else drawn.interval()
+    return Interval(float(array.mean()), *ends)
+
+
+def finite(values: Sequence[float] | Floats, field: str) -> Floats:
+    """Return the values as an array. Raises ValueError, with the field and place, for a value that is not finite."""
+    array = np.asarray(values, np.float64)
+    if not np.isfinite(array).all():
+        place = tuple(int(at) for at in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{field}[{', '.join(map(str, place))}] is {array[place]}: not a finite number")
+    return array

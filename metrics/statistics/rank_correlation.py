@@ -1,7 +1,7 @@
-"""Whether two measures put alternatives in the same order, and how sure that is: conversations are drawn again.
+"""Rank correlation of two measures over alternatives, with an interval from resampled conversations.
 
-A rank correlation is no smooth function of what it is made of, so that BCa and Student's error do not hold: the
-interval is that of the draws alone (percentiles). It is of these alternatives: others may be ordered in another way.
+A rank correlation is no smooth function of its sums, so BCa and Student's error do not hold: the interval has the
+percentiles of the draws. It holds for these alternatives: others may be ordered in another way.
 """
 
 from __future__ import annotations
@@ -13,25 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..value import Missing, Value
-from .bootstrap import DRAWS, FEW, LOST, SEED, counts
-from .intervals import LEVEL, Ends
+from .intervals import DRAWS, FEW, LEVEL, LOST, SEED, Ends, counts
 
 Floats = NDArray[np.float64]
 FEWEST = 3
-"""Alternatives that have an order to speak of."""
-_DIGITS = 12
-"""Of figures that are compared: what differs by rounding alone is equal."""
+"""Least number of alternatives for an order to mean anything."""
+_DIGITS = 12  # figures that differ by rounding alone count as equal
 
 
 class OrderSums(NamedTuple):
-    """What a measure is made of, got / wanted: a row a conversation, a column an alternative."""
+    """Sums behind a measure, got / wanted: a row per conversation, a column per alternative."""
 
     got: Floats
     wanted: Floats
 
 
 class OrderAgreement(NamedTuple):
-    """How alike two orders are: 1 = the same, 0 = no more than by chance, −1 = reversed."""
+    """Agreement of two orders: 1 = the same, 0 = as by chance, −1 = reversed."""
 
     kendall: Value
     """Tau-b, which takes ties into account."""
@@ -41,7 +39,7 @@ class OrderAgreement(NamedTuple):
 
 
 def alike(one: OrderSums, other: OrderSums, seed: int = SEED, draws: int = DRAWS) -> OrderAgreement:
-    """Compare the orders of two measures over the same conversations and alternatives. Missing, where there is none."""
+    """Compare the orders of two measures over the same conversations and alternatives; Missing where undefined."""
     if one.got.shape[1] < FEWEST:
         none = Missing("undefined", f"fewer than {FEWEST} strategies have both measures")
         return OrderAgreement(none, none, none, none)
@@ -52,7 +50,7 @@ def alike(one: OrderSums, other: OrderSums, seed: int = SEED, draws: int = DRAWS
 def _alike(
     one: OrderSums, other: OrderSums, correlation: Callable[[Floats, Floats], Floats], seed: int, draws: int
 ) -> tuple[Value, Ends | Missing]:
-    """One correlation and its interval."""
+    """Return one correlation and its interval."""
     conversations, alternatives = one.got.shape
     whole = np.ones((1, conversations))
     value = float(correlation(_figures(one, whole), _figures(other, whole))[0])
@@ -66,10 +64,10 @@ def _alike(
 
 
 def _figures(sums: OrderSums, weights: Floats) -> Floats:
-    """Of each draw, the figure of each alternative; NaN where it has none."""
+    """Return the figure of each alternative in each draw; NaN where it has none."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        made: Floats = np.round((weights @ sums.got) / (weights @ sums.wanted), _DIGITS)
-    return made
+        figures: Floats = np.round((weights @ sums.got) / (weights @ sums.wanted), _DIGITS)
+    return figures
 
 
 def _interval(drawn: Floats, conversations: int) -> Ends | Missing:
@@ -80,21 +78,21 @@ def _interval(drawn: Floats, conversations: int) -> Ends | Missing:
 
 
 def kendall(one: Floats, other: Floats) -> Floats:
-    """Kendall's tau-b of each row; NaN where all of a row are equal, or one is not known."""
+    """Return Kendall's tau-b of each row; NaN where all of a row are equal, or one is unknown."""
     first, second = (_signs(each) for each in (one, other))
     together, alone = (first * second).sum(axis=1), (first**2).sum(axis=1) * (second**2).sum(axis=1)
     return _over(together, np.sqrt(alone))
 
 
 def _signs(rows: Floats) -> Floats:
-    """Of each pair of a row, which is the larger."""
+    """Return the sign of the difference of each pair of a row."""
     left, right = np.triu_indices(rows.shape[1], 1)
-    made: Floats = np.sign(rows[:, left] - rows[:, right])
-    return made
+    signs: Floats = np.sign(rows[:, left] - rows[:, right])
+    return signs
 
 
 def spearman(one: Floats, other: Floats) -> Floats:
-    """Spearman's rho of each row: the correlation of ranks, equal ones sharing theirs."""
+    """Return Spearman's rho of each row: the correlation of ranks, where equal values share the mean of theirs."""
     first, second = (_ranks(each) for each in (one, other))
     first, second = (each - each.mean(axis=1, keepdims=True) for each in (first, second))
     spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
@@ -102,13 +100,13 @@ def spearman(one: Floats, other: Floats) -> Floats:
 
 
 def _ranks(rows: Floats) -> Floats:
-    """From 1 for the smallest of each row; equal ones have the mean of theirs. NaN in rows that have one."""
+    """Return ranks from 1 for the smallest of each row; equal values share the mean of theirs. NaN where a NaN is."""
     left, right = rows[:, :, None], rows[:, None, :]
-    made: Floats = ((left > right).sum(axis=2) + (left >= right).sum(axis=2) + 1) / 2
-    made[np.isnan(rows).any(axis=1)] = np.nan
-    return made
+    ranks: Floats = ((left > right).sum(axis=2) + (left >= right).sum(axis=2) + 1) / 2
+    ranks[np.isnan(rows).any(axis=1)] = np.nan
+    return ranks
 
 
 def _over(top: Floats, bottom: Floats) -> Floats:
-    made: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
-    return made
+    quotient: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
+    return quotient

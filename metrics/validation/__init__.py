@@ -1,9 +1,7 @@
-"""Recorded calls put through the cache models of their provider and date, beside the usage that the provider reported.
+"""Validation of the cache models: predictions for recorded calls, compared with the usage that providers reported.
 
-asked        recorded calls, and what they were asked with (`contexts.py`: as numbered prefixes)
-recorded     each call predicted, once with the provider's token counts, once with ours (`calibration.py`)
-agreement    how far predictions agree, by model and rule; `reasons.py` says why they do not
-pricing      recorded costs against usage and prices
-faults       calls that cannot be compared, and why
-validation   all of it
+requests      recorded calls, with their prompts as numbered prefixes
+calibration   our token counts in place of the provider's
+comparison    each call predicted, once with the provider's token counts, once with ours; and why the two disagree
+validation    agreement by model and rule, recorded costs against usage and prices, and all of it together
 """

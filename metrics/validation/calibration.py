@@ -2,10 +2,10 @@
 
     tokens of a prompt  =  constant + factor × our count
 
-The factor is how much the recorded prompts grew from call to call, all together, by how much our count of them grew. Of
-a conversation that is fitted on the others of its model, where there are others; else on itself. The constant is what
-the first prompt of the conversation has beyond that: system prompt and tools that the recording lacks, and what a
-provider puts around them. So a first prompt has no error, and errors are of later calls.
+The factor is the total growth of the recorded prompts from call to call over the growth of our counts. For each
+conversation it is fitted on the others of its model, where there are others; else on itself. The constant is the rest
+of the conversation's first prompt: system prompt and tools that the recording lacks, and what a provider puts around
+them. So a first prompt has no error, and errors are those of later calls.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Counted(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """Of the whole prompt, calibrated."""
+        """Calibrated tokens of the whole prompt."""
         return self.ends[-1]
 
 
@@ -43,14 +43,14 @@ class Calibration:
 
     growths: dict[str, dict[str, Growth]] = field(default_factory=dict)
     """By model and conversation."""
+    # By model.
     _all: dict[str, Growth] = field(default_factory=dict)
-    """By model."""
+    # Our count and the provider's of the first prompt of a model in a conversation.
     _firsts: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
-    """Our count and the provider's of the first prompt of a model in a conversation."""
 
     @classmethod
     def of(cls, calls: Iterable[RecordedRequest]) -> Calibration:
-        """From calls in the order of their conversations. Prompts that went on from another context do not count."""
+        """Fit on calls in the order of their conversations. Prompts continued from another context do not count."""
         made, before = cls(), dict[tuple[str, str], tuple[RecordedRequest, int, int]]()
         for asked in calls:
             usage, name = asked.call.usage, (asked.call.model, asked.conversation.id)
@@ -70,14 +70,14 @@ class Calibration:
         self._all[model] = whole[0] + ours, whole[1] + recorded
 
     def factor(self, model: str, conversation: str = "") -> float:
-        """For a model, in a conversation: fitted on the others, if there are any. 1 where nothing grew."""
+        """Return a model's factor in a conversation: fitted on the others, if there are any. 1 where nothing grew."""
         known, (ours, recorded) = self.growths.get(model, {}), self._all.get(model, (0, 0))
         if conversation in known and len(known) > 1:
             ours, recorded = ours - known[conversation][0], recorded - known[conversation][1]
         return recorded / ours if ours > 0 and recorded > 0 else 1.0
 
     def counted(self, asked: RecordedRequest) -> Counted:
-        """A prompt by our own count. Where no call of its conversation reports its prompt, there is no constant."""
+        """Count a prompt ourselves. There is no constant where no call of the conversation reports its prompt."""
         counts = asked.context.counts[: asked.size]
         factor = self.factor(asked.call.model, asked.conversation.id)
         ours, recorded = self._firsts.get((asked.call.model, asked.conversation.id), (0, 0))
@@ -90,17 +90,17 @@ OTHERWISE = "o200k_base"
 
 @dataclass(slots=True)
 class Counters:
-    """Token counters by model. With an `encoding` that one counts for all."""
+    """Token counters by model. An `encoding` replaces all of them."""
 
     encoding: str | None = None
     used: dict[str, str] = field(default_factory=dict)
-    """The encoding of each model that was asked for."""
+    """Encoding of each model counted so far."""
     lacking: dict[str, str] = field(default_factory=dict)
-    """Of models whose own encoding is not installed, what to do."""
+    """Remedy for each model whose own encoding is not installed."""
     _made: dict[str, TokenCounter] = field(default_factory=dict)
 
     def of(self, model: str) -> TokenCounter:
-        """Counts for a model."""
+        """Return the counter for a model."""
         if model not in self.used:
             self.used[model] = self._encoding(model)
         return self._counter(self.used[model])

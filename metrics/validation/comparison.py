@@ -1,8 +1,8 @@
-"""Recorded calls put through the cache of their model and date, beside what the provider reported of each.
+"""Predictions for recorded calls by the cache of their model and date, compared with what the provider reported.
 
-Calls are taken in the order they began, over all conversations: runs of one agent share what they have in common. Each
-model at each host has a cache of its own. What was asked is found by `asked.py`. A call that reports no usage is asked
-of the cache by our own count, but for one that was stopped, perhaps before it got there.
+Calls are taken in the order they began, over all conversations: runs of one agent share their prefixes. Each model at
+each host has a cache of its own. `requests.py` rebuilds the prompts. A call without usage passes the cache by our own
+count, except one that was stopped, perhaps before it got there.
 
 Each call is put through two caches. One knows the provider's own counts: where a prefix ends in tokens is learned as
 the calls come, from the prompt of a call, what it read and wrote up to its last mark, its prompt with the answer. For
@@ -11,6 +11,16 @@ the first call, what its prompt has over our count (system prompt and tools that
 (`constant`). So what is tested is the cache. The other knows our own counts alone, calibrated (`calibration.py`).
 
 A call that cannot be compared is left out with its place and the reason, and the others are compared.
+
+Reasons why a prediction and a report disagree (`reason`), as far as the recording tells; otherwise `unknown`:
+
+    changed prefix      the recording shows it: other tools, another thinking level, a prompt that is shorter than the
+                        one it goes on from, thinking of the turn before, which older Claude models are not sent again
+    parallel requests   the request that wrote the prefix may not have been answered when this one began
+    TTL                 still there after its lifetime, or gone in the last tenth of it
+    warmed by …         the tokens read are in no earlier recorded request to this cache; or in one without usage, as
+                        of a call that was stopped
+    not reported        the provider's usage says nothing of the tokens read
 """
 
 from __future__ import annotations
@@ -21,30 +31,29 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ...scenarios.errors import Place, RecordingError
-from ...scenarios.model import Conversation, Usage
-from ..cache.explicit import MOST_MARKS, ExplicitRules
+from ...scenarios.model import Conversation, Message, Usage
+from ..cache.mechanisms import MOST_MARKS, ExplicitRules
 from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix
 from ..cache.rules import Cache, CacheRule
+from ..models import model_map
 from ..prices import Prices
 from ..tokens import TokenCounter
 from .calibration import Calibration, Counted
-from .contexts import numbering
-from .disagreements import Before, CallTrace, lifetime, reason
-from .requests import Asking, Assumed, RecordedRequest
+from .requests import Asking, Assumed, RecordedRequest, numbering
 
 STOPPED = ("aborted", "cancelled", "error")
-"""How a call may have ended before it got to the cache."""
+"""Stop reasons of calls that may not have reached the cache."""
 
 
 class ComparedCall(NamedTuple):
-    """One recorded call: what the cache model predicts, and what the provider reported."""
+    """One recorded call: the usage that the cache model predicts, and the one that the provider reported."""
 
     asked: RecordedRequest
     rule: CacheRule
     usage: Usage
     predicted: CacheUsage
     own: CacheUsage
-    """The same by our own token counts, calibrated."""
+    """Prediction by our own token counts, calibrated."""
     own_raw: int
     """The prompt by our own count alone."""
     reason: str
@@ -52,26 +61,26 @@ class ComparedCall(NamedTuple):
     gap: float | None
     """Seconds since the call before in the conversation and cache began; None for its first."""
     expired: tuple[bool, bool] | None = None
-    """After a gap longer than the lifetime: whether less is predicted to be read than was there, and whether it was."""
+    """After a gap longer than the lifetime: whether the entry is predicted to be gone, and whether it was."""
 
     @property
     def conversation(self) -> str:
-        """Its id."""
+        """Id of the conversation."""
         return self.asked.conversation.id
 
     @property
     def model(self) -> str:
-        """As the recording names it."""
+        """Model as the recording names it."""
         return self.asked.call.model
 
     @property
     def read(self) -> int:
-        """Tokens read as reported."""
+        """Number of tokens read as reported."""
         return self.usage.cache_read or 0
 
     @property
     def reported(self) -> bool:
-        """Whether the provider says what was read, if anything can have been."""
+        """Whether the provider reports the tokens read, if any can have been."""
         return self.usage.cache_read is not None or not self.predicted.read
 
     @property
@@ -81,7 +90,7 @@ class ComparedCall(NamedTuple):
 
 
 Key = tuple[str, str, str]
-"""Of a cache: host, model, and since when its rule is in force."""
+"""Key of a cache: host, model, and the first day of its rule."""
 
 
 @dataclass(slots=True)
@@ -91,7 +100,7 @@ class CacheReplay:
     counter: Callable[[str], TokenCounter]
     """Counts for a model."""
     prices: Prices = field(default_factory=Prices)
-    """They know how long a prompt may be."""
+    """Prices, which know how long a prompt may be."""
     without_rule: dict[str, int] = field(default_factory=dict)
     """Calls of models for which there is no rule."""
     left_out: list[RecordingError] = field(default_factory=list)
@@ -100,10 +109,10 @@ class CacheReplay:
     counted: list[RecordedRequest] = field(default_factory=list)
     """Calls whose token counts can be believed, in the order they began."""
     _asking: Asking = field(init=False)
+    # Of each model.
     _numberings: dict[str, Prefixes] = field(default_factory=dict)
-    """Of each model."""
+    # Of each model, the tokens up to the end of a prefix, as the provider counted them.
     _learned: dict[str, dict[int, int]] = field(default_factory=dict)
-    """Of each model, the tokens up to the end of a prefix, as the provider counted them."""
     _caches: dict[Key, tuple[Cache | None, Cache | None]] = field(default_factory=dict)
     _traces: dict[Key, CallTrace] = field(default_factory=dict)
     _before: dict[tuple[str, Key], Before] = field(default_factory=dict)
@@ -118,11 +127,11 @@ class CacheReplay:
 
     @property
     def assumed(self) -> set[Assumed]:
-        """What was assumed of the recordings."""
+        """Assumptions made about the recordings."""
         return self._asking.assumed
 
     def compare(self, conversations: Iterable[Conversation]) -> Iterator[ComparedCall]:
-        """Each call that reports its usage and can be compared, in the order they began."""
+        """Yield each call that reports its usage and can be compared, in the order they began."""
         found = self._once([asked for each in conversations for asked in self._asking.calls(each)])
         faults = [None if asked.call.usage is None else fault_of(asked, self.prices) for asked in found]
         self.left_out += [fault.said_of(asked) for asked, fault in zip(found, faults, strict=True) if fault]
@@ -143,7 +152,7 @@ class CacheReplay:
                     yield row
 
     def _once(self, calls: Iterable[RecordedRequest]) -> list[RecordedRequest]:
-        """The calls without copies: of two with the same time, prompt, answer and usage one is."""
+        """Return the calls without copies, which have the time, prompt, answer and usage of another one."""
         known: set[tuple[object, ...]] = set()
         found, copies = list[RecordedRequest](), dict[str, list[RecordedRequest]]()
         for asked in calls:
@@ -173,7 +182,7 @@ class CacheReplay:
         return ComparedCall(asked, rule, usage, used, own, counted.raw, why, gap, expired)
 
     def _pass_over(self, asked: RecordedRequest, rule: CacheRule) -> None:
-        """Take in a call of which no count can be believed: if it was answered, its prompt went through the cache."""
+        """Pass a call without credible counts: if it was answered, its prompt went through the cache."""
         self._traces.setdefault(asked.cache, CallTrace()).pass_over(asked)
         if asked.call.stop not in STOPPED:
             learned, counted = self._learned.setdefault(asked.call.model, {}), self.calibration.counted(asked)
@@ -182,7 +191,7 @@ class CacheReplay:
     def _asked(
         self, key: Key, rule: CacheRule, request: CacheRequest, counted: Counted
     ) -> tuple[CacheUsage, CacheUsage]:
-        """A request through both caches."""
+        """Put a request through both caches."""
         cache, ours = self._caches.setdefault(key, (rule.cache(), rule.cache()))
         if cache is None or ours is None:
             return CacheUsage(0, 0, 0, request.tokens), CacheUsage(0, 0, 0, counted.tokens)
@@ -208,7 +217,7 @@ class CacheReplay:
         )
 
     def _learn(self, asked: CacheRequest, used: CacheUsage, usage: Usage, learned: dict[int, int]) -> None:
-        """What the reported counts say of where prefixes end."""
+        """Learn from the reported counts where prefixes end."""
         read, written = usage.cache_read or 0, usage.cache_write or 0
         if usage.input is not None:
             learned[asked.prefixes[-1]] = usage.input
@@ -222,9 +231,9 @@ class CacheReplay:
 
 
 def _ends(blocks: list[int], counts: list[int], tokens: int, learned: dict[int, int]) -> list[int]:
-    """Where each block ends, in the provider's tokens, as far as they are known before the call.
+    """Return where each block ends, in the provider's tokens, as far as they are known before the call.
 
-    Behind the last block that is known, what is left of the prompt is shared out as our counts are.
+    Behind the last known block, the rest of the prompt is distributed in proportion to our counts.
     """
     offset, made = tokens - counts[-1], list[int]()
     for number, count in zip(blocks, counts, strict=True):
@@ -242,8 +251,9 @@ def _ends(blocks: list[int], counts: list[int], tokens: int, learned: dict[int, 
 
 
 def _expired(before: Before, asked: RecordedRequest, rule: CacheRule, used: CacheUsage) -> tuple[bool, bool] | None:
-    """After a gap longer than the lifetime, and nothing else changed: whether the cache is predicted to have lost what
-    the call before left in it, and whether it had."""
+    """Return whether the entry of the call before is predicted to have expired, and whether it had.
+
+    None unless the gap is longer than the lifetime and nothing else changed."""
     left, usage = lifetime(rule, before.request), before.usage
     if left is None or asked.started - before.asked.started <= left or asked.context is not before.asked.context:
         return None
@@ -254,7 +264,7 @@ def _expired(before: Before, asked: RecordedRequest, rule: CacheRule, used: Cach
 
 
 class Fault(NamedTuple):
-    """What is wrong with a call."""
+    """A reason why a call cannot be compared."""
 
     field: str
     what: str
@@ -263,13 +273,13 @@ class Fault(NamedTuple):
     """Whether its token counts are right all the same."""
 
     def said_of(self, asked: RecordedRequest) -> RecordingError:
-        """As an error with the place of the call."""
+        """Return the fault as an error with the place of the call."""
         what = f"{asked.conversation.messages[asked.at].id}: {self.what}"
         return RecordingError(place_of(asked, f"call.{self.field}"), what, self.remedy)
 
 
 def fault_of(asked: RecordedRequest, prices: Prices) -> Fault | None:
-    """What is wrong with a call that reports its usage; None if it can be compared. `prices` know the windows."""
+    """Return why a call with usage cannot be compared, or None. `prices` know the context windows."""
     usage, rules, marks = asked.call.usage, asked.rule and asked.rule.rules, len(asked.call.marks)
     if usage is None or usage.input is None:
         return Fault("usage.input", "nothing says how long its prompt was", "add the count of its tokens")
@@ -286,7 +296,7 @@ def fault_of(asked: RecordedRequest, prices: Prices) -> Fault | None:
 
 
 def copied(copies: list[RecordedRequest]) -> RecordingError:
-    """That calls of a conversation stand elsewhere already."""
+    """Return the error for calls of a conversation that are copies."""
     first, more = copies[0], len(copies) - 1
     others = f", and so do{'es' * (more == 1)} {more:,} more of its conversation" if more else ""
     what = f"{first.conversation.messages[first.at].id}: the same call stands in another recording, or twice{others}"
@@ -294,13 +304,164 @@ def copied(copies: list[RecordedRequest]) -> RecordingError:
 
 
 def place_of(asked: RecordedRequest, field: str) -> Place:
-    """Where something of a call stands."""
+    """Return the place of a field of a call."""
     return Place(asked.conversation.source or asked.conversation.id, 0, f"messages[{asked.at}].{field}")
 
 
 def _window(model: str, prices: Prices) -> int | None:
-    """The most tokens that a model takes; None if that is not known, or if longer prompts have a price."""
+    """Return the most tokens that a model takes; None if unknown, or if longer prompts have a price."""
     tariff = prices.tariff(model)
     if tariff is None or tariff.window is None or tariff.tiers[-1][0] >= tariff.window:
         return None
     return tariff.window
+
+
+UNKNOWN = "unknown: "
+
+SILENT = "warmed by a call that reports no usage"
+
+LATE = 0.9
+"""Share of a lifetime after which an entry may be gone early."""
+
+STALE = 2.0
+"""Number of lifetimes after which an entry that is still there was written anew by somebody."""
+
+CLOSE = 16
+"""Tokens by which the end of a prefix that was never reported may be off."""
+
+
+class Before(NamedTuple):
+    """The call before in the same conversation and cache."""
+
+    asked: RecordedRequest
+    request: CacheRequest
+    used: CacheUsage
+    usage: Usage
+
+
+@dataclass(slots=True)
+class CallTrace:
+    """Requests to one cache so far."""
+
+    first: dict[int, float] = field(default_factory=dict)
+    """Time when the first request with each prefix was answered."""
+    last: dict[int, float] = field(default_factory=dict)
+    """Time when the last request with each prefix began."""
+    silent: dict[int, float] = field(default_factory=dict)
+    """Time when the last call without usage with each prefix began."""
+
+    def add(self, request: CacheRequest) -> None:
+        """Record a request, for its prefix and every shorter one."""
+        path = [*request.prefixes, *([] if request.answer is None else [request.answer])]
+        for prefix in reversed(path):
+            if prefix in self.first:
+                break
+            self.first[prefix] = request.answered
+        self.last.update(dict.fromkeys(path, request.started))
+
+    def pass_over(self, asked: RecordedRequest) -> None:
+        """Record a call without usage, which may or may not have reached the cache."""
+        self.silent.update(dict.fromkeys(asked.context.blocks[: asked.size], asked.started))
+
+
+def reason(
+    asked: RecordedRequest, request: CacheRequest, used: CacheUsage, before: Before | None, trace: CallTrace
+) -> str:
+    """Return why the tokens read are not as predicted; empty if they are."""
+    usage = asked.call.usage
+    reported = usage.cache_read if usage is not None else None
+    if used.read == (reported or 0):
+        return ""
+    if usage is None or reported is None:
+        return "not reported"
+    hit = request.prefixes[used.hit] if used.hit >= 0 else None
+    if hit in trace.silent and hit not in trace.last:
+        return SILENT
+    changes = before and _changes(before, asked)
+    if changes:
+        return f"changed prefix: {changes}"
+    if reported > used.read:
+        return _more(asked, request, used, trace)
+    return _less(asked, request, used, before, trace)
+
+
+def lifetime(rule: CacheRule, request: CacheRequest) -> float | None:
+    """Return for how many seconds a request leaves its prefix in the cache; None if it leaves nothing."""
+    known = getattr(rule.rules, "lifetime", None)
+    if known is not None:
+        return float(known)
+    return max((mark.lifetime for mark in request.marks), default=None)
+
+
+def _more(asked: RecordedRequest, request: CacheRequest, used: CacheUsage, trace: CallTrace) -> str:
+    """Return why more was read than predicted."""
+    known = _deepest(request, trace.last)
+    silent = _deepest(request, trace.silent)
+    if silent > max(used.hit, known):
+        return SILENT
+    read = (asked.call.usage and asked.call.usage.cache_read) or 0
+    if known < 0 or read > request.ends[known] + CLOSE:
+        return "warmed by another run"
+    if trace.first[request.prefixes[known]] > asked.started:
+        return "parallel requests: what another one wrote was there before it was answered"
+    since, left = asked.started - trace.last[request.prefixes[known]], asked.rule and lifetime(asked.rule, request)
+    if left and since > STALE * left:
+        return "warmed by another run"
+    if left and since > left:
+        return "TTL: still there after its lifetime"
+    return UNKNOWN + "a longer prefix was read"
+
+
+def _less(
+    asked: RecordedRequest, request: CacheRequest, used: CacheUsage, before: Before | None, trace: CallTrace
+) -> str:
+    """Return why less was read than predicted."""
+    if used.hit >= 0 and trace.first.get(request.prefixes[used.hit], asked.earliest) > asked.earliest:
+        return "parallel requests: what another one wrote was not there yet"
+    left = before and asked.rule and lifetime(asked.rule, before.request)
+    if before and left and LATE * left <= asked.started - before.asked.started <= left:
+        return "TTL: gone in the last tenth of its lifetime"
+    if asked.call.usage and asked.call.usage.cache_read:
+        return UNKNOWN + "a shorter prefix was read"
+    turn = asked.conversation.messages[asked.at - 1].role == "user"
+    return UNKNOWN + "gone before its lifetime" + (", at a user's turn" if turn else "")
+
+
+def _changes(before: Before, asked: RecordedRequest) -> str:
+    """Return what the recording shows to differ from the prompt that a call goes on from; empty if nothing."""
+    was, now, usual = before.asked.call, asked.call, asked.conversation.tools
+    if (usual if was.tools is None else was.tools) != (usual if now.tools is None else now.tools):
+        return "other tools"
+    if was.effort != now.effort:
+        return f"thinking {was.effort or 'unset'}, now {now.effort or 'unset'}"
+    same = before.asked.context is asked.context
+    shorter = (before.usage.input or 0) - ((now.usage and now.usage.input) or 0)
+    if same and shorter > 0:
+        return "the prompt is shorter than the one before"
+    if same and _forgets_thinking(now.model) and _thought(asked.conversation.messages[: asked.at]):
+        return "thinking of the turn before"
+    return ""
+
+
+def _thought(messages: tuple[Message, ...]) -> bool:
+    """Return whether a prompt ends with a user's turn and the answers of the turn before have thinking."""
+    if messages[-1].role != "user":
+        return False
+    for message in reversed(messages[:-1]):
+        if message.role == "user":
+            return False
+        if message.thinking:
+            return True
+    return False
+
+
+def _forgets_thinking(model: str) -> bool:
+    """Return whether a model is not sent the thinking of earlier turns, as Claude before Opus 4.5 and Sonnet 4.6."""
+    name = model.rpartition("/")[2]
+    entries = (model_map().get(each, {}) for each in (model, name, name.replace(".", "-")))
+    return "claude" in model and not any(each.get("supports_thinking_cache_preservation") for each in entries)
+
+
+def _deepest(request: CacheRequest, known: dict[int, float]) -> int:
+    """Return the last block of the longest known prefix, or -1."""
+    return next((at for at in range(len(request.prefixes) - 1, -1, -1) if request.prefixes[at] in known), -1)

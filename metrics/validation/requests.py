@@ -1,31 +1,30 @@
-"""Recorded calls, and what they were asked with: prefixes, breakpoints and times, as far as the recording says.
+"""Recorded calls and their requests: prefixes, breakpoints and times, as far as the recording says.
 
 Within a conversation a call cannot begin before the answer that it goes on from; starts in whole seconds, which may
 seem to, are put right. Calls whose clock runs backwards, or that alone have no time, are given that of the call before
 and are not compared (`clock`).
 
-Assumed, and said: a call without a start began when the message before it was there, or, where that has no time either,
-when it was answered (`no start`). A conversation without any time was recorded after the one before it, its calls a
-second apart (`no time`). Where a recording reports what was written to the cache and not where its breakpoints were,
+Assumptions, which are reported: a call without a start began when the message before it was there, or, without that
+time, when it was answered (`no start`). A conversation without any time was recorded after the one before it, its
+calls a second apart (`no time`). Where a recording reports the tokens written to the cache and not the breakpoints,
 there was one at the end of each prompt (`marks`); if the tokens read or written are always the same while the prompts
-grow, at the end of what stands before the messages (`head marks`). They were of an hour where the usage says that this
-was written for an hour.
+grow, at the end of what stands before the messages (`head marks`). They lasted an hour where the usage says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import floor, inf
 from typing import Literal, NamedTuple
 
-from ...scenarios.model import Call, Conversation, Usage
-from ...scenarios.readers.clock import rising
-from ..cache.explicit import HOUR, ExplicitRules
-from ..cache.prefixes import CacheMark, Prefixes
+from ...scenarios.model import Call, Compaction, Conversation, Message, Tool, Usage
+from ...scenarios.readers.messages import rising
+from ..cache.mechanisms import HOUR, ExplicitRules
+from ..cache.prefixes import CacheMark, Prefixes, SentPrefix, SharedStarts, content_blocks
 from ..cache.rules import CacheRule, rule_for
-from ..tokens import TokenCounter
-from .contexts import RecordedPrompt, RecordedPrompts
+from ..tokens import FRAME, ROLE, TokenCounter, text_encoder
 
 Assumed = Literal["no start", "no time", "marks", "head marks", "constant"]
 FIVE_MINUTES = 300.0
@@ -36,11 +35,11 @@ NO_TIME = "it has no time, or one that runs backwards, among calls that have one
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A recorded call and what it was asked with."""
+    """A recorded call and its request."""
 
     conversation: Conversation
     at: int
-    """The answer's place in the conversation."""
+    """Place of the answer in the conversation."""
     call: Call
     rule: CacheRule | None
     context: RecordedPrompt
@@ -48,20 +47,20 @@ class RecordedRequest:
     started: float
     answered: float
     earliest: float
-    """When it can have begun at the earliest; before `started` where the recording has no start."""
+    """Earliest possible start; before `started` where the recording has no start."""
     dated: bool
-    """Whether the recording says when it was."""
+    """Whether the recording has its time."""
     clock: str = ""
-    """What is wrong with its time, so that it is not compared."""
+    """Fault in its time, for which it is not compared."""
 
     @property
     def size(self) -> int:
-        """Blocks of its prompt."""
+        """Number of blocks of its prompt."""
         return self.at - self.context.base
 
     @property
     def cache(self) -> tuple[str, str, str]:
-        """Calls with the same have a cache in common: host, model, since when its rule is in force."""
+        """Key of its cache: host, model, and the first day of its rule."""
         return self.call.provider, self.call.model, self.rule.since if self.rule else ""
 
 
@@ -75,18 +74,18 @@ class _When(NamedTuple):
 
 @dataclass(slots=True)
 class Asking:
-    """Finds what recorded calls were asked with. A model's equal prefixes have equal numbers in all conversations."""
+    """Builder of requests from recorded calls. A model's equal prefixes have equal numbers in all conversations."""
 
     prefixes: Callable[[str], Prefixes]
     """Of a model."""
     counter: Callable[[str], TokenCounter]
     """Counts for a model."""
     assumed: set[Assumed] = field(default_factory=set)
+    # Last time that was made up.
     _undated: float = 0.0
-    """The last time that was made up."""
 
     def calls(self, conversation: Conversation) -> list[RecordedRequest]:
-        """The recorded calls of a conversation, in its order."""
+        """Return the recorded calls of a conversation, in its order."""
         messages = conversation.messages
         made = [(at, call) for at in conversation.calls() if (call := messages[at].call) is not None]
         contexts = RecordedPrompts(conversation, self.prefixes, self.counter)
@@ -102,7 +101,7 @@ class Asking:
         ]
 
     def _times(self, recorded: Sequence[tuple[float | None, float | None, float | None]]) -> list[_When]:
-        """Of calls, from their starts, the times of the messages before them and their answers, as far as recorded."""
+        """Return the times of calls from their recorded starts, the messages before them and their answers."""
         known = [next((time for time in times if time is not None), None) for times in recorded]
         if not any(time is not None for time in known):
             return list(self._made_up(len(known)))
@@ -133,7 +132,7 @@ class Asking:
     def _marks(
         self, made: Sequence[tuple[int, Call]], rules: Sequence[CacheRule | None], contexts: RecordedPrompts
     ) -> Iterator[tuple[CacheMark, ...]]:
-        """Of each call its breakpoints, by block: those recorded, or else those assumed."""
+        """Yield the breakpoints of each call, by block: those recorded, or else those assumed."""
         marked = any(call.marks for _, call in made)
         placed = {} if marked else {model: self._placement(model, made) for model in {call.model for _, call in made}}
         lifetimes = _lifetimes(made)
@@ -150,7 +149,7 @@ class Asking:
             )
 
     def _placement(self, model: str, made: Sequence[tuple[int, Call]]) -> Literal["marks", "head marks"] | None:
-        """Where a model's breakpoints were, from what was read and written; None if nothing was."""
+        """Return where a model's breakpoints were, from the tokens read and written; None if no tokens were."""
         used = [call.usage for _, call in made if call.model == model and call.usage is not None]
         ends = [(_cached(each), each.input) for each in used if _cached(each)]
         if not ends:
@@ -160,7 +159,7 @@ class Asking:
 
 
 def _lifetimes(made: Sequence[tuple[int, Call]]) -> Mapping[int, float]:
-    """Of the assumed breakpoint of each call: as its usage says, else as before it, else as first after it."""
+    """Return the lifetime of each call's assumed breakpoint, by its usage or that of an earlier or later call."""
     found: dict[int, float] = {}
     last: dict[str, float] = {}
     for at, call in [*reversed(made), *made]:
@@ -172,5 +171,108 @@ def _lifetimes(made: Sequence[tuple[int, Call]]) -> Mapping[int, float]:
 
 
 def _cached(usage: Usage) -> int:
-    """Tokens up to the last breakpoint."""
+    """Return the tokens up to the last breakpoint."""
     return (usage.cache_read or 0) + (usage.cache_write or 0)
+
+
+class RecordedPrompt(NamedTuple):
+    """Prompt shared by a span of a conversation's calls: each was sent a start of it.
+
+    Block 0 is the tools; the messages follow, or what the agent's own compaction left of them. The reasoning effort
+    stands before the first message, behind the system's: a change of it breaks what follows. A recording without system
+    messages has a system prompt that it does not show; two conversations are assumed to share it only if their first
+    prompts have the same size. A message that differs from one in an earlier prompt may begin alike (`SharedStarts`):
+    caches that count tokens within a message read that too.
+    """
+
+    blocks: list[int]
+    """The number of the prefix at the end of each block."""
+    counts: list[int]
+    """Tokens up to there, by our count."""
+    eligible: list[int]
+    """Blocks at whose end a provider may place a breakpoint of its own."""
+    system: int
+    """The last block of the tools and system messages at the start."""
+    base: int
+    """Place of the message that block 0 would be."""
+    places: list[int]
+    """Content blocks up to there."""
+    heads: dict[str, int]
+    """Blocks of the system messages that a compaction left, by their ids."""
+
+    def block(self, after: str | None, place: dict[str, int], at: int) -> int | None:
+        """Return the block of a message in the prompt of the call at `at`, or None. `after` None = the tools."""
+        if after is None:
+            return 0
+        if after in self.heads:
+            return self.heads[after]
+        block = place[after] - self.base
+        return block if len(self.heads) < block and place[after] < at else None
+
+
+@dataclass(slots=True)
+class RecordedPrompts:
+    """Prompts of one conversation, each built once."""
+
+    conversation: Conversation
+    prefixes: Callable[[str], Prefixes]
+    """Of a model."""
+    counter: Callable[[str], TokenCounter]
+    """Counts for a model."""
+    place: dict[str, int] = field(init=False)
+    """Place of each message, by its id."""
+    _compactions: list[Compaction] = field(init=False)
+    _firsts: dict[str, int] = field(init=False)
+    _made: dict[tuple[int, str, str, tuple[Tool, ...]], RecordedPrompt] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        messages = self.conversation.messages
+        self.place = {message.id: at for at, message in enumerate(messages)}
+        self._compactions = sorted(self.conversation.compactions, key=lambda each: self.place[each.after])
+        self._firsts = {}
+        for each in messages:
+            if each.call is not None and each.call.usage is not None and each.call.usage.input is not None:
+                self._firsts.setdefault(each.call.model, each.call.usage.input)
+
+    def of(self, at: int, call: Call) -> RecordedPrompt:
+        """Return the prompt of which the call that answered with the message at `at` was sent a start."""
+        stretch = sum(self.place[each.after] < at for each in self._compactions)
+        tools = self.conversation.tools if call.tools is None else call.tools
+        key = (stretch, call.model, call.effort, tools)
+        if key not in self._made:
+            self._made[key] = self._make(self._compactions[stretch - 1] if stretch else None, call, tools)
+        return self._made[key]
+
+    def _make(self, compaction: Compaction | None, call: Call, tools: tuple[Tool, ...]) -> RecordedPrompt:
+        counter, messages = self.counter(call.model), self.conversation.messages
+        first, head = 0, list[Message]()
+        if compaction is not None:
+            first = len(messages) if compaction.first_kept is None else self.place[compaction.first_kept]
+            first = min(first, self.place[compaction.after] + 1)
+            head = [each for each in messages[:first] if each.role == "system"]
+            head.append(Message("", "user", compaction.summary))
+        sent = [*head, *messages[first:]]
+        system = next((at for at, each in enumerate(sent) if each.role != "system"), len(sent))
+        hidden = None if system else self._firsts.get(call.model)
+        said = (SentPrefix.of(each, call.effort if at == system else "") for at, each in enumerate(sent))
+        counts = [counter.tools(tools), *map(counter.message, sent)]
+        eligible = [system] if system else []
+        for at, each in enumerate(sent[system:], system):
+            ends = each.role == "tool" and (at + 1 == len(sent) or sent[at + 1].role != "tool")
+            if ends or each.role == "user":
+                eligible.append(at + 1)
+        heads = {each.id: at for at, each in enumerate(head, 1) if each.role == "system"}
+        blocks = self.prefixes(call.model).of([(tools, hidden), *said])
+        places = list(accumulate([1, *map(content_blocks, sent)]))
+        return RecordedPrompt(blocks, list(accumulate(counts)), eligible, system, first - 1 - len(head), places, heads)
+
+
+def numbering(encoding: str) -> Prefixes:
+    """Return an empty numbering of prefixes for prompts in this encoding."""
+    if encoding == "chars4":  # it has no tokens of which some could be shared
+        return Prefixes()
+    return Prefixes(SharedStarts(_said, text_encoder(encoding), FRAME + ROLE))
+
+
+def _said(block: Hashable) -> tuple[str, str] | None:
+    return (f"{block.role} {block.effort}", block.text) if isinstance(block, SentPrefix) else None

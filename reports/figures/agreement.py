@@ -1,4 +1,4 @@
-"""Tokens read from the cache, predicted against reported: a panel a model, a mark a call, on the diagonal if exact."""
+"""Agreement figures: cache reads predicted against reported, and ROC curves of graders against human labels."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 
 KINDS = ("exact", "both read, another length", "only one of the two reads")
-"""What is told apart, by shape and colour. The third kind lies on an axis."""
-ACROSS = 2
-SIDE = 3.6
-"""Inches of a panel."""
-LINE = 36
-"""Characters of a line above a panel."""
+"""Kinds of calls, told apart by shape and colour. The third kind lies on an axis."""
+
+# Panels beside each other, inches of one, and characters of a line above it.
+_ACROSS, _SIDE, _LINE = 2, 3.6, 36
+# The same for ROC curves, the line being that of a legend.
+_ROC_ACROSS, _ROC_SIDE, _ROC_LINE = 2, 3.8, 40
 
 
 def agreement(rows: Sequence[ComparedCall]) -> Figure:
-    """One panel a model and rule under which anything was read, or predicted to be, in the order of the tables."""
+    """Draw tokens read from the cache, one panel for each model and rule with any, one mark for each call."""
     panels: dict[tuple[str, str], list[ComparedCall]] = {}
     for row in rows:
         if row.reported:
             panels.setdefault((row.model, row.rule.since), []).append(row)
     read = {name: calls for name, calls in panels.items() if any(row.read or row.predicted.read for row in calls)}
-    across = max(1, min(ACROSS, len(read)))
+    across = max(1, min(_ACROSS, len(read)))
     down = max(1, -(-len(read) // across))
     with style():
-        drawn = figure(across * SIDE + 0.4, down * SIDE + 0.8)
+        drawn = figure(across * _SIDE + 0.4, down * _SIDE + 0.8)
         grid = list(drawn.subplots(down, across, squeeze=False).flat)
         for axes, ((model, since), calls) in zip(grid, read.items(), strict=False):
             _panel(axes, model, since, calls)
@@ -81,7 +81,7 @@ def _panel(axes: Axes, model: str, since: str, rows: Sequence[ComparedCall]) -> 
 
 def _title(model: str, since: str, rows: Sequence[ComparedCall]) -> list[str]:
     exact = sum(row.exact for row in rows)
-    name = (line.replace("/ ", "/") for line in wrap(legible(model).replace("/", "/ "), LINE))
+    name = (line.replace("/ ", "/") for line in wrap(legible(model).replace("/", "/ "), _LINE))
     return [
         *name,
         *([f"rule since {since}"] if since else []),
@@ -90,7 +90,7 @@ def _title(model: str, since: str, rows: Sequence[ComparedCall]) -> list[str]:
 
 
 def _kind(row: ComparedCall) -> int:
-    """The place of a call's kind in KINDS."""
+    """Return the index of a call's kind in KINDS."""
     if row.exact:
         return 0
     return 1 if row.read and row.predicted.read else 2
@@ -102,37 +102,33 @@ def _ticks() -> MaxNLocator:
     return MaxNLocator(5, integer=True, steps=[1, 2, 2.5, 5, 10])
 
 
-ROC_ACROSS, ROC_SIDE, ROC_LINE = 2, 3.8, 40
-"""Panels beside each other; inches of one; characters of a line in its legend."""
-
-
-def roc(found: Sequence[Calibrated]) -> Figure:
-    """The sets in their order. A set of one class has no curve, and its panel says so."""
-    across = min(ROC_ACROSS, len(found))
-    down = -(-len(found) // across)
+def roc(results: Sequence[Calibrated]) -> Figure:
+    """Draw ROC curves, one panel for each labelled set. A set of one class has no curve, and its panel says so."""
+    across = min(_ROC_ACROSS, len(results))
+    down = -(-len(results) // across)
     with style():
-        drawn = figure(across * ROC_SIDE + 0.4, down * ROC_SIDE + 0.4)
+        drawn = figure(across * _ROC_SIDE + 0.4, down * _ROC_SIDE + 0.4)
         grid = list(drawn.subplots(down, across, squeeze=False).flat)
-        for axes, each in zip(grid, found, strict=False):
-            _panel_roc(axes, each)
-        for axes in grid[len(found) :]:
+        for axes, calibrated in zip(grid, results, strict=False):
+            _panel_roc(axes, calibrated)
+        for axes in grid[len(results) :]:
             axes.set_axis_off()
     return drawn
 
 
-def _panel_roc(axes: Axes, found: Calibrated) -> None:
+def _panel_roc(axes: Axes, calibrated: Calibrated) -> None:
     axes.axline((0, 0), slope=1, color=FAINT, linewidth=0.8)
-    for at, (profile, verdicts) in enumerate(zip(found.profiles, found.verdicts, strict=True)):
+    for at, (profile, verdicts) in enumerate(zip(calibrated.profiles, calibrated.verdicts, strict=True)):
         recall, specificity = profile.whole.recall.value, profile.whole.specificity.value
         if isinstance(recall, Missing) or isinstance(specificity, Missing):
             continue
         line, colour = curve(verdicts), COLOURS[at % len(COLOURS)]
-        name = fill(printable(f"{profile.grader}  {figure_in_words(profile.whole.auc.value)}"), ROC_LINE)
+        name = fill(printable(f"{profile.grader}  {figure_in_words(profile.whole.auc.value)}"), _ROC_LINE)
         axes.plot(line.false_positive_rate, line.recall, color=colour, label=name)
         axes.plot(1 - specificity, recall, linestyle="none", marker=MARKERS[at % len(MARKERS)], color=colour)
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     axes.set(xlabel="of wrong answers, called right", ylabel="of right answers, called right")
-    axes.set_title(printable(f"{found.labels.name}: {len(found.labels.answers):,} answers"))
+    axes.set_title(printable(f"{calibrated.labels.name}: {len(calibrated.labels.answers):,} answers"))
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="lower right", title="AUC", alignment="left")
     else:

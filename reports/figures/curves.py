@@ -1,4 +1,4 @@
-"""What happens as conversations grow: tokens sent, values still in the context, facts that outlive summaries."""
+"""Curves over turns, rounds and sizes: growth, grounding recall, facts in summaries, latency, tiers, misses."""
 
 from __future__ import annotations
 
@@ -19,64 +19,61 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-EDGES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987, 1597, 2584, np.inf)
-"""Turns at which a bin begins, for shares that a single turn has too few of."""
-FEW = 20
-"""Values, or facts, below which a point is not drawn."""
-OURS = {"color": COLOURS[0], "marker": MARKERS[0], "markersize": 2.5}
+# Turns at which a bin begins, for shares that a single turn has too few values of.
+_EDGES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987, 1597, 2584, np.inf)
+# Values, or facts, below which a point is not drawn.
+_LEAST = 20
+_LOOK = {"color": COLOURS[0], "marker": MARKERS[0], "markersize": 2.5}
 
 
 def growth(curve: pd.DataFrame, strategies: Sequence[str]) -> Figure:
-    """Tokens of a model call by turn. `curve`: as `metrics.figures.growth` gives it."""
+    """Draw the tokens of a model call by turn. `curve` comes from `metrics.figures.growth`."""
     lines = {}
     for name in strategies:
         rows = curve[curve.strategy == name].sort_values("turn")
         turns = rows.turn.to_numpy(float)
         lines[name] = [
-            Line(turns, rows.tokens_full.to_numpy(float), "history", REFERENCE),
-            Line(turns, rows.tokens_sent.to_numpy(float), "sent", {**OURS, "marker": ""}),
+            Line(turns, rows.tokens_full.to_numpy(float), "whole history", REFERENCE),
+            Line(turns, rows.tokens_sent.to_numpy(float), "sent", {**_LOOK, "marker": ""}),
         ]
     x, y = logarithmic(short), logarithmic(short)
     return panels(lines, "turn of the conversation", "tokens of a model call (mean)", x, y)
 
 
 def grounding(steps: pd.DataFrame, strategies: Sequence[str]) -> Figure:
-    """Of the values that the recorded model used next, the share still in the context, by turn.
-
-    `steps`: with `strategy`, `turn`, `demands`, `demands_kept`.
-    """
-    edges = np.array(EDGES)
+    """Draw grounding recall by turn. `steps` has the columns `strategy`, `turn`, `demands` and `demands_kept`."""
+    edges = np.array(_EDGES)
     places = np.searchsorted(edges, steps.turn, side="right") - 1
     sums = steps.groupby([steps.strategy, places], observed=True)[["demands", "demands_kept"]].sum()
     middles = np.array([(low + min(high, 2 * low) - 1) / 2 for low, high in pairwise(edges)])
     lines = {}
     for name in strategies:
         rows = sums.loc[name] if name in sums.index.get_level_values(0) else sums.iloc[:0].droplevel(0)
-        rows = rows[rows.demands >= FEW]
+        rows = rows[rows.demands >= _LEAST]
         at = middles[rows.index.to_numpy(int)]
-        lines[name] = [Line(at, (rows.demands_kept / rows.demands).to_numpy(float), "still in the context", OURS)]
+        lines[name] = [Line(at, (rows.demands_kept / rows.demands).to_numpy(float), "still in the context", _LOOK)]
     x, y = logarithmic(short), linear(share, 0, 1)
-    return panels(lines, "turn of the conversation", "values still in the context", x, y)
+    return panels(lines, "turn of the conversation", "grounding recall", x, y)
 
 
-def survival(found: Mapping[str, Iterable[Survival]]) -> Figure:
-    """Facts still in the summary by rounds of summarising, for each strategy that summarises."""
+def survival(facts: Mapping[str, Iterable[Survival]]) -> Figure:
+    """Draw the facts still in the summary by rounds of summarising, for each strategy that summarises."""
     lines = {}
-    for name, rows in found.items():
+    for name, rows in facts.items():
         ages: dict[int, list[int]] = {}
         for row in rows:
             sums = ages.setdefault(row.age, [0, 0])
             sums[0] += row.values
             sums[1] += row.kept
-        told = {age: kept / wanted for age, (wanted, kept) in sorted(ages.items()) if wanted >= FEW}
-        x, y = np.array(list(told), float), np.array(list(told.values()), float)
-        lines[name] = [Line(x, y, "facts still in the summary", OURS)]
+        shares = {age: kept / wanted for age, (wanted, kept) in sorted(ages.items()) if wanted >= _LEAST}
+        x, y = np.array(list(shares), float), np.array(list(shares.values()), float)
+        lines[name] = [Line(x, y, "facts still in the summary", _LOOK)]
     along = "rounds of summarising since the fact was replaced"
-    return panels(lines, along, "facts still there", from_nothing(short), linear(share, 0, 1), rule=0.5)
+    return panels(lines, along, "facts still in the summary", from_nothing(short), linear(share, 0, 1), rule=0.5)
 
 
-def decisions(times: Mapping[str, tuple[float, float]]) -> Figure:
-    """Of each strategy the median and the 99th percentile, in microseconds."""
+def latency(times: Mapping[str, tuple[float, float]]) -> Figure:
+    """Draw the median and the 99th percentile of each strategy's latency, given in microseconds."""
     from matplotlib.ticker import NullLocator
 
     names = list(times)
@@ -92,7 +89,7 @@ def decisions(times: Mapping[str, tuple[float, float]]) -> Figure:
         axes.set_yticks(rows, [legible(name) for name in names])
         axes.invert_yaxis()
         axes.set_xscale("log")
-        axes.set_xlabel("time to decide")
+        axes.set_xlabel("latency")
         axes.xaxis.set_major_formatter(lambda value, _: duration(value))
         axes.xaxis.set_minor_locator(NullLocator())
         drawn.legend(loc="outside lower center", ncols=2)
@@ -100,7 +97,7 @@ def decisions(times: Mapping[str, tuple[float, float]]) -> Figure:
 
 
 def duration(microseconds: float) -> str:
-    """At a tick: 0.1 µs · 10 µs · 1 ms · 2 s."""
+    """Return the text of a tick: 0.1 µs · 10 µs · 1 ms · 2 s."""
     for size, unit in ((1e6, "s"), (1e3, "ms")):
         if microseconds >= size:
             return f"{microseconds / size:g} {unit}"
@@ -110,34 +107,36 @@ def duration(microseconds: float) -> str:
 _NAMES = {"focus": "Focus", "working": "Working", "archive": "Archive", "rag": "RAG"}
 
 
-def found_by_tier(deeds: Mapping[str, TierActions]) -> Figure:
-    """A bar a strategy: of the messages that it looked up, the share that each tier had, with their number."""
+def found_by_tier(by_strategy: Mapping[str, TierActions]) -> Figure:
+    """Draw the share of the looked-up messages that each tier had, with their number: one bar for each strategy."""
     with style():
-        drawn = figure(6.4, 1.4 + 0.3 * len(deeds))
+        drawn = figure(6.4, 1.4 + 0.3 * len(by_strategy))
         axes = drawn.subplots()
-        left = np.zeros(len(deeds))
+        left = np.zeros(len(by_strategy))
         for at, tier in enumerate(TIERS):
-            counts = np.array([each.found[tier] for each in deeds.values()], float)
-            wide = 100 * counts / np.maximum([each.found.total() for each in deeds.values()], 1)
-            bars = axes.barh(range(len(deeds)), wide, left=left, color=COLOURS[at], label=_NAMES[tier], height=0.75)
-            told = [f"{count:,.0f}" if share > 8 else "" for count, share in zip(counts, wide, strict=True)]
-            axes.bar_label(bars, told, label_type="center", color="white", fontsize=7)
+            counts = np.array([actions.hits[tier] for actions in by_strategy.values()], float)
+            wide = 100 * counts / np.maximum([actions.hits.total() for actions in by_strategy.values()], 1)
+            bars = axes.barh(
+                range(len(by_strategy)), wide, left=left, color=COLOURS[at], label=_NAMES[tier], height=0.75
+            )
+            labels = [f"{count:,.0f}" if share > 8 else "" for count, share in zip(counts, wide, strict=True)]
+            axes.bar_label(bars, labels, label_type="center", color="white", fontsize=7)
             left += wide
-        axes.set_yticks(range(len(deeds)), [legible(each) for each in deeds])
+        axes.set_yticks(range(len(by_strategy)), [legible(name) for name in by_strategy])
         axes.invert_yaxis()
         axes.set_xlim(0, 100)
-        axes.set_xlabel("of the messages looked up, %")
+        axes.set_xlabel("share of the messages looked up, %")
         axes.grid(visible=False, axis="y")
         drawn.legend(loc="outside lower center", ncols=len(TIERS))
     return drawn
 
 
-def miss_ratios(found: pd.DataFrame) -> Figure:
-    """A curve a policy: misses by the cache's size. Below the bound no policy comes."""
+def miss_ratios(ratios: pd.DataFrame) -> Figure:
+    """Draw misses by the size of the cache, one curve for each policy. No policy can be below the bound."""
     with style():
         drawn = figure(6.4, 3.6)
         axes = drawn.subplots()
-        for at, (policy, rows) in enumerate(found.groupby("policy", sort=False)):
+        for at, (policy, rows) in enumerate(ratios.groupby("policy", sort=False)):
             if policy == BOUND:
                 axes.fill_between(rows["size"], 0, 100 * rows.misses, color=FAINT, alpha=0.5, lw=0, label="no policy")
             else:
@@ -145,7 +144,7 @@ def miss_ratios(found: pd.DataFrame) -> Figure:
                     rows["size"], 100 * rows.misses, label=legible(str(policy)), color=COLOURS[at], marker=MARKERS[at]
                 )
         axes.set_xscale("log", base=2)
-        axes.set_xticks(sizes := sorted(set(found["size"])), [f"{size // 1024}K" for size in sizes])
+        axes.set_xticks(sizes := sorted(set(ratios["size"])), [f"{size // 1024}K" for size in sizes])
         axes.set_xlabel("tokens that Working holds")
         axes.set_ylabel("misses, %")
         axes.set_ylim(0, None)

@@ -1,4 +1,4 @@
-"""Quality against cost: a numbered mark a strategy, and the line of those that nothing dominates."""
+"""Quality against cost: the frontier of strategies, that of a search of settings, and shares between bounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from itertools import count
 from math import cos, dist, hypot, pi, sin
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from matplotlib.figure import Figure
+
+from ...harness.tune.trial import TOKENS
+from ...harness.tune.tune import Tuned
 from ...metrics.frontier import Point
+from ...metrics.statistics.intervals import Ends
+from ..tune import numbers, unit
 from .style import COLOURS, FAINT, INK, figure, legible, style
 
 if TYPE_CHECKING:
@@ -15,16 +21,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-ON_COLOUR = "#fefefe"
-"""Letters on a coloured mark: nearly white, whatever the paper of the page."""
-NEAR = (0.045, 0.05)
-"""Of the width and the height: marks nearer than that would hide each other."""
+# Letters on a coloured mark: nearly white, so that the dark page does not recolour them.
+_ON_COLOUR = "#fefefe"
+# Marks nearer than these shares of width and height would hide each other.
+_NEAR = (0.045, 0.05)
+# Inches of a row of a strategy.
+_ROW = 0.26
 
 
 def frontier(
     points: Mapping[str, Point], best: Sequence[str], numbers: Mapping[str, int], up: str, along: str
 ) -> Figure:
-    """The numbers are those of the table beside it. `best`: the names on the frontier, the dearest first."""
+    """Draw strategies by cost and quality, numbered as in the table; `best` are the frontier, dearest first."""
     with style():
         drawn = figure(5.6, 4.4)
         axes = drawn.subplots()
@@ -52,11 +60,11 @@ def _marks(axes: Axes, points: Mapping[str, Point], best: Sequence[str], numbers
     places = _apart(points)
     moved = [[points[name], at] for name, at in places.items() if dist(points[name], at) > 1e-9]
     axes.add_collection(LineCollection(moved, colors=FAINT, linewidths=0.6, zorder=2), autolim=False)
-    for at, (face, edge, letters) in enumerate((("white", INK, INK), (COLOURS[0], COLOURS[0], ON_COLOUR))):
-        these = {name: place for name, place in places.items() if (name in best) == bool(at)}
+    for at, (face, edge, letters) in enumerate((("white", INK, INK), (COLOURS[0], COLOURS[0], _ON_COLOUR))):
+        group = {name: place for name, place in places.items() if (name in best) == bool(at)}
         axes.plot(
-            [x for x, _ in these.values()],
-            [y for _, y in these.values()],
+            [x for x, _ in group.values()],
+            [y for _, y in group.values()],
             linestyle="none",
             marker="o",
             markersize=11,
@@ -65,16 +73,16 @@ def _marks(axes: Axes, points: Mapping[str, Point], best: Sequence[str], numbers
             markeredgecolor=edge,
             zorder=3 + at,
         )
-        for name, (x, y) in these.items():
+        for name, (x, y) in group.items():
             text = str(numbers[name])
             axes.text(x, y, text, ha="center", va="center_baseline", color=letters, fontsize=6.5, zorder=5 + at)
 
 
 def _apart(points: Mapping[str, Point]) -> dict[str, tuple[float, float]]:
-    """Where each mark is put: at its point, or as near to it as there is room."""
-    qualities = [each.quality for each in points.values()]
-    wide = NEAR[0] * (max((each.cost for each in points.values()), default=0) or 1)
-    high = NEAR[1] * (max(qualities, default=0) - min(qualities, default=0) or 1)
+    """Return the place of each mark: its point, or as near to it as there is room."""
+    qualities = [point.quality for point in points.values()]
+    wide = _NEAR[0] * (max((point.cost for point in points.values()), default=0) or 1)
+    high = _NEAR[1] * (max(qualities, default=0) - min(qualities, default=0) or 1)
     placed: list[tuple[float, float]] = []
     for point in points.values():
         x, y = point.cost / wide, point.quality / high
@@ -83,19 +91,17 @@ def _apart(points: Mapping[str, Point]) -> dict[str, tuple[float, float]]:
 
 
 def _around(x: float, y: float) -> Iterator[tuple[float, float]]:
-    """The place itself, then places on wider and wider circles around it."""
+    """Yield the place itself, then places on wider and wider circles around it."""
     yield x, y
     for ring in count(1):
         yield from ((x + ring / 2 * cos(turn * pi / 6), y + ring / 2 * sin(turn * pi / 6)) for turn in range(12))
 
 
-ROW = 0.26
-"""Inches of a strategy."""
-ENDS = {"floor": ("last_turn", COLOURS[1], ":"), "ceiling": ("evidence_only", COLOURS[2], "--")}
+_BOUNDS = {"floor": ("last_turn", COLOURS[1], ":"), "ceiling": ("evidence_only", COLOURS[2], "--")}
 
 
 class IntervalMark(NamedTuple):
-    """A share with its interval; the ends are the share where there is none."""
+    """Share with its interval; without an interval both ends equal the share."""
 
     name: str
     share: float
@@ -104,16 +110,16 @@ class IntervalMark(NamedTuple):
 
 
 def between(marks: Sequence[IntervalMark], bounds: dict[str, float]) -> Figure:
-    """The marks in their order, from the top. `bounds`: the shares of the floor and of the ceiling, as far as known."""
+    """Draw the marks in their order, from the top, with the known `bounds`: the shares of floor and ceiling."""
     with style():
-        drawn = figure(6.4, 1.2 + ROW * len(marks))
+        drawn = figure(6.4, 1.2 + _ROW * len(marks))
         axes = drawn.subplots()
         rows = list(range(len(marks)))
         around = [[mark.share - mark.low for mark in marks], [mark.high - mark.share for mark in marks]]
         axes.errorbar(
             [mark.share for mark in marks], rows, xerr=around, fmt="o", color=COLOURS[0], ecolor=INK, elinewidth=0.8
         )
-        for name, (bound, colour, line) in ENDS.items():
+        for name, (bound, colour, line) in _BOUNDS.items():
             if name in bounds:
                 axes.axvline(bounds[name], color=colour, linestyle=line, linewidth=1.2, label=f"{name}: {bound}")
         axes.set_yticks(rows, [legible(mark.name) for mark in marks])
@@ -125,3 +131,78 @@ def between(marks: Sequence[IntervalMark], bounds: dict[str, float]) -> Figure:
         if bounds:
             drawn.legend(loc="outside upper center", ncols=2)
     return drawn
+
+
+_HELD_OUT: dict[str, Any] = {"marker": "s", "linestyle": "none", "markersize": 4, "elinewidth": 0.8, "zorder": 4}
+
+
+def tuning_frontier(tuned: Tuned) -> Figure:
+    """Draw the settings: circles on the conversations searched on, squares with 95 % intervals on those held out."""
+    tried = [point for _, setting in tuned.tried if (point := setting.point) is not None]
+    chosen = [
+        (setting.spec, point)
+        for setting in tuned.settings
+        if setting.chosen and (point := setting.train.point) is not None
+    ]
+    with style():
+        drawn = figure(6.4, 4.4)
+        axes = drawn.subplots()
+        axes.plot(
+            [setting.cost for setting in tried],
+            [setting.quality for setting in tried],
+            linestyle="none",
+            marker="o",
+            markersize=3,
+            color=FAINT,
+            label="tried",
+        )
+        axes.step(
+            [point.cost for _, point in chosen],
+            [point.quality for _, point in chosen],
+            where="pre",
+            color=COLOURS[0],
+            marker="o",
+            markersize=4,
+            label="frontier, searched on",
+            zorder=3,
+        )
+        _searched_on(axes, tuned)
+        _held_out(axes, tuned)
+        axes.set_xlabel(legible(f"cost ({unit(tuned.cost)})"))
+        axes.set_ylabel(tuned.quality)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if tuned.cost == TOKENS else f"\\${value:g}")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:g} %")
+        axes.set_xlim(left=0)
+        drawn.legend(loc="outside upper center", ncols=3)
+    return drawn
+
+
+def _searched_on(axes: Any, tuned: Tuned) -> None:
+    """Draw the settings on the conversations searched on, also those beside the frontier."""
+    names = numbers(tuned)
+    for setting in tuned.settings:
+        if (point := setting.train.point) is None:
+            continue
+        if not setting.chosen:
+            axes.plot(*point, marker="o", markersize=5, markerfacecolor="white", color=COLOURS[0], zorder=3)
+        axes.annotate(
+            names[setting.spec], point, textcoords="offset points", xytext=(-8, 4), fontsize=7, color=COLOURS[0]
+        )
+
+
+def _held_out(axes: Any, tuned: Tuned) -> None:
+    """Draw the settings on the held-out conversations, each with its number."""
+    names, first = numbers(tuned), True
+    for setting in tuned.settings:
+        point, ends = setting.held_out.point, setting.held_out.quality_interval
+        if point is None:
+            continue
+        bars = None
+        if isinstance(ends, Ends):
+            bars = [[max(0.0, point.quality - ends.low)], [max(0.0, ends.high - point.quality)]]
+        label = "held out" if first else None
+        axes.errorbar([point.cost], [point.quality], yerr=bars, color=COLOURS[1], label=label, **_HELD_OUT)
+        axes.annotate(
+            names[setting.spec], point, textcoords="offset points", xytext=(5, 3), fontsize=7, color=COLOURS[1]
+        )
+        first = False

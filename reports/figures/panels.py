@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 DASHES = ("-", "--", ":", "-.")
-ACROSS = 4
-WIDE, HIGH, BETWEEN = 2.0, 1.15, 0.16
-"""Inches of a panel, and between two beside each other."""
-TITLE, LINE = 0.14, 0.12
-"""Inches of the first line above a panel, and of each more."""
-LEFT, BOTTOM, TOP, RIGHT = 0.75, 0.55, 0.38, 0.1
-LETTERS = 34
-"""Of a line above a panel."""
-MARKED = 8
-"""Points of a line that have its shape, about."""
 REFERENCE = {"color": INK, "linewidth": 0.9, "linestyle": "--"}
-"""How a line looks that is in every panel, to compare with."""
+"""Look of a line that is in every panel, to compare with."""
+
+ACROSS = 4
+# Inches of a panel, and between two beside each other.
+WIDE, HIGH, BETWEEN = 2.0, 1.15, 0.16
+# Inches of the first line above a panel, and of each more.
+TITLE, LINE = 0.14, 0.12
+LEFT, BOTTOM, TOP, RIGHT = 0.75, 0.55, 0.38, 0.1
+# Letters of a line above a panel.
+LETTERS = 34
+# Points of a line that have a marker, about.
+MARKED = 8
 
 
 class Line(NamedTuple):
@@ -47,14 +48,14 @@ class Line(NamedTuple):
 
 
 def look(at: int) -> dict[str, Any]:
-    """Of the line of a number: told apart by colour, shape and dashes."""
+    """Return the look of the line of a number: colour, shape and dashes differ."""
     at %= len(COLOURS)
     return {"color": COLOURS[at], "marker": MARKERS[at], "linestyle": DASHES[at % len(DASHES)], "markersize": 2.5}
 
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis: where values are between its ends, 0 to 1, and at which values it has ticks."""
+    """Axis that places values between its ends, 0 to 1, with ticks at some values."""
 
     low: float
     high: float
@@ -62,64 +63,64 @@ class Scale:
     text: Callable[[float], str]
     log: bool = False
     shift: float = 0.0
-    """What is added to values before their logarithm is taken: 1 where there is a 0."""
+    """Added to values before their logarithm is taken: 1 on an axis with a 0."""
 
     def place(self, values: Floats) -> Floats:
-        """Where they are; NaN for what cannot be shown."""
+        """Return the places of values; NaN for a value that cannot be shown."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends, found = np.array([self.low, self.high]), np.asarray(values, float)
+            ends, places = np.array([self.low, self.high]), np.asarray(values, float)
             if self.log:
-                ends, found = np.log10(ends + self.shift), np.log10(found + self.shift)
-            found = np.asarray((found - ends[0]) / (ends[1] - ends[0]), float)
-        made: Floats = np.where(np.isfinite(found), found, np.nan)
-        return made
+                ends, places = np.log10(ends + self.shift), np.log10(places + self.shift)
+            places = np.asarray((places - ends[0]) / (ends[1] - ends[0]), float)
+        shown: Floats = np.where(np.isfinite(places), places, np.nan)
+        return shown
 
 
 def linear(text: Callable[[float], str], low: float | None = None, high: float | None = None) -> Maker:
-    """A scale that begins and ends where it is said, else at the values."""
+    """Return a maker of linear scales from `low` to `high`, by default from the lowest to the highest value."""
     from matplotlib.ticker import MaxNLocator
 
-    def made(values: Floats) -> Scale:
+    def make(values: Floats) -> Scale:
         first = float(np.nanmin(values, initial=np.inf)) if low is None else low
         last = float(np.nanmax(values, initial=-np.inf)) if high is None else high
         if not first < last:
             first, last = (first - 0.5, first + 0.5) if np.isfinite(first) else (0.0, 1.0)
         ticks = MaxNLocator(4).tick_values(first, last)
-        return Scale(first, last, tuple(float(each) for each in ticks if first <= each <= last), text)
+        return Scale(first, last, tuple(float(tick) for tick in ticks if first <= tick <= last), text)
 
-    return made
+    return make
 
 
 def from_nothing(text: Callable[[float], str]) -> Maker:
-    """A logarithmic scale of counts that begins at 0: its values are taken one higher."""
+    """Return a maker of logarithmic scales of counts that begin at 0: values are taken one higher."""
 
-    def made(values: Floats) -> Scale:
+    def make(values: Floats) -> Scale:
         most = max(float(np.nanmax(values, initial=0)), 1.0)
-        tens = (10.0**each for each in range(int(np.log10(most)) + 1))
+        tens = (10.0**power for power in range(int(np.log10(most)) + 1))
         return Scale(0.0, most, (0.0, *tens), text, log=True, shift=1.0)
 
-    return made
+    return make
 
 
 def logarithmic(text: Callable[[float], str]) -> Maker:
-    """A scale whose ticks are powers of ten, or where there are too few also twice and five times that."""
+    """Return a maker of logarithmic scales with ticks at powers of ten, or where those are too few also at 2 and 5."""
 
-    def made(values: Floats) -> Scale:
+    def make(values: Floats) -> Scale:
         some = values[np.isfinite(values) & (values > 0)]
         low, high = (float(some.min()), float(some.max())) if len(some) else (1.0, 10.0)
         if low == high:
             low, high = low / 2, high * 2
-        powers = [10.0**each for each in range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)]
-        tens = [each for each in powers if low <= each <= high]
+        powers = [10.0**tick for tick in range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)]
+        tens = [tick for tick in powers if low <= tick <= high]
         if len(tens) < 3:
-            tens = [each * by for each in powers for by in (1, 2, 5) if low <= each * by <= high]
+            tens = [tick * by for tick in powers for by in (1, 2, 5) if low <= tick * by <= high]
         return Scale(low, high, tuple(tens), text, log=True)
 
-    return made
+    return make
 
 
 Maker = Callable[[Floats], Scale]
-"""From all values of an axis."""
+"""Function from all values of an axis to its scale."""
 
 
 def panels(
@@ -130,9 +131,9 @@ def panels(
     y: Maker,
     rule: float | None = None,
 ) -> Figure:
-    """A panel for each name, with its lines. `rule`: a value of `y` where a line goes across."""
+    """Draw a panel with lines for each name. `rule` is a value of `y` where a line goes across."""
     names = {name: wrap(legible(name), LETTERS) or [""] for name in lines}
-    over = TITLE + LINE * max((len(each) for each in names.values()), default=1)
+    over = TITLE + LINE * max((len(title) for title in names.values()), default=1)
     across = min(ACROSS, max(1, len(lines)))
     down = max(1, -(-len(lines) // across))
     wide, high = LEFT + across * (WIDE + BETWEEN) + RIGHT, TOP + down * (HIGH + over) + BOTTOM
@@ -150,9 +151,9 @@ def panels(
         _frames(sheet, corners, scales, rule)
         _ticks(sheet, corners, scales, across)
         handles: dict[str, Any] = {}
-        for corner, (name, those) in zip(corners, lines.items(), strict=True):
+        for corner, (name, panel) in zip(corners, lines.items(), strict=True):
             sheet.text(corner[0], corner[1] + HIGH + 0.05, "\n".join(names[name]), fontsize=7, va="bottom")
-            for line in those:
+            for line in panel:
                 handles.setdefault(line.label, _line(sheet, corner, scales, line))
         middle = LEFT + (across * (WIDE + BETWEEN) - BETWEEN) / 2
         sheet.text(middle, 0.1, along, ha="center", va="bottom", fontsize=9)
@@ -173,23 +174,23 @@ def panels(
 
 
 def _all(lines: Mapping[str, Sequence[Line]], at: int) -> Floats:
-    """All values along an axis, 0 or 1."""
-    found = [np.asarray(line[at], float) for those in lines.values() for line in those]
-    return np.concatenate(found) if found else np.empty(0)
+    """Return all values along an axis, 0 or 1."""
+    values = [np.asarray(line[at], float) for panel in lines.values() for line in panel]
+    return np.concatenate(values) if values else np.empty(0)
 
 
 def _line(sheet: Axes, corner: tuple[float, float], scales: Sequence[Scale], line: Line) -> Any:
     x = corner[0] + WIDE * scales[0].place(line.x)
     y = corner[1] + HIGH * scales[1].place(line.y)
-    (made,) = sheet.plot(x, y, markevery=max(1, len(x) // MARKED), **line.look)
-    return made
+    (artist,) = sheet.plot(x, y, markevery=max(1, len(x) // MARKED), **line.look)
+    return artist
 
 
 def _frames(sheet: Axes, corners: Iterable[tuple[float, float]], scales: Sequence[Scale], rule: float | None) -> None:
-    """The left and the lower side of every panel, its grid, and the rule."""
+    """Draw the left and the lower side of every panel, its grid, and the rule."""
     from matplotlib.collections import LineCollection
 
-    xs, ys = (each.place(np.array(each.ticks)) for each in scales)
+    xs, ys = (scale.place(np.array(scale.ticks)) for scale in scales)
     corners = list(corners)
     grid = [[(a + WIDE * x, b), (a + WIDE * x, b + HIGH)] for a, b in corners for x in xs]
     grid += [[(a, b + HIGH * y), (a + WIDE, b + HIGH * y)] for a, b in corners for y in ys]
@@ -203,8 +204,8 @@ def _frames(sheet: Axes, corners: Iterable[tuple[float, float]], scales: Sequenc
 
 
 def _ticks(sheet: Axes, corners: Sequence[tuple[float, float]], scales: Sequence[Scale], across: int) -> None:
-    """Beside the panels on the left, and below those that have none below them."""
-    xs, ys = ([*zip(each.ticks, each.place(np.array(each.ticks)), strict=True)] for each in scales)
+    """Write ticks beside the panels on the left, and below those that have no panel below."""
+    xs, ys = ([*zip(scale.ticks, scale.place(np.array(scale.ticks)), strict=True)] for scale in scales)
     small: dict[str, Any] = {"fontsize": 7, "color": INK}
     for number, (a, b) in enumerate(corners):
         if number % across == 0:
@@ -216,7 +217,7 @@ def _ticks(sheet: Axes, corners: Sequence[tuple[float, float]], scales: Sequence
 
 
 def short(value: float) -> str:
-    """A number at a tick: 0 · 500 · 25k · 1.5M."""
+    """Return a number for a tick: 0 · 500 · 25k · 1.5M."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:g}{letter}"
@@ -224,10 +225,10 @@ def short(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """A share at a tick: 25 %."""
+    """Return a share for a tick: 25 %."""
     return f"{value * 100:g} %"
 
 
 def times(value: float) -> str:
-    """A multiple at a tick: 0.5×."""
+    """Return a multiple for a tick: 0.5×."""
     return f"{value:g}×"

@@ -1,8 +1,8 @@
-"""How figures look, and how they are written: the same bytes for the same figure.
+"""The look of figures, and their files: the same bytes for the same figure.
 
 matplotlib is used through its objects, without pyplot: no window, no figure that stays behind, no setting that leaks.
 It is imported when a figure is drawn. Letters of an SVG are text: they can be found, read aloud and copied. No date
-and no version is written. What our fonts have no letter for is written as its code (`legible`), never as a box.
+and no version is written. A letter that our fonts lack is written as its code (`legible`), never as a box.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ FORMATS = {
     ".svg": {"Date": None, "Creator": None},
     ".png": {"Software": None},
 }
-"""The endings that a figure's file may have, and what of their metadata is left out."""
+"""Endings that a figure's file may have, with the metadata that is left out."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, told apart by people who are colour-blind; its yellow, too pale on white, is left out."""
 MARKERS = ("o", "X", "s", "^", "D", "v", "P")
-"""Shapes beside the colours: nothing is told by colour alone."""
+"""Shapes beside the colours: nothing depends on colour alone."""
 INK, FAINT, GRID = "#222222", "#BBBBBB", "#E6E6E6"
 WIDTH, HEIGHT = 6.4, 4.4
 """Inches of a figure, unless it needs more."""
 FONT = "DejaVu Sans"
-"""It comes with matplotlib."""
+"""Font that comes with matplotlib."""
 CHINESE = (
     "Noto Sans CJK SC",
     "Noto Sans SC",
@@ -81,7 +81,7 @@ _STYLE: dict[str, Any] = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Our look, whatever the user's matplotlibrc says, and as it was afterwards. For drawing and for saving."""
+    """Apply our look, whatever the user's matplotlibrc says, while a figure is drawn or saved."""
     import matplotlib as mpl
 
     with mpl.rc_context(), _quiet("matplotlib.font_manager"):
@@ -92,7 +92,7 @@ def style() -> Iterator[None]:
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """Without the warnings of a logger: that a font has no such weight is nothing to the user."""
+    """Silence the warnings of a logger: users need not know that a font lacks a weight."""
     logger = logging.getLogger(name)
     usual = logger.level
     logger.setLevel(logging.ERROR)
@@ -104,7 +104,7 @@ def _quiet(name: str) -> Iterator[None]:
 
 @cache
 def _fonts() -> tuple[str, ...]:
-    """Our font, and one for Chinese if the machine has any."""
+    """Return our font, and one for Chinese if the machine has any."""
     from matplotlib.font_manager import fontManager
 
     known = {font.name for font in fontManager.ttflist if Path(font.fname).is_file()}
@@ -113,7 +113,7 @@ def _fonts() -> tuple[str, ...]:
 
 @cache
 def _letters() -> frozenset[int]:
-    """The code points that our fonts have."""
+    """Return the code points that our fonts have."""
     from matplotlib.font_manager import findfont, get_font
 
     with _quiet("matplotlib.font_manager"):
@@ -121,32 +121,32 @@ def _letters() -> frozenset[int]:
 
 
 def legible(text: str) -> str:
-    r"""Text as a figure can show it: what no font here has a letter for as its code, `\u4e2d`; `$` is no formula."""
+    r"""Return text as a figure can show it: a letter without a font as its code, `\u4e2d`; `$` starts no formula."""
     shown = (char if ord(char) in _letters() else ascii(char)[1:-1] for char in printable(text).replace("\n", " "))
     return "".join(shown).replace("$", r"\$")
 
 
 def figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
-    """An empty figure. To be called, drawn and saved within `style`; `save` sees to itself."""
+    """Return an empty figure. Call this and draw within `style`; `save` applies it by itself."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def written(drawn: Figure) -> dict[str, bytes]:
-    """A figure in every format, by the ending. Its parts are laid out once, which is most of the work."""
-    made = {}
+    """Return a figure in every format, by ending. Its parts are laid out once, which is most of the work."""
+    files = {}
     with style():
         for ending, without in FORMATS.items():
             file = BytesIO()
             drawn.savefig(file, format=ending[1:], metadata=without)
             drawn.set_layout_engine("none")
-            made[ending] = file.getvalue()
-    return made
+            files[ending] = file.getvalue()
+    return files
 
 
 def check(path: Path) -> None:
-    """Raise a RunError if no figure can be written to such a path: before work is done for it."""
+    """Raise RunError if no figure can be written to such a path, before any work is done for it."""
     if path.suffix.lower() not in FORMATS:
         wanted = " or ".join(FORMATS)
         raise RunError(f"{path}: a figure is written as {wanted}, not as {path.suffix or 'a file without ending'}")

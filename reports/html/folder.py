@@ -1,6 +1,6 @@
 """The report as files: report.html, report.md, figures/ as SVG and PNG, tables/ as CSV.
 
-What an earlier report left there is replaced; nothing else in the folder is touched.
+Files of an earlier report are replaced; nothing else in the folder is touched.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from ...scenarios.errors import RunError
 from ..render import Table, line, markdown, printable
 from ..results import Results
 from .inspector import inspected
-from .page import MARK, page
-from .section import ReportSection
+from .page import MARK, ReportSection, page
 from .sections import sections
 
-ENDINGS = {"figures": (".svg", ".png"), "tables": (".csv",)}
+_ENDINGS = {"figures": (".svg", ".png"), "tables": (".csv",)}
 
 
 def write(results: Results, folder: Path, inspect: Sequence[str] = ()) -> Path:
@@ -29,12 +28,12 @@ def write(results: Results, folder: Path, inspect: Sequence[str] = ()) -> Path:
     Raises RunError if the folder cannot be written, or a conversation is not in the run.
     """
     check(folder)
-    made = list(sections(results))
+    report_sections = list(sections(results))
     files = {
-        "report.html": page(results, made, inspected(results, inspect)).encode(),
-        "report.md": as_markdown(results, made).encode(),
-        **{f"figures/{name}": data for section in made for name, data in _figures(section)},
-        **{f"tables/{name}.csv": _csv(frame) for section in made for name, frame in section.frames.items()},
+        "report.html": page(results, report_sections, inspected(results, inspect)).encode(),
+        "report.md": as_markdown(results, report_sections).encode(),
+        **{f"figures/{name}": data for section in report_sections for name, data in _figures(section)},
+        **{f"tables/{name}.csv": _csv(frame) for section in report_sections for name, frame in section.frames.items()},
     }
     try:
         _clear(folder)
@@ -46,9 +45,9 @@ def write(results: Results, folder: Path, inspect: Sequence[str] = ()) -> Path:
 
 
 def check(folder: Path) -> None:
-    """Raise a RunError if a report cannot be written there: before work is done for it."""
+    """Raise RunError if a report cannot be written there, before any work is done for it."""
     try:
-        for name in ("", *ENDINGS):
+        for name in ("", *_ENDINGS):
             (folder / name).mkdir(parents=True, exist_ok=True)
             if not os.access(folder / name, os.W_OK):
                 raise PermissionError(13, "Permission denied")
@@ -65,7 +64,7 @@ def _clear(folder: Path) -> None:
     old = folder / "report.html"
     if not old.is_file() or MARK.encode() not in old.read_bytes()[:4096]:
         return
-    for name, endings in ENDINGS.items():
+    for name, endings in _ENDINGS.items():
         for path in (folder / name).iterdir():
             if path.suffix in endings and path.is_file():
                 path.unlink()
@@ -87,10 +86,10 @@ def _figures(section: ReportSection) -> Iterator[tuple[str, bytes]]:
             yield drawn.name + ending, data
 
 
-def as_markdown(results: Results, made: Sequence[ReportSection]) -> str:
-    """The report as Markdown, with links to the figures beside it."""
+def as_markdown(results: Results, report_sections: Sequence[ReportSection]) -> str:
+    """Return the report as Markdown, with links to the figures beside it."""
     parts = [f"# {line(results.run.folder.resolve().name)}\n"]
-    for section in made:
+    for section in report_sections:
         parts += [f"## {line(section.title)}\n", f"{line(section.lead)}\n"]
         for part in section.parts:
             if isinstance(part, Table):
@@ -105,7 +104,7 @@ def as_markdown(results: Results, made: Sequence[ReportSection]) -> str:
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
-    """Exact figures. A missing one is its reason in brackets; no text begins a formula in a spreadsheet."""
+    """Return exact figures. A missing one is its reason in brackets; no text starts a formula in a spreadsheet."""
     plain = {
         name: column if pd.api.types.is_numeric_dtype(column) else [_cell(value) for value in column.tolist()]
         for name, column in frame.items()

@@ -1,4 +1,4 @@
-"""The conversations that are in the page for its inspector, packed: as many as there is room for.
+"""Conversations in the page for its inspector, packed: as many as there is room for.
 
 Each is JSON, deflated, in base64: the page unpacks what is looked at. A conversation that does not fit has its texts
 cut shorter; one that still does not fit is left to `ctxbench show`.
@@ -26,42 +26,50 @@ from ..render import printable
 from ..results import Results
 
 ROOM = 3_000_000
-"""Characters in the page for all of them."""
-MOST_STEPS = 150_000
-"""Steps that are looked at for it."""
+"""Characters in the page for all conversations."""
 CUTS = (2000, 200, 40)
-"""Characters of a message's text: more, if there is room."""
+"""Characters of a message's text: as many as there is room for."""
+
+# Steps that are considered for the page.
+_MOST_STEPS = 150_000
+# Characters of an event's field, and items of a list in it, that are in the page.
+_FIELD, _ITEMS = 160, 12
+_PIECE = re.compile(r"[^\n.!?;。！？；]*[\n.!?;。！？；]*")
+
+Plain = dict[str, Any]
+Key = tuple[str, str]
+"""A conversation and a strategy."""
 
 
 @dataclass(frozen=True)
 class Packed:
-    """One conversation."""
+    """One packed conversation."""
 
     name: str
     steps: int
     cut: int
-    """Characters of a text that are here."""
+    """Characters of each text that are in the page."""
     data: str
 
 
 @dataclass(frozen=True)
 class Inspected:
-    """What the inspector has."""
+    """Conversations of the inspector."""
 
     conversations: Sequence[Packed]
     of: int
-    """Conversations that the run has."""
+    """Number of conversations in the run."""
     model: str
-    """Whose cache is meant by cached."""
+    """Model whose cache is meant by cached."""
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The conversations that it has."""
-        return frozenset(each.name for each in self.conversations)
+        """Names of the conversations."""
+        return frozenset(packed.name for packed in self.conversations)
 
 
 def check(run: Run, named: Sequence[str]) -> None:
-    """Raise a RunError for a conversation that is not in the run: before work is done for it."""
+    """Raise RunError for a conversation that is not in the run, before any work is done for it."""
     known = dict.fromkeys(run.table("conversations").conversation)
     for name in named:
         if name not in known:
@@ -69,12 +77,12 @@ def check(run: Run, named: Sequence[str]) -> None:
 
 
 def inspected(results: Results, named: Sequence[str] = ()) -> Inspected:
-    """The named conversations first, then the others in the order of the run, as many as fit."""
+    """Return the named conversations first, then the others in the order of the run, as many as fit."""
     check(results.run, named)
     table = results.run.table("conversations")
     steps = dict(zip(table.conversation, table.calls, strict=True))
     chosen: dict[str, None] = {}
-    budget = MOST_STEPS
+    budget = _MOST_STEPS
     for name in dict.fromkeys((*named, *steps)):
         budget -= steps[name] * len(results.strategies)
         if budget < 0 and chosen:
@@ -88,40 +96,35 @@ def inspected(results: Results, named: Sequence[str] = ()) -> Inspected:
 def _packed(results: Results, names: Sequence[str], tools: dict[str, int]) -> Iterator[Packed]:
     confined = Run(results.run.folder, frozenset(names))
     tables, read = Tables.of(confined), _reads(results)
-    found = {each.id: each for each in confined.conversations()}
+    conversations = {conversation.id: conversation for conversation in confined.conversations()}
     left = ROOM
     for name in names:
         for cut in CUTS:
-            made = plain(found[name], results.strategies, tables, read, int(tools[name]), cut)
-            data = b64encode(zlib.compress(msgspec.json.encode(made), 6)).decode()
+            packed = plain(conversations[name], results.strategies, tables, read, int(tools[name]), cut)
+            data = b64encode(zlib.compress(msgspec.json.encode(packed), 6)).decode()
             if len(data) <= left:
                 left -= len(data)
-                yield Packed(printable(name), max(len(each.get("at", ())) for each in made["strategies"]), cut, data)
+                yield Packed(
+                    printable(name),
+                    max(len(conversation.get("at", ())) for conversation in packed["strategies"]),
+                    cut,
+                    data,
+                )
                 break
 
 
 def _reads(results: Results) -> Callable[[Key], list[int] | None]:
-    """Of the steps of a cell, the tokens that the first model's cache would have; None where that was not reckoned."""
+    """Return a function from a result to the tokens that its cache has at each step; None if it is not billed."""
     billed = results.billed
-    usage, cells = billed.usages[billed.schemes[0]], billed.cells
+    usage, cells = billed.usages[billed.schemes[0]], billed.requests
     names, strategies = cells.steps.conversation, cells.steps.strategy
     rows = {(names.iloc[start], strategies.iloc[start]): slice(start, stop) for start, stop in pairwise(cells.bounds)}
     return lambda key: usage.read[rows[key]].tolist() if key in rows else None
 
 
-FIELD, ITEMS = 160, 12
-"""Characters of a field of an event, and items of a list in it, that are in the page."""
-
-_PIECE = re.compile(r"[^\n.!?;。！？；]*[\n.!?;。！？；]*")
-
-Plain = dict[str, Any]
-Key = tuple[str, str]
-"""A conversation and a strategy."""
-
-
 @dataclass(frozen=True)
 class Tables:
-    """The rows of some conversations, by conversation and strategy."""
+    """Rows of some conversations, by conversation and strategy."""
 
     steps: Mapping[Key, pa.Table]
     written: Mapping[Key, pa.Table]
@@ -131,14 +134,14 @@ class Tables:
 
     @classmethod
     def of(cls, run: Run) -> Tables:
-        """Of a run that is confined to them."""
-        cells = run.table("results")
-        failed = cells[cells.status == "failed"]
+        """Return the rows of a run that is confined to these conversations."""
+        results = run.table("results")
+        failed = results[results.status == "failed"]
         messages = run.table("messages").groupby("conversation", observed=True, sort=False).tokens
         return cls(
-            _by_cell(run.arrow("steps")),
-            _by_cell(run.arrow("contexts")),
-            _by_cell(run.arrow("events")),
+            _by_result(run.arrow("steps")),
+            _by_result(run.arrow("contexts")),
+            _by_result(run.arrow("events")),
             {str(name): tokens.tolist() for name, tokens in messages},
             {
                 (name, str(at)): why
@@ -147,27 +150,27 @@ class Tables:
         )
 
 
-def _by_cell(table: pa.Table) -> dict[Key, pa.Table]:
-    """The rows of each cell. They stand together."""
-    names, strategies = (table.column(each).to_pylist() for each in ("conversation", "strategy"))
-    found: dict[Key, pa.Table] = {}
+def _by_result(table: pa.Table) -> dict[Key, pa.Table]:
+    """Return the rows of each result. They stand together in the table."""
+    names, strategies = (table.column(column).to_pylist() for column in ("conversation", "strategy"))
+    by_result: dict[Key, pa.Table] = {}
     start = 0
     for row in range(1, len(table) + 1):
         if row == len(table) or (names[row], strategies[row]) != (names[start], strategies[start]):
-            found[names[start], strategies[start]] = table.slice(start, row - start)
+            by_result[names[start], strategies[start]] = table.slice(start, row - start)
             start = row
-    return found
+    return by_result
 
 
 class Texts:
-    """Texts as pieces, each different piece once: a summary repeats what was said, and most of the one before it."""
+    """Texts as pieces, each different piece once: a summary repeats messages and most of the summary before it."""
 
     def __init__(self, cut: int) -> None:
         self.pieces: dict[str, int] = {}
         self._cut = cut
 
     def add(self, text: str) -> list[int]:
-        """The text up to where it is cut, as runs of pieces: the number of the first, and how many."""
+        """Return the text up to where it is cut as runs of pieces: the number of the first piece, and how many."""
         runs: list[int] = []
         for piece in _PIECE.findall(text[: self._cut].replace("\t", "    ").replace("\r\n", "\n")):
             if not piece:
@@ -180,7 +183,7 @@ class Texts:
         return runs
 
     def messages(self, messages: Sequence[Message], tokens: Sequence[int]) -> Plain:
-        """As columns. `more`: how many characters were cut, where any were."""
+        """Return messages as columns. `more` is the number of characters that were cut, where any were."""
         texts = [_text(message) for message in messages]
         return {
             "id": [printable(message.id) for message in messages],
@@ -199,20 +202,22 @@ def plain(
     tools: int,
     cut: int,
 ) -> Plain:
-    """The conversation. `read`: of each step of a cell, the tokens read from a cache; `cut`: characters of a text."""
-    said, texts = conversation.messages, Texts(cut)
-    places = {message.id: at for at, message in enumerate(said)}
-    made = {
+    """Return the conversation. `read` gives the tokens read from a cache at each step of a result; `cut` is the length
+    of a text in characters.
+    """
+    messages, texts = conversation.messages, Texts(cut)
+    places = {message.id: at for at, message in enumerate(messages)}
+    result = {
         "id": printable(conversation.id),
         "tools": tools,
         "cut": cut,
-        "messages": texts.messages(said, tables.tokens[conversation.id]),
+        "messages": texts.messages(messages, tables.tokens[conversation.id]),
         "probes": list(_probes(conversation, places)),
         "strategies": [
             _strategy(conversation, (conversation.id, strategy), tables, places, read, texts) for strategy in strategies
         ],
     }
-    return {**made, "pieces": list(map(printable, texts.pieces))}
+    return {**result, "pieces": list(map(printable, texts.pieces))}
 
 
 def _strategy(
@@ -229,7 +234,7 @@ def _strategy(
     column: Callable[[str], list[Any]] = lambda name: steps.column(name).to_pylist()  # noqa: E731
     rows = tables.written.get(key)
     written = [msgspec.json.decode(text, type=Message) for text in rows.column("message").to_pylist()] if rows else []
-    told = list(_told(tables.events.get(key)))
+    events = list(_events(tables.events.get(key)))
     return {
         **{name: column(name) for name in ("at", "turn", "kept", "marks")},
         "added": [
@@ -246,20 +251,20 @@ def _strategy(
         "same": [at for at, message in enumerate(written) if _is_said(message, conversation, places)],
         "summarised": [
             [step, [places[name] for name in event["replaced"] if name in places]]
-            for step, event in told
+            for step, event in events
             if event["event"] == "summarised"
         ],
         "archived": [
             [step, places[event["message"]]]
-            for step, event in told
+            for step, event in events
             if event["event"] == "archived" and event["message"] in places
         ],
-        "events": [[step, event["event"], _fields(event)] for step, event in told],
+        "events": [[step, event["event"], _fields(event)] for step, event in events],
     }
 
 
 def _is_said(message: Message, conversation: Conversation, places: Mapping[str, int]) -> bool:
-    """Whether the strategy wrote a message that is the recorded one."""
+    """Return whether the strategy wrote a message that equals the recorded one."""
     at = places.get(message.id)
     return at is not None and conversation.messages[at] == message
 
@@ -270,35 +275,35 @@ def _text(message: Message) -> str:
     return f"{message.text}{calls}{images}".removeprefix("\n")
 
 
-def _told(rows: pa.Table | None) -> Iterator[tuple[int, Plain]]:
-    """The events of a cell, each with its step."""
+def _events(rows: pa.Table | None) -> Iterator[tuple[int, Plain]]:
+    """Yield the events of a result, each with its step."""
     if rows is not None:
         for step, text in zip(rows.column("step").to_pylist(), rows.column("event").to_pylist(), strict=True):
             yield step, msgspec.json.decode(text)
 
 
 def _fields(event: Plain) -> dict[str, str]:
-    """Each field in words, a long one or list with its start and what is left out."""
-    found = {}
+    """Return each field in words; a long one or list is cut, with the number of its items."""
+    fields = {}
     for name, value in event.items():
         if name == "event":
             continue
         if isinstance(value, list):
-            shown = ", ".join(f"{each:.3g}" if isinstance(each, float) else str(each) for each in value[:ITEMS])
-            found[name] = printable(shown[:FIELD]) + (f" … ({len(value)} of them)" if len(value) > ITEMS else "")
+            shown = ", ".join(f"{item:.3g}" if isinstance(item, float) else str(item) for item in value[:_ITEMS])
+            fields[name] = printable(shown[:_FIELD]) + (f" … ({len(value)} of them)" if len(value) > _ITEMS else "")
         else:
-            text = " ".join(str(value)[: 2 * FIELD].split())
-            found[name] = printable(text[:FIELD]) + ("…" if len(text) > FIELD else "")
-    return found
+            text = " ".join(str(value)[: 2 * _FIELD].split())
+            fields[name] = printable(text[:_FIELD]) + ("…" if len(text) > _FIELD else "")
+    return fields
 
 
 def _probes(conversation: Conversation, places: Mapping[str, int]) -> Iterator[Plain]:
-    """Each question, the messages that its answer rests on, and how much had been said when it is asked."""
+    """Yield each question, its evidence, and the number of messages before the question."""
     for probe in conversation.probes:
         yield {
             "id": printable(probe.id),
-            "question": printable(probe.question[: 2 * FIELD]),
-            "answers": [printable(answer[: 2 * FIELD]) for answer in probe.answers[:ITEMS]],
+            "question": printable(probe.question[: 2 * _FIELD]),
+            "answers": [printable(answer[: 2 * _FIELD]) for answer in probe.answers[:_ITEMS]],
             "evidence": [places[name] for name in probe.evidence if name in places],
             "at": places.get(probe.after, len(conversation.messages) - 1) + 1,
         }

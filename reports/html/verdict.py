@@ -1,4 +1,4 @@
-"""The first screen: which strategies are worth choosing, what dominates the others, what each breaks.
+"""The first screen: which strategies are worth choosing, which of them dominate the others, and what each breaks.
 
 Cost is the bill of all calls under one model with the strategy's own model calls; quality is the best measure that the
 run has. Both are over the same conversations, for all strategies.
@@ -16,32 +16,31 @@ import pandas as pd
 from ...harness.answers.store import USUAL
 from ...metrics.frontier import DRAWS, FrontierSums, Point, dominators, frontier, how_often
 from ...metrics.value import Missing, Value
+from ..answers import evidence_rows, sums_of
 from ..figures.frontier import frontier as frontier_figure
-from ..measures import evidence_rows, sums_of
 from ..render import Table, count, dollars, percent, reasons
-from ..results import Results
-from ..summary import RunSummary
-from .section import InlineFigure, ReportSection
+from ..results import Results, RunSummary
+from .page import InlineFigure, ReportSection, figure_of, section_of, texts
 
-BOUNDS = ("evidence_only",)
-"""Strategies that read what no real one can: they are shown, and dominate nothing."""
+# Strategies that read what no real one can: they are shown and dominate nothing.
+_BOUNDS = ("evidence_only",)
 
 
 @dataclass(frozen=True)
 class ReportVerdict:
-    """Of every strategy where it stands, under each model."""
+    """Place of every strategy on the frontier of cost and quality, under each model."""
 
     results: Results
     quality: ReportQuality
 
     @property
     def model(self) -> str:
-        """Whose bill counts."""
+        """Model whose bill counts."""
         return self.results.models[0]
 
     @cached_property
     def costs(self) -> Mapping[str, Mapping[str, float]]:
-        """By model and strategy, in dollars, with the strategy's own calls; NaN where a price is not known."""
+        """Dollars by model and strategy, with the strategy's own calls; NaN where a price is not known."""
         whole = self.results.totals.assign(whole=lambda rows: rows.cost + rows.cost_own)
         return {
             str(model): dict(zip(rows.strategy.astype(str), rows.whole, strict=True))
@@ -50,7 +49,7 @@ class ReportVerdict:
 
     @cached_property
     def values(self) -> Mapping[str, Value]:
-        """Quality by strategy, over the conversations that are billed."""
+        """Quality of each strategy, over the conversations that are billed."""
         if not self.results.is_sampled:
             return self.quality.values
         sums = self.quality.sums
@@ -60,49 +59,49 @@ class ReportVerdict:
         return {name: shares.get(name, value) for name, value in self.quality.values.items()}
 
     def points(self, model: str) -> dict[str, Point]:
-        """Of each strategy that has both figures."""
-        found = {}
+        """Return cost and quality of each strategy that has both."""
+        points = {}
         for name, value in self.values.items():
             cost = self.costs.get(model, {}).get(name, float("nan"))
-            if name not in BOUNDS and not isinstance(value, Missing) and not isnan(cost):
-                found[name] = Point(cost, value)
-        return found
+            if name not in _BOUNDS and not isinstance(value, Missing) and not isnan(cost):
+                points[name] = Point(cost, value)
+        return points
 
     def best(self, model: str) -> list[str]:
-        """The frontier, the dearest first."""
+        """Return the names on the frontier, the most expensive first."""
         return frontier(self.points(model))
 
     @cached_property
-    def under(self) -> Mapping[str, Sequence[str]]:
-        """Of each that is dominated, by what of the frontier, the cheapest first."""
+    def dominated_by(self) -> Mapping[str, Sequence[str]]:
+        """Map from each dominated strategy to the frontier strategies that dominate it, cheapest first."""
         return dominators(self.points(self.model))
 
     @cached_property
     def sure(self) -> Mapping[str, float]:
-        """By strategy, how often it is on the frontier when the conversations are drawn anew; NaN if not known."""
+        """Share of resamples in which each strategy is on the frontier; NaN if not known."""
         names = list(self.points(self.model))
         bills = self.results.bills[self.results.bills.model == self.model]
         cost = _wide(bills.assign(whole=bills.cost + bills.cost_own), "whole", names).dropna()
         got, wanted = (
-            _wide(self.quality.sums, each, names).reindex(cost.index).fillna(0) for each in ("got", "wanted")
+            _wide(self.quality.sums, part, names).reindex(cost.index).fillna(0) for part in ("got", "wanted")
         )
-        shares = how_often(FrontierSums(*(each.to_numpy(float) for each in (cost, got, wanted))))
+        shares = how_often(FrontierSums(*(table.to_numpy(float) for table in (cost, got, wanted))))
         return dict(zip(names, shares.tolist(), strict=True))
 
 
 def _wide(rows: pd.DataFrame, column: str, names: Sequence[str]) -> pd.DataFrame:
-    """A row a conversation, a column a strategy."""
+    """Return a table with a row for each conversation and a column for each strategy."""
     plain = rows.astype({"conversation": str, "strategy": str})
     return plain.pivot(index="conversation", columns="strategy", values=column).reindex(columns=list(names))
 
 
 def verdict(results: Results) -> ReportVerdict:
-    """Where the strategies of a run stand."""
+    """Return the places of the strategies of a run."""
     return ReportVerdict(results, quality(results))
 
 
 def breakage(summary: RunSummary, name: str) -> list[str]:
-    """What a strategy breaks that `none` does not, in words; without `none`, all that it breaks."""
+    """Return in words what a strategy breaks and `none` does not; without `none`, all that it breaks."""
     return list(_breakage(summary, name))
 
 
@@ -112,23 +111,21 @@ def _breakage(summary: RunSummary, name: str) -> Iterator[str]:
     if name in summary.unanswered:
         yield "no model answered"
     values, usual = summary.strategies[name], summary.strategies.get("none", {})
-    refused = [
-        (who, _more(values[f"rejected_{who.lower()}"], usual.get(f"rejected_{who.lower()}"))) for who in PROVIDERS
-    ]
-    if any(number for _, number in refused):
-        told = ", ".join(f"{number:,} {who}" for who, number in refused if number)
-        yield f"refused: {told}"
-    for column, words in BROKEN.items():
+    columns = {provider: f"rejected_{provider.lower()}" for provider in _PROVIDERS}
+    rejected = {provider: _more(values[column], usual.get(column)) for provider, column in columns.items()}
+    if any(rejected.values()):
+        yield "rejected: " + ", ".join(f"{number:,} by {provider}" for provider, number in rejected.items() if number)
+    for column, words in _BROKEN.items():
         if number := _more(values[column], usual.get(column)):
             yield f"{words}: {number:,}"
 
 
-PROVIDERS = ("OpenAI", "Anthropic")
-BROKEN = {"without_newest": "newest missing", "over_budget": "over its budget", "overflows": "over the window"}
+_PROVIDERS = ("OpenAI", "Anthropic")
+_BROKEN = {"without_newest": "newest message missing", "over_budget": "over budget", "overflows": "over the window"}
 
 
 def _more(value: Value, usual: Value | None) -> int:
-    """How many more than usual; 0 where it is not known."""
+    """Return how many more than usual; 0 where it is not known."""
     if isinstance(value, Missing):
         return 0
     return max(0, int(value) - (0 if usual is None or isinstance(usual, Missing) else int(usual)))
@@ -136,50 +133,50 @@ def _more(value: Value, usual: Value | None) -> int:
 
 @dataclass(frozen=True)
 class ReportQuality:
-    """One measure, for every strategy."""
+    """One measure of quality, for every strategy."""
 
     name: str
-    """Over a column."""
+    """Column head."""
     about: str
     values: Mapping[str, Value]
     """By strategy, over the conversations that all of them finished."""
     sums: pd.DataFrame
-    """What they are made of: conversation, strategy, got, wanted."""
+    """Parts of the shares: conversation, strategy, got, wanted."""
 
 
 def grounding(results: Results) -> ReportQuality | None:
-    """Every run has it: what the recorded model used next, was it still there."""
+    """Return grounding recall, which every run has."""
     return ReportQuality(
-        "grounded",
-        "of the values that the recorded model used next, the share still in the context",
+        "grounding recall",
+        "the share of the values the recorded model used next that the context still has",
         {name: figures["grounding"] for name, figures in results.summary.strategies.items()},
         sums_of("grounding", results.common),
     )
 
 
 def evidence(results: Results) -> ReportQuality | None:
-    """Where questions were asked: is what their answers rest on still sent, word for word?"""
-    found = results.summary.probes
-    if found is None or not found.compared:
+    """Return context recall, or None in a run without probes."""
+    probes = results.summary.probes
+    if probes is None or not probes.compared:
         return None
-    rows = evidence_rows(results.run, results.summary.uneven, found.strategies)
-    known = {name: figures.values["context_recall"] for name, figures in found.strategies.items()}
+    rows = evidence_rows(results.run, results.summary.uneven, probes.strategies)
+    known = {name: figures.values["context_recall"] for name, figures in probes.strategies.items()}
     nothing = Missing("undefined", "nothing was sent for any probe")
     return ReportQuality(
-        "evidence sent",
-        "of the messages that the answers to the recordings' questions rest on, the share that is sent word for word",
+        "context recall",
+        "the share of the messages that the answers to the recordings' questions rest on that is sent word for word",
         {name: known.get(name, nothing) for name in results.strategies},
         sums_of("context_recall", rows),
     )
 
 
 def answers(results: Results) -> ReportQuality | None:
-    """Where the questions were answered: is the answer right?"""
-    found = results.summary.answers
-    if found is None or not found.found:
+    """Return the share of right answers, or None where nothing was answered and graded."""
+    answered = results.summary.answers
+    if answered is None or not answered.figures:
         return None
-    best = found.found[0]
-    shares = {each.strategy: each for each in best.strategies}
+    best = answered.figures[0]
+    shares = {strategy.strategy: strategy for strategy in best.strategies}
     nothing = Missing("undefined", "nothing was answered")
     apart = Missing("undefined", "too little of it is graded to be compared")
     values: dict[str, Value] = {
@@ -188,201 +185,187 @@ def answers(results: Results) -> ReportQuality | None:
     }
     if all(isinstance(value, Missing) for value in values.values()):
         return None
-    reader = ", the embedded reader, which finds words and not meaning" if best.answerer == USUAL[0] else ""
+    baseline = " (the extractive baseline)" if best.answerer == USUAL[0] else ""
     return ReportQuality(
         "correct",
-        f"of the recordings' questions that have an answer, the share answered right by {best.answerer}{reader}; "
+        f"the share of the recordings' answerable questions that {best.answerer}{baseline} answered right, "
         f"graded by {best.grader}",
         values,
         best.counts[best.counts.strategy.isin(results.strategies)],
     )
 
 
-SOURCES: tuple[Callable[[Results], ReportQuality | None], ...] = (answers, evidence, grounding)
-"""Of these the first that the run has data for counts: what is nearest to a right answer stands first."""
+# The first that the run has data for counts: the nearest to a right answer stands first.
+_SOURCES: tuple[Callable[[Results], ReportQuality | None], ...] = (answers, evidence, grounding)
 
 
 def quality(results: Results) -> ReportQuality:
-    """The best measure that the run has."""
-    return next(found for source in SOURCES if (found := source(results)) is not None)
+    """Return the best measure of quality that the run has."""
+    return next(measure for source in _SOURCES if (measure := source(results)) is not None)
 
 
-BEST = "on the frontier"
-"""What is said of a strategy that nothing dominates."""
-LOSSES = (0, 1, 2, 5, 10, 20, 30, 50)
-"""Points of quality, against the best that there is."""
-ROUNDING = 1e-12
+_ON_FRONTIER = "on the frontier"
+# Points of quality below the best of the run.
+_LOSSES = (0, 1, 2, 5, 10, 20, 30, 50)
+_ROUNDING = 1e-12
 
 
 def overview_section(results: Results) -> ReportSection:
-    """The first screen. It is there whatever the run has."""
-    found = verdict(results)
-    order = _order(found)
-    points = found.points(found.model)
+    """Return the first screen, which every run has."""
+    places = verdict(results)
+    order = _order(places)
+    points = places.points(places.model)
     parts: list[Table | InlineFigure] = []
     if points:
-        parts += (_figure(found, order, points), _choices(found, points))
-    parts.append(_table(found, order))
+        parts += (_figure(places, order, points), _choices(places, points))
+    parts.append(_table(places, order))
     if points:
-        parts.append(_by_how_much(found, order, points))
-        parts += [_under_others(found, order)] if len(results.models) > 1 else []
-    return ReportSection(
-        "overview",
-        "Which strategy?",
-        _lead(found, points),
-        tuple(parts),
-        {"frontier": _frame(found, order)},
-        "overview.html",
-    )
+        parts.append(_by_how_much(places, order, points))
+        parts += [_under_others(places, order)] if len(results.models) > 1 else []
+    frames = {"frontier": _frame(places, order)}
+    return section_of("overview", parts, frames, lead=_lead(places, points), template="overview.html")
 
 
-def _order(found: ReportVerdict) -> list[str]:
-    """The frontier first, the dearest of it first; then what is dominated, the cheapest first; then the rest."""
-    points, best = found.points(found.model), found.best(found.model)
+def _order(places: ReportVerdict) -> list[str]:
+    """Return the frontier, most expensive first; then the dominated strategies, cheapest first; then the rest."""
+    points, best = places.points(places.model), places.best(places.model)
     dominated = sorted((name for name in points if name not in best), key=lambda name: points[name].cost)
-    return [*best, *dominated, *(name for name in found.results.strategies if name not in points)]
+    return [*best, *dominated, *(name for name in places.results.strategies if name not in points)]
 
 
-def _lead(found: ReportVerdict, points: dict[str, Point]) -> str:
-    """The answer in words."""
+def _lead(places: ReportVerdict, points: dict[str, Point]) -> str:
+    """Return the answer in words."""
+    words = texts()["sections"]["overview"]
     if not points:
-        return (
-            "No strategy can be placed: the table says why. "
-            "A frontier needs a bill and a measure of quality, over conversations that every strategy finished."
-        )
-    over = f"{len(found.best(found.model))} of {count(len(points), 'strategy', 'strategies')}"
-    return (
-        f"{over} can be worth choosing under {found.model}. Each of the others costs more than one of these and is no "
-        f"better, or costs as much and is worse. Quality here is “{found.quality.name}”: {found.quality.about}."
-    )
+        return words["lead_empty"]
+    share = f"{len(places.best(places.model))} of {count(len(points), 'strategy', 'strategies')}"
+    quality = places.quality
+    return words["lead"].format(places=share, model=places.model, quality=quality.name, about=quality.about)
 
 
-def _choices(found: ReportVerdict, points: dict[str, Point]) -> Table:
-    """The cheapest strategy for what one is ready to lose."""
+def _choices(places: ReportVerdict, points: dict[str, Point]) -> Table:
+    """Return the cheapest strategy for each loss of quality that a reader may accept."""
     top = max(point.quality for point in points.values())
-    first = points[found.best(found.model)[0]]
+    first = points[places.best(places.model)[0]]
     rows: dict[str, tuple[str, ...]] = {}
-    for loss in LOSSES:
-        good = [name for name in points if points[name].quality >= top - loss / 100 - ROUNDING]
+    for loss in _LOSSES:
+        good = [name for name in points if points[name].quality >= top - loss / 100 - _ROUNDING]
         name = min(good, key=lambda name: points[name].cost)
-        breaks = "; ".join(breakage(found.results.summary, name)) or "–"
+        breaks = "; ".join(breakage(places.results.summary, name)) or "–"
         against = percent(points[name].cost / first.cost - 1) if first.cost else "–"
         figures = (percent(points[name].quality), dollars(points[name].cost), against)
         rows.setdefault(name, (count(loss, "point") if loss else "nothing", name, breaks, *figures))
-    heads = ("ready to lose", "choose", "what breaks", found.quality.name, "bill", "against the best")
-    return Table("The cheapest for what you are ready to lose", heads, tuple(rows.values()), (), names=3)
+    heads = ("acceptable loss", "choose", "what breaks", places.quality.name, "bill", "against the best")
+    return Table("The cheapest strategy for a loss that you accept", heads, tuple(rows.values()), (), names=3)
 
 
-def _figure(found: ReportVerdict, order: list[str], points: dict[str, Point]) -> InlineFigure:
-    best = found.best(found.model)
+def _figure(places: ReportVerdict, order: list[str], points: dict[str, Point]) -> InlineFigure:
+    best = places.best(places.model)
     numbers = {name: at for at, name in enumerate(order, start=1)}
-    up, along = f"{found.quality.name}: the higher, the better", f"bill under {found.model}: the lower, the better"
-    return InlineFigure(
-        "frontier",
-        f"Quality and cost under {found.model}",
-        f"Each mark is a strategy, with its number in the table. Up: {found.quality.about}. To the right: the bill of "
-        "all calls in US dollars, with the strategy's own model calls. Filled marks are on the frontier, which the "
-        "line joins. A mark that would hide another stands beside its place, tied to it.",
-        lambda: frontier_figure(points, best, numbers, up, along),
-    )
+    up, along = f"{places.quality.name} (higher is better)", f"bill under {places.model}, US dollars (lower is better)"
+    values = {"model": places.model, "about": places.quality.about}
+    return figure_of("frontier", lambda: frontier_figure(points, best, numbers, up, along), **values)
 
 
-def _table(found: ReportVerdict, order: list[str]) -> Table:
-    """All strategies: where they stand, and what they break."""
+def _table(places: ReportVerdict, order: list[str]) -> Table:
+    """Return all strategies with their verdicts and what they break."""
     numbers = {name: at for at, name in enumerate(order, start=1)}
-    costs = found.costs.get(found.model, {})
+    costs = places.costs.get(places.model, {})
     rows = tuple(
         (
             str(numbers[name]),
             name,
-            _verdict(found, numbers, name),
-            "; ".join(breakage(found.results.summary, name)) or "–",
-            percent(found.values[name]),
+            _verdict(places, numbers, name),
+            "; ".join(breakage(places.results.summary, name)) or "–",
+            percent(places.values[name]),
             dollars(costs.get(name, nan)),
         )
         for name in order
     )
-    heads = ("#", "strategy", "verdict", "what breaks", found.quality.name, "bill")
-    return Table("Verdict", heads, rows, tuple(_notes(found)), names=4)
+    heads = ("#", "strategy", "verdict", "what breaks", places.quality.name, "bill")
+    return Table("Verdict on each strategy", heads, rows, tuple(_notes(places)), names=4)
 
 
-def _verdict(found: ReportVerdict, numbers: Mapping[str, int], name: str) -> str:
-    if name in BOUNDS:
-        return "a bound, no strategy"
-    if name not in numbers or name not in found.points(found.model):
+def _verdict(places: ReportVerdict, numbers: Mapping[str, int], name: str) -> str:
+    if name in _BOUNDS:
+        return "a bound, not a strategy"
+    if name not in numbers or name not in places.points(places.model):
         return "no figure"
-    return f"dominated by {numbers[found.under[name][0]]}" if name in found.under else BEST
+    if name in places.dominated_by:
+        return f"dominated by {numbers[places.dominated_by[name][0]]}"
+    return _ON_FRONTIER
 
 
-def _by_how_much(found: ReportVerdict, order: list[str], points: dict[str, Point]) -> Table:
-    """How sure the verdict is, and what is gained by taking what dominates instead."""
+def _by_how_much(places: ReportVerdict, order: list[str], points: dict[str, Point]) -> Table:
+    """Return how sure each verdict is, and the gain of taking the dominating strategy instead."""
     none = points["none"].cost if "none" in points else nan
     rows = []
     for name in order:
         if name not in points:
             continue
-        point, sure = points[name], found.sure[name]
+        point, sure = points[name], places.sure[name]
         against = "–" if isnan(none) or not none else percent(point.cost / none - 1)
         gains = ("–", "–", "–")
-        if name in found.under:
-            by = found.under[name][0]
+        if name in places.dominated_by:
+            by = places.dominated_by[name][0]
             more = points[by].quality - point.quality
             gains = (by, percent(1 - points[by].cost / (point.cost or 1)), f"{100 * more:.1f}" if more else "0")
         rows.append((name, "–" if isnan(sure) else percent(sure), against, *gains))
-    heads = ("strategy", "how sure", "against none", "dominated by", "cheaper by", "better by, points")
+    heads = ("strategy", "how sure", "bill against none", "dominated by", "cheaper by", "better by, points")
     note = (
-        f"How sure: in how many of {DRAWS:,} draws of whole conversations, with replacement, the strategy is on the "
-        "frontier. Against none: its bill. Where several dominate, the cheapest of the frontier is named."
+        f"How sure: the share of {DRAWS:,} resamples of whole conversations in which the strategy is on the "
+        "frontier. Dominated by: the cheapest of the frontier that dominates it."
     )
-    return Table("How sure, and by how much", heads, tuple(rows), (note,))
+    return Table("How sure is the verdict, and by how much?", heads, tuple(rows), (note,))
 
 
-def _notes(found: ReportVerdict) -> Iterator[str]:
-    summary = found.results.summary
+def _notes(places: ReportVerdict) -> Iterator[str]:
+    summary = places.results.summary
     yield (
-        f"Bill: under {found.model} with its prompt cache, and the strategy's own model calls. What breaks: calls, "
-        "beyond those that none breaks as well where it was run; newest missing: the newest message is not sent."
+        f"Bill: under {places.model} with its prompt cache, and the strategy's own model calls. What breaks: number of "
+        "calls, beyond those of none where it was run."
     )
-    if found.results.is_sampled:
-        yield from found.results.sampled
-        yield f"{found.quality.name.capitalize()} is of the same conversations."
+    if places.results.is_sampled:
+        yield from places.results.sampling_notes
+        yield f"{places.quality.name.capitalize()} covers the same conversations."
     if summary.compared < summary.conversations:
         whole = count(summary.conversations, "conversation")
         yield f"Over the {summary.compared:,} of {whole} that every strategy finished."
-    if why := reasons(value for value in found.values.values() if isinstance(value, Missing)):
+    if why := reasons(value for value in places.values.values() if isinstance(value, Missing)):
         yield why
 
 
-def _under_others(found: ReportVerdict, order: list[str]) -> Table:
-    """Whether the choice is another under other prices and caches."""
-    best = {model: found.best(model) for model in found.results.models}
+def _under_others(places: ReportVerdict, order: list[str]) -> Table:
+    """Return the bills under the other models, and whether the strategy is on the frontier there."""
+    best = {model: places.best(model) for model in places.results.models}
     rows = tuple(
-        (name, *(cell for model in best for cell in (_cost(found, model, name), "yes" if name in best[model] else "–")))
+        (
+            name,
+            *(cell for model in best for cell in (_cost(places, model, name), "yes" if name in best[model] else "–")),
+        )
         for name in order
-        if name in found.points(found.model)
+        if name in places.points(places.model)
     )
     heads = ("strategy", *(head for model in best for head in (model, "frontier")))
-    return Table(
-        "The same under other models", heads, rows, ("Bills, and whether the strategy is on the frontier there.",)
-    )
+    return Table("Is it the same under other models?", heads, rows, ("Bill, and whether it is on the frontier there.",))
 
 
-def _cost(found: ReportVerdict, model: str, name: str) -> str:
-    return dollars(found.costs.get(model, {}).get(name, float("nan")))
+def _cost(places: ReportVerdict, model: str, name: str) -> str:
+    return dollars(places.costs.get(model, {}).get(name, float("nan")))
 
 
-def _frame(found: ReportVerdict, order: list[str]) -> pd.DataFrame:
-    best = found.best(found.model)
+def _frame(places: ReportVerdict, order: list[str]) -> pd.DataFrame:
+    best = places.best(places.model)
     return pd.DataFrame(
         [
             {
                 "strategy": name,
                 "on_frontier": name in best,
-                "dominated_by": " ; ".join(found.under.get(name, ())),
-                "how_sure": found.sure.get(name, float("nan")),
-                found.quality.name: found.values[name],
-                **{f"cost {model}": costs.get(name, float("nan")) for model, costs in found.costs.items()},
-                "breaks": "; ".join(breakage(found.results.summary, name)),
+                "dominated_by": " ; ".join(places.dominated_by.get(name, ())),
+                "how_sure": places.sure.get(name, float("nan")),
+                places.quality.name: places.values[name],
+                **{f"cost {model}": costs.get(name, float("nan")) for model, costs in places.costs.items()},
+                "breaks": "; ".join(breakage(places.results.summary, name)),
             }
             for name in order
         ]

@@ -1,13 +1,13 @@
-"""Scenarios that the project makes itself, with a seed: same seed, same bytes.
+"""Scenarios that the project generates itself from a seed: same seed, same bytes.
 
     for conversation in scenario("coding", turns=12):
         …
 
-A kind is what the conversation is about, in English and Chinese; a scenario is a named set of conversations. They are
-made one by one as they are asked for, and a kind's module is imported when its first conversation is.
+A kind is a subject of conversation, in English and Chinese; a scenario is a named set of conversations. Conversations
+are generated one by one on demand, and a kind's module is imported for its first conversation.
 
-An accepted answer of a probe stands word for word in its evidence, except where it is worked out from it (a sum, a
-number of days): the ids of those probes are in `meta["computed_probes"]`, with spaces between them.
+An accepted answer of a probe stands word for word in its evidence, unless it is worked out from it (a sum, a number of
+days): the ids of computed probes are in `meta["computed_probes"]`, with spaces between them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ..spec import nearest
 
 LANGUAGES = ("en", "zh")
 Maker = Callable[[int, int, str], Conversation]
-"""(seed, user turns, language) to a conversation."""
+"""Function of (seed, user turns, language) that returns a conversation."""
 
 
 def _kind(name: str) -> Maker:
     def make(seed: int, turns: int, language: str) -> Conversation:
-        made: Conversation = import_module(f".{name}", __name__).make(seed, turns, language)
-        return made
+        conversation: Conversation = import_module(f".{name}", __name__).make(seed, turns, language)
+        return conversation
 
     return make
 
@@ -44,7 +44,7 @@ QUALITY_TRAPS = (
     "system_changed",
 )  # fmt: skip
 KIND_TURNS = 40
-"""User turns of a kind that is asked for by its name."""
+"""User turns of a scenario that is a single kind."""
 
 SCENARIOS: dict[str, str] = {
     "smoke": "every kind in English and Chinese with a few turns, and the traps but the enormous one; seconds",
@@ -61,23 +61,23 @@ SCENARIOS: dict[str, str] = {
     "mem_002": "10 000 messages, 2 million tokens, then 1000 questions, 80 % of them about a fifth of the messages",
     "mem_003": "100 000 tokens of dialogue, to be archived",
 }
-"""What `scenario` makes, and a line on each."""
+"""Names that `scenario` takes, each with a one-line description."""
 
 
 def scenario(name: str, turns: int | None = None, seed: int = 0) -> Iterator[Conversation]:
-    """The conversations of a scenario, in a fixed order.
+    """Return the conversations of a scenario, in a fixed order.
 
-    `turns` is how many user turns each generated conversation has instead of the scenario's own number; the traps
-    have neither a length nor a seed. Raises SpecError for a name that is not in SCENARIOS, and for no turns at all.
+    `turns` is the number of user turns per generated conversation, instead of the scenario's own number; the traps have
+    neither a length nor a seed. Raises SpecError for a name that is not in SCENARIOS, and for less than one turn.
     """
     if name not in SCENARIOS:
         raise SpecError(f"unknown scenario {name!r}{nearest(name, SCENARIOS)}; there are {', '.join(SCENARIOS)}")
     if turns is not None and turns < 1:
         raise SpecError(f"a conversation of {turns} turns: ask for 1 or more")
-    return _made(name, turns, seed)
+    return _conversations(name, turns, seed)
 
 
-def _made(name: str, turns: int | None, seed: int) -> Iterator[Conversation]:
+def _conversations(name: str, turns: int | None, seed: int) -> Iterator[Conversation]:
     match name:
         case "smoke":
             yield from _kinds(SMOKE_TURNS, turns, seed)
@@ -104,9 +104,9 @@ def _made(name: str, turns: int | None, seed: int) -> Iterator[Conversation]:
 
 
 def _kinds(lengths: dict[str, int], turns: int | None, seed: int) -> Iterator[Conversation]:
-    for name, usual in lengths.items():
+    for name, default in lengths.items():
         for language in LANGUAGES:
-            yield KINDS[name](seed, usual if turns is None else turns, language)
+            yield KINDS[name](seed, default if turns is None else turns, language)
 
 
 def _traps() -> Iterator[Conversation]:

@@ -49,14 +49,14 @@ def load(package: str, name: str) -> Forms:
     Raises ValueError, with file and line, for a line that is neither a key, a form, nor a further line of one.
     """
     path = files(package) / "data" / f"{name}.txt"
-    found: dict[str, list[str]] = {}
+    forms_by_key: dict[str, list[str]] = {}
     forms: list[str] | None = None
     blank = 0
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         if line.startswith("@"):
-            if line[1:] in found:
+            if line[1:] in forms_by_key:
                 raise ValueError(f"{name}.txt:{number}: the key {line[1:]!r} stands twice")
-            forms = found[line[1:]] = []
+            forms = forms_by_key[line[1:]] = []
         elif (line == "-" or line.startswith("- ")) and forms is not None:
             forms.append(line[2:])
         elif line.startswith("  ") and forms:
@@ -64,7 +64,7 @@ def load(package: str, name: str) -> Forms:
         elif line and not line.startswith("#"):
             raise ValueError(f"{name}.txt:{number}: neither @key, '- form' nor an indented line: {line!r}")
         blank = 0 if line else blank + 1
-    return {key: tuple(forms) for key, forms in found.items()}
+    return {key: tuple(forms) for key, forms in forms_by_key.items()}
 
 
 @cache

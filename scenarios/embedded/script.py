@@ -1,4 +1,4 @@
-"""Write a scenario: a clock, ids, and the probes that go with what was said.
+"""Write a scenario: messages with ids and a clock, the pauses between turns, and the probes.
 
 script = Script("docs_qa/en-1", language="en", start="2026-03-02T09:00:00")
 script.system("You answer from the documentation …")
@@ -12,8 +12,12 @@ conversation = script.done()
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from math import pow, sqrt
+from random import Random
+from typing import NamedTuple
 
 import msgspec
 
@@ -42,7 +46,7 @@ class Script:
         return datetime.fromtimestamp(self._now, UTC)
 
     def __len__(self) -> int:
-        """Return how many messages there are so far."""
+        """Return the number of messages so far."""
         return len(self._messages)
 
     def wait(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
@@ -61,7 +65,7 @@ class Script:
         return self._say("system", text, 0)
 
     def user(self, text: str) -> str:
-        """Add a user's message: the longer it is, the longer after what stands before it."""
+        """Add a user's message. The time before it grows with its length."""
         return self._say("user", text, 20 + len(text) / 12)
 
     def assistant(self, text: str, calls: Sequence[ToolCall] = ()) -> str:
@@ -125,7 +129,7 @@ class Script:
         )
 
     def note(self, key: str, value: Scalar) -> None:
-        """Set something to know of the whole conversation, for `Conversation.meta`."""
+        """Set a value of `Conversation.meta`."""
         self._meta[key] = value
 
     def done(self) -> Conversation:
@@ -162,3 +166,205 @@ class Script:
         )
         self._messages.append(message)
         return message.id
+
+
+# Half of the pauses are within the five minutes of a prompt cache, half beyond: both hits and misses must occur.
+_PAUSES = ("short",) * 6 + ("break",) * 3 + ("long",) * 2 + ("night",)
+
+
+class OfficeHours:
+    """Pauses between turns: under five minutes (the lifetime of a prompt cache), longer, over an hour, over night."""
+
+    def __init__(self, script: Script, rng: Random) -> None:
+        self._script, self._rng = script, rng
+        self._left: list[str] = []
+
+    def pause(self) -> bool:
+        """Let some time pass; return whether the next turn is on another day."""
+        if not self._left:
+            self._left = self._rng.sample(_PAUSES, len(_PAUSES))
+        kind = self._left.pop()
+        if kind == "short":
+            self._script.wait(seconds=self._rng.randint(15, 200))
+        elif kind == "break":
+            self._script.wait(minutes=self._rng.randint(6, 45))
+        elif kind == "long":
+            self._script.wait(minutes=self._rng.randint(65, 200))
+        over = kind == "night" or self._script.now.hour >= 18
+        if over:
+            morning = (self._script.now + timedelta(days=1)).replace(hour=7, minute=40, second=0, microsecond=0)
+            self._script.until(f"{morning + timedelta(minutes=self._rng.randint(0, 100)):%Y-%m-%dT%H:%M:%S}")
+        return over
+
+
+class Pace:
+    """Gaps between turns, from a shuffled deck of nine: five under 5 minutes, two under an hour, hours, a night."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        self._coming: list[str] = []
+
+    def wait(self, script: Script) -> None:
+        """Let the time to the next turn pass. Turns fall between 07:00 and 19:00 UTC."""
+        if not self._coming:
+            self._coming = ["soon"] * 5 + ["break"] * 2 + ["hours", "night"]
+            self._rng.shuffle(self._coming)
+        gap = self._coming.pop()
+        chance = self._rng.random()
+        if gap == "soon":
+            script.wait(seconds=round(15 + 200 * chance))
+        elif gap == "break":
+            script.wait(minutes=round(6 + 45 * chance))
+        elif gap == "hours":
+            script.wait(minutes=round(65 + 120 * chance))
+        now = script.now
+        if gap == "night" or now.hour >= 19 or now.hour < 7:
+            script.wait(minutes=(1440 - now.hour * 60 - now.minute) % 1440 + 450 + round(90 * chance))
+
+
+_QUIZ_SHARES: Mapping[str, float] = {
+    "single_hop": 0.28,
+    "multi_hop": 0.18,
+    "temporal": 0.18,
+    "updated_fact": 0.18,
+    "unanswerable": 0.18,
+}
+
+
+def size(turns: int) -> int:
+    """Return the number of probes for a conversation of so many user turns: 11 at 12 turns, 26 at 100, 60 at most."""
+    return round(min(60, 11 * pow(turns / 12, 0.4)))
+
+
+class Quiz:
+    """Probes of one script, each asked some turns after its facts: at once, soon, or much later.
+
+    A generator offers a probe whenever there is a fact worth asking about; `wants` says before if one is due. The quiz
+    takes as many per category as the length of the conversation calls for, spread over it. A fact behind a probe must
+    stay true to the end of the conversation.
+    """
+
+    def __init__(self, script: Script, rng: Random, turns: int) -> None:
+        self._script, self._rng, self._turns, self._turn = script, rng, turns, 0
+        self._wanted = {category: max(1, round(share * size(turns))) for category, share in _QUIZ_SHARES.items()}
+        self._taken = dict.fromkeys(_QUIZ_SHARES, 0)
+        self._waiting: list[tuple[int, Callable[[], None]]] = []
+        self._asked: set[str] = set()
+
+    def wants(self, category: str) -> bool:
+        """Return whether another probe of this category is due by now."""
+        taken, wanted = self._taken[category], self._wanted[category]
+        return taken < wanted and taken <= 1 + wanted * (self._turn + 1) / self._turns
+
+    def ask(
+        self,
+        category: str,
+        question: str,
+        answers: Sequence[str] = (),
+        evidence: Sequence[str] = (),
+        *,
+        computed: bool = False,
+    ) -> None:
+        """Ask a question at the end of the present turn or of a later one, unless it has been asked already.
+
+        The answer of a `computed` question is worked out from the evidence.
+        """
+        if question in self._asked:
+            return
+        self._asked.add(question)
+        left = max(0, self._turns - 1 - self._turn)
+        delay = self._rng.choice((0, min(left, self._rng.randint(1, 4)), self._rng.randint(0, left), left))
+        self._taken[category] += 1
+        accepted, shown = tuple(dict.fromkeys(answers)), tuple(dict.fromkeys(evidence))
+        self._waiting.append(
+            (self._turn + delay, lambda: self._script.probe(question, accepted, shown, category, computed=computed)),
+        )
+
+    def turn_over(self) -> None:
+        """Ask the probes that are due after this turn."""
+        due = [ask for turn, ask in self._waiting if turn <= self._turn]
+        self._waiting = [(turn, ask) for turn, ask in self._waiting if turn > self._turn]
+        for ask in due:
+            ask()
+        self._turn += 1
+
+
+_QUESTION_SHARES = {"updated_fact": 0.21, "multi_hop": 0.21, "temporal": 0.21, "single_hop": 0.22, "unanswerable": 0.15}
+
+
+class _Candidate(NamedTuple):
+    question: str
+    answers: tuple[str, ...]
+    evidence: tuple[str, ...]
+    about: frozenset[str]
+    computed: bool
+
+
+class Questions:
+    """Probes of one script, a few after every turn, drawn from the candidates that the turns offered.
+
+    Unlike those of a Quiz, the facts may change: `forget` withdraws the candidates about a fact.
+    """
+
+    def __init__(self, rng: Random, turns: int, nowhere: Callable[[], str]) -> None:
+        """Start without candidates. `nowhere` returns a question that nothing in the conversation answers."""
+        self._rng, self._turns, self._nowhere = rng, turns, nowhere
+        self._waiting: dict[str, list[_Candidate]] = {category: [] for category in _QUESTION_SHARES}
+        self._asked: Counter[str] = Counter()
+        self._seen: set[str] = set()
+        self.total = min(60, round(3.2 * sqrt(turns)))
+        """Number of probes at the end: 3 for one turn, 11 for 12, 60 from 350 on."""
+
+    def offer(
+        self,
+        category: str,
+        question: str,
+        answers: Sequence[str],
+        evidence: Sequence[str],
+        *,
+        about: Sequence[str] = (),
+        computed: bool = False,
+    ) -> None:
+        """Add a question that can be asked from now on; if `computed`, its answer is worked out from the evidence."""
+        if question not in self._seen:
+            waiting = self._waiting[category]
+            accepted, shown = tuple(dict.fromkeys(answers)), tuple(dict.fromkeys(evidence))
+            waiting.append(_Candidate(question, accepted, shown, frozenset(about), computed))
+            if len(waiting) > 200:  # some of the oldest hundred stay, so that late questions reach far back
+                waiting.pop(int(self._rng.random() * 100))
+
+    def forget(self, about: str) -> None:
+        """Withdraw the candidates about a fact, because it has changed."""
+        for category, waiting in self._waiting.items():
+            self._waiting[category] = [candidate for candidate in waiting if about not in candidate.about]
+
+    def ask(self, script: Script, turn: int) -> None:
+        """Ask the probes that are due after this turn (counted from 1)."""
+        due = round(self.total * turn / self._turns) - self._asked.total()
+        for _ in range(due):
+            category = self._next_category()
+            if category == "unanswerable":
+                self._ask_nowhere(script)
+                continue
+            waiting = self._waiting[category]
+            chosen = waiting.pop(int(self._rng.random() * len(waiting)))
+            if chosen.question in self._seen:
+                continue
+            self._seen.add(chosen.question)
+            self._asked[category] += 1
+            script.probe(chosen.question, chosen.answers, chosen.evidence, category, computed=chosen.computed)
+
+    def _ask_nowhere(self, script: Script) -> None:
+        for _ in range(30):
+            question = self._nowhere()
+            if question not in self._seen:
+                self._seen.add(question)
+                self._asked["unanswerable"] += 1
+                script.probe(question, [], [], "unanswerable")
+                return
+
+    def _next_category(self) -> str:
+        """Return the category furthest behind its share, among those with a candidate."""
+        ready = [category for category in _QUESTION_SHARES if category == "unanswerable" or self._waiting[category]]
+        total = self._asked.total() + 1
+        return max(ready, key=lambda category: _QUESTION_SHARES[category] * total - self._asked[category])

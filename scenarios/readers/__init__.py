@@ -1,7 +1,7 @@
 """Recorded formats, one file each. A reader turns the files of its format into conversations.
 
-Readers are found through the entry point group `ctxbench.readers`, ours like anyone's. A reader is a frozen
-dataclass, so its options are written like a strategy's: `locomo(corrections='errors.json')`.
+Readers are registered in the entry point group `ctxbench.readers`, the built-in ones and those of plug-ins alike. A
+reader is a frozen dataclass, so its options are written like a strategy's: `locomo(corrections='errors.json')`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ..errors import Place
 from ..model import Conversation
 from ..source import Problems
 
-Found = Iterator[tuple[Place, Conversation]]
-"""Conversations as they are read, each with where it stands."""
+Recordings = Iterator[tuple[Place, Conversation]]
+"""Conversations as they are read, each with its place in the files."""
 
 
 class Reader(Protocol):
@@ -26,22 +26,22 @@ class Reader(Protocol):
     about: ClassVar[str]
     """One line for `ctxbench list formats`."""
     shapes: ClassVar[tuple[frozenset[str], ...]]
-    """Key paths (`source.key_paths`) of which all must be in a file for it to be of this format; any one set is
-    enough; `*` stands for any one key. Of two formats that fit, the one with the larger set is taken."""
+    """Sets of key paths (`source.key_paths`). A file is of this format if it has all paths of one set; `*` stands for
+    any one key. If several formats fit, the one with the larger set is taken."""
     folder: ClassVar[bool]
-    """Whether all files of one folder make the recordings together; else each file is read alone."""
+    """True if the files of a folder make the recordings together; False if each file is read alone."""
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
-        """Read one file, or one folder's files in sorted order.
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        """Yield the conversations of one file, or of one folder's files, which come in sorted order.
 
-        Yields what is whole. What is not goes to `problems.add` and the rest is read; a RecordingError that is
-        raised ends these files only.
+        A damaged conversation goes to `problems.add`, and the rest is read. A RecordingError that is raised ends the
+        reading of these files only.
         """
         ...
 
 
 @cache
 def readers() -> dict[str, type[Any]]:
-    """The reader classes by name, in the order of their names."""
-    found = {point.name: point.load() for point in entry_points(group="ctxbench.readers")}
-    return dict(sorted(found.items()))
+    """Return the reader classes by name, in the order of their names."""
+    points = sorted(entry_points(group="ctxbench.readers"), key=lambda point: point.name)
+    return {point.name: point.load() for point in points}

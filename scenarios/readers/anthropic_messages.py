@@ -1,9 +1,9 @@
 """Anthropic Messages API requests: `{system, tools, messages, …}`, or logs of them, `{"request": …, "response": …}`.
 
 Source: docs.anthropic.com/en/api/messages. One JSON object, an array, or JSON Lines; requests of one file that extend
-each other are one conversation. Cache breakpoints of a request (`cache_control`) are kept with its answer, so only logs
-have them; of a message with several marked blocks one is kept, after it. One for the whole request is one after its
-last message. There are no times in it. Sampling options and headers are not read, images only counted.
+each other are one conversation. Cache breakpoints of a request (`cache_control`) are stored with its answer, so only
+logs have them. A message with several marked blocks gets one breakpoint, after it; a mark on the whole request is one
+after its last message. The form has no times. Sampling options and headers are not read, images only counted.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Mark, Message
 from ..source import Problems, decode, records
-from . import Found
-from .blocks import Block, Content, assistant_message, blocks, user_messages, user_parts
-from .chat import tool
-from .requests import LoggedRequest, Responses, effort, mark, series
-from .usage import usage
+from . import Recordings
+from .messages import Block, Content, assistant_message, blocks, tool, user_messages, user_parts
+from .requests import LoggedRequest, Responses, effort, mark, series, usage
 
 
 class _Turn(msgspec.Struct):
@@ -73,10 +71,10 @@ class AnthropicMessages:
     shapes: ClassVar[tuple[frozenset[str], ...]] = tuple(_shapes())
     folder: ClassVar[bool] = False
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
-            for run in series(_requests(path, problems)):
-                yield run.conversation(path.stem)
+            for requests in series(_requests(path, problems)):
+                yield requests.conversation(path.stem)
 
 
 def _requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
@@ -93,32 +91,32 @@ def _requests(path: Path, problems: Problems) -> Iterator[LoggedRequest]:
 
 
 def _request(request: _Request, response: _Response | None, place: Place, problems: Problems) -> LoggedRequest:
-    asked: list[Message] = []
+    messages: list[Message] = []
     marks: list[Mark] = []
     names = (f"m{n}" for n in count())
-    for one in reversed(request.tools):
-        if found := mark(None, one.get("cache_control")):
-            marks += found
+    for schema in reversed(request.tools):
+        if tool_mark := mark(None, schema.get("cache_control")):
+            marks += tool_mark
             break
     if request.system:
-        said = blocks(request.system)
-        asked.append(Message(next(names), "system", "\n".join(block.text for block in said if block.text)))
-        marks += _marks(asked[-1], said)
+        system = blocks(request.system)
+        messages.append(Message(next(names), "system", "\n".join(block.text for block in system if block.text)))
+        marks += _marks(messages[-1], system)
     for at, turn in enumerate(request.messages):
         if turn.role == "assistant":
             parts = [blocks(turn.content)]
-            made = [assistant_message(parts[0], next(names))]
+            converted = [assistant_message(parts[0], next(names))]
         elif turn.role == "user":
             parts = list(user_parts(turn.content))
-            made = list(user_messages(turn.content, names))
+            converted = list(user_messages(turn.content, names))
         else:
             where = place.at(f"{place.field}.messages[{at}].role".removeprefix("."))
             raise RecordingError(where, f"unknown role {turn.role!r}", "use user, assistant")
-        asked += made
-        for message, said in zip(made, parts, strict=True):
-            marks += _marks(message, said)
-    if asked and all(found.after != asked[-1].id for found in marks):
-        marks += mark(asked[-1].id, request.cache_control)
+        messages += converted
+        for message, part in zip(converted, parts, strict=True):
+            marks += _marks(message, part)
+    if messages and all(set_mark.after != messages[-1].id for set_mark in marks):
+        marks += mark(messages[-1].id, request.cache_control)
     answer = None
     if response is not None and response.content is not None:
         call = Call(
@@ -130,8 +128,10 @@ def _request(request: _Request, response: _Response | None, place: Place, proble
             stop=response.stop_reason or "",
         )
         answer = assistant_message(response.content, next(names), call=call)
-    return LoggedRequest(Place(place.file, place.line), tuple(asked), answer, tuple(tool(one) for one in request.tools))
+    tools = tuple(tool(schema) for schema in request.tools)
+    return LoggedRequest(Place(place.file, place.line), tuple(messages), answer, tools)
 
 
-def _marks(message: Message, said: Sequence[Block]) -> tuple[Mark, ...]:
-    return tuple(found for block in said for found in mark(message.id, block.cache_control))[-1:]
+def _marks(message: Message, content: Sequence[Block]) -> tuple[Mark, ...]:
+    """Return the breakpoint after a message, at most one."""
+    return tuple(block_mark for block in content for block_mark in mark(message.id, block.cache_control))[-1:]

@@ -8,11 +8,11 @@ stand beside the chat or in the folder `probing_questions` below it, and may be 
 id `<size>/<n>`; where a folder has `chat.json`, other chats in it (`chat_trunecated.json`, a shorter copy) are ignored,
 and so is `user_messages.json`, the user's half, which would else pass for an OpenAI chat.
 
-Evidence is `source_chat_ids`: message ids in a list, or in lists under names. An id that names no message, or that
-several messages have, is dropped and counted in meta; such messages are told apart as `5`, `5~2`. `abstention`
-questions cannot be answered. Where an ability has no answer (how an instruction is followed), the rubric is the gold. A
-time anchor is a day: the messages from it on have its noon, UTC. The marks that the generator left at the end of
-user messages (`->-> 1,2`) are kept. The 10M files, plans of batches, are not read.
+Evidence is `source_chat_ids`: message ids in a list, or in lists under names. An id that names no message, or more than
+one, is dropped and counted in meta; messages with the same id become `5`, `5~2`. `abstention` questions cannot be
+answered. An ability without answers (following an instruction) is judged by the rubric. A time anchor is a day: the
+messages after it have its noon, UTC. The marks that the generator left at the end of user messages (`->-> 1,2`) are not
+removed. The 10M files, plans of batches, are not read.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Conversation, Message, Probe
-from ..source import Problems, convert, decode, whole
-from . import Found
-from .chat import role_of
-from .clock import forward, seconds
+from ..source import Problems, convert, decode, whole_file
+from . import Recordings
+from .messages import forward, role_of, seconds
 
 _QUESTIONS = "probing_questions"
-_NOON = 12 * 3600
+_NOON = 12 * 3600  # the hour is not recorded; noon is the same day in most time zones
 
 
 class _Turn(msgspec.Struct):
@@ -70,7 +69,7 @@ class Beam:
     )
     folder: ClassVar[bool] = True
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         others = [path for path in files if not path.stem.startswith(_QUESTIONS)]
         chats = [path for path in others if path.name == "chat.json"]
         chats = chats or [path for path in others if path.name != "user_messages.json"]
@@ -78,10 +77,10 @@ class Beam:
         for path in chats:
             place = Place(str(path))
             try:
-                batches = decode(whole(path, problems), list[_Batch], place)
-                said = list(_turns(batches, place))
-                messages, times_dropped = _messages(said)
-                probes, dropped = _probes(path, [turn for turn, _, _ in said], problems)
+                batches = decode(whole_file(path, problems), list[_Batch], place)
+                turns = list(_turns(batches, place))
+                messages, times_dropped = _messages(turns)
+                probes, dropped = _probes(path, [turn for turn, _, _ in turns], problems)
                 parent = path.resolve().parent
                 yield (
                     place,
@@ -98,7 +97,7 @@ class Beam:
 
 
 def _turns(batches: Sequence[_Batch], place: Place) -> Iterator[tuple[_Turn, float | None, Place]]:
-    """Every message with its time and place."""
+    """Yield every message with its time and place."""
     for b, batch in enumerate(batches):
         time = _day(batch.time_anchor, place.at(f"[{b}].time_anchor"))
         for t, turn in enumerate(batch.turns):
@@ -113,11 +112,12 @@ def _day(anchor: str | None, place: Place) -> float | None:
     return seconds(anchor, "%B-%d-%Y", place, "March-15-2024") + _NOON if anchor else None
 
 
-def _messages(said: Sequence[tuple[_Turn, float | None, Place]]) -> tuple[tuple[Message, ...], int]:
-    times, dropped = forward(time for _, time, _ in said)
+def _messages(turns: Sequence[tuple[_Turn, float | None, Place]]) -> tuple[tuple[Message, ...], int]:
+    """Return the messages, and the number of times dropped because they run backwards."""
+    times, dropped = forward(time for _, time, _ in turns)
     used: dict[str, int] = {}
     messages = []
-    for (turn, _, place), time in zip(said, times, strict=True):
+    for (turn, _, place), time in zip(turns, times, strict=True):
         name = str(turn.id)
         used[name] = used.get(name, 0) + 1
         unique = name if used[name] == 1 else f"{name}~{used[name]}"
@@ -125,9 +125,9 @@ def _messages(said: Sequence[tuple[_Turn, float | None, Place]]) -> tuple[tuple[
     return tuple(messages), dropped
 
 
-def _probes(chat: Path, said: Sequence[_Turn], problems: Problems) -> tuple[tuple[Probe, ...], int]:
-    """The questions beside a chat, and how many evidence ids were dropped; a damaged one is a problem of its own."""
-    counts = Counter(str(turn.id) for turn in said)
+def _probes(chat: Path, turns: Sequence[_Turn], problems: Problems) -> tuple[tuple[Probe, ...], int]:
+    """Return the probes of a chat, and the number of evidence ids dropped. A damaged question is a problem."""
+    counts = Counter(str(turn.id) for turn in turns)
     probes, dropped = [], 0
     for ability, n, place, record in _questions(chat, problems):
         try:
@@ -143,23 +143,23 @@ def _probes(chat: Path, said: Sequence[_Turn], problems: Problems) -> tuple[tupl
 
 
 def _questions(chat: Path, problems: Problems) -> Iterator[tuple[str, int, Place, Any]]:
-    """The questions that stand beside a chat: ability, number, place, record."""
+    """Yield the questions of the file beside a chat as (ability, number, place, record)."""
     for path in (chat.with_name(f"{_QUESTIONS}.json"), chat.parent / _QUESTIONS / f"{_QUESTIONS}.json"):
         if path.is_file():
             place = Place(str(path))
             try:
-                asked = decode(whole(path, problems), dict[str, list[Any]], place)
+                questions = decode(whole_file(path, problems), dict[str, list[Any]], place)
             except RecordingError as error:
                 problems.add(error)
                 return
-            for ability, records in asked.items():
+            for ability, records in questions.items():
                 yield from ((ability, n, place.at(f"{ability}[{n}]"), record) for n, record in enumerate(records))
             return
 
 
 def _probe(name: str, ability: str, question: _Question, evidence: tuple[str, ...]) -> Probe:
-    given = (question.answer, question.ideal_answer, question.ideal_response, question.ideal_summary)
-    answers = [str(answer) for answer in given if answer is not None]
+    recorded = (question.answer, question.ideal_answer, question.ideal_response, question.ideal_summary)
+    answers = [str(answer) for answer in recorded if answer is not None]
     answerable = ability != "abstention"
     return Probe(
         id=name,
@@ -173,6 +173,7 @@ def _probe(name: str, ability: str, question: _Question, evidence: tuple[str, ..
 
 
 def _ids(cited: object, place: Place) -> Iterator[str]:
+    """Yield the message ids of a list, or of lists nested in lists and objects."""
     pending = [cited]
     while pending:
         match pending.pop():

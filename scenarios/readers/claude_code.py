@@ -1,19 +1,19 @@
 """Claude Code sessions: JSON Lines, `<project>/<session>.jsonl`, and `agent-<id>.jsonl` of the agents that it starts.
 
 Source: what Claude Code writes below `~/.claude/projects` (undocumented; checked against public programs that read it,
-up to version 2.1). Not in it: the system prompt, tool schemas, cache marks, when a call started. Not read: what it
-attaches to a prompt (`attachment` lines), paths.
+up to version 2.1). The sessions have no system prompt, tool schemas, cache marks, or start times of calls. Not read:
+attachments of prompts (`attachment` lines), paths.
 
-- One response is several lines, a block each, with the same `requestId`; its usage grows, so the last line's counts.
-  They become one message, complete with its last line, where its first one stands.
-- Lines are a tree (`uuid`, `parentUuid`; across a compaction `logicalParentUuid`). The conversation is the branch that
-  ends at the last line; what a rewind left behind is counted in `meta["off_branch"]`. Results of parallel tools hang on
-  their own call's line, so those of a response on the branch are on it too. A line whose parent is lost (damaged, or in
-  another file) follows the line before it.
+- One response is several lines, one block each, with the same `requestId`. They become one message in the place of the
+  first line, with the time and usage of the last one: usage grows from line to line.
+- Lines form a tree (`uuid`, `parentUuid`; across a compaction `logicalParentUuid`). The conversation is the branch that
+  ends at the last line; `meta["off_branch"]` counts the lines that a rewind left behind. Results of parallel tools hang
+  on the line of their own call, so results of a response on the branch belong to the branch. A line whose parent is
+  lost (damaged, or in another file) follows the line before it.
 - Agents (`isSidechain`) and other sessions in the file are conversations of their own with `meta["parent"]`. A session
-  that is continued by another in the same file is part of that.
-- A compaction's summary is not a message, as the history is kept whole; in a file that begins with one, it is.
-- Model `<synthetic>` means no call was made: the message has no `Call`.
+  that is continued by another one in the same file is part of that one.
+- A compaction's summary is no message, since the history is complete; in a file that begins with one, it is a message.
+- Model `<synthetic>` means that no call was made: the message has no `Call`.
 """
 
 from __future__ import annotations
@@ -29,20 +29,18 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar
 from ..source import Problems, decode, lines
-from . import Found
-from .blocks import Block, Content, assistant_message, blocks, user_messages
-from .chat import Moment
-from .history import History
-from .usage import dollars, usage
+from . import Recordings
+from .messages import Block, Content, History, Moment, assistant_message, blocks, user_messages
+from .requests import dollars, usage
 
 
-class _Kept(msgspec.Struct, rename="camel"):
+class _Preserved(msgspec.Struct, rename="camel"):
     head_uuid: str | None = None
 
 
 class _Compact(msgspec.Struct, rename="camel"):
     pre_tokens: int | None = None
-    preserved_segment: _Kept | None = None
+    preserved_segment: _Preserved | None = None
 
 
 class _Entry(msgspec.Struct, rename="camel"):
@@ -75,21 +73,21 @@ class _Assistant(msgspec.Struct):
 
 
 class _Line(NamedTuple):
-    """A line that is in the tree. `said` is its message, if it has one."""
+    """A line of the tree, with its message, if it has one."""
 
     place: Place
     entry: _Entry
-    said: _User | _Assistant | None
+    message: _User | _Assistant | None
 
     @property
     def response(self) -> str:
-        """What the lines of one response have in common."""
-        return (self.entry.request_id or self.said.id) if isinstance(self.said, _Assistant) else ""
+        """Id that the lines of one response share; empty for other lines."""
+        return (self.entry.request_id or self.message.id) if isinstance(self.message, _Assistant) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaudeCode:
-    """What Claude Code keeps of a session."""
+    """Sessions of Claude Code."""
 
     about: ClassVar[str] = "Claude Code sessions (JSON Lines)"
     shapes: ClassVar[tuple[frozenset[str], ...]] = (
@@ -97,7 +95,7 @@ class ClaudeCode:
     )
     folder: ClassVar[bool] = False
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             tree = _Tree(list(_lines(path, problems)))
             for name, branch, meta in tree.conversations(path.stem):
@@ -112,13 +110,13 @@ def _lines(path: Path, problems: Problems) -> Iterator[_Line]:
             if entry.type in ("user", "assistant") and not entry.uuid:
                 raise RecordingError(place.at("uuid"), f"a line of type {entry.type} without a uuid", "remove the line")
             if entry.uuid and entry.uuid not in seen:  # resumed sessions may repeat lines
-                yield _Line(place, entry, _said(entry, place))
+                yield _Line(place, entry, _recorded_message(entry, place))
                 seen.add(entry.uuid)
         except RecordingError as error:
             problems.add(error)
 
 
-def _said(entry: _Entry, place: Place) -> _User | _Assistant | None:
+def _recorded_message(entry: _Entry, place: Place) -> _User | _Assistant | None:
     if entry.type not in ("user", "assistant"):
         return None
     if entry.message is msgspec.UNSET:
@@ -128,21 +126,21 @@ def _said(entry: _Entry, place: Place) -> _User | _Assistant | None:
 
 
 class _Tree:
-    """The lines of one file, and which of them make a conversation."""
+    """Tree of the lines of one file. A line is named by its index."""
 
-    def __init__(self, found: list[_Line]) -> None:
-        self.lines = found
-        self.at = {line.entry.uuid: at for at, line in enumerate(found)}
+    def __init__(self, file_lines: list[_Line]) -> None:
+        self.lines = file_lines
+        self.at = {line.entry.uuid: at for at, line in enumerate(file_lines)}
         self.groups: list[tuple[str, str]] = []
-        for at in range(len(found)):
+        for at in range(len(file_lines)):  # one by one: a line's group may be that of its parent
             self.groups.append(self._group(at))
 
     def conversations(self, stem: str) -> Iterator[tuple[str, list[_Line], dict[str, Scalar]]]:
-        """Each as (id, lines, meta), the main one first."""
+        """Yield the conversations as (id, lines, meta), the main one first."""
         members: dict[tuple[str, str], list[int]] = {}
         for at, group in enumerate(self.groups):
             members.setdefault(group, []).append(at)
-        ends = {group: ats[-1] for group, ats in members.items()}
+        ends = {group: indices[-1] for group, indices in members.items()}
         branches = {group: self._branch(end) for group, end in ends.items()}
         main = next((group for group in reversed(self.groups) if not group[1]), None)
         for group in sorted(branches, key=lambda group: group != main):
@@ -150,7 +148,7 @@ class _Tree:
             if any(ends[group] in branch for other, branch in branches.items() if other != group):
                 continue
             chosen = self._with_responses(branches[group])
-            if not any(self.lines[at].said for at in chosen):
+            if not any(self.lines[at].message for at in chosen):
                 continue
             meta: dict[str, Scalar] = {"off_branch": len(set(members[group]) - chosen)}
             if group != main:
@@ -159,23 +157,24 @@ class _Tree:
             yield name, [self.lines[at] for at in sorted(chosen)], meta
 
     def _group(self, at: int) -> tuple[str, str]:
-        """The session of a line, and its agent ("" = the session's own)."""
+        """Return the session of a line, and its agent ("" = the session's own)."""
         entry = self.lines[at].entry
         if not entry.is_sidechain:
             return entry.session_id, ""
         if entry.agent_id:
             return entry.session_id, entry.agent_id
-        up = self._parent(at)
-        return entry.session_id, entry.uuid if up is None else self.groups[up][1]
+        parent = self._parent(at)
+        return entry.session_id, entry.uuid if parent is None else self.groups[parent][1]
 
     def _parent(self, at: int) -> int | None:
+        """Return the parent of a line; if it is lost, the line before it of the same agent."""
         entry = self.lines[at].entry
-        parent = entry.parent_uuid or entry.logical_parent_uuid
-        if parent is None and entry.subtype != "compact_boundary":
+        uuid = entry.parent_uuid or entry.logical_parent_uuid
+        if uuid is None and entry.subtype != "compact_boundary":
             return None
-        found = self.at.get(parent or "", at)
-        if found < at:
-            return found if self._agent(found) == self._agent(at) else None
+        parent = self.at.get(uuid or "", at)
+        if parent < at:
+            return parent if self._agent(parent) == self._agent(at) else None
         return next((up for up in range(at - 1, -1, -1) if self._agent(up) == self._agent(at)), None)
 
     def _agent(self, at: int) -> tuple[bool, str | None]:
@@ -183,24 +182,24 @@ class _Tree:
         return entry.is_sidechain, entry.agent_id if entry.is_sidechain else None
 
     def _branch(self, end: int) -> set[int]:
-        found: set[int] = set()
+        branch: set[int] = set()
         at: int | None = end
         while at is not None:
-            found.add(at)
+            branch.add(at)
             at = self._parent(at)
-        return found
+        return branch
 
     def _with_responses(self, branch: set[int]) -> set[int]:
-        """The branch, the other lines of its responses, and the tool results that hang on these."""
-        responses = {self.lines[at].response for at in branch} - {""}
-        asked = {at for at, line in enumerate(self.lines) if line.response in responses}
-        results = {at for at, line in enumerate(self.lines) if _only_results(line) and self._parent(at) in asked}
-        return branch | asked | results
+        """Return the branch, the other lines of its responses, and the tool results that hang on these."""
+        names = {self.lines[at].response for at in branch} - {""}
+        responses = {at for at, line in enumerate(self.lines) if line.response in names}
+        results = {at for at, line in enumerate(self.lines) if _only_results(line) and self._parent(at) in responses}
+        return branch | responses | results
 
 
 def _only_results(line: _Line) -> bool:
-    said = line.said
-    return isinstance(said, _User) and all(block.type == "tool_result" for block in blocks(said.content))
+    message = line.message
+    return isinstance(message, _User) and all(block.type == "tool_result" for block in blocks(message.content))
 
 
 def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], problems: Problems) -> Conversation:
@@ -221,38 +220,38 @@ def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], p
             compactions[-1] = msgspec.structs.replace(compactions[-1], summary=summary)
         else:
             for message in _messages(group, problems):
-                history.say(message, group[0].place.at("message"))
-    return Conversation(name, history.told(), compactions=tuple(compactions), meta=meta)
+                history.add(message, group[0].place.at("message"))
+    return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
 
 
 def _compaction(entry: _Entry, messages: Iterable[Message]) -> Compaction:
     ids = [message.id for message in messages]
-    about = entry.compact_metadata or _Compact()
-    kept = about.preserved_segment.head_uuid if about.preserved_segment else None
-    return Compaction(ids[-1], "", kept if kept in ids else None, about.pre_tokens, _seconds(entry))
+    metadata = entry.compact_metadata or _Compact()
+    first_kept = metadata.preserved_segment.head_uuid if metadata.preserved_segment else None
+    return Compaction(ids[-1], "", first_kept if first_kept in ids else None, metadata.pre_tokens, _seconds(entry))
 
 
 def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:
-    """The lines of one response as its message; a user's line as what it holds; others as nothing."""
+    """Yield the one message of a response's lines, or the messages of a user's line; nothing for other lines."""
     first, last = group[0], group[-1]
     time = _seconds(last.entry)
-    if isinstance(first.said, _User):
+    if isinstance(first.message, _User):
         names = chain([first.entry.uuid], (f"{first.entry.uuid}.{n}" for n in count(1)))
-        yield from user_messages(first.said.content, names, time)
-    elif isinstance(last.said, _Assistant):
-        said: list[Block] = []
+        yield from user_messages(first.message.content, names, time)
+    elif isinstance(last.message, _Assistant):
+        content: list[Block] = []
         for line in group:
-            if isinstance(line.said, _Assistant):
-                said += blocks(line.said.content)
-        yield assistant_message(said, first.entry.uuid, time, _call(last.said, last, problems))
+            if isinstance(line.message, _Assistant):
+                content += blocks(line.message.content)
+        yield assistant_message(content, first.entry.uuid, time, _call(last.message, last, problems))
 
 
-def _call(said: _Assistant, line: _Line, problems: Problems) -> Call | None:
-    if said.model == "<synthetic>":
+def _call(message: _Assistant, line: _Line, problems: Problems) -> Call | None:
+    if message.model == "<synthetic>":
         return None
     cost = dollars(line.entry.cost, line.place.at("costUSD"), problems)
-    used = usage(said.usage, line.place.at("message.usage"), problems, cost)
-    return Call(said.model, "anthropic", used, stop=said.stop_reason or "")
+    used = usage(message.usage, line.place.at("message.usage"), problems, cost)
+    return Call(message.model, "anthropic", used, stop=message.stop_reason or "")
 
 
 def _seconds(entry: _Entry) -> float | None:

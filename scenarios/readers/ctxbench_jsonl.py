@@ -10,18 +10,18 @@ from typing import ClassVar
 from ..errors import RecordingError
 from ..model import Conversation
 from ..source import Problems, decode, records
-from . import Found
+from . import Recordings
 
 
 @dataclass(frozen=True, slots=True)
 class CtxbenchJsonl:
-    """What `ctxbench convert` writes."""
+    """Conversations in the form that `ctxbench convert` writes."""
 
     about: ClassVar[str] = "ctxbench's own JSON Lines, one conversation a line"
     shapes: ClassVar[tuple[frozenset[str], ...]] = (frozenset({".ctxbench", ".id", ".messages", ".messages[].id"}),)
     folder: ClassVar[bool] = False
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
                 try:

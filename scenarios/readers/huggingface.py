@@ -5,12 +5,12 @@
     --format huggingface  folder                                      what `save_to_disk` wrote
 
 A row's conversation is its column `messages` (OpenAI's form), else `conversations` (ShareGPT's form); `column` names
-another one, of either form; `tools` holds tool schemas, or the JSON text of them. The row's `id` names the
-conversation, else its number does. Other columns are not kept. An error's line is the number of the row, from 1.
+another one, of either form; `tools` holds tool schemas, or the JSON text of them. The row's `id`, or else its number,
+becomes the conversation's id. Other columns are not read. An error's line is the number of the row, from 1.
 
-`config`, `split`, `revision` and `streaming` are those of `datasets.load_dataset` and hold for the hub; local files are
-read whole and one row at a time. A hub data set is downloaded: this is the one reader that may use the network. It is
-never chosen by content.
+`config`, `split`, `revision` and `streaming` are parameters of `datasets.load_dataset` for the hub; of local files all
+rows are read, one at a time. A hub data set is downloaded: this is the one reader that may use the network. It
+is never chosen by content.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from typing import Any, ClassVar
 from ..errors import MissingExtra, Place, RecordingError
 from ..model import Conversation, Message
 from ..source import Problems, convert
-from . import Found
-from .chat import ChatMessage, chat_messages
+from . import Recordings
+from .messages import ChatMessage, chat_messages
 from .sharegpt import Share, ShareMessages, share_tools
 
 _BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".arrow": "arrow"}
@@ -39,7 +39,7 @@ class HuggingFace:
     """A data set of the hub, or local files of one."""
 
     about: ClassVar[str] = "Hugging Face datasets: a hub name, or parquet, arrow and JSON files (extra: datasets)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = ()
+    shapes: ClassVar[tuple[frozenset[str], ...]] = ()  # never chosen by content: it may use the network
     folder: ClassVar[bool] = True
 
     name: str = ""
@@ -49,7 +49,7 @@ class HuggingFace:
     streaming: bool = True
     revision: str = ""
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         if not (self.name or files):
             remedy = "give --format \"huggingface(name='owner/data')\", or the path of a file or folder"
             raise RecordingError(Place("--format huggingface"), "neither a data set nor a path is named", remedy)
@@ -61,7 +61,7 @@ class HuggingFace:
                 problems.add(error)
 
     def _tables(self, files: Sequence[Path], library: Any) -> Iterator[tuple[Place, Callable[[], _Rows]]]:
-        """Where each table stands, and how it is opened."""
+        """Yield the place of every table, and a function that opens it."""
         if self.name:
             yield Place(f"huggingface:{self.name}"), partial(self._hub, library)
         saved = {path.parent for path in files if path.name == "state.json"}
@@ -81,10 +81,10 @@ class HuggingFace:
         )
         return rows
 
-    def _conversations(self, rows: _Rows, place: Place, problems: Problems) -> Found:
+    def _conversations(self, rows: _Rows, place: Place, problems: Problems) -> Recordings:
         name = self.name or Path(place.file).stem
         for at, row in enumerate(rows):
-            column = self.column or next((each for each in _COLUMNS if row.get(each) is not None), "")
+            column = self.column or next((name for name in _COLUMNS if row.get(name) is not None), "")
             if column not in row:
                 what = f"no column {column or ' or '.join(_COLUMNS)}: it has {', '.join(row)}"
                 raise RecordingError(place, what, "name the column that holds the conversation: column='…'")
@@ -113,7 +113,7 @@ def _file(path: Path, library: Any) -> _Rows:
 
 
 def _loaded(rows: Callable[[], _Rows], place: Place, library: Any) -> Iterator[dict[str, Any]]:
-    """The rows; what the library makes of a wrong name, a lost connection or a damaged file is a RecordingError."""
+    """Yield the rows. An error of the library (wrong name, lost connection, damaged file) becomes a RecordingError."""
     try:
         yield from rows()
     except (OSError, ValueError, library.exceptions.DatasetsError) as error:
@@ -122,18 +122,18 @@ def _loaded(rows: Callable[[], _Rows], place: Place, library: Any) -> Iterator[d
 
 
 def _messages(value: Any, column: str, place: Place) -> tuple[Message, ...]:
-    """A row's conversation in either form. A list of records may come as a record of lists."""
+    """Return a row's conversation in either form. A list of records may come as a record of lists."""
     if isinstance(value, dict):
-        value = [dict(zip(value, each, strict=True)) for each in zip(*value.values(), strict=True)]
+        value = [dict(zip(value, record, strict=True)) for record in zip(*value.values(), strict=True)]
     if isinstance(value, list) and value and isinstance(value[0], dict) and "from" in value[0]:
         return ShareMessages(place).all(convert({"conversations": value}, Share, place))
     return chat_messages(convert(_without_nulls(value), list[ChatMessage], place.at(column)), place.at(column))
 
 
 def _without_nulls(value: Any) -> Any:
-    """A value as it was before a table filled in nulls for what some rows have and this one has not."""
+    """Return a value without the nulls that a table adds for keys that only other rows have."""
     if isinstance(value, dict):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
     if isinstance(value, list):
-        return [_without_nulls(each) for each in value]
+        return [_without_nulls(part) for part in value]
     return value

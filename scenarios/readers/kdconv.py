@@ -1,8 +1,8 @@
 """KdConv: Chinese conversations between two people about films, music and travel. `[{name, messages: [{message}]}]`
 
 Source: github.com/thu-coai/KdConv, `data/{film,music,travel}/*.json` (Zhou et al. 2020, arXiv 2004.04100),
-Apache-2.0. The two take turns: who begins is read as the user, the other as the assistant. The knowledge triples that a
-turn rests on (`attrs`) are annotations and are not kept; there are no times.
+Apache-2.0. The two take turns: the first speaker becomes the user, the other the assistant. The knowledge triples of a
+turn (`attrs`) are annotations and are not read; there are no times.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from ..errors import RecordingError
 from ..model import Conversation, Message
 from ..source import Problems, decode, records
-from . import Found
+from . import Recordings
 
 
 class _Turn(msgspec.Struct):
@@ -37,7 +37,7 @@ class KdConv:
     shapes: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"[].messages[].message", "[].name"}),)
     folder: ClassVar[bool] = False
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             domain = path.resolve().parent.name
             for at, (place, raw) in enumerate(records(path, problems)):

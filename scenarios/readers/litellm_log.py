@@ -2,10 +2,10 @@
 
 Source: github.com/OpenHands/OpenHands, `llm_completions/<task>/*.json`. Each request repeats the messages before it,
 so a folder's files make one conversation; where the list starts again, the next begins (`<folder>`, `<folder>.2` …).
-`timestamp` is when the answer was there (`response.created` is the same in whole seconds), so only answers have a
-time, and no call has a start. `cache_control` stands on a content block, or on the message if that is a tool's; of a
-message with several marked blocks one breakpoint is kept, after it. `cost` is LiteLLM's estimate, which in that
-version charged cached tokens in full. Headers and keys (`kwargs.extra_headers` …) are never read.
+`timestamp` is when the answer was complete (`response.created` is the same in whole seconds), so only answers have a
+time, and no call has a start. `cache_control` stands on a content block, or on the message if that is a tool's; a
+message with several marked blocks gets one breakpoint, after it. `cost` is LiteLLM's estimate, which in that version
+charged cached tokens in full. Headers and keys (`kwargs.extra_headers` …) are never read.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Mark
 from ..source import Problems, decode, records
-from . import Found
-from .chat import ChatMessage, ChatTool, chat_message, chat_messages, chat_tools
-from .requests import LoggedRequest, Responses, effort, mark, series
-from .usage import dollars, usage
+from . import Recordings
+from .messages import ChatMessage, ChatTool, chat_message, chat_messages, chat_tools
+from .requests import LoggedRequest, Responses, dollars, effort, mark, series, usage
 
 
 class _Message(ChatMessage):
@@ -65,7 +64,7 @@ class _Log(_Stamp, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class LitellmLog:
-    """Requests and responses of one agent's run, a folder."""
+    """Requests and responses of one agent's run; a folder is a run."""
 
     about: ClassVar[str] = "LiteLLM request logs, one call a file (OpenHands' llm_completions)"
     shapes: ClassVar[tuple[frozenset[str], ...]] = (
@@ -73,16 +72,16 @@ class LitellmLog:
     )
     folder: ClassVar[bool] = True
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         if files:
             ordered = sorted(files, key=_first_stamp)
             folder = files[0].resolve().parent
-            for run in series(_requests(ordered, problems)):
-                yield run.conversation(folder.name, source=str(files[0].parent))
+            for requests in series(_requests(ordered, problems)):
+                yield requests.conversation(folder.name, source=str(files[0].parent))
 
 
 def _first_stamp(path: Path) -> float:
-    """When a file's first answer came. What is wrong with the file is said when it is read."""
+    """Return the time of a file's first answer. A damaged file gives 0; its errors come when it is read."""
     try:
         for place, raw in records(path, Problems()):
             return decode(raw, _Stamp, place).timestamp or 0.0
@@ -107,7 +106,7 @@ def _requests(files: Sequence[Path], problems: Problems) -> Iterator[LoggedReque
 
 
 def _request(log: _Log, place: Place, problems: Problems) -> LoggedRequest:
-    asked = chat_messages(log.messages, place.at("messages"))
+    messages = chat_messages(log.messages, place.at("messages"))
     if not log.response.choices:
         raise RecordingError(place.at("response.choices"), "no answer", "leave the failed call out")
     choice = log.response.choices[0]
@@ -120,18 +119,17 @@ def _request(log: _Log, place: Place, problems: Problems) -> LoggedRequest:
         stop=choice.finish_reason or "",
     )
     where = place.at("response.choices[0].message")
-    answer = chat_message(choice.message, f"m{len(asked)}", where, time=log.timestamp, call=call)
-    return LoggedRequest(place, asked, answer, chat_tools(log.kwargs.tools))
+    answer = chat_message(choice.message, f"m{len(messages)}", where, time=log.timestamp, call=call)
+    return LoggedRequest(place, messages, answer, chat_tools(log.kwargs.tools))
 
 
 def _marks(log: _Log) -> Iterator[Mark]:
-    """The request's breakpoints, at most one for the tools and one a message."""
+    """Yield the request's breakpoints: at most one for the tools, and one per message."""
     for tool in reversed(log.kwargs.tools or ()):
-        if found := mark(None, tool.cache_control or tool.function.get("cache_control")):
-            yield from found
+        if tool_mark := mark(None, tool.cache_control or tool.function.get("cache_control")):
+            yield from tool_mark
             break
     for at, message in enumerate(log.messages):
         blocks = message.content if isinstance(message.content, list) else []
         controls = [message.cache_control, *(b.get("cache_control") for b in blocks if isinstance(b, dict))]
-        found = tuple(one for control in controls for one in mark(f"m{at}", control))
-        yield from found[-1:]
+        yield from [block_mark for control in controls for block_mark in mark(f"m{at}", control)][-1:]

@@ -6,13 +6,13 @@
 
 Source: github.com/snap-research/locomo, `data/locomo10.json` (Maharana et al. 2024, arXiv 2402.17753). Speaker A is
 read as the user, B as the assistant; all messages of a session have the session's time, taken as UTC. Questions are
-asked at the end. The wrong answer that category 5 comes with (`adversarial_answer`) is no accepted one, and is not
-kept; nor are event summaries and the pictures themselves. Observations are the conversation's facts.
+asked at the end. Not read: the wrong answer of category 5 (`adversarial_answer`), event summaries, the pictures
+themselves. Observations become the conversation's facts.
 
-A few evidence strings are damaged. What has one reading is repaired ("D8:6; D9:17", "D:11:26", "D30:05"), what names
-no message is dropped; meta counts both. `corrections` is the path of an audit's `errors.json`
+A few evidence strings are damaged. A string with only one reading is repaired ("D8:6; D9:17", "D:11:26", "D30:05"), a
+reference to no message is dropped; meta counts both. `corrections` is the path of an audit's `errors.json`
 (`[{question_id: "locomo_<conversation>_qa<question>", correct_answer, correct_evidence}]`, both counted from 0):
-its answers and evidence then stand in place of the published ones.
+its answers and evidence replace the published ones.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Conversation, Fact, Message, Probe, Scalar
-from ..source import Problems, convert, decode, records, whole
-from . import Found
-from .clock import forward, seconds
+from ..source import Problems, convert, decode, records, whole_file
+from . import Recordings
+from .messages import forward, seconds
 
 CATEGORIES = {1: "multi_hop", 2: "temporal", 3: "open_domain", 4: "single_hop", 5: "unanswerable"}
 
@@ -79,14 +79,14 @@ class Locomo:
 
     corrections: str = ""
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         corrections = _corrections(Path(self.corrections), problems) if self.corrections else {}
         for path in files:
             for at, (place, raw) in enumerate(records(path, problems)):
                 try:
                     sample = decode(raw, _Sample, place)
-                    mended = _mended(sample.qa, at, corrections, self.corrections)
-                    yield place, _conversation(sample, mended, place)
+                    corrected = _corrections_of(sample.qa, at, corrections, self.corrections)
+                    yield place, _conversation(sample, corrected, place)
                 except RecordingError as error:
                     problems.add(error)
 
@@ -95,33 +95,39 @@ def _corrections(path: Path, problems: Problems) -> dict[str, _Correction]:
     place = Place(str(path))
     if not path.is_file():
         raise RecordingError(place, "there is no such file of corrections", "give the path of the audit's errors.json")
-    return {each.question_id: each for each in decode(whole(path, problems), list[_Correction], place)}
+    return {
+        correction.question_id: correction
+        for correction in decode(whole_file(path, problems), list[_Correction], place)
+    }
 
 
-def _mended(
+def _corrections_of(
     questions: Sequence[_Question], at: int, corrections: Mapping[str, _Correction], file: str
 ) -> dict[int, _Correction]:
-    """The corrections of conversation `at`, by the index of their question."""
-    found = {}
+    """Return the corrections of conversation `at` by the index of their question.
+
+    Raises RecordingError if the audit is of another file.
+    """
+    by_question = {}
     for name, correction in corrections.items():
-        which = re.fullmatch(rf"locomo_{at}_qa(\d+)", name)
-        if which is None:
+        match = re.fullmatch(rf"locomo_{at}_qa(\d+)", name)
+        if match is None:
             continue
-        index = int(which[1])
+        index = int(match[1])
         if index >= len(questions) or questions[index].question != correction.question:
             what = f"{name} corrects a question that conversation {at} does not have there"
             raise RecordingError(Place(file), what, "use the corrections with the file that was audited")
-        found[index] = correction
-    return found
+        by_question[index] = correction
+    return by_question
 
 
-def _conversation(sample: _Sample, mended: Mapping[int, _Correction], place: Place) -> Conversation:
+def _conversation(sample: _Sample, corrections: Mapping[int, _Correction], place: Place) -> Conversation:
     messages, meta = _messages(sample.conversation, place)
     ids = {message.id: at for at, message in enumerate(messages)}
     facts, facts_dropped = _facts(sample.observation, ids)
     probes, repaired, dropped = [], 0, 0
     for at, question in enumerate(sample.qa):
-        correction = mended.get(at)
+        correction = corrections.get(at)
         cited = correction.correct_evidence if correction else question.evidence
         evidence, mends, drops = _evidence(cited, ids)
         repaired, dropped = repaired + mends, dropped + drops
@@ -139,7 +145,7 @@ def _conversation(sample: _Sample, mended: Mapping[int, _Correction], place: Pla
         facts=facts,
         licence="CC BY-NC 4.0",
         language="en",
-        meta=meta | counts | {"corrections_applied": len(mended)},
+        meta=meta | counts | {"corrections_applied": len(corrections)},
     )
 
 
@@ -147,7 +153,7 @@ def _messages(spoken: Mapping[str, Any], place: Place) -> tuple[tuple[Message, .
     user, assistant = (
         convert(spoken.get(key), str, place.at(f"conversation.{key}")) for key in ("speaker_a", "speaker_b")
     )
-    sessions = sorted((int(found[1]), key) for key in spoken if (found := _SESSION.fullmatch(key)))
+    sessions = sorted((int(match[1]), key) for key in spoken if (match := _SESSION.fullmatch(key)))
     times, dropped = forward(_time(spoken, f"{key}_date_time", place) for _, key in sessions)
     messages = []
     for (_, key), time in zip(sessions, times, strict=True):
@@ -202,29 +208,30 @@ def _probe(
 def _facts(
     observed: Mapping[str, Mapping[str, Sequence[tuple[str, str | list[str]]]]], ids: Mapping[str, int]
 ) -> tuple[tuple[Fact, ...], int]:
-    """The observations whose messages are there, in the order in which they become known, and how many others."""
-    found, dropped = [], 0
-    for text, cited in (each for speakers in observed.values() for said in speakers.values() for each in said):
+    """Return the observations of messages that exist, in the order of those messages, and the number of the others."""
+    facts, dropped = [], 0
+    for text, cited in (pair for speakers in observed.values() for pairs in speakers.values() for pair in pairs):
         names, _, _ = _evidence([cited] if isinstance(cited, str) else cited, ids)
         if names:
-            found.append(Fact(text, max(names, key=ids.__getitem__)))
+            facts.append(Fact(text, max(names, key=ids.__getitem__)))
         else:
             dropped += 1
-    return tuple(sorted(found, key=lambda fact: ids[fact.source])), dropped
+    return tuple(sorted(facts, key=lambda fact: ids[fact.source])), dropped
 
 
 def _evidence(cited: Iterable[str], ids: Container[str]) -> tuple[tuple[str, ...], int, int]:
-    """Evidence as message ids, how many strings were repaired for it, and how many references were dropped."""
-    found: list[str] = []
+    """Return evidence as message ids, the number of repaired strings, and the number of dropped references."""
+    evidence: list[str] = []
     repaired = dropped = 0
     for text in cited:
         if text in ids:
-            found.append(text)
+            evidence.append(text)
             continue
+        # a string may hold several references, with stray colons and leading zeros
         parts = [_EVIDENCE.fullmatch(part) for part in re.split(r"[;,\s]+", text.strip())]
         names = [f"D{int(part[1])}:{int(part[2])}" if part else "" for part in parts]
         known = [name for name in names if name in ids]
-        found += known
+        evidence += known
         repaired += bool(known)
         dropped += len(names) - len(known)
-    return tuple(dict.fromkeys(found)), repaired, dropped
+    return tuple(dict.fromkeys(evidence)), repaired, dropped

@@ -5,9 +5,9 @@
 
 Source: github.com/xiaowu0162/LongMemEval (Wu et al. 2024, arXiv 2410.10813), `longmemeval_{oracle,s,m}.json`. A record
 is a conversation with one probe, asked at the end. All messages of a session have the session's time, taken as UTC.
-Sessions keep the recorded order; where their dates go backwards all sessions are put in order of date instead, and meta
+Sessions stay in the recorded order; if their dates run backwards, all sessions are sorted by date instead, and meta
 says so. Message ids are `<session>:<n>`; a session id that stands twice becomes `<session>~2`. Evidence is the messages
-with `has_answer`. A question id that ends in `_abs` cannot be answered: how the record words the refusal is its rubric.
+with `has_answer`. A question whose id ends in `_abs` cannot be answered: the recorded refusal is its rubric.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Conversation, Message, Probe
 from ..source import Problems, decode, records
-from . import Found
-from .chat import role_of
-from .clock import seconds
+from . import Recordings
+from .messages import role_of, seconds
 
 
 class _Turn(msgspec.Struct):
@@ -58,7 +57,7 @@ class LongMemEval:
     )
     folder: ClassVar[bool] = False
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
                 try:
@@ -105,17 +104,18 @@ def _conversation(record: _Question, place: Place) -> Conversation:
 
 
 def _sessions(record: _Question, place: Place) -> tuple[list[tuple[float, int]], bool]:
-    """Each session's time and index in order, and whether that is another order than the recorded one."""
+    """Return the sessions' times and indices in order, and whether that differs from the recorded order."""
     for field in ("haystack_dates", "haystack_session_ids"):
         if (count := len(getattr(record, field))) != len(record.haystack_sessions):
             what = f"{count} of them for {len(record.haystack_sessions)} sessions"
             raise RecordingError(place.at(field), what, "give one for each session")
     times = [_time(text, place.at(f"haystack_dates[{at}]")) for at, text in enumerate(record.haystack_dates)]
     order = [(time, at) for at, time in enumerate(times)]
+    # the recorded order is part of the data set, so it changes only where it contradicts the dates
     backwards = any(after < before for before, after in pairwise(times))
     return (sorted(order) if backwards else order), backwards
 
 
 def _time(text: str, place: Place) -> float:
-    """`2023/05/20 (Sat) 02:21`; the name of the day says nothing more."""
+    """Return the seconds of a time such as `2023/05/20 (Sat) 02:21`; the weekday is redundant."""
     return seconds(re.sub(r"\s*\(\w+\)", "", text), "%Y/%m/%d %H:%M", place, "2023/05/20 (Sat) 02:21")

@@ -6,8 +6,8 @@
 Source: github.com/zhongwanjun/MemoryBank-SiliconFriend, `eval_data/{cn,en}` (Zhong et al. 2023, arXiv 2305.10250), MIT.
 A user is a conversation. The hour is not recorded: all messages of a day have its noon, UTC. The questions have no
 answers (category `no_gold`) and are asked at the end. Personality and hobbies, from which ChatGPT played the user, are
-kept in meta; summaries are not (they are empty). The questions' file cannot be told by its content: it is found by its
-name beside the other.
+stored in meta; summaries are not read (they are empty). The questions' file has no shape of its own: it is found by its
+name beside the other one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Conversation, Message, Probe, Scalar
-from ..source import Problems, convert, decode, lines, whole
-from . import Found
-from .clock import seconds
+from ..source import Problems, convert, decode, lines, whole_file
+from . import Recordings
+from .messages import seconds
 
 _LANGUAGES = {"cn": "zh", "en": "en"}
-_NOON = 12 * 3600
+_NOON = 12 * 3600  # the hour is not recorded; noon is the same day in most time zones
 
 
 class _Exchange(msgspec.Struct):
@@ -49,32 +49,32 @@ class MemoryBank:
     )
     folder: ClassVar[bool] = True
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             if path.name.startswith("probing_questions"):
                 continue
             place = Place(str(path))
             try:
-                bank = decode(whole(path, problems), dict[str, Any], place)
+                bank = decode(whole_file(path, problems), dict[str, Any], place)
             except RecordingError as error:
                 problems.add(error)
                 continue
-            asked = _questions(path, {name.strip() for name in bank}, problems)
+            questions = _questions(path, {name.strip() for name in bank}, problems)
             for name, record in bank.items():
                 try:
                     where = place.at(name)
-                    yield where, _conversation(name.strip(), convert(record, _User, where), asked, path, where)
+                    yield where, _conversation(name.strip(), convert(record, _User, where), questions, path, where)
                 except RecordingError as error:
                     problems.add(error)
 
 
 def _questions(path: Path, users: set[str], problems: Problems) -> dict[str, list[str]]:
-    """The questions by user. Four users have blanks around their names in one file and not in the other."""
+    """Return the questions by user. Four users have blanks around their names in only one of the two files."""
     beside = path.with_name(path.name.replace("memory_bank", "probing_questions")).with_suffix(".jsonl")
-    found: dict[str, list[str]] = {}
+    by_user: dict[str, list[str]] = {}
     if beside == path or not beside.is_file():
-        return found
-    if str(beside) in problems.ignored:  # its content tells no format, so it was taken for no recording
+        return by_user
+    if str(beside) in problems.ignored:  # no format fits its content, so `read.find` has listed it there
         problems.ignored.remove(str(beside))
     try:
         for place, line in lines(beside, problems):
@@ -82,15 +82,15 @@ def _questions(path: Path, users: set[str], problems: Problems) -> dict[str, lis
                 for name, questions in decode(line, dict[str, list[str]], place).items():
                     if name.strip() not in users:
                         raise RecordingError(place.at(name), "questions about nobody", f"name a user of {path.name}")
-                    found.setdefault(name.strip(), []).extend(questions)
+                    by_user.setdefault(name.strip(), []).extend(questions)
             except RecordingError as error:
                 problems.add(error)
     except RecordingError as error:  # the file is empty
         problems.add(error)
-    return found
+    return by_user
 
 
-def _conversation(name: str, user: _User, asked: Mapping[str, list[str]], path: Path, place: Place) -> Conversation:
+def _conversation(name: str, user: _User, questions: Mapping[str, list[str]], path: Path, place: Place) -> Conversation:
     messages = []
     for day, exchanges in sorted(user.history.items()):
         time = seconds(day, "%Y-%m-%d", place.at(f"{place.field}.history.{day}"), "2023-04-27") + _NOON
@@ -102,7 +102,7 @@ def _conversation(name: str, user: _User, asked: Mapping[str, list[str]], path: 
         id=f"{path.stem}/{name}",
         messages=tuple(messages),
         probes=tuple(
-            Probe(id=f"q{n}", question=text, category="no_gold") for n, text in enumerate(asked.get(name, ()))
+            Probe(id=f"q{n}", question=text, category="no_gold") for n, text in enumerate(questions.get(name, ()))
         ),
         licence="MIT",
         language=_LANGUAGES.get(path.stem.rpartition("_")[2], ""),

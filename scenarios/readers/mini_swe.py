@@ -3,8 +3,8 @@
 Source: github.com/SWE-agent/mini-swe-agent (formats 1 and 1.1). A message is in the OpenAI form with an `extra`: the
 raw response of the model call, its cost, and when it was complete. `response.created` is when the provider took the
 request, in whole seconds, so it may be up to a second before the message that it answers. The last message, role
-`exit`, was never sent: its status goes to `meta`. The tool schema (one tool, `bash`) is not stored; system and user
-messages have no time.
+`exit`, was never sent: its status goes to `meta`. The files have no tool schema (there is one tool, `bash`), and no
+times of system and user messages.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Scalar
 from ..source import Problems, decode, records
-from . import Found
-from .chat import ChatMessage, chat_message
-from .history import History
-from .requests import Responses
-from .usage import dollars, usage
+from . import Recordings
+from .messages import ChatMessage, History, chat_message
+from .requests import Responses, dollars, usage
 
 
 class _Choice(msgspec.Struct):
@@ -71,7 +69,7 @@ class _Trajectory(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class MiniSwe:
-    """What mini-swe-agent keeps of one task."""
+    """Trajectories of mini-swe-agent, one per task."""
 
     about: ClassVar[str] = "mini-swe-agent trajectories (.traj.json)"
     shapes: ClassVar[tuple[frozenset[str], ...]] = (
@@ -80,7 +78,7 @@ class MiniSwe:
     )
     folder: ClassVar[bool] = False
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
                 try:
@@ -103,9 +101,9 @@ def _conversation(run: _Trajectory, place: Place, problems: Problems) -> Convers
         call = None
         if message.role == "assistant" and responses.new(extra.response.id if extra.response else None, where):
             call = _call(extra, provider if slash else "", where, problems)
-        history.say(chat_message(message, f"m{at}", where, time=extra.timestamp, call=call), where)
+        history.add(chat_message(message, f"m{at}", where, time=extra.timestamp, call=call), where)
     meta: dict[str, Scalar] = {"task": name, "exit_status": status, "agent_version": run.info.mini_version}
-    return Conversation(name, history.told(), meta={k: v for k, v in meta.items() if v is not None})
+    return Conversation(name, history.in_order(), meta={k: v for k, v in meta.items() if v is not None})
 
 
 def _call(extra: _Extra, provider: str, place: Place, problems: Problems) -> Call | None:

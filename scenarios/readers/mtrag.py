@@ -1,4 +1,4 @@
-"""MT-RAG: questions to a document-grounded assistant, each with what was said before and a reference answer.
+"""MT-RAG: questions to a document-grounded assistant, each with the turns before it and a reference answer.
 
     {documents: [{document_id, text}], tasks: [{task_id, input: [{speaker, text}], contexts: [{document_id}], targets}]}
     {task_id, input: [{speaker, text, metadata}], contexts: [{document_id, text}], targets: [{text}]}     on each line
@@ -6,12 +6,12 @@
 Source: github.com/IBM/mt-rag-benchmark (Katsis et al. 2025, arXiv 2501.03468), Apache-2.0: the first is
 `mtrag-human/evaluations/reference_subset_with_human_evaluations.json`, the second `mtragun-human/generation_tasks/
 reference.jsonl`. A task is a conversation: its input, then the reference answer as the last message. Its one probe is
-the last question, asked where that was said: the references are the accepted answers, the documents the passages.
+the last question, asked right after it: the references are the accepted answers, the documents the passages.
 
 `UNANSWERABLE` tasks have no accepted answer; partial, underspecified and conversational ones have (meta says which).
 The category is the kinds of question. Tasks of one original conversation repeat its start, and share `conversation` in
-meta. A time that runs behind an earlier one is dropped and counted. Not kept: the models' answers and people's ratings
-of them (what graders are calibrated on), and the documents' titles.
+meta. A time that runs behind an earlier one is dropped and counted. Not read: the models' answers and their human
+ratings (`scenarios/labelled.py` reads these), and the documents' titles.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, Probe, Role
 from ..source import Problems, convert, decode, records
-from . import Found
-from .clock import forward
+from . import Recordings
+from .messages import forward
 
 _ROLES: dict[str, Role] = {"user": "user", "agent": "assistant"}
 
@@ -81,7 +81,7 @@ class _Subset(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Mtrag:
-    """MT-RAG's tasks, a conversation each."""
+    """MT-RAG's tasks; each is a conversation."""
 
     about: ClassVar[str] = "MT-RAG tasks (the human evaluations' subset, or JSON Lines of tasks)"
     shapes: ClassVar[tuple[frozenset[str], ...]] = (
@@ -91,7 +91,7 @@ class Mtrag:
     )
     folder: ClassVar[bool] = False
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, task, documents in _tasks(path, problems):
                 try:
@@ -101,7 +101,7 @@ class Mtrag:
 
 
 def _tasks(path: Path, problems: Problems) -> Iterator[tuple[Place, Any, Mapping[str, str]]]:
-    """Every task with its place and the documents that stand beside it, by id."""
+    """Yield every task with its place, and the texts of the documents beside it by id."""
     for place, raw in records(path, problems):
         try:
             record = decode(raw, dict[str, Any], place)
@@ -126,17 +126,17 @@ def _conversation(task: _Task, documents: Mapping[str, str], place: Place) -> Co
         _message(turn, f"m{at}", time, place.at(f"{start}input[{at}].speaker"))
         for at, (turn, time) in enumerate(zip(turns, times, strict=True))
     )
-    asked = [message for message in messages if message.role == "user"]
-    if not asked:
+    questions = [message for message in messages if message.role == "user"]
+    if not questions:
         raise RecordingError(place.at(f"{start}input"), "nobody asks anything", "let the last turn be the user's")
     labels = task.answerability or task.answers
     answerable = "UNANSWERABLE" not in labels
     probe = Probe(
         id="q",
-        question=asked[-1].text,
+        question=questions[-1].text,
         answers=tuple(target.text for target in task.targets) if answerable else (),
         category=", ".join(task.kinds),
-        after=asked[-1].id,
+        after=questions[-1].id,
         answerable=answerable,
         passages=tuple(_passages(task.contexts, documents, place.at(f"{start}contexts"))),
     )
@@ -161,10 +161,8 @@ def _message(turn: _Turn, name: str, time: float | None, place: Place) -> Messag
     if turn.speaker not in _ROLES:
         raise RecordingError(place, f"unknown speaker {turn.speaker!r}", "use user or agent")
     role, author = _ROLES[turn.speaker], turn.metadata or _Author()
-    written = role == "assistant" and author.author_type == "model"
-    return Message(
-        id=name, role=role, text=turn.text, time=time, call=Call(model=author.author_id) if written else None
-    )
+    call = Call(model=author.author_id) if role == "assistant" and author.author_type == "model" else None
+    return Message(id=name, role=role, text=turn.text, time=time, call=call)
 
 
 def _passages(contexts: Sequence[_Document], documents: Mapping[str, str], place: Place) -> Iterator[str]:

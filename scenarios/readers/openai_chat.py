@@ -1,7 +1,7 @@
 """OpenAI chat messages: `{"messages": […], "tools": […]}`, as one JSON object, a JSON array of them, or JSON Lines.
 
-Also read: a bare list of messages (one file, or one a line), and one message a line, which makes one conversation a
-file. Source: platform.openai.com/docs/api-reference/chat. An `id`, `conversation_id` or `thread_id` becomes the
+Also read: a bare list of messages (a file, or a line of one), and one message per line, which makes one conversation
+per file. Source: platform.openai.com/docs/api-reference/chat. An `id`, `conversation_id` or `thread_id` becomes the
 conversation's id, else the file's name. The form has no usage, no times and no cache marks.
 """
 
@@ -17,9 +17,8 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Conversation
 from ..source import Problems, decode, records
-from . import Found
-from .chat import ChatMessage, ChatTool, chat_message, chat_messages, chat_tools
-from .history import History
+from . import Recordings
+from .messages import ChatMessage, ChatTool, History, chat_message, chat_messages, chat_tools
 from .requests import numbered
 
 
@@ -50,14 +49,14 @@ class OpenAIChat:
     )
     folder: ClassVar[bool] = False
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             yield from _chats(path, problems)
 
 
-def _chats(path: Path, problems: Problems) -> Found:
-    """The file's chats, and what stands in it as single messages as a last one."""
-    single = _Single(path, problems)
+def _chats(path: Path, problems: Problems) -> Recordings:
+    """Yield the file's chats, then one chat of the messages that stand alone on their lines."""
+    single = _SingleMessages(path, problems)
     unnamed = 0
     for place, raw in records(path, problems):
         try:
@@ -70,15 +69,14 @@ def _chats(path: Path, problems: Problems) -> Found:
             else:
                 chat = decode(raw, _Chat, place)
                 messages = chat_messages(chat.messages, place.at("messages"))
-            given = next((name for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None), None)
-            if given is None:
-                unnamed += 1
-            name = numbered(path.stem, unnamed) if given is None else str(given)
+            id_ = next((name for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None), None)
+            unnamed += id_ is None
+            name = numbered(path.stem, unnamed) if id_ is None else str(id_)
             yield place, Conversation(name, messages, tools=chat_tools(chat.tools))
         except RecordingError as error:
             problems.add(error)
     if single.history.messages:
-        yield single.place, Conversation(numbered(path.stem, unnamed + 1), single.history.told())
+        yield single.place, Conversation(numbered(path.stem, unnamed + 1), single.history.in_order())
 
 
 def _is_message(raw: bytes, place: Place) -> bool:
@@ -86,14 +84,15 @@ def _is_message(raw: bytes, place: Place) -> bool:
     return kind.role is not msgspec.UNSET and kind.messages is msgspec.UNSET
 
 
-class _Single:
-    """The messages of a file that has one a record."""
+class _SingleMessages:
+    """The messages of a file with one message per record, as one history."""
 
     def __init__(self, path: Path, problems: Problems) -> None:
         self.place, self.history = Place(str(path), 1), History(problems)
         self._last_call = ""
 
     def add(self, message: ChatMessage, place: Place) -> None:
-        made = chat_message(message, f"m{len(self.history.messages)}", place, self._last_call)
-        self.history.say(made, place)
-        self._last_call = made.calls[-1].id if made.calls else self._last_call
+        """Add the message that stands at `place`."""
+        converted = chat_message(message, f"m{len(self.history.messages)}", place, self._last_call)
+        self.history.add(converted, place)
+        self._last_call = converted.calls[-1].id if converted.calls else self._last_call

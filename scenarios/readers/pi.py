@@ -1,17 +1,17 @@
 """Sessions of the pi coding agent: JSON Lines, one entry a line.
 
 Source: github.com/badlogic/pi-mono, `packages/coding-agent` (session versions 1 to 3). Entries are `session` (the
-header), `message`, `compaction`, `branch_summary`, `custom_message` and settings. Not in it: the system prompt, the
-tool schemas, cache marks.
+header), `message`, `compaction`, `branch_summary`, `custom_message` and settings. The sessions have no system prompt,
+tool schemas or cache marks.
 
-- Of its two times, the entry's is when a message was complete and written, the message's own when it began: for an
-  assistant's the start of the request (on the samples within 20 ms of the message before, but for 5 of 937 calls; 0 to
-  192 s before the entry's). So that of an assistant's message is `Call.started`, and every `Message.time` the entry's.
-- `usage.input` excludes cached tokens; ours is the sum. A call that was stopped before anything came back has all
-  zeros, which is not a count: its usage is None.
-- `bashExecution` is a command that the person ran; pi shows it to the model as a user's text, and so do we, in its
-  words. One run with `!!` was kept from the model and is left out.
-- A thinking level that is set while the model works counts from the person's next message on.
+- There are two times. The entry's is when a message was complete and written. The message's own is when it began; for
+  an assistant's that is the start of the request (in the samples within 20 ms of the message before, but for 5 of 937
+  calls; 0 to 192 s before the entry's). So `Message.time` is the entry's, `Call.started` the assistant message's own.
+- `usage.input` excludes cached tokens; ours is the sum. A call that was stopped before any answer has all zeros, which
+  is no count: its usage is None.
+- `bashExecution` is a command that the user ran; pi shows it to the model as a user's text, and so do we, in its
+  words. A command run with `!!` was hidden from the model and is left out.
+- A thinking level that is set while the model works counts from the user's next message on.
 - From version 2 on, entries are a tree (`id`, `parentId`). The conversation is the branch that ends at the last entry;
   `meta["off_branch"]` counts the entries that are not on it. An entry whose parent is lost follows the line before it.
 - `firstKeptEntryIndex` counts the file's lines from 0, the header included; newer files name `firstKeptEntryId`.
@@ -29,10 +29,9 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
 from ..source import Problems, decode, json_text, lines
-from . import Found
-from .chat import Moment
-from .history import History
-from .usage import dollars, usage
+from . import Recordings
+from .messages import History, Moment
+from .requests import dollars, usage
 
 
 class _Text(msgspec.Struct, tag_field="type", tag="text"):
@@ -94,7 +93,7 @@ class _Custom(msgspec.Struct, tag_field="role", tag="custom", rename="camel"):
 
 
 class _Hook(_Custom, tag_field="role", tag="hookMessage", rename="camel"):
-    """What version 2 called `custom`."""
+    """Message that version 3 calls `custom`, under its name in version 2."""
 
 
 class _Entry(msgspec.Struct, rename="camel"):
@@ -119,7 +118,7 @@ class _Entry(msgspec.Struct, rename="camel"):
 
 
 class _Line(NamedTuple):
-    """An entry and where it stands. `number` counts the file's lines from 0."""
+    """An entry and its place. `number` counts the file's lines from 0."""
 
     number: int
     place: Place
@@ -132,7 +131,7 @@ class _Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pi:
-    """What pi keeps of a session."""
+    """Sessions of the pi coding agent."""
 
     about: ClassVar[str] = "pi coding agent sessions (JSON Lines)"
     shapes: ClassVar[tuple[frozenset[str], ...]] = (
@@ -141,7 +140,7 @@ class Pi:
     )
     folder: ClassVar[bool] = False
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             header = _Entry(type="session")
             entries: list[_Line] = []
@@ -164,7 +163,7 @@ def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Pr
     history, level, effort = History(problems), header.thinking_level, header.thinking_level
     compactions = []
     for line in branch:
-        if isinstance(line.entry.message, _User):
+        if isinstance(line.entry.message, _User):  # a level that is set while the model works counts from here on
             effort = level
         if line.entry.type == "thinking_level_change":
             level = line.entry.thinking_level
@@ -172,36 +171,36 @@ def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Pr
             if history.messages:
                 compactions.append(_compaction(line, branch, history))
         elif (message := _message(line, effort, problems)) is not None:
-            history.say(message, line.place.at("message"))
+            history.add(message, line.place.at("message"))
     meta: dict[str, Scalar] = {"off_branch": len(entries) - len(branch)}
     if parent := header.branched_from or header.parent_session:
         meta["parent"] = Path(parent).stem.rpartition("_")[2]
     name = header.id or path.stem
-    return Conversation(name, history.told(), compactions=tuple(compactions), meta=meta)
+    return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
 
 
 def _branch(entries: list[_Line]) -> list[_Line]:
-    """The entries from the first to the last along `parentId`; all of them in files that have none."""
+    """Return the entries from the first to the last along `parentId`; all entries in files without parents."""
     position = {line.entry.id: at for at, line in enumerate(entries)}
-    found = []
+    branch = []
     at = len(entries) - 1
     while at >= 0:
         entry = entries[at].entry
-        found.append(entries[at])
+        branch.append(entries[at])
         if entry.id is not None and entry.parent_id is None:
             break
         parent = position.get(entry.parent_id, at) if entry.id is not None else at
         at = parent if parent < at else at - 1
-    return found[::-1]
+    return branch[::-1]
 
 
 def _compaction(line: _Line, branch: list[_Line], history: History) -> Compaction:
     entry = line.entry
     lowest = entry.first_kept_entry_index
     if entry.first_kept_entry_id is not None:
-        lowest = next((one.number for one in branch if one.entry.id == entry.first_kept_entry_id), None)
+        lowest = next((other.number for other in branch if other.entry.id == entry.first_kept_entry_id), None)
     names = {message.id for message in history.messages}
-    kept = (one.name for one in branch if lowest is not None and one.number >= lowest and one.name in names)
+    kept = (later.name for later in branch if lowest is not None and later.number >= lowest and later.name in names)
     return Compaction(history.last, entry.summary, next(kept, None), entry.tokens_before, _seconds(entry))
 
 
@@ -210,7 +209,7 @@ def _seconds(entry: _Entry) -> float | None:
 
 
 def _message(line: _Line, effort: str, problems: Problems) -> Message | None:
-    """The entry as a message, if the model was shown it."""
+    """Return the entry as a message; None if the model never saw it."""
     entry, name, time = line.entry, line.name, _seconds(line.entry)
     if entry.type == "custom_message":
         text, _, images = _parts(entry.content or "")
@@ -220,31 +219,31 @@ def _message(line: _Line, effort: str, problems: Problems) -> Message | None:
     if entry.type != "message":
         return None
     match entry.message:
-        case _Assistant() as said:
-            text, thinking, images = _parts(said.content)
+        case _Assistant() as message:
+            text, thinking, images = _parts(message.content)
             calls = tuple(
                 ToolCall(block.id, block.name, json_text(block.arguments))
-                for block in said.content
+                for block in message.content
                 if isinstance(block, _ToolCall)
             )
-            call = _call(said, effort, line.place, problems)
+            call = _call(message, effort, line.place, problems)
             return Message(name, "assistant", text, calls, time=time, thinking=thinking, images=images, call=call)
-        case _ToolResult() as said:
-            text, _, images = _parts(said.content)
-            return Message(name, "tool", text, answers=said.tool_call_id, name=said.tool_name, time=time, images=images)
-        case _Bash() as said:
-            return None if said.exclude_from_context else Message(name, "user", _ran(said), time=time)
-        case _User() as said:
-            text, _, images = _parts(said.content)
+        case _ToolResult(tool_call_id=call_id, tool_name=tool, content=content):
+            text, _, images = _parts(content)
+            return Message(name, "tool", text, answers=call_id, name=tool, time=time, images=images)
+        case _Bash() as bash:
+            return None if bash.exclude_from_context else Message(name, "user", _bash_text(bash), time=time)
+        case _User(content=content):
+            text, _, images = _parts(content)
             return Message(name, "user", text, time=time, images=images)
-        case _Custom() as said:
-            text, _, images = _parts(said.content)
-            return Message(name, "user", text, name=said.custom_type, time=time, images=images)
+        case _Custom(content=content, custom_type=kind):
+            text, _, images = _parts(content)
+            return Message(name, "user", text, name=kind, time=time, images=images)
     return None
 
 
 def _parts(content: _Content) -> tuple[str, str, int]:
-    """Content as (text, thinking, number of images)."""
+    """Return content as (text, thinking, number of images)."""
     if isinstance(content, str):
         return content, "", 0
     text = "\n".join(block.text for block in content if isinstance(block, _Text))
@@ -252,17 +251,17 @@ def _parts(content: _Content) -> tuple[str, str, int]:
     return text, thinking, sum(isinstance(block, _Image) for block in content)
 
 
-def _call(said: _Assistant, effort: str, place: Place, problems: Problems) -> Call:
-    started = None if said.timestamp is None else said.timestamp / 1000
-    costs = said.usage.get("cost") if isinstance(said.usage, dict) else None
+def _call(message: _Assistant, effort: str, place: Place, problems: Problems) -> Call:
+    started = None if message.timestamp is None else message.timestamp / 1000
+    costs = message.usage.get("cost") if isinstance(message.usage, dict) else None
     total = costs.get("total") if isinstance(costs, dict) else None
     cost = dollars(total, place.at("message.usage.cost.total"), problems)
-    used = usage(said.usage, place.at("message.usage"), problems, cost)
-    return Call(said.model, said.provider, used, started, effort=effort, stop=said.stop_reason)
+    used = usage(message.usage, place.at("message.usage"), problems, cost)
+    return Call(message.model, message.provider, used, started, effort=effort, stop=message.stop_reason)
 
 
-def _ran(bash: _Bash) -> str:
-    """A command and its output in the words in which pi shows them to the model."""
+def _bash_text(bash: _Bash) -> str:
+    """Return a command and its output in the words in which pi shows them to the model."""
     parts = [f"Ran `{bash.command}`\n" + (f"```\n{bash.output}\n```" if bash.output else "(no output)")]
     if bash.cancelled:
         parts.append("(command cancelled)")

@@ -1,62 +1,102 @@
-"""Logged requests, of which each repeats the messages before it, as conversations.
+"""Logged requests as conversations, and the usage that providers report as our `Usage`.
 
-request 1:  S U            answered by A1
-request 2:  S U A1 T       answered by A2        one conversation:  S U A1 T A2
-request 3:  S U            answered by B1        a second one:      S U B1
+A request repeats the messages before it:
+
+    request 1:  S U            answered by A1
+    request 2:  S U A1 T       answered by A2        one conversation:  S U A1 T A2
+    request 3:  S U            answered by B1        a second one:      S U B1
+
+Usage is recognised under all names that are in use:
+
+    prompt, whole      prompt_tokens, promptTokenCount, and input_tokens beside input_tokens_details (OpenAI, DeepSeek,
+                       LiteLLM, Gemini)
+    prompt, the rest   input_tokens, inputTokens, input: without the tokens read from or written to a cache (Anthropic,
+                       Bedrock, pi)
+    read               cache_read_input_tokens, prompt_cache_hit_tokens, cached_tokens, cacheRead …
+    written            cache_creation_input_tokens, cache_write_tokens, cacheWrite …
+
+`Usage.input` is the whole prompt always. A value that is no count, or counts that contradict each other, are one
+problem with its place; the message stays, its usage is left out. Nothing is corrected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from ..errors import Place, RecordingError
-from ..model import Conversation, Mark, Message, Tool
+from ..model import Conversation, Mark, Message, Tool, Usage, usage_faults
 from ..source import Problems
 
 OPEN = 8
-"""How many conversations a log may have under way at once. One more closes the one that rested longest."""
+"""Most conversations that a log may interleave. One more closes the one that has been idle longest."""
+
+# The names of each count, over all providers and recorders.
+_WHOLE_PROMPT = ("prompt_tokens", "promptTokenCount", "prompt_token_count")
+_UNCACHED_PROMPT = ("input_tokens", "inputTokens", "input")
+_CACHE_READ = (
+    *("cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens", "cacheRead", "cacheReadInputTokens"),
+    *("cachedContentTokenCount", "cached_content_token_count", "cache_read_tokens"),
+)
+_CACHE_MISS = ("prompt_cache_miss_tokens",)
+_CACHE_WRITE = (
+    *("cache_creation_input_tokens", "cache_write_input_tokens", "cacheWrite", "cacheWriteInputTokens"),
+    *("cache_write_tokens", "cache_creation_tokens"),
+)
+_CACHE_WRITE_1H = ("ephemeral_1h_input_tokens",)
+_OUTPUT = ("completion_tokens", "output_tokens", "outputTokens", "output", "candidatesTokenCount")
+# Beside this key of OpenAI's Responses API, `input_tokens` is the whole prompt.
+_RESPONSES_API = "input_tokens_details"
+# Nested blocks with more counts.
+_NESTED = (_RESPONSES_API, "prompt_tokens_details", "cache_creation", "cache_creation_token_details")
+_REMEDY = "correct it; the call counts as one that reported nothing"
+_MOST_SHOWN, _LONGEST_SHOWN = 10**30, 60
+# The highest plausible cost of one call in US dollars. A recorded 1e300 is damage, and would spoil every sum.
+_MOST_DOLLARS = 1e12
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """One logged model call. `asked` has the ids `m0`, `m1` …; `answer`, where there is one, the id that follows."""
+    """One logged model call. Its messages have the ids `m0`, `m1` …, its answer, if there is one, the next id."""
 
     place: Place
-    asked: tuple[Message, ...]
+    messages: tuple[Message, ...]
     answer: Message | None = None
     tools: tuple[Tool, ...] = ()
 
 
 @dataclass(slots=True)
 class Series:
-    """Requests that extend each other."""
+    """Requests of one conversation: each extends the one before it."""
 
     number: int
-    """From 1, in the order in which they began."""
+    """Number of the conversation in the log, from 1, in the order of the first requests."""
     latest: LoggedRequest
     answers: dict[int, tuple[Message, tuple[Tool, ...]]] = field(default_factory=dict)
-    """The logged answers by their position, with the tools that were offered."""
+    """Logged answers by their position in the conversation, with the tools that were offered."""
 
     def continues(self, request: LoggedRequest) -> bool:
-        """Whether the request repeats the latest one, goes on with an answer, and does not stop there."""
-        before, asked = self.latest.asked, request.asked
-        if len(asked) <= len(before) or asked[len(before)].role != "assistant":
+        """Return whether the request repeats the messages of the latest one and goes on with its answer."""
+        before, now = self.latest.messages, request.messages
+        if len(now) <= len(before) or now[len(before)].role != "assistant":
             return False
-        return all(_same(old, new) for old, new in zip(before, asked, strict=False))
+        return all(_same(old, new) for old, new in zip(before, now, strict=False))
 
     def add(self, request: LoggedRequest) -> None:
-        """Go on with a request that `continues` this, or begin with the first."""
+        """Add the first request, or one that `continues` the latest."""
         self.latest = request
         if request.answer is not None:
-            self.answers[len(request.asked)] = request.answer, request.tools
+            self.answers[len(request.messages)] = request.answer, request.tools
 
     def conversation(self, name: str, source: str = "") -> tuple[Place, Conversation]:
-        """The latest request and its answer. The answers before it have what the log says of their calls."""
-        messages = list(self.latest.asked)
+        """Return the conversation and its place: the messages of the latest request, and its answer.
+
+        Earlier answers get their `call`, time and thinking from their own logged responses.
+        """
+        messages = list(self.latest.messages)
         for at, (answer, tools) in self.answers.items():
             if answer.call is not None and tools != self.latest.tools:
                 answer = msgspec.structs.replace(answer, call=msgspec.structs.replace(answer.call, tools=tools))
@@ -74,56 +114,56 @@ class Series:
 
 
 def series(requests: Iterable[LoggedRequest]) -> Iterator[Series]:
-    """The conversations of a log in the order of their requests, each as soon as it is known to be over."""
-    under_way: list[Series] = []
-    begun = 0
+    """Group the requests of a log by conversation; yield each conversation as soon as it is known to be over."""
+    running: list[Series] = []  # the one with the latest request comes last
+    started = 0
     for request in requests:
-        for at in reversed(range(len(under_way))):
-            if under_way[at].continues(request):
-                found = under_way.pop(at)
+        for at in reversed(range(len(running))):  # if several fit, the latest one goes on
+            if running[at].continues(request):
+                current = running.pop(at)
                 break
         else:
-            begun += 1
-            found = Series(begun, request)
-            if len(under_way) == OPEN:
-                yield under_way.pop(0)
-        found.add(request)
-        under_way.append(found)
-    yield from sorted(under_way, key=lambda one: one.number)
+            started += 1
+            current = Series(started, request)
+            if len(running) == OPEN:
+                yield running.pop(0)
+        current.add(request)
+        running.append(current)
+    yield from sorted(running, key=lambda conversation: conversation.number)
 
 
 def mark(after: str | None, control: object) -> tuple[Mark, ...]:
-    """The breakpoint that a recorded `cache_control` sets after a message (None = after the tools), if it sets one."""
+    """Return the breakpoint that a recorded `cache_control` sets after a message (None = after the tools), if any."""
     if not isinstance(control, dict):
         return ()
     return (Mark(after, str(control.get("ttl") or "5m")),)
 
 
 def effort(*settings: Any) -> str:
-    """How much the model was to think, from what a request says of it: a word, or an object of words and numbers."""
-    said = (each.values() if isinstance(each, dict) else [each] for each in settings)
-    return " ".join(str(word) for words in said for word in words if isinstance(word, (str, int)))
+    """Return a request's reasoning settings as one text; each is a word, or an object of words and numbers."""
+    values = (setting.values() if isinstance(setting, dict) else [setting] for setting in settings)
+    return " ".join(str(word) for words in values for word in words if isinstance(word, (str, int)))
 
 
 def numbered(name: str, number: int) -> str:
-    """The id of the number-th conversation of a file that gives its conversations none: `name`, `name.2`, `name.3` …"""
+    """Return the id of the number-th conversation of a file without ids: `name`, `name.2`, `name.3` …"""
     return name if number == 1 else f"{name}.{number}"
 
 
 def _same(old: Message, new: Message) -> bool:
-    """Equal but for the thinking, which clients may leave out of later requests."""
+    """Return whether two messages are equal but for the thinking, which clients may drop from later requests."""
     return old == new or msgspec.structs.replace(old, thinking="") == msgspec.structs.replace(new, thinking="")
 
 
 @dataclass(slots=True)
 class Responses:
-    """The responses of one log or session that have been read."""
+    """Ids of the responses of one log or session, to count each call once."""
 
     problems: Problems
     _places: dict[str, Place] = field(default_factory=dict)
 
     def new(self, name: str | None, place: Place) -> bool:
-        """Whether no response of this id has been read. Another one at `place` is a problem, and does not count."""
+        """Return whether a response has not been read before. A repeated id is a problem; without an id it is new."""
         if not name:
             return True
         first = self._places.setdefault(name, place)
@@ -131,3 +171,95 @@ class Responses:
             what = f"response {name!r} stands at {first} already"
             self.problems.add(RecordingError(place, what, "its call counts once; remove the second one"))
         return first is place
+
+
+def usage(reported: Any, place: Place, problems: Problems, cost: float | None = None) -> Usage | None:
+    """Return a reported usage block in our form; None if there is none, if it is all zeros, or if it is a problem."""
+    if reported is None:
+        return None if cost is None else Usage(cost=cost)
+    try:
+        converted = _usage(reported, place, cost)
+        for _, what in usage_faults(converted):
+            raise RecordingError(place, what, _REMEDY)
+    except RecordingError as error:
+        problems.add(error)
+        return None
+    counts = (converted.input, converted.output, converted.cache_read, converted.cache_write, converted.cost)
+    return converted if any(counts) else None  # recorders write zeros for a call stopped before any answer
+
+
+def dollars(recorded: Any, place: Place, problems: Problems) -> float | None:
+    """Return a recorded cost in US dollars; None if there is none, or if it is a problem."""
+    if recorded is None:
+        return None
+    if isinstance(recorded, (int, float)) and not isinstance(recorded, bool) and 0 <= recorded < _MOST_DOLLARS:
+        return float(recorded)
+    problems.add(RecordingError(place, f"{_shown(recorded)} is no cost in US dollars", "correct it; it is not read"))
+    return None
+
+
+def _usage(reported: Any, place: Place, cost: float | None) -> Usage:
+    block = _Block(reported, place)
+    whole, rest = block.count(_WHOLE_PROMPT), block.count(_UNCACHED_PROMPT)
+    if whole is None and block.has(_RESPONSES_API):
+        whole, rest = rest, None
+    read, written = block.count(_CACHE_READ), block.count(_CACHE_WRITE)
+    missed = block.count(_CACHE_MISS)
+    if whole is None and rest is not None:
+        whole = rest + (read or 0) + (written or 0)
+    if missed is not None and read is not None:
+        if whole is not None and read + missed != whole:
+            what = f"{read:,} tokens hit and {missed:,} missed are not the prompt's {whole:,}"
+            raise RecordingError(place, what, _REMEDY)
+        whole = read + missed
+    return Usage(whole, block.count(_OUTPUT), read, written, block.count(_CACHE_WRITE_1H), cost)
+
+
+class _Block:
+    """Counts of a usage block and of the blocks nested in it."""
+
+    def __init__(self, reported: Any, place: Place) -> None:
+        if not isinstance(reported, dict):
+            raise RecordingError(place, f"expected an object of counts, got {type(reported).__name__}", _REMEDY)
+        self._place = place
+        # by the last part of the name: the full name and the recorded value
+        self._counts: dict[str, tuple[str, Any]] = {}
+        self._take(reported, "")
+
+    def _take(self, reported: dict[str, Any], before: str) -> None:
+        for name, value in reported.items():
+            if isinstance(value, dict):
+                if name in _NESTED:
+                    self._counts.setdefault(name, (before + name, None))
+                    self._take(value, f"{before}{name}.")
+            elif value is not None:
+                self._counts.setdefault(name, (before + name, value))
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a count or block of that name."""
+        return name in self._counts
+
+    def count(self, names: Sequence[str]) -> int | None:
+        """Return the count under any of the names, or None. A zero yields to another count; two others must agree."""
+        present = {name: self._checked(name) for name in names if self._counts.get(name, ("", None))[1] is not None}
+        counts = {name: count for name, count in present.items() if count}
+        if len(set(counts.values())) > 1:
+            several = " and ".join(f"{self._counts[name][0]} {count:,}" for name, count in counts.items())
+            raise RecordingError(self._place, f"{several} are to be the same", _REMEDY)
+        return next(iter(counts.values()), 0 if present else None)
+
+    def _checked(self, name: str) -> int:
+        at, value = self._counts[name]
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+            where = self._place.at(f"{self._place.field}.{at}".removeprefix("."))
+            raise RecordingError(where, f"{_shown(value)} is no number of tokens", _REMEDY)
+        return value
+
+
+def _shown(value: object) -> str:
+    """Return a recorded value as text that fits a line."""
+    if isinstance(value, int) and abs(value) >= _MOST_SHOWN:
+        return f"a number of some {value.bit_length() * 3 // 10:,} digits"
+    return repr(value)[:_LONGEST_SHOWN]

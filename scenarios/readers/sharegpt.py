@@ -2,8 +2,8 @@
 
 Source: the form that FastChat, Axolotl and LLaMA-Factory train on. `function_call` is the assistant calling a tool:
 its value is the JSON of one `{name, arguments}` or a list of them. `observation` and `tool` are a result: it answers
-the oldest call that has none yet. Hermes' way of calling, `<tool_call>{…}</tool_call>` in the assistant's text, is
-read too. There are no ids of calls, no usage and no times.
+the oldest call without a result. Hermes' way of calling, `<tool_call>{…}</tool_call>` in the assistant's text, is read
+too. The form has no ids of calls, no usage and no times.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Conversation, Message, Role, Tool, ToolCall
 from ..source import Problems, decode, json_text, records
-from . import Found
-from .chat import tool
+from . import Recordings
+from .messages import tool
 from .requests import numbered
 
 _ROLES: dict[str, Role] = {
@@ -52,7 +52,7 @@ class Share(msgspec.Struct):
     id: str | int | None = None
 
 
-class _Called(msgspec.Struct):
+class _Function(msgspec.Struct):
     name: str
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
 
@@ -68,7 +68,7 @@ class ShareGpt:
     )
     folder: ClassVar[bool] = False
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             unnamed = 0
             for place, raw in records(path, problems):
@@ -84,55 +84,55 @@ class ShareGpt:
 
 @dataclass(slots=True)
 class ShareMessages:
-    """One conversation's messages, and the calls among them that have no result yet."""
+    """Messages of one conversation, and its calls that have no result yet."""
 
     place: Place
-    made: list[Message] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
     open: list[ToolCall] = field(default_factory=list)
 
     def all(self, share: Share) -> tuple[Message, ...]:
-        """Every message of it, in our form."""
+        """Return all messages of the conversation in our form."""
         if share.system:
-            self.made.append(Message("m0", "system", share.system))
+            self.messages.append(Message("m0", "system", share.system))
         for at, turn in enumerate(share.conversations):
-            self.made.append(self._message(turn, self.place.at(f"conversations[{at}]")))
-        return tuple(self.made)
+            self.messages.append(self._message(turn, self.place.at(f"conversations[{at}]")))
+        return tuple(self.messages)
 
     def _message(self, turn: _Turn, place: Place) -> Message:
         if turn.speaker not in _ROLES:
             remedy = f"use {', '.join(_ROLES)}"
             raise RecordingError(place.at(f"{place.field}.from"), f"unknown role {turn.speaker!r}", remedy)
-        name, role, text = f"m{len(self.made)}", _ROLES[turn.speaker], turn.value or ""
+        name, role, text = f"m{len(self.messages)}", _ROLES[turn.speaker], turn.value or ""
         if role == "tool":
             if not self.open:
                 raise RecordingError(place, "a tool result with no call before it", "put its function_call before it")
+            # the last call stays open, so a surplus result answers it again instead of being an error
             call = self.open.pop(0) if len(self.open) > 1 else self.open[0]
             return Message(name, role, text, answers=call.id, name=call.name)
         calls: tuple[ToolCall, ...] = ()
         if turn.speaker == "function_call":
-            calls, text = _called(text, name, place.at(f"{place.field}.value")), ""
+            calls, text = _function_calls(text, name, place.at(f"{place.field}.value")), ""
         elif role == "assistant":
-            calls, text = _hermes(text, name, place)
+            calls, text = _hermes_calls(text, name, place)
         if calls:
             self.open = list(calls)
         return Message(name, role, text, calls)
 
 
-def _called(text: str, name: str, place: Place) -> tuple[ToolCall, ...]:
-    """The calls of a function_call's value."""
-    kind: Any = list[_Called] if text.lstrip().startswith("[") else _Called
-    found = decode(text.encode(), kind, place)
-    each = found if isinstance(found, list) else [found]
-    return tuple(_call(one, f"{name}c{n}", place) for n, one in enumerate(each))
+def _function_calls(text: str, name: str, place: Place) -> tuple[ToolCall, ...]:
+    """Return the calls of a function_call's value."""
+    raw, several = text.encode(), text.lstrip().startswith("[")
+    functions = decode(raw, list[_Function], place) if several else [decode(raw, _Function, place)]
+    return tuple(_call(function, f"{name}c{n}", place) for n, function in enumerate(functions))
 
 
-def _hermes(text: str, name: str, place: Place) -> tuple[tuple[ToolCall, ...], str]:
-    """The calls in an assistant's text, and the text without them. What is no JSON stays text."""
+def _hermes_calls(text: str, name: str, place: Place) -> tuple[tuple[ToolCall, ...], str]:
+    """Return the calls in an assistant's text, and the text without them. A call that is no JSON stays text."""
     calls: list[ToolCall] = []
 
     def take(match: re.Match[str]) -> str:
         try:
-            calls.append(_call(decode(match[1].encode(), _Called, place), f"{name}c{len(calls)}", place))
+            calls.append(_call(decode(match[1].encode(), _Function, place), f"{name}c{len(calls)}", place))
         except RecordingError:
             return match[0]
         return ""
@@ -141,14 +141,14 @@ def _hermes(text: str, name: str, place: Place) -> tuple[tuple[ToolCall, ...], s
     return tuple(calls), rest.strip() if calls else text
 
 
-def _call(called: _Called, name: str, place: Place) -> ToolCall:
-    """Arguments are recorded as an object, or as the text of one."""
-    text = json_text(called.arguments)
-    return ToolCall(name, called.name, decode(text.encode(), str, place) if text.startswith('"') else text)
+def _call(function: _Function, name: str, place: Place) -> ToolCall:
+    """Return a call with the id `name`. Its arguments are recorded as an object, or as the text of one."""
+    text = json_text(function.arguments)
+    return ToolCall(name, function.name, decode(text.encode(), str, place) if text.startswith('"') else text)
 
 
 def share_tools(recorded: str | list[dict[str, Any]] | None, place: Place) -> tuple[Tool, ...]:
-    """Tool schemas: a list, or the text of one, of `{name, …}` or `{"type": "function", "function": {name, …}}`."""
+    """Return the tools of a list of `{name, …}` or `{"type": "function", "function": {name, …}}`, or of its text."""
     if not recorded or (isinstance(recorded, str) and not recorded.strip()):
         return ()
     schemas = decode(recorded.encode(), list[dict[str, Any]], place) if isinstance(recorded, str) else recorded

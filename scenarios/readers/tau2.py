@@ -4,12 +4,12 @@ Source: github.com/sierra-research/tau2-bench, `data/tau2/simulations/*.json`, s
 files have no info and no tasks. A simulation is a conversation, its id `<file>/<task>.<trial>`.
 
 In τ² the simulated user has tools of its own (it restarts a phone, say). The agent never sees these calls and their
-results, so they are left out (τ²'s own `is_valid_agent_history_message`) and counted in meta: what the user then says
-of them is what the agent knew.
+results, so they are left out (as in τ²'s own `is_valid_agent_history_message`) and counted in meta: the agent knew only
+what the user then wrote about them.
 
-The domain's policy stands first as the system message where the file has it. The agent was sent a few fixed sentences
-around it, and tool schemas; the file has neither. The agent's first greeting is a fixed text, no model call: it has no
-`call`. Times have no zone and are taken as UTC. Voice runs are refused.
+If the file has the domain's policy, it becomes the system message. The agent was sent a few fixed sentences around it,
+and tool schemas; the file has neither. The agent's first greeting is a fixed text, no model call: it has no `call`.
+Times have no zone and are taken as UTC. Voice runs are rejected.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ import msgspec
 from ..errors import Place, RecordingError
 from ..model import Call, Conversation, Message, ToolCall
 from ..source import Problems, convert, decode, records
-from . import Found
-from .chat import role_of
-from .clock import forward, iso_seconds
-from .usage import dollars, usage
+from . import Recordings
+from .messages import forward, iso_seconds, role_of
+from .requests import dollars, usage
 
 
 class _Raw(msgspec.Struct):
@@ -100,7 +99,7 @@ class Tau2:
     )
     folder: ClassVar[bool] = False
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
                 try:
@@ -120,14 +119,14 @@ class Tau2:
 def _conversation(run: _Simulation, info: _Info | None, file: str, place: Place, problems: Problems) -> Conversation:
     environment = (info and info.environment_info) or _Environment()
     model = (info and info.agent_info and info.agent_info.llm) or ""
-    said = list(_flat(run.messages, place))
-    seen = [(message, where) for message, where in said if not _users_own(message)]
+    recorded = list(_flat(run.messages, place))
+    visible = [(message, where) for message, where in recorded if not _hidden_from_agent(message)]
     times, dropped = forward(
-        iso_seconds(m.timestamp, w.at(f"{w.field}.timestamp")) if m.timestamp else None for m, w in seen
+        iso_seconds(m.timestamp, w.at(f"{w.field}.timestamp")) if m.timestamp else None for m, w in visible
     )
     messages = [
         _message(m, f"m{at}", time, model, w, problems)
-        for at, ((m, w), time) in enumerate(zip(seen, times, strict=True))
+        for at, ((m, w), time) in enumerate(zip(visible, times, strict=True))
     ]
     if policy := run.policy or environment.policy:
         messages.insert(0, Message(id="policy", role="system", text=policy))
@@ -143,24 +142,24 @@ def _conversation(run: _Simulation, info: _Info | None, file: str, place: Place,
             "reward": run.reward_info.reward if run.reward_info else None,
             "ended": run.termination_reason,
             "started": run.start_time,
-            "users_tool_messages": len(said) - len(seen),
+            "users_tool_messages": len(recorded) - len(visible),
             "times_dropped": dropped,
         },
     )
 
 
 def _flat(messages: Sequence[_Message], place: Place) -> Iterator[tuple[_Message, Place]]:
-    """The messages with their places; several results that were kept as one message stand apart."""
+    """Yield the messages with their places; several results recorded as one message come one by one."""
     for at, message in enumerate(messages):
         where = place.at(f"{place.field}.messages[{at}]")
         if message.tool_messages is None:
             yield message, where
         else:
-            yield from ((each, where.at(f"{where.field}.tool_messages")) for each in message.tool_messages)
+            yield from ((result, where.at(f"{where.field}.tool_messages")) for result in message.tool_messages)
 
 
-def _users_own(message: _Message) -> bool:
-    """Whether the user called tools here, or this is the result: neither is shown to the agent."""
+def _hidden_from_agent(message: _Message) -> bool:
+    """Return whether the message is a tool call of the simulated user, or its result."""
     return bool(message.role == "user" and message.tool_calls) or (
         message.role == "tool" and message.requestor == "user"
     )
@@ -174,7 +173,7 @@ def _message(message: _Message, name: str, time: float | None, model: str, place
         id=name,
         role=role,
         text=message.content or "",
-        calls=tuple(_tool_call(each) for each in message.tool_calls or ()),
+        calls=tuple(_tool_call(call) for call in message.tool_calls or ()),
         answers=(message.id or "") if role == "tool" else None,
         time=time,
         call=_call(message, model, place, problems) if role == "assistant" else None,
@@ -182,8 +181,7 @@ def _message(message: _Message, name: str, time: float | None, model: str, place
 
 
 def _tool_call(call: _ToolCall) -> ToolCall:
-    given = call.arguments
-    text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+    text = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
     return ToolCall(id=call.id, name=call.name, arguments=text)
 
 

@@ -1,7 +1,7 @@
 """τ-bench runs: `[{task_id, trial, reward, info: {task}, traj: [OpenAI messages]}]`.
 
 Source: github.com/sierra-research/tau-bench, `historical_trajectories/*.json`. The system prompt is the first message;
-tool schemas and usage are not stored. A task is tried several times: each trial is a conversation.
+the files have no tool schemas and no usage. A task is tried several times: each trial is a conversation.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import msgspec
 from ..errors import RecordingError
 from ..model import Conversation
 from ..source import Problems, decode, records
-from . import Found
-from .chat import ChatMessage, chat_messages
+from . import Recordings
+from .messages import ChatMessage, chat_messages
 
 
 class _Trial(msgspec.Struct):
@@ -36,7 +36,7 @@ class TauBench:
     shapes: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"[].traj", "[].traj[].role", "[].reward"}),)
     folder: ClassVar[bool] = False
 
-    def read(self, files: Sequence[Path], problems: Problems) -> Found:
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             for place, raw in records(path, problems):
                 try:

@@ -1,14 +1,29 @@
-"""What is kept of an archived tool result, and who it is."""
+"""The card of an archived tool result, its identity, its placeholder, and the tool that loads it.
+
+The wordings are in `strategies/data/texts.toml`. The Chinese placeholder, tool and note are those of design document
+001 (§3.2, §3.5, §4.2). The other texts, and the English, are ours: the document has none.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
 from uuid import UUID, uuid5
 
+from ...metrics.extract import extract
+from ...metrics.language import Language
+from ...metrics.values import exact_values
+from ...scenarios.model import Tool
+from ..base import texts
+
 NAMESPACE = UUID("6f1d3a52-5d0c-5b0e-9d55-2f4a7d1c0001")
-"""Of the archive's uuids (any fixed one would do)."""
+"""Namespace of the archive's uuids; any fixed one would do."""
+TOOL = "load_tool_history"
 
 
 class StoreError(Exception):
@@ -16,50 +31,51 @@ class StoreError(Exception):
 
 
 class NotArchived(LookupError):
-    """No result has this uuid, or none that may be seen from here."""
+    """No result has this uuid, or none that this conversation may see."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """All of an archived result but the result: what its placeholder shows and what searches look at."""
+    """Everything about an archived result but its content: what its placeholder shows and what searches compare."""
 
     uuid: str
     conversation: str
     message: str
-    """Its message's id; empty where the card was read from the table, which does not have it."""
+    """Id of the message; empty where the card was read from the table, which has no such column."""
     thread: str
     """Empty = none."""
     tool: str
     arguments: object
-    """The call's arguments as JSON values; as their text where that is not JSON; None where there is no call."""
+    """The call's arguments as JSON values, as their text where that is not JSON, None without a call."""
     query: str
     summary: str
     length: int
-    """Of the result, in characters."""
+    """Characters of the result."""
     sources: tuple[str, ...]
     created: float | None
-    """When the result came, by the recorded clock, in seconds since 1970; None = the recording has no times."""
+    """Recorded time of the result, in seconds since 1970; None = the recording has no times."""
 
     @property
     def text(self) -> str:
-        """What a question is compared with."""
+        """Text that a question is compared with."""
         return "\n".join((self.tool, self.query, self.summary, *self.sources))
 
 
 @dataclass(frozen=True, slots=True)
-class Visible:
-    """Which conversations' archives may be read besides one's own: created before a moment, in a thread or in any."""
+class Visibility:
+    """Which other conversations' results may be read: those created before a moment, of a thread or of any."""
 
     besides: str
+    """The own conversation."""
     before: float
     thread: str | None = None
-    """None = of any."""
+    """None = any."""
 
 
 def identify(conversation: str, message: str, text: str) -> str:
-    """The uuid of a result: the same whenever the same message of the same conversation says the same.
+    """Return the uuid of a result: the same whenever the same message of the same conversation has the same text.
 
-    Version 5, of the SHA-256 over the three, each with its length, so that no two triples are alike.
+    A version 5 uuid of the SHA-256 over the three, each with its length, so that no two triples are alike.
     """
     digest = hashlib.sha256()
     for part in (conversation, message, text):
@@ -69,15 +85,165 @@ def identify(conversation: str, message: str, text: str) -> str:
     return str(uuid5(NAMESPACE, digest.hexdigest()))
 
 
-def short(name: str, most: int = 36) -> str:
-    """A name that fits a column: itself, or its uuid where it is longer or cannot be stored as it is."""
+def fit_column(name: str, most: int = 36) -> str:
+    """Return a name that fits a column: itself, or its uuid if it is longer or cannot be stored as it is."""
     if len(name) <= most and name.isprintable():
         return name
     return identify(name, "", "")
 
 
-def listed(sources: object) -> tuple[str, ...]:
-    """The sources column as texts, whoever wrote it."""
+def source_texts(sources: object) -> tuple[str, ...]:
+    """Return the texts in the sources column, which other programs may have written."""
     if not isinstance(sources, Sequence) or isinstance(sources, str):
         return ()
-    return tuple(each for each in sources if isinstance(each, str))
+    return tuple(source for source in sources if isinstance(source, str))
+
+
+# Characters that databases or tokenizers reject, and white space.
+_BLANK = re.compile("[\\s\x00-\x1f\x7f\ud800-\udfff]+")
+_TITLE = re.compile(
+    r"""^\#{1,6}[ \t]+(?P<heading>[^\n]{1,200})$
+    | ["'](?:title|标题|source|filename|file_name|文件名)["'][ \t]*:[ \t]*["'](?P<field>[^"'\n]{1,200})["']
+    | ^(?:title|source|标题|来源|文档)[ \t]*[:：][ \t]*(?P<line>[^\n]{1,200})$
+    | 《(?P<book>[^》\n]{1,100})》""",
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+)
+
+
+def single_line(text: str, most: int) -> str:
+    """Return a text as one line of at most `most` characters, without those that a database or tokenizer rejects."""
+    flat = _BLANK.sub(" ", text).strip()
+    return flat if len(flat) <= most else flat[: most - 1] + "…"
+
+
+def clean_lines(text: str, most: int) -> str:
+    """Return a text of at most `most` characters, each line as by `single_line`, without empty lines."""
+    cleaned = "\n".join(line for row in text.splitlines() if (line := single_line(row, most)))
+    return cleaned if len(cleaned) <= most else cleaned[: most - 1] + "…"
+
+
+def arguments_of(text: str) -> object:
+    """Return a call's arguments as JSON values, or as their text where that is no (finite) JSON."""
+    try:
+        arguments: object = json.loads(text)
+        json.dumps(arguments, allow_nan=False)
+    except (ValueError, RecursionError):
+        return text
+    return arguments
+
+
+def query_of(arguments: object, most: int) -> str:
+    """Return the query of a call: a lone argument by itself, several with their names, `name=value; …`."""
+    if isinstance(arguments, dict):
+        shown = [(str(name), _as_text(value)) for name, value in arguments.items()]
+        if len(shown) == 1:
+            return single_line(shown[0][1], most)
+        return single_line("; ".join(f"{name}={value}" for name, value in shown), most)
+    return single_line("" if arguments is None else _as_text(arguments), most)
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def summary_of(text: str, most: int) -> str:
+    """Return the most important sentences in their order, one per line, at most `most` characters together."""
+    return clean_lines(extract([text], most, len), most) or clean_lines(text, most)
+
+
+def sources_of(text: str, most: int) -> tuple[str, ...]:
+    """Return the addresses, then the paths, then the titles that a result names, each in its order: searches rank."""
+    sources: dict[str, list[str]] = {"url": [], "path": [], "title": []}
+    for kind, value in exact_values(text):
+        if kind in sources:
+            sources[kind].append(single_line(value, 200))
+    for title in _TITLE.finditer(text):
+        sources["title"].append(single_line(next(filter(None, title.groups())), 200))
+    names = dict.fromkeys(name for kind in sources.values() for name in kind if name)
+    return tuple(names)[:most]
+
+
+class Wording(NamedTuple):
+    """The archive's texts in one language."""
+
+    placeholder: str
+    """`{sources_part}` is empty without a source, `{hint}` where the tool is not offered."""
+    sources: str
+    hint: str
+    unknown_time: str
+    note: str
+    description: str
+    uuid: str
+    part: str
+    recalled: str
+    not_found: str
+    unreadable: str
+    not_loaded: str
+    prompt: str
+
+
+LANGUAGES: tuple[Language, ...] = ("zh", "en")
+WORDING: dict[Language, Wording] = {
+    language: Wording(*(texts(f"archive_{field}")[language] for field in Wording._fields)) for language in LANGUAGES
+}
+
+_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+
+def _pattern(wording: Wording) -> re.Pattern[str]:
+    """Return the pattern of all placeholders of a wording, from the first character to the last."""
+    parts = {
+        "uuid": f"(?P<uuid>{_UUID})",
+        "original_length": "[0-9]+",
+        "sources_part": "(?s:.*)",  # the only field of several lines
+        "hint": f"(?:{re.escape(wording.hint).replace(re.escape('{uuid}'), '(?P=uuid)')})?",
+    }
+    pieces = re.split(r"\{([a-z_]+)\}", wording.placeholder)  # text, field, text, …
+    return re.compile(
+        "".join(parts.get(piece, r"[^\n]*") if at % 2 else re.escape(piece) for at, piece in enumerate(pieces))
+    )
+
+
+_PLACEHOLDERS = tuple(map(_pattern, WORDING.values()))
+
+
+def load_tool(language: Language) -> Tool:
+    """Return the tool that the model is offered, with the design's schema."""
+    wording = WORDING[language]
+    schema = {
+        "type": "object",
+        "properties": {"uuid": {"type": "string", "description": wording.uuid}},
+        "required": ["uuid"],
+    }
+    return Tool(TOOL, wording.description, json.dumps(schema, ensure_ascii=False))
+
+
+def placeholder(card: Card, summary: str, language: Language, offered: bool) -> str:
+    """Return the placeholder of an archived result. Its last line names the tool, if that is offered."""
+    wording = WORDING[language]
+    listed = "".join(f"- {source}\n" for source in card.sources)
+    return wording.placeholder.format(
+        uuid=card.uuid,
+        tool_name=card.tool,
+        query_summary=card.query,
+        timestamp=_timestamp(card.created) or wording.unknown_time,
+        original_length=card.length,
+        summary=summary,
+        sources_part=wording.sources + listed if listed else "",
+        hint=wording.hint.format(uuid=card.uuid) if offered else "",
+    )
+
+
+def is_placeholder(text: str) -> bool:
+    """Return whether a text is the placeholder of an archived result, in any language, with or without the tool."""
+    return text.startswith("📎") and any(pattern.fullmatch(text) for pattern in _PLACEHOLDERS)
+
+
+def _timestamp(seconds: float | None) -> str:
+    """Return a moment of the recorded clock in UTC; empty if there is none."""
+    if seconds is None:
+        return ""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+    except (OverflowError, ValueError, OSError):
+        return ""

@@ -1,4 +1,4 @@
-"""One conversation as `archive` sends it: placeholders in place, what the turn brings back, the tool and its note."""
+"""One conversation as `archive` sends it: placeholders, the results that the turn brings back, the tool, its note."""
 
 from __future__ import annotations
 
@@ -6,45 +6,39 @@ import re
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ...metrics.tfidf import best
 from ...scenarios.model import Message, Tool, ToolCall
-from ...scenarios.view import Messages, Span, shared
+from ...scenarios.view import Messages, Span, shared_prefix
 from ..base import Context, ModelError, StrategyContext
 from ..events import Failed, Loaded
-from ..parts.search import VectorSearch, WordSearch
-from .archives import Archives
-from .placeholders import TOOL, WORDING, tool
-from .record import Card, NotArchived, StoreError
-
-if TYPE_CHECKING:
-    from .settings import ArchiveSettings, Trigger
-
+from ..parts.memories import VectorSearch, WordSearch
+from .archives import Archives, ArchiveSettings, Trigger
+from .record import TOOL, WORDING, Card, NotArchived, StoreError, load_tool
 
 _NOTHING = Messages()
 
 
 class ArchiveSession:
-    """Context → Context. Each message of the history is read once, as long as its start does not change."""
+    """The view of one conversation. Each message of the history is read once, as long as its start does not change."""
 
     def __init__(self, desk: StrategyContext, settings: ArchiveSettings) -> None:
         self.archives = Archives(desk, settings)
         self._desk, self._settings = desk, settings
-        self._search = Search(desk)
-        self._spliced = Spliced()
+        self._search = ArchiveSearch(desk)
+        self._spliced = SplicedHistory()
+        # Place of the placeholder of each uuid.
         self._places: dict[str, int] = {}
-        """Where the placeholder of each uuid stands."""
+        # Results that this turn brings back: ours by uuid, in the place of their placeholder; those of other
+        # conversations before the turn.
         self._loaded: dict[str, Message] = {}
-        """What the turn brings back, by uuid: it is sent in the placeholder's place."""
         self._foreign: tuple[Message, ...] = ()
-        """What the turn brings from other conversations: it is sent before the turn."""
         self._turn: Message | None = None
         self._note = Message("archive:note", "system", WORDING[settings.language].note)
+        # The tools of the context, and the tuple with ours added: one object, so that it compares fast.
         self._tools: tuple[tuple[Tool, ...], tuple[Tool, ...]] | None = None
-        """The tools given, and those with ours: the same object again while the same are given."""
         self._forget()
 
     def __call__(self, context: Context) -> Context:
@@ -52,13 +46,14 @@ class ArchiveSession:
         self._read(history)
         tools = self._offer(context.tools)
         self._archive(history)
-        self.archives.clean()
+        self.archives.delete_expired()
         newest = history[self._newest] if self._newest is not None else None
         if newest is not None and newest is not self._turn and newest != self._turn:
             self._turn, self.archives.question = newest, newest.text
-            self._restore()
-            self._expand(history, self._chosen())
-        messages = self._prepared(history)
+            # A result is brought back for one turn.
+            self._loaded, self._foreign = {}, ()
+            self._load(history, self._chosen_cards())
+        messages = self._spliced_messages(history)
         if messages is history and tools is context.tools:
             return context
         return Context(messages, (), tools)
@@ -66,45 +61,45 @@ class ArchiveSession:
     def _forget(self) -> None:
         self._seen = _NOTHING
         self._calls: dict[str, ToolCall] = {}
+        # Places of long results that are sent whole: the model has not answered them yet, or storing them failed.
         self._waiting: list[int] = []
-        """Results over the threshold that are sent whole: not answered by the model yet, or storing them failed."""
+        # Place of the newest message of the model, which has answered everything before it.
         self._answered = 0
-        """Where the newest message of the model is: it has answered everything before it."""
+        # Place of the newest user message.
         self._newest: int | None = None
-        """Where the newest user message is."""
+        # Number of system messages at the start of the history.
         self._leading = 0
-        """How many system messages the history starts with."""
 
     def _offer(self, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
-        """The tools with ours: from the first call on if there are any, else from the first tool call on.
+        """Return the tools with ours: from the first call on if there are any, else from the first tool call on.
 
-        So neither they nor the note, which both stand before the history, change once the history is worth caching.
+        Tools and note come before the history, so they must not change once the history is worth caching.
         """
         if not self.archives.offered or (self._tools is None and not tools and not self._calls):
             return tools
         if self._tools is None or self._tools[0] is not tools:
-            if any(each.name == TOOL for each in tools):
+            if any(given.name == TOOL for given in tools):
                 self.archives.offered, self._tools = False, None
                 self._desk.record(
                     Failed("load", f"the conversation has a tool {TOOL} of its own", "ours is not offered")
                 )
                 return tools
             if self._tools is None:
-                self._desk.offer(tool(self._settings.language), self.archives.answer)
-            self._tools = tools, (*tools, tool(self._settings.language))
+                self._desk.offer(load_tool(self._settings.language), self.archives.answer)
+            self._tools = tools, (*tools, load_tool(self._settings.language))
         return self._tools[1]
 
     def _read(self, history: Messages) -> None:
-        same = shared(self._seen, history)
+        same = shared_prefix(self._seen, history)
         if same < len(self._seen):
             self._forget()
             self._spliced.keep(history, same)
             self._places = {uuid: at for uuid, at in self._places.items() if at < same}
             same = 0
-        standing = set(self._places.values()) if same == 0 else ()
+        replaced = set(self._places.values()) if same == 0 else ()
         for at, message in enumerate(history[same:], same):
             if message.role == "tool":
-                if len(message.text) > self._settings.threshold and at not in standing:
+                if len(message.text) > self._settings.threshold and at not in replaced:
                     self._waiting.append(at)
             elif message.role == "assistant":
                 self._answered = at
@@ -117,31 +112,33 @@ class ArchiveSession:
         self._seen = history
 
     def _archive(self, history: Messages) -> None:
-        """Put placeholders for the results that are due. If the store fails, they wait for the next call."""
+        """Put placeholders in place of the results that are due. If the store fails, they wait for the next call."""
         due = [at for at in self._waiting if at < self._answered or not self._settings.fresh]
         for at in due:
             message = history[at]
             try:
-                made = self.archives.process(message, self._calls.get(message.answers or ""))
+                processed = self.archives.process(message, self._calls.get(message.answers or ""))
             except StoreError as error:
                 self._desk.record(Failed("archive", str(error), "what is left is sent whole, for now"))
                 return
             self._waiting.remove(at)
-            if made is not message:
-                self._spliced.put(history, at, made)
+            if processed is not message:
+                self._spliced.put(history, at, processed)
                 self._places[self.archives.uuids[message.id]] = at
 
-    def _chosen(self) -> list[Card]:
+    def _chosen_cards(self) -> list[Card]:
         settings = self._settings
         if settings.trigger == "model":
             return []
         order = sorted(self._places, key=self._places.__getitem__)
-        cards = self.archives.others() + [self.archives.cards[uuid] for uuid in order if uuid in self.archives.cards]
+        cards = self.archives.other_cards() + [
+            self.archives.cards[uuid] for uuid in order if uuid in self.archives.cards
+        ]
         return self._search.chosen(
             settings.trigger, self.archives.question, cards, settings.keywords, settings.similarity, settings.limit
         )
 
-    def _expand(self, history: Messages, cards: list[Card]) -> None:
+    def _load(self, history: Messages, cards: list[Card]) -> None:
         """Bring archived results back for the calls of this turn."""
         for card in cards:
             try:
@@ -154,16 +151,12 @@ class ArchiveSession:
                 message = history[self._places[card.uuid]]
                 self._loaded[card.uuid] = message if message.text == text else replace(message, text=text)
             else:
-                said = WORDING[self._settings.language].recalled
-                text = said.format(uuid=card.uuid, tool=card.tool, query=card.query) + text
+                heading = WORDING[self._settings.language].recalled
+                text = heading.format(uuid=card.uuid, tool=card.tool, query=card.query) + text
                 self._foreign += (Message(f"archive:{card.uuid}", "system", text),)
 
-    def _restore(self) -> None:
-        """Placeholders again: what was brought back is used once."""
-        self._loaded, self._foreign = {}, ()
-
-    def _prepared(self, history: Messages) -> Messages:
-        """The history with what stands in its places now."""
+    def _spliced_messages(self, history: Messages) -> Messages:
+        """Return the history with placeholders, loaded results and the note in their places."""
         if self._tools is not None:
             self._spliced.insert(history, self._leading, self._note)
         messages, place = self._spliced.messages(history), self._spliced.place
@@ -185,34 +178,34 @@ class ArchiveSession:
         return Messages((*spans, *messages[passed:].spans))
 
 
-class Spliced:
-    """The stand-ins for messages of a history, one message put before one of them, and the history with all these.
+class SplicedHistory:
+    """A history with substitutes for some of its messages, and one message inserted before one of them.
 
-    What comes before the last stand-in is kept as stretches from call to call; what comes after it is the history's.
+    The part before the last substitute is kept as spans from call to call; the part after it is the history's own.
     """
 
-    __slots__ = ("_before", "_covered", "_head", "_inserted", "_places", "_standing")
+    __slots__ = ("_before", "_covered", "_head", "_inserted", "_places", "_substitutes")
 
     def __init__(self) -> None:
-        self._standing: dict[int, Message] = {}
+        self._substitutes: dict[int, Message] = {}
         self._places: list[int] = []
+        # The inserted message, and the place of the message after it.
         self._inserted: Span | None = None
         self._before = 0
-        """The message that the inserted one comes before."""
-        self._covered = 0
-        """How much of the history the head stands for."""
+        # The history up to the last substitute as spans, and how many of its messages they replace.
         self._head: list[Span] = []
+        self._covered = 0
 
     def insert(self, history: Messages, before: int, message: Message) -> None:
-        """Let a message, the only one of its kind, come before message `before` from here on."""
+        """Insert a message before message `before` from now on, instead of the one inserted so far."""
         if self._inserted is None or before != self._before:
             self._inserted, self._before = Span((message,), 0, 1), before
             self._rebuild(history)
 
     def put(self, history: Messages, at: int, message: Message) -> None:
-        """Let a message stand for message `at` from here on. Cheapest in the order of the history."""
-        new = at not in self._standing
-        self._standing[at] = message
+        """Substitute a message for message `at` from now on. Cheapest in the order of the history."""
+        new = at not in self._substitutes
+        self._substitutes[at] = message
         if at >= self._covered:
             self._places.append(at)
             self._extend(history, at)
@@ -222,21 +215,21 @@ class Spliced:
         self._rebuild(history)
 
     def keep(self, history: Messages, size: int) -> None:
-        """Forget what stands at or after message `size`, where the history is now another, and what was inserted."""
+        """Forget the inserted message, and the substitutes from message `size` on, where the history has changed."""
         self._places = self._places[: bisect_left(self._places, size)]
-        self._standing = {at: self._standing[at] for at in self._places}
+        self._substitutes = {at: self._substitutes[at] for at in self._places}
         self._inserted = None
         self._rebuild(history)
 
     def place(self, at: int) -> int:
-        """Where message `at` of the history is in `messages`."""
+        """Return the place of message `at` of the history in `messages`."""
         return at + (self._inserted is not None and at >= self._before)
 
     def messages(self, history: Messages) -> Messages:
-        """The history with the stand-ins and what was inserted."""
+        """Return the history with the substitutes and the inserted message."""
         if self._inserted is None and not self._places:
             return history
-        return Messages((*self._head, *self._stretch(history, self._covered, len(history))))
+        return Messages((*self._head, *self._spans(history, self._covered, len(history))))
 
     def _rebuild(self, history: Messages) -> None:
         self._head, self._covered = [], 0
@@ -244,21 +237,21 @@ class Spliced:
             self._extend(history, at)
 
     def _extend(self, history: Messages, at: int) -> None:
-        self._head += self._stretch(history, self._covered, at)
+        self._head += self._spans(history, self._covered, at)
         if self._inserted is not None and self._before == at:
             self._head.append(self._inserted)
-        self._head.append(Span((self._standing[at],), 0, 1))
+        self._head.append(Span((self._substitutes[at],), 0, 1))
         self._covered = at + 1
 
-    def _stretch(self, history: Messages, start: int, stop: int) -> tuple[Span, ...]:
-        """history[start:stop], with what is inserted before one of these (or at the end of all)."""
+    def _spans(self, history: Messages, start: int, stop: int) -> tuple[Span, ...]:
+        """Return history[start:stop], with the inserted message if it belongs before one of these, or at the end."""
         if self._inserted is None or not (start <= self._before < stop or self._before == stop == len(history)):
             return history[start:stop].spans
         return (*history[start : self._before].spans, self._inserted, *history[self._before : stop].spans)
 
 
-class Search:
-    """The archived results of one conversation (and those it may see of others), searched by words and by meaning."""
+class ArchiveSearch:
+    """A search by words and by meaning over the archived results that one conversation may see."""
 
     __slots__ = ("_desk", "_vectors", "_words")
 
@@ -274,29 +267,28 @@ class Search:
         similarity: float,
         most: int,
     ) -> list[Card]:
-        """The cards that the question brings back, at most `most`. If the embedder fails, keywords decide alone."""
-        said = trigger in ("keyword", "hybrid") and mentions(question, keywords)
-        found: list[Card] = []
+        """Return at most `most` cards that the question brings back. If the embedder fails, keywords decide alone."""
+        has_keyword = trigger in ("keyword", "hybrid") and mentions(question, keywords)
+        chosen: list[Card] = []
         if trigger in ("semantic", "hybrid") and cards:
             try:
-                found = [card for card, score in self.by_meaning(question, cards, most) if score >= similarity]
+                chosen = [card for card, score in self.by_meaning(question, cards, most) if score >= similarity]
             except ModelError as error:
                 self._desk.record(Failed("embedding", str(error), "keywords decide what is loaded"))
-                said = mentions(question, keywords)
-        if said:
-            found += [card for card in self.by_words(question, cards, most) if card not in found]
-        return found[:most]
+                has_keyword = mentions(question, keywords)
+        if has_keyword:
+            chosen += [card for card in self.by_words(question, cards, most) if card not in chosen]
+        return chosen[:most]
 
     def by_words(self, question: str, cards: Sequence[Card], most: int) -> list[Card]:
-        """The cards with the most words in common with the question, rare words weighing more, best first.
+        """Return the cards with the most words of the question, rare words weighing more, best first.
 
-        Of equal ones the later. "Say more about what you just found" has no word of it: with none in common at all, the
-        last card.
+        Equal ones come the later first. With no word in common ("say more about that"), the last card is returned.
         """
         return [card for card, score in _best(self._words, question, cards, most) if score > 0] or list(cards[-1:])
 
     def by_meaning(self, question: str, cards: Sequence[Card], most: int) -> list[tuple[Card, float]]:
-        """The nearest cards with their cosines, best first, of equal ones the later. Raises ModelError."""
+        """Return the nearest cards with their cosines, best first, equal ones the later first. Raises ModelError."""
         return _best(self._vectors, question, cards, most)
 
 
@@ -311,13 +303,13 @@ def _best(
 
 
 def mentions(text: str, keywords: Sequence[str]) -> bool:
-    """Whether a keyword is in the text; one in Latin letters as whole words, whatever their case."""
+    """Return whether a keyword is in the text; one in Latin letters must match whole words, in any case."""
     return any(_pattern(keyword).search(text) for keyword in keywords)
 
 
 @cache
 def _pattern(keyword: str) -> re.Pattern[str]:
-    edged = re.escape(keyword)
+    pattern = re.escape(keyword)
     if keyword.isascii():
-        edged = rf"(?<![A-Za-z]){edged}(?![A-Za-z])"
-    return re.compile(edged, re.IGNORECASE)
+        pattern = rf"(?<![A-Za-z]){pattern}(?![A-Za-z])"
+    return re.compile(pattern, re.IGNORECASE)

@@ -2,7 +2,7 @@
 
 Imported when the first result is archived and no sooner: SQLAlchemy takes 0.3 s. Every statement is bound. A
 connection to a file or a server is held only while it is used, so that nothing is left open or locked, and processes
-may share the store; a store in memory is its conversation's own, and goes with it.
+may share the store. A store in memory belongs to its conversation, and ends with it.
 
 **Exact.** No database takes every text (PostgreSQL has no NUL, none has lone surrogates), so those characters, and the
 one that marks them, are written as SUBSTITUTE (U+001A) and four hexadecimal digits. All other text is stored as it is.
@@ -28,15 +28,15 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.pool import NullPool, StaticPool
 from sqlalchemy.sql.expression import insert
 
-from .record import Card, StoreError, Visible, listed, short
+from .record import Card, StoreError, Visibility, fit_column, source_texts
 
 TABLE = "tool_result_archive"
+# A column that no other table of that name is likely to have.
 _COLUMN = "result_full"
-"""That no other table of that name is likely to have."""
 
 
 def in_memory(url: str) -> bool:
-    """Whether the address is a database in memory, which no two conversations share."""
+    """Return whether the address is a database in memory, which no two conversations share."""
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
         return False
@@ -46,8 +46,8 @@ def in_memory(url: str) -> bool:
     return name in ("", ":memory:")
 
 
-def fault(url: str) -> str | None:
-    """What is wrong with a store's address, if anything is. Nothing is written, and no server is called."""
+def address_problem(url: str) -> str | None:
+    """Return why a store's address cannot be used, or None. Nothing is written, and no server is called."""
     try:
         parsed = make_url(url)
         dialect = parsed.get_dialect()
@@ -60,11 +60,11 @@ def fault(url: str) -> str | None:
         return one_line(error)
     if dialect.is_async:
         return "its driver is an asynchronous one: name another"
-    return _file_fault(parsed) if parsed.drivername in ("sqlite", "sqlite+pysqlite") and not in_memory(url) else None
+    return _file_problem(parsed) if parsed.drivername in ("sqlite", "sqlite+pysqlite") and not in_memory(url) else None
 
 
-def _file_fault(url: URL) -> str | None:
-    """What is wrong with the file of an SQLite database. Locked is not wrong: it may be free when it is needed."""
+def _file_problem(url: URL) -> str | None:
+    """Return why the file of an SQLite database cannot be used, or None. A locked one may be free when needed."""
     name = url.database or ""
     if name.startswith("file:"):  # an address of SQLite's own
         return None
@@ -86,24 +86,24 @@ def _file_fault(url: URL) -> str | None:
 
 
 def one_line(error: Exception) -> str:
-    """An error without its statement, in one line."""
-    said = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    return (str(said).splitlines() or [type(said).__name__])[0]
+    """Return the first line of an error's text, without its statement."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return (str(cause).splitlines() or [type(cause).__name__])[0]
 
 
 _LONG = Text().with_variant(LONGTEXT(), "mysql", "mariadb")
+# Errors of databases that may not be written; the second is SQLite's where the folder is read-only.
 _READ_ONLY = re.compile("read-?only|unable to open")
-"""What databases say where nothing may be written; SQLite the second where it is the folder that is shut."""
 _UNSAFE = re.compile("[\x00\x1a\ud800-\udfff]")
 _MARKED = re.compile("\x1a([0-9a-f]{4})")
 
 
 class _Base(DeclarativeBase):
-    """Of the one table."""
+    """Declarative base of the one table."""
 
 
 class ToolResultArchive(_Base):
-    """001 §3.3, with its widths. Ids and names longer than their column are stored as their uuid (`record.short`)."""
+    """The table of 001 §3.3, with its widths. Ids and names longer than their column are stored as their uuid."""
 
     __tablename__ = TABLE
 
@@ -118,41 +118,41 @@ class ToolResultArchive(_Base):
     result_length: Mapped[int] = mapped_column(Integer)
     sources: Mapped[Any] = mapped_column(JSON)
     created_at: Mapped[datetime | None] = mapped_column(DateTime)
-    """UTC. The recorded clock's; the document's default, the time of writing, would not be the same twice."""
+    """Recorded time in UTC. The design's default, the time of writing, would not be the same twice."""
 
 
 _CARD = [column for column in ToolResultArchive.__table__.columns if column.name != "result_full"]
 
 
 class ResultStore:
-    """The archive at one address. Raises StoreError from every method when it cannot be reached."""
+    """The archive at one address. Every method raises StoreError when it cannot be reached."""
 
     def __init__(self, url: str, wait: float) -> None:
         self._url, self._wait = url, wait
         self._patient = True
-        with self._told():
+        with self._store_errors():
             self._engine = _engine(url, wait)
         self._ready = False
         weakref.finalize(self, self._engine.dispose)
 
     def __deepcopy__(self, memo: object) -> ResultStore:
-        """Itself: a copy of what archives here writes the same rows under the same uuids."""
+        """Return the store itself: a copy of a conversation writes the same rows under the same uuids."""
         return self
 
     def save(self, card: Card, text: str) -> tuple[Card, str] | None:
-        """Write a result once. If its uuid is there already nothing is written, and what is there is returned.
+        """Write a result once. If its uuid exists, nothing is written, and the existing row is returned.
 
-        So a store that may only be read will do, as long as every result is in it.
+        A read-only store will do, as long as it has every result.
         """
         row = {
             "uuid": card.uuid,
-            "conversation_id": short(card.conversation),
-            "thread_id": short(card.thread) if card.thread else None,
+            "conversation_id": fit_column(card.conversation),
+            "thread_id": fit_column(card.thread) if card.thread else None,
             "tool_name": card.tool,
             "tool_input": card.arguments,
             "query_summary": card.query,
             "result_summary": card.summary,
-            "result_full": encoded(text),
+            "result_full": encode_text(text),
             "result_length": card.length,
             "sources": list(card.sources),
             "created_at": None if card.created is None else _moment(card.created),
@@ -161,59 +161,59 @@ class ResultStore:
             with self._connected() as connection:
                 connection.execute(insert(ToolResultArchive).values(row))
         except (SQLAlchemyError, OSError) as error:
-            may_be_there = isinstance(error, IntegrityError) or _READ_ONLY.search(one_line(error))
-            found = self.load(card.uuid) if may_be_there else None
-            if found is None:
-                raise self._failed(error) from None
-            return found
+            may_exist = isinstance(error, IntegrityError) or _READ_ONLY.search(one_line(error))
+            existing = self.load(card.uuid) if may_exist else None
+            if existing is None:
+                raise self._store_error(error) from None
+            return existing
         return None
 
-    def load(self, uuid: str, visible: Visible | None = None) -> tuple[Card, str] | None:
-        """A result and its card, or None if it is not there (or not among what is visible)."""
-        found = select(*ToolResultArchive.__table__.columns).where(ToolResultArchive.uuid == uuid)
-        if visible is not None:
-            found = found.where(*_seen(visible))
-        with self._told(), self._connected() as connection:
-            row = connection.execute(found).mappings().first()
-        return None if row is None else (_card(row), decoded(row["result_full"]))
+    def load(self, uuid: str, visibility: Visibility | None = None) -> tuple[Card, str] | None:
+        """Return a card and its result, or None if it does not exist or is not visible."""
+        query = select(*ToolResultArchive.__table__.columns).where(ToolResultArchive.uuid == uuid)
+        if visibility is not None:
+            query = query.where(*_visible(visibility))
+        with self._store_errors(), self._connected() as connection:
+            row = connection.execute(query).mappings().first()
+        return None if row is None else (_card(row), decode_text(row["result_full"]))
 
-    def cards(self, visible: Visible, most: int) -> list[Card]:
-        """The newest of other conversations' archives that are visible, newest first."""
+    def cards(self, visibility: Visibility, most: int) -> list[Card]:
+        """Return the newest visible cards of other conversations, newest first."""
         newest = ToolResultArchive.created_at.desc()
-        found = select(*_CARD).where(*_seen(visible)).order_by(newest, ToolResultArchive.uuid).limit(most)
-        with self._told(), self._connected() as connection:
-            return [_card(row) for row in connection.execute(found).mappings()]
+        query = select(*_CARD).where(*_visible(visibility)).order_by(newest, ToolResultArchive.uuid).limit(most)
+        with self._store_errors(), self._connected() as connection:
+            return [_card(row) for row in connection.execute(query).mappings()]
 
     def delete(self, before: float, conversation: str | None = None, thread: str | None = None) -> tuple[str, ...]:
-        """Delete what was created before a moment, of a conversation or a thread or of all. Returns the uuids."""
+        """Delete results created before a moment, of a conversation, a thread or all. Returns their uuids, sorted."""
         old: list[ColumnElement[bool]] = [ToolResultArchive.created_at < _moment(before)]
         if conversation is not None:
-            old.append(ToolResultArchive.conversation_id == short(conversation))
+            old.append(ToolResultArchive.conversation_id == fit_column(conversation))
         if thread is not None:
-            old.append(ToolResultArchive.thread_id == short(thread))
-        with self._told(), self._connected() as connection:
+            old.append(ToolResultArchive.thread_id == fit_column(thread))
+        with self._store_errors(), self._connected() as connection:
             uuids = tuple(connection.scalars(select(ToolResultArchive.uuid).where(*old)))
             if uuids:
                 connection.execute(delete(ToolResultArchive).where(*old))
         return tuple(sorted(uuids))
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _store_errors(self) -> Iterator[None]:
         try:
             yield
         except (SQLAlchemyError, ImportError, OSError) as error:
-            raise self._failed(error) from None
+            raise self._store_error(error) from None
 
-    def _failed(self, error: Exception) -> StoreError:
-        """What went wrong, and where: several archives may be in one run."""
+    def _store_error(self, error: Exception) -> StoreError:
+        # With the address: several archives may be in one run.
         return StoreError(f"{self._url}: {one_line(error)}")
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        """A transaction; the table is made at the first. After a lock the next is hardly waited for."""
+        """Open a transaction; the first creates the table. After a lock the next transaction hardly waits."""
         try:
             if not self._ready:
-                self._make_table()
+                self._create_table()
             with self._engine.begin() as connection:
                 yield connection
         except OperationalError as error:
@@ -223,29 +223,30 @@ class ResultStore:
         if not self._patient:
             self._be_patient(True)
 
-    def _make_table(self) -> None:
+    def _create_table(self) -> None:
         try:
             _Base.metadata.create_all(self._engine)
         except DBAPIError as error:
             if "already exists" not in str(error.orig):
                 raise
-            _Base.metadata.create_all(self._engine)  # another process made it between the look and the making
+            # Another process created it between the look and the statement.
+            _Base.metadata.create_all(self._engine)
         self._ready = True
 
     def _be_patient(self, patient: bool) -> None:
-        """From here on, wait for a lock, or hardly. Engines of files and servers hold no connection."""
+        """Set whether to wait for locks. Engines of files and servers hold no connection, so a new one costs little."""
         self._patient = patient
         self._engine = _engine(self._url, self._wait if patient else self._wait / 100)
 
 
-def encoded(text: str) -> str:
-    """A text that every database takes, from any."""
-    return _UNSAFE.sub(lambda found: f"\x1a{ord(found[0]):04x}", text)
+def encode_text(text: str) -> str:
+    """Return a form of any text that every database takes."""
+    return _UNSAFE.sub(lambda match: f"\x1a{ord(match[0]):04x}", text)
 
 
-def decoded(text: str) -> str:
-    """The text that was encoded."""
-    return _MARKED.sub(lambda found: chr(int(found[1], 16)), text)
+def decode_text(text: str) -> str:
+    """Return the text of a form of `encode_text`."""
+    return _MARKED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def _engine(url: str, wait: float) -> Engine:
@@ -259,14 +260,14 @@ def _engine(url: str, wait: float) -> Engine:
     return create_engine(parsed, poolclass=NullPool, connect_args=arguments, hide_parameters=True)
 
 
-def _seen(visible: Visible) -> list[ColumnElement[bool]]:
-    seen: list[ColumnElement[bool]] = [
-        ToolResultArchive.conversation_id != short(visible.besides),
-        ToolResultArchive.created_at < _moment(visible.before),
+def _visible(visibility: Visibility) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = [
+        ToolResultArchive.conversation_id != fit_column(visibility.besides),
+        ToolResultArchive.created_at < _moment(visibility.before),
     ]
-    if visible.thread is not None:
-        seen.append(ToolResultArchive.thread_id == short(visible.thread))
-    return seen
+    if visibility.thread is not None:
+        conditions.append(ToolResultArchive.thread_id == fit_column(visibility.thread))
+    return conditions
 
 
 def _card(row: Any) -> Card:
@@ -281,13 +282,13 @@ def _card(row: Any) -> Card:
         query=row["query_summary"],
         summary=row["result_summary"],
         length=row["result_length"],
-        sources=listed(row["sources"]),
+        sources=source_texts(row["sources"]),
         created=None if created is None else created.replace(tzinfo=UTC).timestamp(),
     )
 
 
 def _moment(seconds: float) -> datetime:
-    """UTC without a zone, as the column has it; the calendar's end for what comes after it."""
+    """Return a moment in UTC without a zone, as the column has it; the calendar's end for times beyond it."""
     try:
         return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
     except (OverflowError, ValueError, OSError):

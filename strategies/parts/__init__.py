@@ -1,1 +1,1 @@
-"""What strategies are made of: cutting, summarising, remembering. Each is used by several, or keeps one readable."""
+"""What strategies are made of: units of a history, passages, summaries, facts, memories."""

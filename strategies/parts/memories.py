@@ -1,7 +1,8 @@
-"""Messages that are not sent verbatim any more, as memories: texts that can be found again (000 §2.1, §3.3).
+"""Messages that are no longer sent verbatim, as memories: texts that can be searched (000 §2.1, §3.3).
 
-What retrieval (S4) and layered memory (S5) share: their common parameters, what is recent, what a memory is, its type
-and importance, and the one system message in which memories are sent.
+Shared by retrieval (S4) and layered memory (S5): their common parameters, the split between recent turns and memories,
+what a memory is, its type and importance, the one system message in which memories are sent, and the two searches, by
+vectors and by words. The archive (S7) searches with the same two.
 """
 
 from __future__ import annotations
@@ -9,30 +10,35 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from ...metrics.language import Language, is_decision, sentences, words
+from ...metrics.rows import Rows
+from ...metrics.tfidf import Scores, TfIdf
 from ...metrics.values import values
 from ...scenarios.model import Message, Role
 from ...scenarios.view import Messages
-from ..base import Context, StrategyContext
+from ..base import Context, StrategyContext, texts
 from ..events import OverBudget
 from .fact_extraction import is_preference
 from .passages import passages
-from .units import Spoken, at_least
+from .units import Dialogue, at_least
 
 Place = Literal["start", "end"]
 
-FORM: dict[Language, str] = {"zh": "[相关记忆]\n{lines}", "en": "[Relevant memories]\n{lines}"}
-"""Ours, in the manner of the document's `[之前对话摘要]`: it gives no wording for memories."""
+# Ours, in the manner of the design's heading of a summary: it gives no wording for memories.
+FORM = texts("memories")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recalling:
-    """The parameters that `retrieval` and `layered` share; what they mean is said in `retrieval`."""
+class RecallSettings:
+    """The parameters that `retrieval` and `layered` share; `retrieval` explains them."""
 
     limit: int = 10
     recent: int = 3
@@ -53,7 +59,7 @@ class Recalling:
 
     @property
     def budget(self) -> int | None:
-        """Tokens that the messages sent may take."""
+        """Tokens that the messages sent never exceed, if tokens are limited."""
         return self.max_tokens
 
 
@@ -61,7 +67,7 @@ class Memory(msgspec.Struct, frozen=True, gc=False):
     """A message, or a passage of one."""
 
     source: str
-    """The message's id."""
+    """Id of the message."""
     role: Role
     text: str
     kind: Kind
@@ -69,119 +75,117 @@ class Memory(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def line(self) -> str:
-        """How it is written where memories are sent."""
+        """Line of the memory in the message that recalls it."""
         return f"{self.role}: {self.text}"
 
 
-def remembered(message: Message, most_tokens: int, most: int, desk: StrategyContext) -> tuple[Memory, ...]:
-    """The memories that a message becomes: its passages. None if it says nothing.
+def memories_of(message: Message, most_tokens: int, most: int, desk: StrategyContext) -> tuple[Memory, ...]:
+    """Return the memories that a message becomes, its passages. A message without text becomes none.
 
-    Tool calls are part of the text, a line each: their arguments hold what was looked for.
+    Tool calls are part of the text, one line each: their arguments name the subject of the search.
     """
     text = "\n".join((message.text.strip(), *(f"{call.name} {call.arguments}" for call in message.calls))).strip()
-    made = []
-    for each in passages(text, most_tokens, most, desk.text_tokens):
-        kind = kind_of(message.role, each)
-        made.append(Memory(message.id, message.role, each, kind, importance_of(kind, message.role, each)))
-    return tuple(made)
+    memories = []
+    for passage in passages(text, most_tokens, most, desk.text_tokens):
+        kind = kind_of(message.role, passage)
+        memories.append(Memory(message.id, message.role, passage, kind, importance_of(kind, message.role, passage)))
+    return tuple(memories)
 
 
-class Past:
-    """A growing history, cut in two: the recent turns, and the memories of what was said before them.
+class ConversationMemory:
+    """A growing history, cut in two: the recent turns, and the memories of everything before them.
 
-    System messages are in neither: all of them are sent. A message is made into memories once. If what was said
-    changes (a stage before this one rewrote it), the memories of the common part stay, and the rest is read again.
+    System messages are in neither: all of them are sent. A message is made into memories once. If messages change (a
+    stage before this one rewrote them), the memories of the common start stay, and the rest is read again.
     """
 
     __slots__ = (
-        "_desk",
-        "_known",
-        "_rules",
-        "_spoken",
-        "_users",
-        "changed",
-        "memories",
-        "places",
-        "room",
-        "said",
-        "start",
+        *("_desk", "_dialogue", "_known", "_rules", "_users"),
+        *("changed", "memories", "messages", "places", "room", "start"),
     )
 
-    def __init__(self, desk: StrategyContext, rules: Recalling) -> None:
+    def __init__(self, desk: StrategyContext, rules: RecallSettings) -> None:
         self._desk, self._rules = desk, rules
         self._known: dict[str, tuple[Message, tuple[Memory, ...]]] = {}
-        self._spoken = Spoken(desk)
+        self._dialogue = Dialogue(desk)
+        # Places of the user messages.
         self._users: list[int] = []
-        self.said = Messages()
-        """All messages but the system's."""
+        self.messages = Messages()
+        """All messages but system messages."""
         self.memories: list[Memory] = []
         self.places: list[int] = []
-        """For each memory, where its message is in `said`."""
+        """For each memory, the place of its message in `messages`."""
         self.changed = 0
-        """The first of the memories that are not as they were before the last reading."""
+        """The first memory that differs from the reading before."""
         self.start = 0
-        """Where the recent turns start in `said`."""
+        """Place in `messages` where the recent turns start."""
         self.room: int | None = None
         """Tokens that memories may take."""
 
     def read(self, history: Messages) -> None:
         """Bring everything up to date."""
-        same = self._spoken.read(history)
-        said = self.said = self._spoken.messages
+        same = self._dialogue.read(history)
+        messages = self.messages = self._dialogue.messages
         del self._users[bisect_left(self._users, same) :]
-        self._users += [at for at, message in enumerate(said[same:], same) if message.role == "user"]
-        start = self._recently()
+        self._users += [at for at, message in enumerate(messages[same:], same) if message.role == "user"]
+        start = self._recent_start()
         budget = self._rules.max_tokens
         if budget is not None and (start > 0 or self._desk.total(history) > budget):
-            start = max(start, self._fitting(history, budget))
+            start = max(start, self._fitting_start(history, budget))
         common = min(same, start, self.start)
         self.changed = bisect_left(self.places, common)
         del self.memories[self.changed :], self.places[self.changed :]
-        for at, message in enumerate(said[common:start], common):
-            found = self._remembered(message)
-            self.memories += found
-            self.places += [at] * len(found)
+        for at, message in enumerate(messages[common:start], common):
+            memories = self._memories(message)
+            self.memories += memories
+            self.places += [at] * len(memories)
         self.start = start
 
     @property
     def turn(self) -> str:
-        """Which turn it is: the id of the newest user message; empty if no user spoke."""
-        return self.said[self._users[-1]].id if self._users else ""
+        """Id of the newest user message, which names the turn; empty without a user message."""
+        return self.messages[self._users[-1]].id if self._users else ""
 
     def question(self) -> str:
-        """What is searched for: the newest user message that says something; if no user spoke, the newest that does.
+        """Return the text to search for: the newest non-empty user message, or the newest message without a user.
 
-        Of a text longer than `query_characters` its two ends: the question stands at either.
+        Of a text longer than `query_characters` its two ends: the question is at one of them.
         """
         characters = self._rules.query_characters
-        places = reversed(self._users) if self._users else range(len(self.said) - 1, -1, -1)
-        text = next((text for at in places if (text := self.said[at].text.strip())), "")
+        places = reversed(self._users) if self._users else range(len(self.messages) - 1, -1, -1)
+        text = next((text for at in places if (text := self.messages[at].text.strip())), "")
         half = characters // 2
         return text if len(text) <= characters else f"{text[:half]}\n{text[len(text) - half :]}"
 
-    def sending(self, context: Context, memory: Message | None) -> Context:
-        """System messages, the memory message, the recent turns. At the `end` it stands before the newest of these."""
-        history, start = context.messages, self._spoken.place(self.start)
+    def context(self, context: Context, memory: Message | None) -> Context:
+        """Return the context to send: system messages, the memory message, the recent turns.
+
+        With `place="end"` the memory message comes before the newest turn.
+        """
+        history, start = context.messages, self._dialogue.place(self.start)
         head = self._desk.systems(history[:start])
         if memory is None:
             return context if len(head) == start else context.sending(self._desk.whole(head + history[start:]))
-        newest = self._spoken.units.before(self._users[-1]) if self._users else 0
-        at = start if self._rules.place == "start" else max(start, self._spoken.place(newest))
+        newest = self._dialogue.units.before(self._users[-1]) if self._users else 0
+        at = start if self._rules.place == "start" else max(start, self._dialogue.place(newest))
         return context.sending(self._desk.whole(head + history[start:at] + Messages.of((memory,)) + history[at:]))
 
-    def _recently(self) -> int:
-        """Where the recent turns start, moved to where a cut breaks nothing; 0 as long as there are no more."""
+    def _recent_start(self) -> int:
+        """Return where the recent turns start, moved to where a cut breaks nothing; 0 if there are no more turns."""
         past = len(self._users) - self._rules.recent
         past -= past % (self._rules.slack + 1)
-        return self._spoken.units.before(self._users[past]) if past > 0 else 0
+        return self._dialogue.units.before(self._users[past]) if past > 0 else 0
 
-    def _fitting(self, history: Messages, budget: int) -> int:
-        """The first unit from which all fits beside system messages and memories; the newest comes before memories."""
+    def _fitting_start(self, history: Messages, budget: int) -> int:
+        """Return the first unit from which all fits beside system messages and memories, and set `room`.
+
+        The newest unit comes before memories.
+        """
         share = int(budget * self._rules.memory_share)
-        starts, total = self._spoken.units.starts, self._desk.total
+        starts, total = self._dialogue.units.starts, self._desk.total
         systems = total(self._desk.systems(history))
         left = budget - systems
-        newest = total(self.said[starts[-1] :]) if starts else 0
+        newest = total(self.messages[starts[-1] :]) if starts else 0
         self.room = max(0, min(share, left - newest))
         if left < 0:
             self._desk.record(OverBudget("system messages alone are over the budget", systems, budget))
@@ -189,57 +193,59 @@ class Past:
             self._desk.record(OverBudget("the newest message does not fit", systems + newest, budget))
             self.room = min(share, left)
         if newest > left:
-            return len(self.said)
-        return starts[bisect_left(starts, self._desk.fit(self.said, left - self.room))] if starts else 0
+            return len(self.messages)
+        return starts[bisect_left(starts, self._desk.fit(self.messages, left - self.room))] if starts else 0
 
-    def _remembered(self, message: Message) -> tuple[Memory, ...]:
+    def _memories(self, message: Message) -> tuple[Memory, ...]:
         known = self._known.get(message.id)
         if known is None or known[0] != message:
-            known = message, remembered(message, self._rules.max_memory_tokens, self._rules.passages, self._desk)
+            known = message, memories_of(message, self._rules.max_memory_tokens, self._rules.passages, self._desk)
             self._known[message.id] = known
         return known[1]
 
 
-class Note:
-    """One system message of lines. Its id is the strategy's name and a digest of the text: the same text is the same
-    message, and it is made anew only when the text changes. Where a stage before has put that message there already,
-    it is left out: no two messages of a context have one id.
+class NoteMessage:
+    """A system message of lines, whose id is the strategy's name and a digest of the text.
+
+    The same text is the same message, written anew only when the text changes. Where an earlier stage of the same kind
+    has put that message into the history, it is left out: no two messages of a context have one id.
     """
 
-    __slots__ = ("_asked", "_desk", "_form", "_made", "_name")
+    __slots__ = ("_desk", "_form", "_lines", "_name", "_note")
 
     def __init__(self, desk: StrategyContext, name: str, form: str) -> None:
         self._desk, self._name, self._form = desk, name, form
-        self._asked: tuple[list[str], int | None] = [], None
-        self._made: tuple[Message | None, list[int]] = None, []
+        self._lines: tuple[list[str], int | None] = [], None
+        self._note: tuple[Message | None, list[int]] = None, []
 
     def of(self, lines: list[str], room: int | None, history: Messages) -> tuple[Message | None, list[int]]:
-        """The message with the lines that fit into `room` tokens, and their places; the first lines come first.
+        """Return the message with the lines that fit into `room` tokens, first lines first, and their places.
 
-        None if no line fits, or if the history has this message. `{lines}` in the form is where they stand.
+        The message is None if no line fits, or if the history has it. The lines replace `{lines}` in the form.
         """
-        if self._asked != (lines, room):
-            self._asked, self._made = (lines, room), self._written(lines, room)
-        made, _ = self._made
-        if made is not None and any(each.id == made.id for each in self._desk.systems(history)):
+        if self._lines != (lines, room):
+            self._lines, self._note = (lines, room), self._write(lines, room)
+        note, _ = self._note
+        if note is not None and any(message.id == note.id for message in self._desk.systems(history)):
             return None, []
-        return self._made
+        return self._note
 
-    def _written(self, lines: list[str], room: int | None) -> tuple[Message | None, list[int]]:
-        kept = list(range(len(lines)))
+    def _write(self, lines: list[str], room: int | None) -> tuple[Message | None, list[int]]:
+        places = list(range(len(lines)))
         if room is not None:
-            kept, left = [], room - self._desk.text_tokens(self._form)
+            places, left = [], room - self._desk.text_tokens(self._form)
             for at, line in enumerate(lines):
                 tokens = self._desk.text_tokens(line) + 1
                 if tokens <= left:
-                    kept.append(at)
+                    places.append(at)
                     left -= tokens
-        while kept:
-            text = self._form.replace("{lines}", "\n".join(lines[at] for at in kept))
-            made = Message(f"{self._name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}", "system", text)
-            if room is None or self._desk.tokens(made) <= room:
-                return made, kept
-            kept.pop()
+        # Tokens of the whole text may exceed the sum of those of its lines.
+        while places:
+            text = self._form.replace("{lines}", "\n".join(lines[at] for at in places))
+            note = Message(f"{self._name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}", "system", text)
+            if room is None or self._desk.tokens(note) <= room:
+                return note, places
+            places.pop()
         return None, []
 
 
@@ -253,6 +259,7 @@ Kind = Literal[
     "procedure",
     "session_summary",
 ]
+# 5.0, and 7.0 for a summary, are the design's (000 §3.3.2, §3.2.2); it is silent on the rest.
 IMPORTANCE: dict[Kind, float] = {
     "current_task": 5.0,
     "tool_results": 5.0,
@@ -263,25 +270,25 @@ IMPORTANCE: dict[Kind, float] = {
     "procedure": 6.0,
     "session_summary": 7.0,
 }
-"""0 to 10. 5.0 and 7.0 for a summary are the document's (000 §3.3.2, §3.2.2); it is silent on the rest."""
+"""Importance of each type of memory, 0 to 10."""
 BY_USER, TRIVIAL, TRIVIAL_WORDS = 1.0, -3.0, 4
-"""Said by the user: + 1. Fewer words than that ("ok", 好的): - 3."""
+"""Corrections of the importance: for the user's messages, and for texts of fewer words ("ok", 好的)."""
 
 _SUMMARY = re.compile(
     r"\s*(?:\W{0,4})(?:总结|小结|摘要|综上|总之|summary|in summary|to sum up|to summari[sz]e)", re.IGNORECASE
 )
 _STEPS = re.compile(r"(?:^|\n)\s*(?:步骤|第[一二三四五六七八九十\d]步|step \d|\d{1,2}[.)、]\s)", re.IGNORECASE)
-_ASKS = re.compile(
+_REQUEST = re.compile(
     r"[?？]|请|帮我|帮忙|麻烦|\bplease\b|\b(?:can|could|would) you\b|\bI (?:need|want|would like)\b", re.IGNORECASE
 )
 
 
 def kind_of(role: Role, text: str) -> Kind:
-    """The type of a memory (000 §3.3.2), by rules: the first that holds.
+    """Return the type of a memory (000 §3.3.2) by the first rule that holds.
 
     A tool's result; a text that begins as a summary; the user's preference; a decision, whoever states it; two or
-    more numbered steps; a statement (not a question) with a number, a date, an identifier or a name in it; what the
-    user asks for; anything else is the session's context.
+    more numbered steps; a statement (not a question) with a number, a date, an identifier or a name in it; a request of
+    the user; anything else is the session's context.
     """
     if role == "tool":
         return "tool_results"
@@ -293,12 +300,105 @@ def kind_of(role: Role, text: str) -> Kind:
         return "recent_decisions"
     if len(_STEPS.findall(text)) >= 2:
         return "procedure"
-    if any(values(each) for each in sentences(text) if not each.endswith(("?", "？"))):
+    if any(values(sentence) for sentence in sentences(text) if not sentence.endswith(("?", "？"))):
         return "fact"
-    return "current_task" if role == "user" and _ASKS.search(text) else "session_context"
+    return "current_task" if role == "user" and _REQUEST.search(text) else "session_context"
 
 
 def importance_of(kind: Kind, role: Role, text: str) -> float:
-    """0 to 10: by type, more if the user said it, less if hardly anything was said."""
-    found = IMPORTANCE[kind] + (BY_USER if role == "user" else 0.0)
-    return found + (TRIVIAL if len(words(text[:200])) < TRIVIAL_WORDS else 0.0)
+    """Return the importance of a memory, 0 to 10: by type, more for the user's, less for a text of few words."""
+    importance = IMPORTANCE[kind] + (BY_USER if role == "user" else 0.0)
+    return importance + (TRIVIAL if len(words(text[:200])) < TRIVIAL_WORDS else 0.0)
+
+
+RowNumbers = NDArray[np.int64]
+
+
+class MemoryIndex(Protocol):
+    """A search over texts. Each text has a row, which it keeps, and is prepared once; scores are by row."""
+
+    def rows(self, texts: Sequence[str]) -> RowNumbers:
+        """Return the row of each text, after taking in the new ones."""
+        ...
+
+    def scores(self, query: str) -> Scores:
+        """Return how well each row matches."""
+        ...
+
+
+class VectorSearch:
+    """Unit vectors of texts, in one matrix that grows. A search is one product, and exact."""
+
+    __slots__ = ("_desk", "_matrix", "_query", "_rows")
+
+    def __init__(self, desk: StrategyContext) -> None:
+        self._desk = desk
+        self._rows: dict[str, int] = {}
+        self._matrix: Rows[np.float32] | None = None
+        self._query: tuple[str, NDArray[np.float32]] | None = None
+
+    def rows(self, texts: Sequence[str]) -> RowNumbers:
+        """Return the row of each text. New texts are embedded in one batch, or none of them is (ModelError)."""
+        return _rows(self._rows, texts, self._embed)
+
+    def scores(self, query: str) -> Scores:
+        """Return the cosine of the query with each row. Raises ModelError."""
+        if self._matrix is None:
+            return np.zeros(0)
+        if self._query is None or self._query[0] != query:
+            self._query = query, self._desk.embed([query], query=True)[0]
+        # Rounded to 6 decimals: later digits differ between machines, and must not change an order.
+        cosines: Scores = (self._matrix.all @ self._query[1]).astype(np.float64).round(6)
+        return cosines
+
+    def _embed(self, texts: list[str]) -> None:
+        vectors = self._desk.embed(texts)
+        if self._matrix is None:
+            self._matrix = Rows(np.float32, vectors.shape[1])
+        self._matrix.add(vectors)
+
+
+class WordSearch:
+    """Texts as bags of words."""
+
+    __slots__ = ("_index", "_rows")
+
+    def __init__(self) -> None:
+        self._index = TfIdf()
+        self._rows: dict[str, int] = {}
+
+    def rows(self, texts: Sequence[str]) -> RowNumbers:
+        """Return the row of each text. New texts are indexed."""
+        return _rows(self._rows, texts, lambda new: self._index.add(map(words, new)))
+
+    def scores(self, query: str) -> Scores:
+        """Return the share of the query's words that each row has, 0 to 1; rare words weigh more."""
+        return self._index.overlap(words(query))
+
+
+class MemoryRows:
+    """The rows of memories in a list that grows at its end, and now and then is cut."""
+
+    __slots__ = ("_index", "_rows")
+
+    def __init__(self, index: MemoryIndex) -> None:
+        self._index = index
+        self._rows: Rows[np.int64] = Rows(np.int64)
+
+    def cut(self, size: int) -> None:
+        """Forget the memories from number `size` on, which are others now."""
+        self._rows.size = min(size, self._rows.size)
+
+    def scores(self, memories: Sequence[Memory], query: str) -> Scores:
+        """Return how well each of the memories matches. Raises ModelError."""
+        self._rows.add(self._index.rows([memory.text for memory in memories[self._rows.size :]]))
+        return self._index.scores(query)[self._rows.all]
+
+
+def _rows(known: dict[str, int], texts: Sequence[str], take: Callable[[list[str]], None]) -> RowNumbers:
+    """Return the rows of texts, after those that are not known have been taken in."""
+    new = [text for text in dict.fromkeys(texts) if text not in known]
+    if new:
+        take(new)
+        known.update(zip(new, range(len(known), len(known) + len(new)), strict=True))
+    return np.fromiter((known[text] for text in texts), np.int64, len(texts))

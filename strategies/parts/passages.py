@@ -1,171 +1,143 @@
-"""What of a history stays or goes together, and how much it matters by rules (design document 000 §2.2)."""
+"""Texts cut to a number of tokens: into passages, to a whole sentence, and to the passages that fit a question."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Literal, NamedTuple
+from bisect import bisect_right
+from collections.abc import Callable
 
-from ...scenarios.model import Message
-from ...scenarios.view import Messages, Span
+import numpy as np
 
-KEYWORDS = (
-    *("决定", "确定", "最终"),
-    *("decide", "decided", "decision", "confirm", "confirmed", "final", "finally"),
-)
-"""000 §2.2 has the Chinese ones."""
+from ...metrics.language import HAN, sentences, words
+from ...metrics.tfidf import TfIdf, best
 
-_LISTING = re.compile(r"^[ \t]*(?:[-*+•][ \t]|\d{1,3}(?:[.)][ \t]|、))", re.MULTILINE)
-
-
-class Piece(NamedTuple):
-    """What of the history can stay or go together."""
-
-    at: int
-    """Where its first message stands among the spoken ones."""
-    stop: int
-    messages: tuple[Message, ...]
-    tokens: int
-    score: int
-    stays: Literal["must", "may", "never"]
-    newest: bool
-
-    def rank(self) -> tuple[bool, int, int]:
-        """The best first: the newest piece, then the highest score, then the later."""
-        return not self.newest, -self.score, -self.at
-
-
-def scorer(
-    user: int, call: int, keyword: int, code: int, listing: int, keywords: Sequence[str]
-) -> Callable[[Message], int]:
-    """A function that says what a message scores by itself, linear in its text.
-
-    English keywords are whole words in any case, others stand anywhere. A code block has a fence; a listing is a line
-    that starts with a bullet or a number.
-    """
-    anywhere = [each for each in keywords if not each.isascii()]
-    plain = [each.lower() for each in keywords if each.isascii()]
-    words = re.compile(rf"\b(?:{'|'.join(map(re.escape, plain))})\b") if plain else None
-
-    def score(message: Message) -> int:
-        text = message.text
-        scored = (user if message.role == "user" else 0) + (call if message.calls else 0)
-        if any(each in text for each in anywhere) or (words is not None and _has(text.lower(), plain, words)):
-            scored += keyword
-        if "```" in text:
-            scored += code
-        if _LISTING.search(text):
-            scored += listing
-        return scored
-
-    return score
-
-
-class Scores:
-    """The messages of a growing conversation, scored. Each is looked at once.
-
-    A turn is what the user says and the first reply to it; an assistant that speaks first is in the first turn.
-    """
-
-    __slots__ = ("_asked", "_first", "_score", "_turn", "_turns", "opening", "points")
-
-    def __init__(self, score: Callable[[Message], int], turns: int, first: int) -> None:
-        self._score, self._turns, self._first = score, turns, first
-        self.forget()
-
-    def forget(self) -> None:
-        """Begin with nothing."""
-        self.points: list[int] = []
-        """What each message scores by itself, and for being in the first turn."""
-        self.opening: list[bool] = []
-        """Whether it is in one of the first `turns`."""
-        self._turn, self._asked = 0, False
-
-    def read(self, said: Messages) -> None:
-        """Score what has been said since the last time."""
-        for message in said[len(self.points) :]:
-            begins = message.role == "user"
-            replies = message.role == "assistant" and (self._asked or not self.points)
-            self._turn += begins and not self._asked
-            self._asked = begins or (self._asked and not replies)
-            turn = max(self._turn, 1) if begins or replies else 0
-            self.points.append(self._score(message) + (self._first if turn == 1 else 0))
-            self.opening.append(0 < turn <= self._turns)
-
-
-def taken(pieces: Iterable[Piece], room: float) -> set[int]:
-    """Where those of the pieces start that are taken, in this order, while they fit into `room` tokens."""
-    found = set()
-    for piece in pieces:
-        if piece.tokens <= room:
-            found.add(piece.at)
-            room -= piece.tokens
-    return found
-
-
-def without(messages: Messages, gone: Collection[str], summary: Message | None) -> Messages:
-    """The messages without those of these ids, and the summary where the first of them stood, else at the end."""
-    made: list[Span] = []
-    for store, start, stop in messages.spans:
-        for at in range(start, stop):
-            if store[at].id not in gone:
-                continue
-            if at > start:
-                made.append(Span(store, start, at))
-            if summary is not None:
-                made += Messages.of((summary,)).spans
-                summary = None
-            start = at + 1
-        if start < stop:
-            made.append(Span(store, start, stop))
-    return Messages(made) + (() if summary is None else (summary,))
-
-
-def _has(text: str, plain: Sequence[str], words: re.Pattern[str]) -> bool:
-    """Whether one of the words is in the text. Plain search first: it is 20 times faster, and mostly says no."""
-    return any(each in text for each in plain) and words.search(text) is not None
-
-
-_ENDS = ("\n\n", "\n", "。", "！", "？", ". ", "! ", "? ", "；", "; ", "，", ", ", " ")
-"""Where a text is best cut, best first."""
+# Where a passage is best cut, best first.
+_PASSAGE_ENDS = ("\n\n", "\n", "。", "！", "？", ". ", "! ", "? ", "；", "; ", "，", ", ", " ")
+# Characters per token in which the end of a passage is looked for: few texts have more.
 _CHARACTERS = 8
-"""A passage is looked for in so many characters a token: few texts have more."""
+# Where a text may be cut: after a sentence, else after a word, else anywhere.
+_CUT_PLACES = (re.compile(r"[.!?](?=\s)|[。！？；\n]"), re.compile(rf"(?=\s)|[{HAN}]"), re.compile(r"(?s)."))
+
+PASSAGE = 400
+"""Most characters of a passage that is matched with a question. Shorter lines are joined, longer ones split."""
+GAP = "…\n"
+"""Stands where passages were left out."""
 
 
 def passages(text: str, most_tokens: int, most: int, count: Callable[[str], int]) -> list[str]:
-    """The first `most` passages of a text, in order, each at most `most_tokens` tokens by `count`, none blank.
+    """Return the first `most` passages of a text in order, each of at most `most_tokens` tokens by `count`, none blank.
 
-    Cut at the end of a paragraph, a line, a sentence, a word: the best of these in the second half of what fits.
+    Each is cut at the end of a paragraph, a line, a sentence or a word: the best of these in the second half of what
+    fits.
     """
-    made: list[str] = []
+    result: list[str] = []
     at = 0
-    while len(made) < most:
+    while len(result) < most:
         at += len(text[at:]) - len(text[at:].lstrip())
         if at == len(text):
             break
-        size = _fitting(text[at : at + _CHARACTERS * most_tokens], most_tokens, count)
+        size = _fitting_size(text[at : at + _CHARACTERS * most_tokens], most_tokens, count)
         if at + size < len(text):
-            size = _end(text[at : at + size], most_tokens, count)
-        made.append(text[at : at + size].rstrip())
+            size = _best_end(text[at : at + size], most_tokens, count)
+        result.append(text[at : at + size].rstrip())
         at += size
-    return made
+    return result
 
 
-def _fitting(text: str, most_tokens: int, count: Callable[[str], int]) -> int:
-    """The length of a start of the text that fits; at least one character, whatever that takes."""
+def _fitting_size(text: str, most_tokens: int, count: Callable[[str], int]) -> int:
+    """Return the length of a start of the text that fits; at least one character, whatever that takes."""
     if count(text) <= most_tokens:
         return len(text)
     low, high = 1, len(text)
-    while high - low > 8:  # to a few characters: it is cut at a word anyway
+    while high - low > 8:  # a few characters do not matter: the passage is cut at a word anyway
         middle = (low + high) // 2
         low, high = (middle, high) if count(text[:middle]) <= most_tokens else (low, middle)
     return low
 
 
-def _end(text: str, most_tokens: int, count: Callable[[str], int]) -> int:
-    """Where to cut a text that fits: after the best end in its second half."""
-    for end in _ENDS:
+def _best_end(text: str, most_tokens: int, count: Callable[[str], int]) -> int:
+    """Return where to cut a text that fits: after the best end in its second half."""
+    for end in _PASSAGE_ENDS:
         at = text.rfind(end, len(text) // 2)
         if at >= 0 and count(text[: at + len(end)].rstrip()) <= most_tokens:
             return at + len(end)
     return len(text)
+
+
+def cut(text: str, limit: int, count: Callable[[str], int]) -> str:
+    """Return the longest start of a text within `limit` tokens ending with a sentence, else a word, else anywhere."""
+    if count(text) <= limit:
+        return text
+    for ends in _CUT_PLACES:
+        places = [match.end() for match in ends.finditer(text)]
+        fits = bisect_right(places, limit, key=lambda at: count(text[:at].rstrip()))
+        # The bisection assumes that longer texts have more tokens, which is not always so.
+        while fits and count(text[: places[fits - 1]].rstrip()) > limit:
+            fits -= 1
+        if fits and text[: places[fits - 1]].strip():
+            return text[: places[fits - 1]].rstrip()
+    return ""
+
+
+def relevant_passages(text: str, question: str, budget: int, count: Callable[[str], int]) -> str:
+    """Return the passages nearest to a question, in the order of the text, at most `budget` tokens by `count`.
+
+    The nearest have the most words in common, rare ones weighing more (`TfIdf.overlap`). With no word in common they
+    come from the start. A text that fits is returned whole; empty only if not even one character fits.
+    """
+    if count(text) <= budget:
+        return text
+    pieces = _join_lines(text)
+    index = TfIdf()
+    index.add(map(words, pieces))
+    scores = index.overlap(words(question))
+    order = [at for at in best(scores, len(pieces)) if scores[at] > 0] or list(range(len(pieces)))
+    order.sort(key=lambda at: (-scores[at], at))
+    gap = count(GAP)
+    chosen: list[int] = []
+    left = budget
+    for at in order:
+        cost = count(pieces[at]) + gap
+        if cost <= left:
+            chosen.append(at)
+            left -= cost
+    while chosen:
+        joined = _join_with_gaps(pieces, sorted(chosen))
+        if count(joined) <= budget:
+            return joined
+        chosen.pop()
+    return _longest_start(pieces[order[0]], budget, count) if order else ""
+
+
+def _join_lines(text: str) -> list[str]:
+    """Return the text in pieces of at most PASSAGE characters, each with its line end, none blank."""
+    pieces: list[str] = []
+    for line in text.splitlines():
+        parts = [line]
+        if len(line) > PASSAGE:
+            parts = [s[at : at + PASSAGE] for s in sentences(line) for at in range(0, len(s), PASSAGE)]
+        for part in parts:
+            if not part or part.isspace():
+                continue
+            if pieces and len(pieces[-1]) + len(part) < PASSAGE:
+                pieces[-1] += part + "\n"
+            else:
+                pieces.append(part + "\n")
+    return pieces
+
+
+def _join_with_gaps(pieces: list[str], places: list[int]) -> str:
+    """Return the pieces at the places, with GAP wherever others were left out."""
+    gaps = np.diff([-1, *places, len(pieces)]) > 1
+    return "".join((GAP if gap else "") + pieces[at] for at, gap in zip(places, gaps[:-1], strict=True)) + (
+        GAP if gaps[-1] else ""
+    )
+
+
+def _longest_start(text: str, budget: int, count: Callable[[str], int]) -> str:
+    """Return the longest start of a text that is within the budget, by halving."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count(text[:middle]) <= budget else (low, middle - 1)
+    return text[:low]

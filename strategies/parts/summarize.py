@@ -1,47 +1,42 @@
-"""Summaries that a model writes: what it is asked and shown, what is done with a bad reply, summaries of summaries.
+"""Summaries that a model writes: what it is shown, how a bad reply is handled, summaries of summaries.
 
-`[之前对话摘要]` and the rule that the earlier summary is summarised along with what came since are from design
-document 000 §3.2, merging from 003 §5.1, summaries of summaries from 003 §10.
+The heading of a summary, and the rule that the earlier summary is summarised along with the new messages, are from
+design document 000 §3.2, merging from 003 §5.1, summaries of summaries from 003 §10.
 """
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...metrics.language import HAN, Language, language_of
+from ...metrics.language import Language, language_of
 from ...scenarios.model import Message
 from ...scenarios.view import Messages
-from ..base import ModelError, Prompt, StrategyContext
+from ..base import ModelError, Prompt, StrategyContext, texts
 from ..events import CUT, USED, Failed, Summarised
+from .passages import cut
 from .units import at_least
 
-HEADINGS: dict[Language, str] = {"zh": "[之前对话摘要]", "en": "[Summary of the conversation so far]"}
-CALLS: dict[Language, str] = {"zh": "[工具调用]", "en": "[tool call]"}
-
-_ENDS = (re.compile(r"[.!?](?=\s)|[。！？；\n]"), re.compile(rf"(?=\s)|[{HAN}]"), re.compile(r"(?s)."))
-"""Where a text may be cut: after a sentence, else after a word, else anywhere."""
+HEADINGS = texts("summary_heading")
+CALLS = texts("tool_call")
 
 
 @dataclass(frozen=True, slots=True)
 class Summariser:
     """How a strategy has its summaries written.
 
-    The model is shown a line a message, `role: text`, as the document does. Where the document has `[工具调用]` for a
-    message without text, the calls themselves are shown: an agent's history is mostly calls. `max_input_tokens` limits
-    what is shown to the earlier summary and the newest messages that fit beside it (if none does, the start of the
-    newest).
+    The model is shown one line per message, `role: text`. For a message without text the design shows `[tool call]`
+    alone; here the calls themselves follow, since an agent's history is mostly calls. `max_input_tokens` limits what is
+    shown to the earlier summary and the newest messages that fit beside it (if none fits, the start of the newest).
 
-    A reply over `max_tokens` is cut after the last sentence that fits (else word, else character). A reply in the
-    other language than `language`, though the material is in it, is used. Both are recorded as Failed.
+    A reply over `max_tokens` is cut after the last sentence that fits (else word, else character). A reply in another
+    language than `language`, though the material is in it, is used. Both are recorded as Failed.
     """
 
     name: str
-    """Of the strategy: its messages are named after it."""
+    """The strategy's name, from which the ids of the summaries are made."""
     instruction: str
-    """`{conversation}` stands where the material goes, `{limit}` for `max_tokens`."""
+    """`{conversation}` is replaced by the material, `{limit}` by `max_tokens`."""
     language: Language
     max_tokens: int
     max_input_tokens: int | None
@@ -53,9 +48,10 @@ class Summariser:
         at_least(0, temperature=self.temperature)
 
     def write(self, desk: StrategyContext, before: Message | None, messages: Sequence[Message]) -> str:
-        """A summary of the earlier summary, if there is one, and the messages. Raises ModelError."""
+        """Return a summary of the earlier summary, if there is one, and of the messages. Raises ModelError."""
         earlier = () if before is None else (before,)
-        material = self._shown(desk, [each.text for each in earlier], [self._line(message) for message in messages])
+        lines = [self._line(message) for message in messages]
+        material = self._shown(desk, [message.text for message in earlier], lines)
         reply = desk.complete(
             Prompt(
                 self.instruction.replace("{limit}", str(self.max_tokens)),
@@ -78,7 +74,7 @@ class Summariser:
         return text
 
     def message(self, name: str, text: str) -> Message:
-        """The system message that a summary is sent as. `name` makes its id unique."""
+        """Return the system message of a summary. `name` makes its id unique."""
         return Message(f"{self.name}:{name}", "system", f"{HEADINGS[self.language]}\n{text}")
 
     def _line(self, message: Message) -> str:
@@ -101,36 +97,37 @@ class Summariser:
 
 
 class RunningSummary:
-    """A conversation's summary so far: one running summary a level.
+    """The summary of a conversation so far, at one or more levels.
 
-    Each level takes in what comes, merged with what it has. When the first has done so `fan_in` times, the level above
-    takes it in and it begins anew; the highest goes on for ever. One level is the document's single merged summary.
-    What a higher level holds is rewritten `fan_in` times less often: facts go through fewer rounds, and it stays in a
-    prompt cache for longer.
+    Each level merges new material into its summary. When the first has done so `fan_in` times, the level above takes
+    its summary in and it begins anew; the highest level goes on for ever. One level is the design's single merged
+    summary. A higher level is rewritten `fan_in` times less often: facts pass through fewer rounds, and the summary
+    stays in a prompt cache for longer.
     """
 
-    __slots__ = ("_desk", "_fan_in", "_levels", "_stands_for", "_summariser", "_taken", "messages")
+    __slots__ = ("_covered", "_desk", "_fan_in", "_levels", "_rounds", "_summariser", "messages")
 
     def __init__(self, desk: StrategyContext, summariser: Summariser, levels: int = 1, fan_in: int = 4) -> None:
         self._desk, self._summariser, self._fan_in = desk, summariser, fan_in
         self._levels: list[Message | None] = [None] * levels
-        self._stands_for: list[tuple[str, ...]] = [()] * levels
-        self._taken = [0] * levels
+        # Per level: the ids of the messages that its summary covers, and how often it has merged since it began.
+        self._covered: list[tuple[str, ...]] = [()] * levels
+        self._rounds = [0] * levels
         self.messages = Messages()
         """The summaries, the highest level (the oldest messages) first."""
 
     def take(self, messages: Messages) -> bool:
-        """Summarise these as well. False if that failed: nothing has changed, and it was recorded."""
+        """Merge the messages into the summary. False if that failed: then nothing has changed, and it was recorded."""
         if not self._absorb(0, tuple(messages), tuple(message.id for message in messages)):
             return False
         for level in range(len(self._levels) - 1):
             below = self._levels[level]
-            if below is None or self._taken[level] < self._fan_in:
+            if below is None or self._rounds[level] < self._fan_in:
                 break
-            if not self._absorb(level + 1, (below,), self._stands_for[level]):
+            if not self._absorb(level + 1, (below,), self._covered[level]):
                 break
-            self._levels[level], self._stands_for[level], self._taken[level] = None, (), 0
-        self.messages = Messages.of(tuple(each for each in reversed(self._levels) if each is not None))
+            self._levels[level], self._covered[level], self._rounds[level] = None, (), 0
+        self.messages = Messages.of(tuple(summary for summary in reversed(self._levels) if summary is not None))
         return True
 
     def _absorb(self, level: int, messages: tuple[Message, ...], names: tuple[str, ...]) -> bool:
@@ -142,20 +139,6 @@ class RunningSummary:
             return False
         self._desk.record(Summarised(names, text, level + 1, self._summariser.name))
         self._levels[level] = self._summariser.message(f"{level + 1}:{names[-1]}", text)
-        self._stands_for[level] += names
-        self._taken[level] += 1
+        self._covered[level] += names
+        self._rounds[level] += 1
         return True
-
-
-def cut(text: str, limit: int, count: Callable[[str], int]) -> str:
-    """The longest start of a text within `limit` tokens, up to the end of a sentence, else of a word, else anywhere."""
-    if count(text) <= limit:
-        return text
-    for ends in _ENDS:
-        places = [found.end() for found in ends.finditer(text)]
-        fits = bisect_right(places, limit, key=lambda at: count(text[:at].rstrip()))
-        while fits and count(text[: places[fits - 1]].rstrip()) > limit:  # a longer text may have fewer tokens
-            fits -= 1
-        if fits and text[: places[fits - 1]].strip():
-            return text[: places[fits - 1]].rstrip()
-    return ""

@@ -1,13 +1,13 @@
-"""What of a history can only stay or go together: a tool call and its results."""
+"""A growing history as units that can only stay or go together: a tool call and its results."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from ...scenarios.model import Message
-from ...scenarios.view import Messages, Span, shared
+from ...scenarios.view import Messages, Span, shared_prefix
 from ..base import StrategyContext
 from ..events import Dropped
 
@@ -17,23 +17,23 @@ NOTHING = Messages()
 class Units:
     """A growing history as units: a message, or everything from a tool call to the last of its results.
 
-    Each message is looked at once, as long as the history only grows. If its start changes (a stage before this one
-    rewrote it), reading begins again where it differs.
+    Each message is read once, as long as the history only grows. If its start changes (a stage before this one rewrote
+    it), reading begins again where it differs.
     """
 
     __slots__ = ("_calls", "_read", "starts")
 
     def __init__(self) -> None:
         self.starts: list[int] = []
-        """Where each unit starts, in order."""
+        """Place of the first message of each unit, in order."""
         self._calls: dict[str, int] = {}
         self._read = NOTHING
 
     def read(self, history: Messages) -> int:
         """Bring the units up to date. Returns how many leading messages are as they were at the last reading."""
-        same = shared(self._read, history)
+        same = shared_prefix(self._read, history)
         if same < len(self._read):
-            self._forget()
+            self.starts, self._calls = [], {}
             for at in range(same):
                 self._enter(at, history[at])
         for at, message in enumerate(history[same:], same):
@@ -42,16 +42,16 @@ class Units:
         return same
 
     def before(self, at: int) -> int:
-        """The start of the unit that message `at` is in: the nearest place at or before it where a cut breaks nothing.
+        """Return the start of the unit of message `at`: the nearest place at or before it where a cut breaks nothing.
 
-        `at` = the length of the history, where nothing is in a unit yet, is such a place itself.
+        The end of the history is such a place, so `at` = its length is returned as it is.
         """
         if at >= len(self._read):
             return at
         return self.starts[bisect_right(self.starts, at) - 1]
 
     def bounds(self) -> list[tuple[int, int]]:
-        """(start, stop) of each unit."""
+        """Return (start, stop) of each unit."""
         return list(zip(self.starts, [*self.starts[1:], len(self._read)], strict=True))
 
     def _enter(self, at: int, message: Message) -> None:
@@ -59,25 +59,18 @@ class Units:
         if call is None:
             self.starts.append(at)
         else:
+            # A late result joins all units since its call into one.
             while self.starts[-1] > call:
                 self.starts.pop()
-        for each in message.calls:
-            self._calls[each.id] = at
-
-    def _forget(self) -> None:
-        self.starts, self._calls = [], {}
+        for tool_call in message.calls:
+            self._calls[tool_call.id] = at
 
 
-def turns(messages: Sequence[Message]) -> list[int]:
-    """Where each turn starts: at every user message."""
-    return [at for at, message in enumerate(messages) if message.role == "user"]
+class Dialogue:
+    """The messages of a growing history except the system's, as units that stay or go together.
 
-
-class Spoken:
-    """The messages of a growing history that are not the system's, as units that stay or go together.
-
-    A stage before this one may put other system messages into each call (facts, memories): what was read before is
-    still the start of what is read now.
+    A stage before this one may put different system messages into each call (facts, memories). Leaving them out, what
+    was read before is still the start of what is read now.
     """
 
     __slots__ = ("_before", "_desk", "messages", "units")
@@ -86,10 +79,11 @@ class Spoken:
         self.messages = Messages()
         self.units = Units()
         self._desk = desk
+        # For each system message, how many dialogue messages come before it.
         self._before: list[int] = []
 
     def read(self, history: Messages) -> int:
-        """Take the history as it is now. Returns how many leading spoken messages are as they were at the last call."""
+        """Take the history as it is now. Returns how many leading dialogue messages are as they were before."""
         systems = [(store, at) for store, start, stop in self._desk.systems(history).spans for at in range(start, stop)]
         systems.reverse()
         before: list[int] = []
@@ -111,52 +105,52 @@ class Spoken:
         return self.units.read(self.messages)
 
     def place(self, at: int) -> int:
-        """Where spoken message `at` stands in the history; the end of the history if `at` is their number."""
+        """Return the place in the history of dialogue message `at`; the history's end if `at` is their number."""
         return at + bisect_right(self._before, at)
 
 
-class Late:
-    """Results that come when their call is summarised: no provider takes them without it, so they are not sent.
+class OrphanedResults:
+    """Results that arrive after their call was summarised. Providers reject them without the call: they are not sent.
 
-    Each is recorded once (Dropped). A later round may take it into the summary.
+    Each is recorded once (Dropped). A later summary may include it.
     """
 
-    __slots__ = ("_calls", "_desk", "_told")
+    __slots__ = ("_calls", "_desk", "_recorded")
 
     def __init__(self, desk: StrategyContext) -> None:
         self._desk = desk
         self._calls: set[str] = set()
-        self._told: set[str] = set()
+        self._recorded: set[str] = set()
 
-    def gone(self, messages: Iterable[Message]) -> None:
-        """These are summarised."""
+    def note_summarised(self, messages: Iterable[Message]) -> None:
+        """Remember the calls of messages that are summarised."""
         self._calls.update(call.id for message in messages for call in message.calls)
 
     def read(self, messages: Iterable[Message]) -> None:
-        """These were said since, and are not summarised."""
-        found = [each.id for each in messages if each.role == "tool" and each.answers in self._calls]
-        late = [name for name in found if name not in self._told]
-        if late:
-            self._told.update(late)
-            self._desk.record(Dropped(tuple(late)))
+        """Record which of these new, unsummarised messages are results of summarised calls."""
+        orphans = [message.id for message in messages if message.role == "tool" and message.answers in self._calls]
+        new = [name for name in orphans if name not in self._recorded]
+        if new:
+            self._recorded.update(new)
+            self._desk.record(Dropped(tuple(new)))
 
 
-class Newest(NamedTuple):
-    """What is sent of a history. A summary of what is not sent goes between the two."""
+class NewestMessages(NamedTuple):
+    """The part of a history that is sent. A summary of the rest goes between head and tail."""
 
     head: Messages
     """System messages."""
     tail: Messages
-    """The user message that opened the turn, if the newest messages go on with one; then they, calls with results."""
+    """The user message that opened the turn, if the newest messages continue one; then these, calls with results."""
 
 
-def newest(
+def select_newest(
     desk: StrategyContext, history: Messages, start: int, room: int | None = None, user_first: bool = True
-) -> Newest:
-    """The messages from `start` on, fewer if they do not fit in `room` tokens, and every system message before them.
+) -> NewestMessages:
+    """Return the messages from `start` on, fewer if `room` is too small, and every system message before them.
 
-    `room` is for all that are not the system's. With `user_first` the user message that opened the turn stays, if it
-    fits beside the newest message: providers take no request without one, Anthropic none that begins otherwise.
+    `room` is in tokens, for all but system messages. With `user_first` the user message that opened the turn stays, if
+    it fits beside the newest message: providers take no request without one, Anthropic none that begins otherwise.
     """
     if room is not None:
         start = max(start, desk.fit(history, room) if room > 0 else len(history))
@@ -167,18 +161,37 @@ def newest(
         if later >= len(history):
             start, opening = first, None
         elif later > start:
+            # The room beside the user message may reach back only to a later turn, with another user message.
             start, opening = later, desk.opening(history, later)
         else:
             break
     rest = desk.whole(history[start:])
     if opening is None:
-        return Newest(desk.systems(history[:start]), rest)
+        return NewestMessages(desk.systems(history[:start]), rest)
     between = desk.systems(history[opening:start])
-    return Newest(desk.systems(history[:opening]), history[opening : opening + 1] + between + rest)
+    return NewestMessages(desk.systems(history[:opening]), history[opening : opening + 1] + between + rest)
+
+
+def without(messages: Messages, ids: Collection[str], summary: Message | None) -> Messages:
+    """Return the messages without those of the ids. The summary takes the place of the first of them, else the end."""
+    spans: list[Span] = []
+    for store, start, stop in messages.spans:
+        for at in range(start, stop):
+            if store[at].id not in ids:
+                continue
+            if at > start:
+                spans.append(Span(store, start, at))
+            if summary is not None:
+                spans += Messages.of((summary,)).spans
+                summary = None
+            start = at + 1
+        if start < stop:
+            spans.append(Span(store, start, stop))
+    return Messages(spans) + (() if summary is None else (summary,))
 
 
 def at_least(low: float, *, at_most: float | None = None, below: float | None = None, **given: float | None) -> None:
-    """Raise ValueError for the first of the parameters that is out of bounds. One that is None has no value to check.
+    """Raise ValueError for the first of the parameters that is out of bounds. None is within all bounds.
 
     at_least(1, limit=-1)  →  ValueError: limit must be at least 1, not -1
     """
@@ -193,7 +206,7 @@ def at_least(low: float, *, at_most: float | None = None, below: float | None = 
             raise ValueError(f"{name} must be {limits}, not {value}")
 
 
-def one_limit(max_tokens: int | None, model: str | None) -> None:
-    """Raise ValueError if both a number of tokens and a model, for its context window, are to be the limit."""
+def require_one_limit(max_tokens: int | None, model: str | None) -> None:
+    """Raise ValueError if both a number of tokens and a model, for its context window, are given as the limit."""
     if max_tokens is not None and model is not None:
         raise ValueError(f"give max_tokens or model, not both: max_tokens={max_tokens}, model={model!r}")

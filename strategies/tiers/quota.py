@@ -1,15 +1,14 @@
-"""Token counters with quotas, one a tier (design document 004 §3): warning, soft limit, hard limit, an event at each
-crossing.
+"""Token quotas of tiers (design document 004 §3): warning, soft and hard limit, and an event whenever one is crossed.
 
     quotas = Quotas({"focus": Quota(8192), "working": Quota(131_072)}, record)
-    quotas.want("focus", 8000)      # True: it may; records that the warning and the soft limit are crossed
-    quotas.add("working", 200)      # True: it holds 200 more
+    quotas.want("focus", 8000)      # True: it fits; records that the warning and the soft limit are crossed
+    quotas.add("working", 200)      # True: it now holds 200 more
 
-A tier is any name: a segment or a reserve that is to have a limit of its own is one more ("working.hot").
+A tier is any name, so a segment or a reserve can have a quota of its own ("working.hot").
 
-Where the document is silent: the soft limit is at 95 % of the hard one, its own alarm for Focus (§6.1). The warning and
-the soft limit are crossed where they are reached, the hard limit where more is wanted than it allows. Nothing is ever
-held above a hard limit: what would be is refused, and what the tier held it goes on holding.
+Where the document is silent: the soft limit is 95 % of the hard one, which is the document's alarm for Focus (§6.1).
+The warning and the soft limit are crossed when they are reached, the hard limit when a tier wants more than it allows.
+No tier ever holds more than its hard limit: an addition beyond it is rejected and changes nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Level = Literal["warning", "soft", "hard"]
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What one tier may hold, in tokens. `soft` and `warning` are shares of `hard`."""
+    """Limits of one tier. `hard` is in tokens, `soft` and `warning` are shares of `hard`."""
 
     hard: int
     soft: float = 0.95
@@ -41,41 +40,40 @@ class Quota:
 
     @property
     def limits(self) -> tuple[tuple[Level, int], ...]:
-        """Each level and its limit in tokens, the lowest first."""
+        """Levels with their limits in tokens, the lowest first."""
         return ("warning", int(self.warning * self.hard)), ("soft", int(self.soft * self.hard)), ("hard", self.hard)
 
     def level(self, tokens: int) -> int:
-        """How many of the levels are crossed with so many tokens, 0 to 3."""
+        """Return how many of the three levels a number of tokens crosses, 0 to 3."""
         (_, warning), (_, soft), (_, hard) = self.limits
         return (tokens >= warning) + (tokens >= soft) + (tokens > hard)
 
 
 class QuotaError(ValueError):
-    """A tier was to hold more than its hard limit, or less than nothing, or has no quota. The text says which."""
+    """A tier has no quota, or would hold more than its hard limit or less than nothing. The text says which."""
 
 
 class Quotas:
-    """What each tier holds, beside its quota. Crossings go to `record`, in the order in which they happen."""
+    """Tokens that each tier holds, checked against its quota. Crossed limits go to `record` in order."""
 
     __slots__ = ("_crossed", "_held", "_quotas", "_record")
 
     def __init__(self, quotas: Mapping[str, Quota], record: Callable[[LimitReached], None]) -> None:
         self._quotas, self._record = dict(quotas), record
         self._held = dict.fromkeys(self._quotas, 0)
-        self._crossed = dict.fromkeys(self._quotas, 0)
-        """Of each tier, how many of its levels are crossed."""
+        self._crossed = dict.fromkeys(self._quotas, 0)  # number of crossed levels by tier
 
     def held(self, tier: str) -> int:
-        """Tokens that a tier holds."""
+        """Return the tokens that a tier holds."""
         self._quota(tier)
         return self._held[tier]
 
     def fits(self, tier: str, more: int) -> bool:
-        """Whether a tier may hold so many tokens more. Nothing is recorded."""
+        """Return whether a tier has room for `more` tokens, without recording anything."""
         return self.held(tier) + more <= self._quota(tier).hard
 
     def want(self, tier: str, tokens: int) -> bool:
-        """What a tier is to hold in all, whether it may or not: this is what crosses limits. True if it may."""
+        """Record the limits crossed if a tier held `tokens` in all. Return whether its hard limit allows that."""
         quota = self._quota(tier)
         if tokens < 0:
             raise QuotaError(f"{tier} is to hold {tokens} tokens: it holds 0 at least")
@@ -88,13 +86,13 @@ class Quotas:
         return tokens <= quota.hard
 
     def hold(self, tier: str, tokens: int) -> None:
-        """A tier holds so many tokens now. Raises QuotaError above its hard limit."""
+        """Set the tokens that a tier holds now. Raises QuotaError above its hard limit."""
         if not 0 <= tokens <= (hard := self._quota(tier).hard):
             raise QuotaError(f"{tier} cannot hold {tokens:,} tokens: it holds 0 to {hard:,}")
         self._held[tier] = tokens
 
     def add(self, tier: str, tokens: int) -> bool:
-        """So many tokens more (less, where negative). False, and nothing is added, if the hard limit forbids it."""
+        """Add tokens to a tier, or take some away. Return False and change nothing if the hard limit forbids it."""
         wanted = self.held(tier) + tokens
         allowed = self.want(tier, wanted)
         if allowed:
@@ -102,12 +100,12 @@ class Quotas:
         return allowed
 
     def _quota(self, tier: str) -> Quota:
-        found = self._quotas.get(tier)
-        if found is None:
+        quota = self._quotas.get(tier)
+        if quota is None:
             raise QuotaError(f"{tier!r} has no quota; these have one: {', '.join(self._quotas)}")
-        return found
+        return quota
 
 
 def count(texts: Iterable[str], counter: TokenCounter) -> dict[str, int]:
-    """The tokens of each different text. The counter remembers every text: counted before, it costs a look-up."""
+    """Return the tokens of each different text. A text that the counter knows already costs a look-up."""
     return {text: counter.text(text) for text in texts}

@@ -1,10 +1,10 @@
-"""The file form of a snapshot: sections, a table of them, and a digest of everything.
+"""Snapshot files: named sections, a table of them, and a digest of everything.
 
     magic · version · sections … · table as JSON · length of the table · BLAKE2b of all bytes before
 
-A file is read whole for its digest before anything of it is used. Another version, another kind, a cut or an altered
-byte: SnapshotError, and nothing is loaded. It is written beside its place and moved there, so a crash leaves the file
-that was there before. Arrays are little endian; nothing is pickled.
+The digest is checked before any section is used: a file of another version or kind, or one that is cut off or altered,
+raises SnapshotError, and nothing is loaded. A file is written under another name and then renamed, so a crash leaves
+the previous file in place. Arrays are little endian; nothing is pickled.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Kind = TypeVar("Kind")
 
 
 class SnapshotError(UserError):
-    """A snapshot that cannot be written, or not be used."""
+    """A snapshot that cannot be written, read or used."""
 
 
 class _Section(msgspec.Struct, frozen=True):
@@ -51,27 +51,27 @@ class _Table(msgspec.Struct, frozen=True):
 
 
 class SnapshotWriter:
-    """Writes sections one after the other."""
+    """Writer of sections, one after the other."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._hash, self._at = file, hashlib.blake2b(digest_size=_DIGEST), 0
         self._sections: list[_Section] = []
         self.write(_HEAD.pack(MAGIC, VERSION))
 
-    def write(self, some: bytes | memoryview) -> None:
-        """Write bytes of the section that is open."""
-        self._file.write(some)
-        self._hash.update(some)
-        self._at += len(some)
+    def write(self, data: bytes | memoryview) -> None:
+        """Append bytes to the file and to its digest."""
+        self._file.write(data)
+        self._hash.update(data)
+        self._at += len(data)
 
-    def stream(self, name: str, made: Callable[[Callable[[bytes], None]], None]) -> None:
-        """A section of which `made` writes the bytes."""
+    def stream(self, name: str, produce: Callable[[Callable[[bytes], None]], None]) -> None:
+        """Write a section whose bytes `produce` passes to the function that it is called with."""
         start = self._at
-        made(self.write)
+        produce(self.write)
         self._sections.append(_Section(name, start, self._at - start))
 
     def array(self, name: str, array: NDArray[Any]) -> None:
-        """An array as a section."""
+        """Write an array as a section."""
         plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         start = self._at
         if plain.size:
@@ -79,11 +79,11 @@ class SnapshotWriter:
         self._sections.append(_Section(name, start, self._at - start, plain.dtype.str, plain.shape))
 
     def json(self, name: str, value: object) -> None:
-        """A value as a section."""
+        """Write a value as a section of JSON."""
         self.stream(name, lambda write: write(msgspec.json.encode(value)))
 
     def end(self, kind: str) -> None:
-        """The table and the digest."""
+        """Write the table of sections and the digest."""
         start = self._at
         self.write(msgspec.json.encode(_Table(kind, self._sections)))
         self.write(_LENGTH.pack(self._at - start))
@@ -91,38 +91,37 @@ class SnapshotWriter:
 
 
 class SnapshotReader:
-    """Reads sections of a file whose digest is right."""
+    """Reader of the sections of a file whose digest has been checked."""
 
     def __init__(self, file: BufferedReader, path: Path, kind: str) -> None:
         self._file, self._path = file, path
-        found = _checked(file, path, kind)
-        self._sections = {section.name: section for section in found.sections}
+        self._sections = {section.name: section for section in _checked_table(file, path, kind).sections}
 
     def array(self, name: str) -> NDArray[Any]:
-        """The array of a section."""
+        """Return the array of a section."""
         section = self._sections[name]
         self._file.seek(section.at)
-        found = np.empty(section.shape, section.dtype)
-        if found.size:
-            self._file.readinto(found.data.cast("B"))
-        return found.astype(found.dtype.newbyteorder("="), copy=False)
+        array = np.empty(section.shape, section.dtype)
+        if array.size:
+            self._file.readinto(array.data.cast("B"))
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
 
     def json(self, name: str, kind: type[Kind]) -> Kind:
-        """The value of a section."""
+        """Return the value of a section of JSON."""
         section = self._sections[name]
         self._file.seek(section.at)
         return msgspec.json.decode(self._file.read(section.size), type=kind)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a section."""
+        """Return whether the file has a section."""
         return name in self._sections
 
     def size(self, name: str) -> int:
-        """The bytes of a section."""
+        """Return the number of bytes of a section."""
         return self._sections[name].size
 
     def stream(self, name: str) -> Callable[[int], bytes]:
-        """A function that reads a section on from its start."""
+        """Return a function that reads a section from its start, so many bytes at a time."""
         section = self._sections[name]
         self._file.seek(section.at)
         left = section.size
@@ -136,13 +135,13 @@ class SnapshotReader:
         return read
 
     def refuse(self, why: str) -> SnapshotError:
-        """The error for a file that is whole, and of no use here."""
+        """Return the error for an intact file that cannot be used here."""
         return SnapshotError(f"{self._path}: {why}")
 
 
 @contextmanager
 def writing(path: Path, kind: str) -> Iterator[SnapshotWriter]:
-    """A file that is there when all of it is written, and not before."""
+    """Open a snapshot for writing. The file appears under its name once all of it is written."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         try:
@@ -162,7 +161,7 @@ def writing(path: Path, kind: str) -> Iterator[SnapshotWriter]:
 
 @contextmanager
 def reading(path: Path, kind: str) -> Iterator[SnapshotReader]:
-    """A file of this kind, checked whole. Raises SnapshotError."""
+    """Open a snapshot of a kind for reading, after checking all of it. Raises SnapshotError."""
     try:
         with open(path, "rb") as file:
             yield SnapshotReader(file, path, kind)
@@ -170,36 +169,36 @@ def reading(path: Path, kind: str) -> Iterator[SnapshotReader]:
         raise SnapshotError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _checked(file: BinaryIO, path: Path, kind: str) -> _Table:
-    """The table of a file whose every byte is as it was written."""
+def _checked_table(file: BinaryIO, path: Path, kind: str) -> _Table:
+    """Return the table of an intact file. Raises SnapshotError for any other file."""
     size = os.fstat(file.fileno()).st_size
     head = file.read(_HEAD.size)
     if len(head) < _HEAD.size or head[: len(MAGIC)] != MAGIC:
-        raise SnapshotError(f"{path}: is no snapshot of a memory tier")
+        raise SnapshotError(f"{path}: this is not a snapshot of a memory tier")
     version = _HEAD.unpack(head)[1]
     if version != VERSION:
-        raise SnapshotError(f"{path}: has format version {version}, this ctxbench reads {VERSION}: write it anew")
+        raise SnapshotError(f"{path}: has format version {version}, this ctxbench reads {VERSION}: write it again")
     end = size - _DIGEST
     if end < _HEAD.size + _LENGTH.size or file_digest(file, end) != file.read(_DIGEST):
-        raise SnapshotError(f"{path}: is cut off or altered (its digest is wrong): write it anew")
+        raise SnapshotError(f"{path}: is cut off or altered (its digest is wrong): write it again")
     file.seek(end - _LENGTH.size)
     length = _LENGTH.unpack(file.read(_LENGTH.size))[0]
     file.seek(end - _LENGTH.size - length)
     table = msgspec.json.decode(file.read(length), type=_Table)
     if table.kind != kind:
-        raise SnapshotError(f"{path}: holds {table.kind}, {kind} is wanted")
+        raise SnapshotError(f"{path}: holds a snapshot of {table.kind}, expected {kind}")
     return table
 
 
 def file_digest(file: BinaryIO, end: int) -> bytes:
-    """The digest of the first `end` bytes. The file is left there."""
-    found = hashlib.blake2b(digest_size=_DIGEST)
+    """Return the digest of the first `end` bytes, and leave the file at that position."""
+    digest = hashlib.blake2b(digest_size=_DIGEST)
     file.seek(0)
     left = end
     while left > 0:
         block = file.read(min(left, _BLOCK))
         if not block:
             break
-        found.update(block)
+        digest.update(block)
         left -= len(block)
-    return found.digest()
+    return digest.digest()

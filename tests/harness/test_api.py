@@ -14,8 +14,7 @@ from ctxbench.harness.compare.compare import compare
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.contexts import rows_of, steps_of
-from ctxbench.harness.folder.run import Run
+from ctxbench.harness.folder.run import Run, rows_of, steps_of
 from ctxbench.metrics import figures
 from ctxbench.strategies.window import Window
 from tests.harness.runs import fail, plan, recording
@@ -41,7 +40,7 @@ def test_the_package_is_imported_without_pandas() -> None:
 def test_summary_is_what_compare_has(run: Run) -> None:
     """A row a strategy in the run's order, each figure to the last digit."""
     summary = api.summary(run, "claude-sonnet-5")
-    assert list(summary.index) == run.manifest["plan"]["strategies"]
+    assert tuple(summary.index) == run.manifest.plan.strategies
     found = measured(run, rows_of, ["claude-sonnet-5"])
     compared = compare(
         found, found, [(name, "none") for name in summary.index], GatePolicy({REST: MetricPolicy()}).rule

@@ -13,7 +13,7 @@ from ctxbench.harness.answers.store import answered
 from ctxbench.harness.cli import app
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.models.cassette import FOLDER, Cassette, entries, prompt_of, read_lines, write_lines
-from ctxbench.harness.models.local import NAME
+from ctxbench.harness.models.weights import NAME
 from ctxbench.harness.quality import (
     GRADERS,
     RECORDED,
@@ -122,7 +122,7 @@ def test_the_check_says_what_is_lacking_and_unused(tmp_path: Path, monkeypatch: 
     done = CliRunner().invoke(app, ["cassette", "check"])
     assert done.exit_code == 1
     assert "are stale or were never recorded" in done.stdout
-    assert "replies are to what is not asked any more: run `make record`" in done.stdout
+    assert "replies are no longer needed: run `make record`" in done.stdout
 
 
 def test_recording_needs_the_weights(tmp_path: Path) -> None:

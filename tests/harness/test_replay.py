@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from ctxbench.harness.engine.shard import cell_of
-from ctxbench.harness.folder.run import rebuild
+from ctxbench.harness.folder.contexts import rebuild
 from ctxbench.harness.invariants import conversations
 from ctxbench.harness.replay import ContextLog, ConversationIndex, RecordedContext, replay
 from ctxbench.metrics.measure import RaggedArray, measure
@@ -30,7 +30,7 @@ def run(strategy: Strategy, conversation: Conversation) -> tuple[list[SimpleName
     log, desk = ContextLog(conversation.messages), RecordedContext(ConversationIndex(conversation, COUNTER))
     for step in replay(conversation, strategy, desk):
         log.add(step)
-    columns = measure([cell_of(desk.books, log, budget_of(strategy))])
+    columns = measure([cell_of(desk.index, log, budget_of(strategy))])
     plain = {
         name: _lists(values) if isinstance(values, RaggedArray) else values.tolist() for name, values in columns.items()
     }

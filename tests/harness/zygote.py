@@ -25,7 +25,7 @@ PRELOADED = (
     "ctxbench.reports.compare",
     "ctxbench.reports.gate",
     "ctxbench.reports.html.folder",
-    "ctxbench.reports.summary",
+    "ctxbench.reports.results",
     "ctxbench.reports.tables",
     "ctxbench.scenarios.embedded",
     "ctxbench.strategies.archive",

@@ -1,4 +1,4 @@
-"""For each law, a strategy that breaks it."""
+"""For each invariant, a strategy that breaks it."""
 
 from __future__ import annotations
 
@@ -99,9 +99,9 @@ class Remembering:
 
 @dataclass(frozen=True)
 class Breaking:
-    """A law, a strategy that breaks it on a conversation, and what the law says of it."""
+    """An invariant, a strategy that breaks it on a conversation, and what the invariant says of it."""
 
-    law: invariants.Law
+    invariant: invariants.Invariant
     strategy: Strategy
     says: str
     conversation: Conversation = TALK

@@ -1,4 +1,4 @@
-"""Laws that every strategy keeps, ours and any that is plugged in, on any conversation."""
+"""Invariants that every strategy keeps, ours and any that is plugged in, on any conversation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from ctxbench.harness.invariants import LAWS, Law, conversations, steps
+from ctxbench.harness.invariants import INVARIANTS, Invariant, conversations, steps
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.base import StrategyContext, View
@@ -58,26 +58,26 @@ SPECS = (
 every = pytest.mark.parametrize("spec", SPECS)
 
 
-def test_every_strategy_is_put_through_the_laws() -> None:
+def test_every_strategy_is_put_through_the_invariants() -> None:
     """No strategy that is registered is missing here."""
     assert {spec.split("(")[0].strip() for text in SPECS for spec in text.split("|")} >= set(strategies())
 
 
 @every
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("invariant", INVARIANTS, ids=lambda invariant: invariant.__name__)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(conversation=conversations())
-def test_law(law: Law, spec: str, conversation: Conversation) -> None:
-    """Every strategy keeps every law on any conversation."""
-    law(parse(spec), conversation)
+def test_invariant(invariant: Invariant, spec: str, conversation: Conversation) -> None:
+    """Every strategy keeps every invariant on any conversation."""
+    invariant(parse(spec), conversation)
 
 
 @every
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-def test_law_on_traps(law: Law, spec: str) -> None:
-    """Every strategy keeps every law on the conversations that are made to break them."""
+@pytest.mark.parametrize("invariant", INVARIANTS, ids=lambda invariant: invariant.__name__)
+def test_invariant_on_traps(invariant: Invariant, spec: str) -> None:
+    """Every strategy keeps every invariant on the conversations that are made to break them."""
     for conversation in scenario("traps"):
-        law(parse(spec), conversation)
+        invariant(parse(spec), conversation)
 
 
 @given(conversation=conversations())
@@ -124,8 +124,8 @@ def test_stages_of_one_kind_are_told_apart() -> None:
     ]
 
 
-@pytest.mark.parametrize("broken", BREAKING, ids=lambda broken: broken.law.__name__)
-def test_the_laws_can_fail(broken: Breaking) -> None:
-    """Each law refuses a strategy that breaks it, and says what was wrong at which message."""
+@pytest.mark.parametrize("broken", BREAKING, ids=lambda broken: broken.invariant.__name__)
+def test_the_invariants_can_fail(broken: Breaking) -> None:
+    """Each invariant refuses a strategy that breaks it, and says what was wrong at which message."""
     with pytest.raises(AssertionError, match=broken.says):
-        broken.law(broken.strategy, broken.conversation)
+        broken.invariant(broken.strategy, broken.conversation)

@@ -1,4 +1,4 @@
-"""Laws that recipes and presets keep, with their own parameters and with ones so small that every stage has work."""
+"""Invariants of recipes and presets, with their own parameters and with ones so small that every stage has work."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ctxbench.harness.cli.run import DEFAULT
-from ctxbench.harness.invariants import LAWS, Law, conversations
+from ctxbench.harness.invariants import INVARIANTS, Invariant, conversations
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
 from ctxbench.scenarios.spec import calls
-from ctxbench.strategies.chain import parse, spec, strategies
-from ctxbench.strategies.recipes import NAMED, PRESETS, RECIPES
+from ctxbench.strategies.chain import NAMED, PRESETS, RECIPES, parse, spec, strategies
 
 SMALL = {
     "archive_window": "archive(threshold=20) | window(max_tokens=300)",
@@ -77,18 +76,18 @@ every = pytest.mark.parametrize(
 
 
 @every
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("invariant", INVARIANTS, ids=lambda invariant: invariant.__name__)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(conversation=conversations())
-def test_law(law: Law, name: str, conversation: Conversation) -> None:
-    """Every recipe keeps every law on any conversation."""
-    law(parse(SMALL[name]), conversation)
+def test_invariant(invariant: Invariant, name: str, conversation: Conversation) -> None:
+    """Every recipe keeps every invariant on any conversation."""
+    invariant(parse(SMALL[name]), conversation)
 
 
 @every
 def test_whole_conversations(name: str) -> None:
-    """Every recipe as it is shipped keeps the laws on the embedded conversations."""
+    """Every recipe as it is shipped keeps the invariants on the embedded conversations."""
     strategy = parse(name)
     for conversation in scenario("smoke"):
-        for law in LAWS:
-            law(strategy, conversation)
+        for invariant in INVARIANTS:
+            invariant(strategy, conversation)

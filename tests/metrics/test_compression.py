@@ -14,7 +14,7 @@ from ctxbench.metrics.value import Missing
 
 
 def slow_bits(data: bytes, order: int, known: bytes = b"") -> float:
-    """The same model, one byte after the other, with a table for each order."""
+    """Compute the same model one byte after the other, with a table for each order."""
     tables: list[defaultdict[bytes, Counter[int]]] = [defaultdict(Counter) for _ in range(order + 1)]
     text, bits = known + data, 0.0
     for at, symbol in enumerate(text):

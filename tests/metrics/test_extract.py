@@ -17,7 +17,7 @@ count = TokenCounter().text
 
 
 def by_words(text: str) -> int:
-    """A counter that is easily checked by hand."""
+    """Count in a way that is easily checked by hand."""
     return len(text.split())
 
 

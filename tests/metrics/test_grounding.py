@@ -17,7 +17,7 @@ from tests.builders import answering, talk
 
 
 def using(name: str, call: str, **arguments: object) -> Message:
-    """An assistant message with one tool call."""
+    """Build an assistant message with one tool call."""
     return Message(name, "assistant", calls=(ToolCall(call, "tool", msgspec.json.encode(arguments).decode()),))
 
 
@@ -28,7 +28,7 @@ def rows(found: Demands, kept: list[int] | None = None) -> list[tuple[int, str, 
 
 
 def sent(*steps: list[tuple[int, int]]) -> Runs:
-    """The runs of each step."""
+    """Build the runs of each step."""
     runs = Runs()
     for step in steps:
         runs.size.append(len(step))

@@ -19,7 +19,7 @@ Made = Callable[[str], Prices]
 
 @pytest.fixture
 def prices(tmp_path: Path) -> Made:
-    """The prices under a file with that text."""
+    """Return the prices under a file with that text."""
 
     def made(text: str) -> Prices:
         (tmp_path / "mine.toml").write_text(text)
@@ -30,7 +30,7 @@ def prices(tmp_path: Path) -> Made:
 
 @pytest.fixture
 def batches(tmp_path: Path) -> Made:
-    """The same for batches."""
+    """Return the same for batches."""
 
     def made(text: str) -> Prices:
         (tmp_path / "mine.toml").write_text(text)

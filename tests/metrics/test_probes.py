@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.probes import STATES, Evidence, PlacedProbe, RetainedEvidence, SentText, asked
+from ctxbench.metrics.probes import STATES, Evidence, PlacedProbe, RetainedEvidence, SentText, placed_probes
 from ctxbench.metrics.tokens import Ledger, TokenCounter
 from ctxbench.scenarios.model import Conversation, Message, Probe, Role
 from ctxbench.scenarios.view import Messages
@@ -24,14 +24,14 @@ TALK = talk(
 
 
 def sent(*messages: Message | int, question: str = "q") -> SentText:
-    """What is sent: recorded messages by their place, and others."""
+    """Build a context of recorded messages, by their place, and of others."""
     said = TALK.messages
     parts = [Messages.of((m,)) if isinstance(m, Message) else Messages.prefix(said, m + 1)[m:] for m in messages]
     return SentText(sum(parts, Messages()), said, Ledger(COUNTER, said), question)
 
 
 def kept(found: SentText, at: int, stood_for: tuple[str, ...] = (), loadable: tuple[str, ...] = ()) -> RetainedEvidence:
-    return found.kept(Evidence(at, TALK.messages[at]), stood_for, loadable, COUNTER.text)
+    return found.retained(Evidence(at, TALK.messages[at]), stood_for, loadable, COUNTER.text)
 
 
 def note(text: str) -> Message:
@@ -53,7 +53,7 @@ def test_the_message_itself_is_verbatim_with_its_place() -> None:
         ("[memories]\n- user: I fly to Lisbon on Friday. My gate is B12.", "verbatim", 1.0),
         ("My gate is B12. Also: I fly to Lisbon on Friday.", "verbatim", 1.0),
         ("I  fly to\nLisbon on Friday. My gate is B12.", "verbatim", 1.0),
-        ("- I fly to Lisbon on Friday.", "part", 26 / 41),
+        ("- I fly to Lisbon on Friday.", "partial", 26 / 41),
         ("The user flies to Lisbon on Friday from gate B12.", "absent", 0.0),
         ("i fly to lisbon on friday.", "absent", 0.0),
     ],
@@ -76,14 +76,14 @@ def test_other_recorded_messages_are_not_the_evidence() -> None:
     """A recorded message that says the same does not make it present: recall is of messages."""
     twin = talk(("user", "My gate is B12."), ("user", "My gate is B12."))
     found = SentText(Messages.prefix(twin.messages, 2)[1:], twin.messages, Ledger(COUNTER, twin.messages), "q")
-    assert found.kept(Evidence(0, twin.messages[0]), (), (), COUNTER.text).state == "absent"
+    assert found.retained(Evidence(0, twin.messages[0]), (), (), COUNTER.text).state == "absent"
 
 
 def test_states_give_way_to_better_ones() -> None:
     """A summary made of it counts only if nothing of it is there, and a placeholder only if no summary is."""
     assert kept(sent(note("they talked")), 1, stood_for=("m1",), loadable=("m1",)).state == "summary"
     assert kept(sent(note("they talked")), 1, loadable=("m1",)).state == "loadable"
-    assert kept(sent(note("My gate is B12.")), 1, stood_for=("m1",), loadable=("m1",)).state == "part"
+    assert kept(sent(note("My gate is B12.")), 1, stood_for=("m1",), loadable=("m1",)).state == "partial"
     assert kept(sent(0), 1).state == "absent"
 
 
@@ -108,7 +108,7 @@ def test_only_what_was_said_before_counts() -> None:
         Probe("early", "?", ("B12",), ("m1",), after="m0"),
         Probe("end", "?", ("lisbon", " "), ("m1",)),
     )
-    found = asked(msgspec.structs.replace(TALK, probes=probes))
+    found = placed_probes(msgspec.structs.replace(TALK, probes=probes))
     assert [(each.probe.id, each.stop) for each in found] == [("early", 1), ("late", 2), ("end", 5)]
     assert [[one.id for one in each.evidence] for each in found] == [[], ["m1"], ["m1"]]
     assert [each.answers for each in found] == [frozenset(), frozenset({1}), frozenset({1})]
@@ -118,7 +118,7 @@ def test_evidence_in_chinese() -> None:
     """Sentences of Chinese are found without blanks between words."""
     said = Conversation("zh", (Message("a", "user", "我的登机口是B12。我周五飞里斯本。"),))
     found = SentText(Messages.of((note("要点：我周五飞里斯本。"),)), said.messages, Ledger(COUNTER, said.messages), "q")
-    assert found.kept(Evidence(0, said.messages[0]), (), (), COUNTER.text).state == "part"
+    assert found.retained(Evidence(0, said.messages[0]), (), (), COUNTER.text).state == "partial"
 
 
 ROLES: tuple[Role, ...] = ("user", "assistant", "system")
@@ -135,7 +135,7 @@ def test_places_are_those_of_reading_every_message(texts: list[str], chosen: lis
     sizes = [COUNTER.message(message) for part in parts for message in part]
     assert found.tokens == sum(sizes)
     for at, message in enumerate(said):
-        what = found.kept(Evidence(at, message), (), (), COUNTER.text)
+        what = found.retained(Evidence(at, message), (), (), COUNTER.text)
         assert what.state in STATES
         assert 0 <= what.place <= 1
         assert 0 <= what.share <= 1

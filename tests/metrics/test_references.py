@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.harness.invariants import conversations
-from ctxbench.metrics.references import references
+from ctxbench.metrics.grounding import references
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
 from ctxbench.scenarios.source import Problems
 from tests.builders import talk

@@ -22,7 +22,7 @@ SAID = (SYSTEM, USER, CALLING, ONE, TWO, DONE)
 
 
 def measured(said: tuple[Message, ...], sent: list[Messages]) -> dict[str, list[int]]:
-    """The columns of a cell in which these contexts were sent after everything had been said."""
+    """Return the columns of a result in which these contexts were sent after all messages."""
     log = ContextLog(said)
     for each in sent:
         log.add(Step(len(said), Context(each), 0))
@@ -34,7 +34,7 @@ def measured(said: tuple[Message, ...], sent: list[Messages]) -> dict[str, list[
 
 
 def faults(*sent: Message, said: tuple[Message, ...] = SAID) -> dict[str, int]:
-    """The faults of a context of these messages that are not 0."""
+    """Return the faults of a context of these messages that are not 0."""
     found = measured(said, [Messages.of(sent)])
     return {name: found[name][0] for name in FAULTS if found[name][0]}
 
@@ -152,7 +152,7 @@ def test_equals_reading_every_message(data: st.DataObject) -> None:
 
 
 def _apart(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The stretches in order, those that overlap an earlier one left out."""
+    """Return the spans in order, without those that overlap an earlier one."""
     made: list[tuple[int, int]] = []
     for start, stop in sorted(found):
         if not made or start >= made[-1][1]:

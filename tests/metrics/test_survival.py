@@ -13,7 +13,7 @@ from ctxbench.metrics.value import Missing
 
 
 def replacing(texts: list[str], summary: str) -> Round:
-    """A round that replaces messages with these texts."""
+    """Build a round that replaces messages with these texts."""
     return Round([fact for text in texts for fact in facts_in(text)], summary)
 
 

@@ -77,7 +77,7 @@ def facts_of(conversation: Conversation) -> dict[str, list[tuple[str, float]]]:
     known: dict[str, list[tuple[str, float]]] = {}
     for at in conversation.calls():
         sent = view(Context(Messages.prefix(conversation.messages, at))).messages
-        scores = [score for event in desk.taken()[0] if isinstance(event, Recalled) for score in event.scores]
+        scores = [score for event in desk.drain()[0] if isinstance(event, Recalled) for score in event.scores]
         note = next((each.text for each in sent if each.id.startswith("facts:")), "")
         lines = [line.removeprefix("- ") for line in note.splitlines()[1:-1]]
         known[conversation.messages[at - 1].id] = list(zip(lines, scores, strict=True))

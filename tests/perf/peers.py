@@ -99,9 +99,9 @@ def ours(spec: str, conversation: Conversation, models: Models = OFFLINE) -> Ste
     view = parse(spec).start(desk)
 
     def step(at: int) -> Sequence[Any]:
-        desk.turn_to(at)
+        desk.move_to(at)
         sent = view(Context(Messages.prefix(conversation.messages, at), (), conversation.tools))
-        desk.taken()
+        desk.drain()
         return sent.messages
 
     return step

@@ -15,7 +15,7 @@ import pytest
 
 from ctxbench.scenarios.embedded import KINDS
 from ctxbench.scenarios.model import Conversation
-from ctxbench.strategies.tiers.focus.strategy import Truncating
+from ctxbench.strategies.tiers.focus.strategy import TruncationMode
 from tests.perf.langchain_peers import trim
 from tests.perf.peers import CLOCK, REPLYING, ours
 from tests.perf.test_speed import tiktoken_count
@@ -23,7 +23,7 @@ from tests.perf.test_speed import tiktoken_count
 Bench = Any
 pytestmark = [pytest.mark.perf, pytest.mark.filterwarnings("ignore")]  # what other libraries warn of is theirs
 FIRST, LAST = 400, 500
-TRUNCATIONS = get_args(Truncating)
+TRUNCATIONS = get_args(TruncationMode)
 REPEATS = 5
 taken: dict[str, np.ndarray[Any, Any]] = {}
 """Milliseconds of each call; of several repeats the least, call by call."""

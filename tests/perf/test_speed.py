@@ -161,7 +161,7 @@ def test_growth(benchmark: Bench, size: int, strategy: str) -> None:
     """Time a step must not grow with the conversation: flat within 2×."""
     conversation = long_talk(size)
     desk = RecordedContext(ConversationIndex(conversation, TokenCounter()))
-    desk.books.advance(len(conversation.messages))
+    desk.index.advance(len(conversation.messages))
     made = parse(strategy)
     view = made.start(desk)
     last = list(conversation.calls())[-400:]
@@ -181,13 +181,13 @@ def test_growth_whole(benchmark: Bench, size: int) -> None:
     """Ten times the messages take ten times the time; the log has as many entries as there are steps."""
     conversation = long_talk(size)
     desk = RecordedContext(ConversationIndex(conversation, TokenCounter()))
-    desk.books.advance(len(conversation.messages))
+    desk.index.advance(len(conversation.messages))
 
     def whole() -> None:
         log = ContextLog(conversation.messages)
         for step in replay(conversation, parse("none"), desk):
             log.add(step)
-        found = measure([shard.cell_of(desk.books, log, budget_of(parse("none")))])
+        found = measure([shard.cell_of(desk.index, log, budget_of(parse("none")))])
         assert len(found["added_from"][1]) == len(log.runs.at)
 
     benchmark.pedantic(whole, rounds=3, warmup_rounds=1)
@@ -204,7 +204,7 @@ class TestWindow:
     def test_ours(self, benchmark: Bench, history: Conversation) -> None:
         """Our window."""
         desk = RecordedContext(ConversationIndex(history, TokenCounter()))
-        desk.books.advance(len(history.messages))
+        desk.index.advance(len(history.messages))
         view = parse("window(max_tokens=8000)").start(desk)
         context = Context(Messages.prefix(history.messages, len(history.messages)))
         benchmark(view, context)

@@ -9,10 +9,9 @@ import pytest
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
 from ctxbench.metrics.survival import Survival
-from ctxbench.reports.actions import survival
 from ctxbench.reports.render import Table
-from ctxbench.reports.summary import RunSummary, summarise
-from ctxbench.reports.tables import tables
+from ctxbench.reports.results import RunSummary, summarise
+from ctxbench.reports.tables import survival_table, tables
 from tests.harness.runs import plan, recording
 
 
@@ -32,7 +31,7 @@ def test_a_negative_saving_is_explained(tmp_path: Path) -> None:
     assert values["saving"] == pytest.approx(-values["added_share"])  # type: ignore[operator]
     assert values["saving"] < 0  # type: ignore[operator]
     found = titled(summary)
-    assert "What strategies did" not in found
+    assert "Actions of the strategies" not in found
     [row] = found["What strategies added"].rows
     assert row[0] == "archive(threshold=9999)"
     assert row[1] == f"{values['tokens_added']:,}"
@@ -45,17 +44,17 @@ def test_nothing_was_added(tmp_path: Path) -> None:
 
 
 def test_a_budget_that_is_too_small_has_its_own_word(tmp_path: Path) -> None:
-    """What a strategy could not keep is not called refused, which is what providers do."""
+    """A budget that a strategy exceeds is not called rejected, which is what providers do."""
     found = titled(summary_of(tmp_path, "window(max_tokens=5)"))
-    assert found["What strategies did"].heads == ("strategy", "budget too small")
-    said = [table for table in found.values() if table.title not in ("Calls that lack the newest message",)]
-    assert not any("over budget" in text for table in said for text in (*table.heads, *table.notes))
+    assert found["Actions of the strategies"].heads == ("strategy", "over budget")
+    actions = (found["Actions of the strategies"], found["Why"])
+    assert not any("reject" in text for table in actions for text in (*table.heads, *table.notes))
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, summary: RunSummary, rows: list[Survival]) -> Table:
     for name in summary.survival:
         monkeypatch.setitem(summary.survival, name, rows)
-    return survival(summary)
+    return survival_table(summary)
 
 
 def test_how_many_facts_each_round_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

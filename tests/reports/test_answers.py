@@ -7,25 +7,23 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ctxbench.harness.answers.answer import answer
+from ctxbench.harness.answers.answer import Answer, Question, RunProbes, answer
 from ctxbench.harness.answers.figures import figures
-from ctxbench.harness.answers.questions import Answer, Question, RunProbes
 from ctxbench.harness.answers.store import answered
 from ctxbench.harness.compare.compare import compare
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import GatePolicy
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.contexts import rows_of
-from ctxbench.harness.folder.run import Run, load
+from ctxbench.harness.folder.run import Run, load, rows_of
 from ctxbench.harness.graders.profiles import SHIPPED, Profiles, corrected_by
 from ctxbench.harness.models import Models, Settings
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.value import Missing
+from ctxbench.reports.answers import Measure, pairs
 from ctxbench.reports.calibration import corrected_of, corrected_table
 from ctxbench.reports.html.folder import write
 from ctxbench.reports.html.sections import sections
 from ctxbench.reports.html.verdict import quality
-from ctxbench.reports.measures import Measure, pairs
 from tests.harness.answers.builders import plan, talks
 from tests.reports.html.builders import results
 
@@ -54,7 +52,7 @@ def test_right_answers_are_the_best_measure_of_quality(run: Run) -> None:
     """The frontier is of the share correct, and says by whom it was answered and graded."""
     found = quality(results(run))
     assert found.name == "correct"
-    assert "answered right by offline, the embedded reader" in found.about
+    assert "offline (the extractive baseline) answered right" in found.about
     assert "graded by rules" in found.about
     sums = found.sums.groupby("strategy")[["got", "wanted"]].sum()
     assert set(sums.index) == set(STRATEGIES)
@@ -67,7 +65,11 @@ def test_the_page_has_both_sections(run: Run, tmp_path: Path) -> None:
     found = {each.name: each for each in sections(results(run))}
     assert {"answers", "calibration"} <= found.keys()
     page = write(results(run), tmp_path).read_text(encoding="utf-8")
-    for text in ("Correct, between the floor and the ceiling", "Do the measures agree?", "Agreement with labelled"):
+    for text in (
+        "Correct answers, between floor and ceiling",
+        "Do the measures order the strategies alike?",
+        "Agreement with labelled",
+    ):
         assert text in page
     for name in ("tables/answers.csv", "tables/corrected.csv", "figures/answers.svg"):
         assert (tmp_path / name).is_file()
@@ -80,10 +82,10 @@ def test_a_model_stands_beside_the_reader(tmp_path: Path) -> None:
     found = load(tmp_path / "run")
     answer(found, Parrot("9000"), RulesGrader(), RunProbes(found, Models(Settings())))
     assert [each.answerer for each in answered(found).whole] == ["openai/parrot", "offline"]
-    assert "answered right by openai/parrot;" in quality(results(found)).about
+    assert "openai/parrot answered right, " in quality(results(found)).about
     section = next(each for each in sections(results(found)) if each.name == "answers")
     titles = [part.title for part in section.parts]
-    assert "Correct, by who answered / who graded" in titles
+    assert "Correct, by answer model / grader" in titles
     names = measured(found, rows_of).metrics
     assert {"correct", f"correct(openai/parrot, {RulesGrader().name})"} <= names.keys()
 

@@ -88,9 +88,9 @@ def test_injection() -> None:
 def test_time_and_cost() -> None:
     """What a thousand answers cost, and nothing for a grader without a model."""
     by = rows(shown(found(Paid(says_yes), Stub(says_yes)))["time and cost"])
-    assert by["paid(model='m', prompt='abc')"]["a thousand cost"] == "$10.0000"
-    assert by["paid(model='m', prompt='abc')"]["tokens an answer"] == "110"
-    assert by["stub(1)"]["a thousand cost"] == "nothing"
+    assert by["paid(model='m', prompt='abc')"]["cost per 1,000"] == "$10.0000"
+    assert by["paid(model='m', prompt='abc')"]["tokens per answer"] == "110"
+    assert by["stub(1)"]["cost per 1,000"] == "nothing"
 
 
 def test_a_part_a_sample_and_labels_by_a_model() -> None:
@@ -103,7 +103,7 @@ def test_a_part_a_sample_and_labels_by_a_model() -> None:
     assert main.notes[:3] == (
         "Only: language zh.",
         "A sample of 50 of 120 answers, as many of each system, by question, seed 3.",
-        "The labels are a model's, not people's: this is agreement of one grader with another.",
+        "A model wrote the labels: this is agreement of one grader with another, not with people.",
     )
 
 

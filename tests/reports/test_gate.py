@@ -42,7 +42,7 @@ def test_hostile_names() -> None:
 def test_power() -> None:
     """Of what moved, with the margins that are finer; of what did not, that it cannot be said."""
     said = power(found(list("abcdef")))
-    assert said.startswith("Power: this sample can find, four times in five, changes of tokens_sent ±")
+    assert said.startswith("Power: this sample detects, four times in five, changes of tokens_sent ±")
     assert "rejected_openai ±" in said
     still = made({"a": {"tokens_sent": TOKENS}})
     assert "nothing moved" in power(gate(still, still, GatePolicy()))

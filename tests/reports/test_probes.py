@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.reports.probes import normalised_gain, probes_of
-from ctxbench.reports.summary import summarise
+from ctxbench.reports.results import summarise
 from ctxbench.reports.tables import tables
 from ctxbench.scenarios.model import Probe
 from tests.harness.command import ctxbench, said
@@ -75,7 +75,7 @@ def test_a_strategy_that_fails_a_probe_is_compared_elsewhere(tmp_path: Path) -> 
     assert {row["detail"].partition(" (")[0] for row in found.failed} == {"ValueError: no idea"}
     assert len(found.failed) == 3
     titles = [table.title for table in tables(summarise(made))]
-    assert "Failed probes" in titles
+    assert "Probes without a context" in titles
 
 
 def test_no_probes_no_table(tmp_path: Path) -> None:
@@ -91,9 +91,9 @@ def test_as_a_user_sees_it(tmp_path: Path) -> None:
     """The command line: the tables, by kind, as JSON, and what was sent for one question."""
     (tmp_path / "chat.jsonl").write_bytes(asking(GATE, NOBODY, BOTH).to_json() + b"\n")
     done = ctxbench("run", "chat.jsonl", "-s", "none", "-s", "window(messages=2)", "-o", "r", cwd=tmp_path)
-    assert "Evidence of 3 probes in 1 conversation" in done.stdout
-    assert "1 probe rests on nothing that was said" in done.stdout
-    assert "Evidence by kind" not in done.stdout
+    assert "Context recall of 3 probes in 1 conversation" in done.stdout
+    assert "1 probe has no evidence" in done.stdout
+    assert "Context recall by kind" not in done.stdout
     assert "single_hop" in ctxbench("report", "r", "--by-kind", cwd=tmp_path).stdout
     found = json.loads(ctxbench("report", "r", "--json", cwd=tmp_path).stdout)["probes"]
     assert found["strategies"]["window(messages=2)"]["context_recall"] == 0.25
@@ -103,7 +103,7 @@ def test_as_a_user_sees_it(tmp_path: Path) -> None:
     assert "accepted: K999" in shown
     assert "m1 absent · m19 verbatim" in shown
     assert "question Turns 0 and 9?" in shown
-    assert "no accepted one had been said" in shown
+    assert "not in the history either" in shown
     row = json.loads(ctxbench("show", "r", "1", "-p", "1", "-s", "evidence_only", "--json", cwd=tmp_path).stdout)
     assert (row["evidence"], row["answer"], row["probe"]["id"]) == ({"m7": "verbatim"}, True, "gate")
     assert [each["origin"] for each in row["messages"] if each["place"] is not None] == ["recorded"] * 2 + ["question"]

@@ -12,10 +12,8 @@ from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.render import Table, markdown
-from ctxbench.reports.results import as_json
-from ctxbench.reports.strategy_tables import conversation_table
-from ctxbench.reports.summary import by_conversation, summarise
-from ctxbench.reports.tables import tables
+from ctxbench.reports.results import as_json, by_conversation, summarise
+from ctxbench.reports.tables import conversation_table, tables
 from ctxbench.strategies.base import Context, StrategyContext, View
 from ctxbench.strategies.bounds import LastTurn
 from ctxbench.strategies.events import Failed
@@ -51,15 +49,15 @@ def test_a_call_that_asks_nothing_saves_nothing(tmp_path: Path) -> None:
     assert values["saving_with_newest"] == 1 - (8 + mine.tokens_sent.tolist()[2]) / (first + third)
     found = list(tables(summary))
     assert [row[1].endswith("*") for row in found[0].rows] == [False, True]
-    assert "* Part of this is saved by calls that lack the newest message: the next table." in found[0].notes
+    assert "* Part of this saving comes from calls that lack the newest message: see the next table." in found[0].notes
     assert found[1].title == "Calls that lack the newest message"
     [row] = found[1].rows
     assert row[:3] == (window, "1", "3")
     assert row[3] + "*" == found[0].rows[1][1]
     assert "\n\\* Part of this" in markdown(found)
-    turn = named(found, "Growth by turn")
+    turn = named(found, "Tokens of a call by turn")
     assert [cell.endswith("*") for cell in turn.rows[1]] == [False, False, True]
-    assert turn.notes[1] == "* Part of this is saved by calls that lack the newest message."
+    assert turn.notes[1] == "* Part of this saving comes from calls that lack the newest message."
     cells = conversation_table(by_conversation(run))
     assert [row[3].endswith("*") for row in cells.rows] == [False, True]
 
@@ -77,7 +75,7 @@ def test_no_marks_where_all_is_well(tmp_path: Path) -> None:
     """A strategy that always sends the newest message has no mark, and there is no table of such calls."""
     found = list(tables(summarise(ran(tmp_path, "none", "last_turn"))))
     assert not any("*" in cell for row in found[0].rows for cell in row)
-    assert found[1].title == "Faults"
+    assert found[1].title == "Structural faults"
 
 
 def failing(monkeypatch: pytest.MonkeyPatch) -> None:

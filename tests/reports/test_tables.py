@@ -12,10 +12,8 @@ from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.render import markdown
-from ctxbench.reports.results import as_json
-from ctxbench.reports.strategy_tables import conversation_table
-from ctxbench.reports.summary import by_conversation, summarise
-from ctxbench.reports.tables import tables
+from ctxbench.reports.results import as_json, by_conversation, summarise
+from ctxbench.reports.tables import conversation_table, tables
 from ctxbench.strategies.base import Context, StrategyContext, View
 from ctxbench.strategies.bounds import LastTurn
 from ctxbench.strategies.events import Failed
@@ -124,7 +122,7 @@ def test_why_something_failed_or_was_refused(tmp_path: Path, monkeypatch: pytest
     assert why.heads == ("strategy", "what", "reason", "instead", "times")
     assert set(why.rows) == {
         ("last_turn", "failed", "the reply  has … tokens, over 1", "cut", "48"),
-        ("window(max_tokens=5)", "budget too small", "the system messages alone are over the budget", "", "48"),
+        ("window(max_tokens=5)", "over budget", "the system messages alone are over the budget", "", "48"),
     }
     assert len(why.notes) == 1
     assert "| last_turn | failed | the reply  has … tokens, over 1 | cut | 48 |" in markdown([why])
@@ -157,6 +155,6 @@ def test_nothing_failed(tmp_path: Path) -> None:
 def test_no_faults_is_a_sentence(tmp_path: Path) -> None:
     """Where no strategy made a fault there is a sentence and no table, in Markdown too."""
     found = list(tables(summarise(ran(tmp_path, recording(tmp_path, conversations=1), strategies=("none",)))))
-    [faults] = [table for table in found if table.title == "Faults"]
+    [faults] = [table for table in found if table.title == "Structural faults"]
     assert (faults.heads, faults.rows) == ((), ())
-    assert "## Faults\n\nNo strategy made a context with a fault.\n\n## " in markdown(found)
+    assert "## Structural faults\n\nNo strategy made a context with a fault.\n\n## " in markdown(found)

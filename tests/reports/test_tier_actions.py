@@ -10,8 +10,7 @@ import pandas as pd
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.results import as_json
-from ctxbench.reports.summary import summarise
+from ctxbench.reports.results import as_json, summarise
 from ctxbench.reports.tables import tables
 from ctxbench.reports.tier_actions import tier_action_tables as tier_tables
 from ctxbench.reports.tier_actions import tier_actions
@@ -69,8 +68,8 @@ def test_a_run_has_the_tables_and_the_figures(tmp_path: Path) -> None:
     run = load(tmp_path / "run")
     summary = summarise(run)
     titles = [table.title for table in tables(summary)]
-    assert "Memory tiers: what was looked up" in titles
-    assert "Memory tiers: what was moved" in titles
+    assert "Which tier had what was looked up?" in titles
+    assert "What moved between the tiers?" in titles
     figures = msgspec.json.decode(msgspec.json.encode(as_json(summary)))["tiers"]
     assert list(figures) == [strategies[2]]
     events = run.table("events")

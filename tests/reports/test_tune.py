@@ -59,7 +59,7 @@ def test_what_is_dominated_on_what_was_held_out() -> None:
     """The big one is as good there as the small one, which costs less."""
     found = tuned(BIG, SMALL, WHOLE)
     assert numbers(found) == {"a(n=9)": "1", "a(n=1)": "2", "none": "W"}
-    assert dominated(found) == {"a(n=9)": "beaten by 2", "a(n=1)": "on it", "none": "on it"}
+    assert dominated(found) == {"a(n=9)": "dominated by 2", "a(n=1)": "on the frontier", "none": "on the frontier"}
 
 
 def test_a_setting_that_failed_on_what_was_held_out() -> None:
@@ -69,22 +69,22 @@ def test_a_setting_that_failed_on_what_was_held_out() -> None:
     found = tuned(Setting("a(n=9)", True, False, of(90, 0.9), lost, None, 0, 0, "in c7: IndexError"), SMALL, WHOLE)
     text = markdown(list(tables(found)))
     assert "(failed)" in text
-    assert "a(n=9) failed on what was held out: in c7: IndexError." in text
+    assert "a(n=9) failed on the held-out conversations: in c7: IndexError." in text
     assert as_json(found)["frontier"][0]["held_out"]["cost"] == none
 
 
 def test_nothing_is_worth_it() -> None:
     """Where the whole history dominates all, that is said first."""
     text = markdown(list(tables(tuned(BIG, WHOLE, worth=False))))
-    assert "n is 9, an end of its range, in 1 setting of the frontier: there may be better ones beyond it" in text
-    assert "No setting is worth it: the whole history costs no more than any of them, and is no worse." in text
+    assert "n is 9, an end of its range, in 1 setting of the frontier: better ones may lie beyond" in text
+    assert "No setting is worth its cost: the whole history costs no more than any of them, and is no worse." in text
 
 
 def test_many_failures() -> None:
     """The first are named, and how many more there are."""
     text = markdown(list(tables(tuned(BIG, WHOLE, failed=tuple((f"n={at}", "no") for at in range(-9, 1))))))
     assert "| n=-9 | no |" in text
-    assert "And 2 more, which are in tune.json." in text
+    assert "2 more are in tune.json." in text
 
 
 def test_differences_are_in_pairs() -> None:

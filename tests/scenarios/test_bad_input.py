@@ -25,7 +25,7 @@ OURS = b'{"ctxbench":"1","id":"%s","messages":[{"id":"a","role":"user"},{"id":"b
 def load(*paths: Path, form: str | None = None) -> tuple[list[str], list[RecordingError]]:
     """The ids of the conversations read, and the problems."""
     problems = Problems()
-    return [each.id for each in read(find(paths, problems, form), problems)], problems.found
+    return [each.id for each in read(find(paths, problems, form), problems)], problems.errors
 
 
 def written(path: Path, *lines: bytes) -> Path:
@@ -129,7 +129,7 @@ def test_a_usage_that_cannot_be(tmp_path: Path, usage: bytes, field: str, what: 
     path = written(tmp_path / "ours.jsonl", OURS % (b"first", b"", b""), bad)
     problems = Problems()
     _, chat = read(find([path], problems), problems)
-    [problem] = problems.found
+    [problem] = problems.errors
     assert (problem.place.line, problem.place.field) == (2, f"messages[1].call.usage{field}")
     assert what in problem.what
     assert problem.remedy
@@ -161,7 +161,7 @@ def test_probes_that_point_nowhere(
     path = written(tmp_path / "ours.jsonl", OURS % (b"x", b"", b',"probes":[%s]' % probes))
     problems = Problems()
     [chat] = read(find([path], problems), problems)
-    [problem] = problems.found
+    [problem] = problems.errors
     assert (problem.place.line, problem.place.field, problem.what) == (1, field, what)
     assert problem.remedy
     assert [(each.id, each.evidence) for each in chat.probes] == left
@@ -269,7 +269,7 @@ def test_a_format_without_a_path(form: str, what: str) -> None:
     """A format alone says what is to be named with it."""
     problems = Problems()
     assert not list(RunInputs((), form).open(problems).conversations())
-    [problem] = problems.found
+    [problem] = problems.errors
     assert str(problem).startswith(what)
     assert "path" in problem.remedy or "files" in problem.remedy
 
@@ -298,7 +298,7 @@ def test_strict_stops_at_the_first_problem(tmp_path: Path) -> None:
     read_so_far: list[Conversation] = []
     with pytest.raises(RecordingError, match="not JSON"):
         read_so_far.extend(read(find([path], problems), problems))
-    assert problems.found == []
+    assert problems.errors == []
 
 
 def test_a_string_that_nothing_closes(tmp_path: Path) -> None:

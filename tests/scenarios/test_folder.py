@@ -18,7 +18,7 @@ def ignored(folder: Path) -> list[str]:
     """What is ignored in a folder that has no recordings and no problems."""
     problems = Problems()
     assert not find([folder], problems)
-    assert not problems.found
+    assert not problems.errors
     return problems.ignored
 
 
@@ -73,7 +73,7 @@ def test_links(tmp_path: Path) -> None:
     (folder / "back").symlink_to(folder / "inner")
     problems = Problems()
     assert [each.id for each in read(find([folder], problems), problems)] == ["inside"]
-    assert problems.found == []
+    assert problems.errors == []
     assert problems.notes == [f"{folder}: 1 of 2 files named more than once, read once"]
     assert problems.ignored == [
         f"{folder}/back: a link to a folder",
@@ -92,7 +92,7 @@ def test_a_folder_without_recordings(tmp_path: Path) -> None:
         (tmp_path / name).write_text("" if name == "empty.json" else "a, b")
     problems = Problems()
     assert find([tmp_path], problems) == []
-    assert (problems.found, len(problems.ignored)) == ([], 3)
+    assert (problems.errors, len(problems.ignored)) == ([], 3)
     _, [problem] = load(tmp_path / "table.csv")
     assert problem.what == "no known format fits"
     assert "--format" in problem.remedy

@@ -8,7 +8,7 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 
 from ctxbench.scenarios.embedded import scenario
-from ctxbench.scenarios.schema import schema
+from ctxbench.scenarios.model import schema
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "recording.schema.json"
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from ctxbench.scenarios.errors import SetupError
-from ctxbench.scenarios.toml import Keys, Toml, written
+from ctxbench.scenarios.toml import Keys, Toml, dotted
 
 TEXT = """# a comment
 top = 1  # another
@@ -58,12 +58,12 @@ class Outer(msgspec.Struct, forbid_unknown_fields=True):
 def test_the_line_of_a_key(keys: Keys, line: int) -> None:
     """Tables, keys, dotted and quoted ones, lists of tables; what has no line of its own has that of what holds it."""
     said = str(Toml(Path("f.toml"), TEXT).wrong(keys, "bad", "mend it"))
-    assert said == f"f.toml:{line}: {written(keys)}: bad (mend it)"
+    assert said == f"f.toml:{line}: {dotted(keys)}: bad (mend it)"
 
 
 def test_keys_as_they_are_written() -> None:
     """What is no plain word is quoted."""
-    assert written(("models", "gpt-5.6", "tiers", 0, "above")) == 'models."gpt-5.6".tiers[0].above'
+    assert dotted(("models", "gpt-5.6", "tiers", 0, "above")) == 'models."gpt-5.6".tiers[0].above'
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ctxbench.harness.invariants import messages
 from ctxbench.scenarios.model import Message
-from ctxbench.scenarios.view import Messages, Span, shared
+from ctxbench.scenarios.view import Messages, Span, shared_prefix
 from tests.builders import stretches
 
 
@@ -44,8 +44,8 @@ def test_shared_is_the_common_prefix(data: st.DataObject) -> None:
         if a != b:
             break
         same += 1
-    assert shared(one, other) == same
-    assert shared(one, Messages.of(list(one))) == len(one)
+    assert shared_prefix(one, other) == same
+    assert shared_prefix(one, Messages.of(list(one))) == len(one)
 
 
 def test_adjacent_stretches_join() -> None:

@@ -17,7 +17,7 @@ COUNTER = TokenCounter()
 
 
 class Replying(Models):
-    """Answers every prompt by a function of it, and keeps the prompts."""
+    """A model that answers every prompt by a function of it, and keeps the prompts."""
 
     def __init__(self, reply: Callable[[Prompt], str] = lambda prompt: f"about {len(prompt.about)}") -> None:
         super().__init__(Settings())
@@ -35,18 +35,18 @@ def refusing(prompt: Prompt) -> str:
 
 
 def chat(size: int, text: str = "text {}", system: bool = True) -> Conversation:
-    """A system message (s), then so many messages of user and assistant in turn (m1, m2, …)."""
+    """Return a system message (s), then `size` messages of user and assistant in turn (m1, m2, …)."""
     said = [Message(f"m{at}", "user" if at % 2 else "assistant", text.format(at)) for at in range(1, size + 1)]
     return Conversation("chat", (*([Message("s", "system", "Be brief.")] if system else []), *said))
 
 
 def numbered(first: int, last: int) -> list[str]:
-    """The ids of a stretch of `chat`."""
+    """Return the ids of consecutive messages of `chat`."""
     return [f"m{at}" for at in range(first, last + 1)]
 
 
 class Sent(NamedTuple):
-    """What was sent after `at` messages had been said, and what was recorded then."""
+    """The messages sent after the first `at` messages, and the events recorded then."""
 
     at: int
     messages: list[Message]
@@ -64,39 +64,41 @@ class Sent(NamedTuple):
 def sending(
     strategy: Strategy, conversation: Conversation, model: Models | None = None, *points: int, twice: bool = False
 ) -> list[Sent]:
-    """What is sent when so many messages had been said (by default, at each recorded call).
+    """Return what is sent after each number of messages (by default, at each recorded call).
 
-    With `twice` the strategy is asked twice each time, and must send the same; the second time's events are left out.
+    With `twice` the view is called twice each time, and must send the same; the second call's events are left out.
     """
     desk = RecordedContext(ConversationIndex(conversation, COUNTER), model or Replying())
     view = strategy.start(desk)
-    made = []
+    steps = []
     for at in points or conversation.calls():
         context = view(Context(Messages.prefix(conversation.messages, at)))
-        made.append(Sent(at, list(context.messages), desk.taken()[0]))
+        steps.append(Sent(at, list(context.messages), desk.drain()[0]))
         if twice:
-            assert list(view(Context(Messages.prefix(conversation.messages, at))).messages) == made[-1].messages
-            desk.taken()
-    return made
+            assert list(view(Context(Messages.prefix(conversation.messages, at))).messages) == steps[-1].messages
+            desk.drain()
+    return steps
 
 
 def summarised(sent: list[Sent]) -> list[Summarised]:
-    """The rounds of summarising, in order."""
+    """Return the events of all summaries, in order."""
     return [event for step in sent for event in step.events if isinstance(event, Summarised)]
 
 
-def check_laws(name: str, strategy: Strategy, conversation: Conversation, budget: int | None, model: Models) -> None:
-    """What any strategy that summarises keeps, on any conversation, at every call.
+def check_invariants(
+    name: str, strategy: Strategy, conversation: Conversation, budget: int | None, model: Models
+) -> None:
+    """Check the invariants of a strategy that summarises, on any conversation, at every call.
 
-    Recorded messages are sent once, in order, and equal to what was said; what it writes is a system message of its
-    own; calls and results stay or go together; system messages stay; the budget is kept but for system messages; and
-    each message is sent, or a summary stands for it, or it is recorded why it is not.
+    Recorded messages are sent once, in order and unchanged; the strategy writes system messages of its own name only;
+    calls and results stay or go together; system messages stay; the budget holds but for system messages; and each
+    message is sent, or covered by a summary, or an event says why it is not.
     """
     place = {message.id: at for at, message in enumerate(conversation.messages)}
     calls = {call.id: at for at, message in enumerate(conversation.messages) for call in message.calls}
     covered: set[str] = set()
     for step in sending(strategy, conversation, model, twice=True):
-        covered |= {each for event in step.events if isinstance(event, Summarised) for each in event.replaced}
+        covered.update(*(event.replaced for event in step.events if isinstance(event, Summarised)))
         recorded = [message for message in step.messages if message.id in place]
         assert recorded == [conversation.messages[place[message.id]] for message in recorded]
         places = [place[message.id] for message in recorded]

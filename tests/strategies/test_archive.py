@@ -9,14 +9,12 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from ctxbench.harness.invariants import LAWS, Law, conversations, steps
+from ctxbench.harness.invariants import INVARIANTS, Invariant, conversations, steps
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, Tool, ToolCall
 from ctxbench.strategies.archive import Archive
-from ctxbench.strategies.archive.archives import Archives
-from ctxbench.strategies.archive.placeholders import WORDING, Language, is_placeholder, placeholder
-from ctxbench.strategies.archive.record import Card, identify
-from ctxbench.strategies.archive.settings import Trigger
+from ctxbench.strategies.archive.archives import Archives, Trigger
+from ctxbench.strategies.archive.record import WORDING, Card, Language, identify, is_placeholder, placeholder
 from ctxbench.strategies.chain import parse, spec
 from ctxbench.strategies.events import Archived, Failed
 from tests.strategies.tool_results import COUNTER, LONG, SEARCH, Opening, archives, asking, conversation
@@ -293,9 +291,9 @@ SPECS = (
 
 
 @pytest.mark.parametrize("text", SPECS)
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("invariant", INVARIANTS, ids=lambda invariant: invariant.__name__)
 @settings(max_examples=15)
 @given(talk=conversations())
-def test_the_laws_are_kept(law: Law, text: str, talk: Conversation) -> None:
-    """Every trigger keeps every law on any conversation, alone and in chains."""
-    law(parse(text), talk)
+def test_the_invariants_are_kept(invariant: Invariant, text: str, talk: Conversation) -> None:
+    """Every trigger keeps every invariant on any conversation, alone and in chains."""
+    invariant(parse(text), talk)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.archive import Archive
-from ctxbench.strategies.archive.archives import passages, query_of, sources_of, summary_of
-from ctxbench.strategies.archive.record import Card, identify
+from ctxbench.strategies.archive.archives import KEYWORDS
+from ctxbench.strategies.archive.record import Card, identify, query_of, sources_of, summary_of
 from ctxbench.strategies.archive.session import mentions
-from ctxbench.strategies.archive.settings import KEYWORDS
 from ctxbench.strategies.events import Archived, Event, Failed, Loaded
+from ctxbench.strategies.parts.passages import relevant_passages
 from tests.strategies.tool_results import COUNTER, LONG, Fake, Opening, asking, at_file, conversation
 
 FERRY = "The ferry to Norderney leaves at 09:30 from quay four. " * 220
@@ -130,7 +130,7 @@ def test_partial_loading() -> None:
 @given(st.text(max_size=400), st.text(max_size=40), st.integers(1, 60))
 def test_passages_are_within_their_budget(text: str, question: str, budget: int) -> None:
     """Any text, any question: at most the budget, and all of the text where it fits."""
-    shown = passages(text, question, budget, COUNTER.text)
+    shown = relevant_passages(text, question, budget, COUNTER.text)
     assert COUNTER.text(shown) <= budget
     if COUNTER.text(text) <= budget:
         assert shown == text

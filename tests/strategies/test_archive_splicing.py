@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.archive.session import Spliced
+from ctxbench.strategies.archive.session import SplicedHistory
 
 SAID = tuple(Message(f"m{at}", "user") for at in range(12))
 NOTE = Message("note", "system")
@@ -26,7 +26,7 @@ def obvious(size: int, standing: dict[int, Message], before: int | None) -> list
 @given(st.data())
 def test_it_is_the_obvious_one(data: st.DataObject) -> None:
     """However the history grows or starts anew, and in whatever order stand-ins come, the same messages are sent."""
-    spliced, size, before = Spliced(), 0, None
+    spliced, size, before = SplicedHistory(), 0, None
     standing: dict[int, Message] = {}
     for step in range(data.draw(st.integers(1, 8))):
         size = data.draw(st.integers(size, len(SAID)))

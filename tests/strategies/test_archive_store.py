@@ -17,7 +17,7 @@ from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message, ToolCall
 from ctxbench.strategies.archive import Archive
 from ctxbench.strategies.archive.record import NotArchived, StoreError, identify
-from ctxbench.strategies.archive.store import ResultStore, decoded, encoded
+from ctxbench.strategies.archive.store import ResultStore, decode_text, encode_text
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Archived, Deleted, Failed
 from tests.strategies.tool_results import LONG, Opening, archives, asking, at_file, conversation
@@ -34,10 +34,10 @@ def rows(folder: Path, columns: str = "*") -> list[tuple[object, ...]]:
 @example("\x00\x1a\x1a0000 \ud800\udfff \r\n\t")
 def test_any_text_is_encoded_without_loss(text: str) -> None:
     """What the database is given holds neither NUL nor lone surrogates, and reads back as it was."""
-    stored = encoded(text)
+    stored = encode_text(text)
     assert "\x00" not in stored
     stored.encode()
-    assert decoded(stored) == text
+    assert decode_text(stored) == text
 
 
 @given(st.text(max_size=60), ANY, ANY)
@@ -92,7 +92,7 @@ def test_two_conversations_that_write_the_same_id(tmp_path: Path) -> None:
     result = Message("t", "tool", LONG)
     first.process(result, ToolCall("c", "search", '{"query": "one"}'))
     other.process(result, ToolCall("c", "search", '{"query": "two"}'))
-    failed, archived = other._desk.taken()[0]  # type: ignore[attr-defined]
+    failed, archived = other._desk.drain()[0]  # type: ignore[attr-defined]
     assert isinstance(failed, Failed)
     assert failed.instead == "the row that was there first stands"
     assert isinstance(archived, Archived)
@@ -170,8 +170,8 @@ def test_no_conversations_share_a_store_in_memory(store: str) -> None:
 WRITER = """
 import sys
 from ctxbench.strategies.archive.record import Card, identify
-from ctxbench.strategies.archive.store import Store
-store, name = Store(sys.argv[1], 20), sys.argv[2]
+from ctxbench.strategies.archive.store import ResultStore
+store, name = ResultStore(sys.argv[1], 20), sys.argv[2]
 for at in range(40):
     for conversation in ("both", name):
         uuid = identify(conversation, f"t{at}", "text" * 500)

@@ -108,7 +108,7 @@ def test_providers_that_cache_by_themselves_get_no_marks(provider: str) -> None:
 
 
 @given(conversation=conversations(), most=st.integers(1, 4), rolling=st.integers(0, 2))
-def test_laws(conversation: Conversation, most: int, rolling: int) -> None:
+def test_invariants(conversation: Conversation, most: int, rolling: int) -> None:
     """Whatever was said: the messages as they came, at most `marks` marks, in order, each on one that can carry it."""
     strategy = CacheMarks(marks=most, min_tokens=0, rolling=min(rolling, most))
     for context in steps(strategy, conversation):

@@ -13,9 +13,8 @@ from ctxbench.scenarios.model import Fact as Stated
 from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Called, Failed, Recalled
-from ctxbench.strategies.facts import Facts
-from ctxbench.strategies.parts.fact_extraction import StatedFact, stated
-from ctxbench.strategies.parts.fact_store import FactStore
+from ctxbench.strategies.facts import Facts, FactStore
+from ctxbench.strategies.parts.fact_extraction import StatedFact, extract_by_rules
 from tests.builders import answering, calling, talk
 from tests.strategies.stubs import COUNTER, Stub, events, names, played, written
 
@@ -24,7 +23,7 @@ def facts(text: str, role: str = "user", most: int = 9) -> list[tuple[str, float
     """(text, confidence) of what a message states."""
     return [
         (each.text, each.confidence)
-        for each in stated(Message("m", role, text), most, 60, COUNTER.text)  # type: ignore[arg-type]
+        for each in extract_by_rules(Message("m", role, text), most, 60, COUNTER.text)  # type: ignore[arg-type]
     ]
 
 
@@ -196,7 +195,7 @@ def test_the_surest_of_a_message_are_taken() -> None:
     """At most so many a message, the surest, in the order they are said; a long sentence is cut to its start."""
     text = "The order is ABC-123. I prefer tea over it. The room is QQ-55 here."
     assert [fact for fact, _ in facts(text, most=2)] == ["The order is ABC-123.", "I prefer tea over it."]
-    found = stated(Message("m", "user", "I prefer " + "tea and cake " * 40), 8, 10, COUNTER.text)
+    found = extract_by_rules(Message("m", "user", "I prefer " + "tea and cake " * 40), 8, 10, COUNTER.text)
     assert COUNTER.text(found[0].text) <= 10
 
 

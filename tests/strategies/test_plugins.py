@@ -8,14 +8,13 @@ import pytest
 
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.scenarios.errors import RunError, SpecError
-from ctxbench.strategies.chain import Chain, parse, spec
-from ctxbench.strategies.recipes import RECIPES
+from ctxbench.strategies.chain import RECIPES, Chain, parse, spec
 from tests.harness.runs import bytes_of, recording
 
 MINE = '''
 from __future__ import annotations
 from dataclasses import dataclass
-from ctxbench.strategies.base import Context, Desk, View
+from ctxbench.strategies.base import Context, StrategyContext, View
 
 @dataclass(frozen=True, slots=True)
 class Newest:
@@ -24,7 +23,7 @@ class Newest:
     def __post_init__(self) -> None:
         if self.n < 1:
             raise ValueError("n must be at least 1")
-    def start(self, desk: Desk) -> View:
+    def start(self, desk: StrategyContext) -> View:
         return lambda context: context.sending(desk.whole(context.messages[-self.n:]))
 
 class Loose:
@@ -120,7 +119,7 @@ def test_workers_run_the_file_and_a_changed_one_is_another_run(here: Path) -> No
         ("mine.py:xyz", "mine.py: has no 'xyz'; there are Newest, Loose, Thawed, newest, nothing, later"),
         ("imported.py:A", "imported.py: has no 'A'; it defines nothing"),
         ("mine.py:number", "neither a strategy class (with a method start) nor a function"),
-        ("mine.py:Desk", "neither a strategy class"),
+        ("mine.py:StrategyContext", "neither a strategy class"),
         ("mine.py:Loose", "is no frozen dataclass: write @dataclass(frozen=True, slots=True)"),
         ("mine.py:Thawed", "is no frozen dataclass"),
         ("mine.py:nothing", "takes a list of messages first"),

@@ -13,8 +13,7 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Dropped, Failed, OverBudget, Summarised
-from ctxbench.strategies.parts.passages import KEYWORDS, Scores, scorer
-from ctxbench.strategies.smart import Smart
+from ctxbench.strategies.smart import KEYWORDS, MessageScores, Smart, scorer
 from tests.builders import answering, calling, talk
 from tests.strategies.scripted_models import COUNTER, Replying, Sent, refusing, sending, summarised
 
@@ -70,7 +69,7 @@ def test_the_first_turns() -> None:
         ("user", "u"),
         ("assistant", "a"),
     )
-    scores = Scores(lambda message: 0, turns=2, first=30)
+    scores = MessageScores(lambda message: 0, turns=2, first=30)
     scores.read(Messages.of(said.messages))
     assert scores.points == [30, 30, 30, 30, 0, 0, 0, 0, 0, 0, 0]
     assert [at for at, opens in enumerate(scores.opening) if opens] == [0, 1, 2, 3, 7, 8]
@@ -260,7 +259,7 @@ def test_a_stage_before_that_injects_and_rewrites() -> None:
         copies = [Message(message.id, message.role, message.text) for message in conversation.messages[:at]]
         sent = view(Context(Messages.of((facts, *copies))))
         assert [message.id for message in sent.messages] == [facts.id, *plain[at - 1].names]
-    assert len([event for event in desk.taken()[0] if isinstance(event, Summarised)]) == len(summarised(plain))
+    assert len([event for event in desk.drain()[0] if isinstance(event, Summarised)]) == len(summarised(plain))
     rest = Messages.of(conversation.messages)[44:]
     first, *others = view(Context(rest)).messages
     assert first.id.startswith("smart:")

@@ -15,7 +15,7 @@ from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.base import Context
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Called, Failed, OverBudget
-from ctxbench.strategies.parts.summarize import cut
+from ctxbench.strategies.parts.passages import cut
 from ctxbench.strategies.summary import SessionSummary, Summary
 from tests.builders import answering, calling, talk
 from tests.strategies.scripted_models import COUNTER, Replying, chat, numbered, refusing, sending, summarised

@@ -10,7 +10,7 @@ from ctxbench.harness.models import OFFLINE, Models
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.base import ModelError, Prompt, budget_of
 from ctxbench.strategies.chain import parse
-from tests.strategies.scripted_models import Replying, check_laws
+from tests.strategies.scripted_models import Replying, check_invariants
 
 
 def flaky(prompt: Prompt) -> str:
@@ -36,7 +36,7 @@ def flaky(prompt: Prompt) -> str:
     ],
 )
 @given(conversation=conversations())
-def test_laws(text: str, model: Models, conversation: Conversation) -> None:
+def test_invariants(text: str, model: Models, conversation: Conversation) -> None:
     """On any conversation, whatever the model does: order, structure, budget, and no message lost without trace."""
     strategy = parse(text)
-    check_laws(text.partition("(")[0], strategy, conversation, budget_of(strategy), model)
+    check_invariants(text.partition("(")[0], strategy, conversation, budget_of(strategy), model)

@@ -53,15 +53,15 @@ class Opening:
         """The texts sent, by message id, at the call that was answered with this message."""
         ids = [message.id for message in self.said.messages]
         place = ids.index(name)
-        self.desk.turn_to(place)
+        self.desk.move_to(place)
         self.context = self.view(Context(Messages.prefix(self.said.messages, place), (), self.said.tools))
-        self.events = self.desk.taken()[0]
+        self.events = self.desk.drain()[0]
         return {message.id: message.text for message in self.context.messages}
 
     def calls(self, arguments: str) -> str:
         """What the model gets that calls the tool with these arguments."""
         text = self.desk.tools["load_tool_history"][1](arguments)
-        self.events = self.desk.taken()[0]
+        self.events = self.desk.drain()[0]
         return text
 
 

@@ -1,4 +1,4 @@
-"""Dates in texts, in any form: what is known of each, and how two of them agree."""
+"""Dates in texts, in any form, and how two of them agree."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Literal, NamedTuple
 from .quantities import ORDINALS
 
 Agreement = Literal["same", "finer", "coarser", "other"]
-"""How a date given agrees with the accepted one: it is the same; it says more and fits; it says less and fits; it is
-another."""
+"""Agreement of a date with the accepted one: the same; more exact and fitting; less exact and fitting; another."""
 
 
 class When(NamedTuple):
-    """Days from `low` to `high`, both in it, numbered like `date.toordinal`; before year 1 below zero. Without a year
-    only `month` and `day` are known, or a `weekday` (Monday is 0)."""
+    """Days from `low` to `high` inclusive, numbered like `date.toordinal`; before year 1 below zero.
+
+    Without a year only `month` and `day` are known, or a `weekday` (Monday is 0).
+    """
 
     low: int = 0
     high: int = -1
@@ -37,8 +38,8 @@ _MONTH = (
 )
 _WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)\b"
 _YEAR = r"(?:1\d{3}|20\d\d|2100)"
+# After a year: no digit, or the digits of a footnote that text from a page has without its brackets.
 _NOTE = r"(?:(?!\d)|(?=\d{1,2}(?:[.\s,;]|$)))"
-"""What may follow a year: no digit, or the digits of a footnote that text from a page has without its brackets."""
 _ZH = "[零一二三四五六七八九十\\d]"
 _DATE = re.compile(
     rf"""
@@ -76,15 +77,14 @@ _BEFORE = re.compile(
 )
 _COUNTS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10}
 _UNITS = {"day": 1, "week": 7, "month": 30, "year": 365}
-_LAST = 2999
-"""A later year is a number."""
+_LAST = 2999  # a later year is a number
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "春": 3, "夏": 6, "秋": 9, "冬": 12}
 _DIGITS = {each: at for at, each in enumerate("零一二三四五六七八九")}
 _DATEABLE = re.compile(r"\d|[年月周日世期拜]|day\b|centur|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
 
 
 def dates(text: str) -> list[tuple[When, int, int]]:
-    """The dates of a lower-case text in order, each with where it starts and stops. 3/4/2020 is given both ways."""
+    """Return the dates of a lower-case text in order, each with its start and stop. 3/4/2020 has both readings."""
     if not _DATEABLE.search(text):
         return []
     found: list[tuple[When, int, int]] = []
@@ -101,7 +101,7 @@ def dates(text: str) -> list[tuple[When, int, int]]:
 
 
 def agreement(accepted: When, given: When) -> Agreement:
-    """How the date given agrees with the accepted one."""
+    """Return how a date agrees with the accepted one."""
     if accepted.dated and given.dated:
         if (accepted.low, accepted.high) == (given.low, given.high):
             return "same"
@@ -124,7 +124,7 @@ def agreement(accepted: When, given: When) -> Agreement:
 
 
 def _read(match: re.Match[str]) -> list[When]:
-    """The readings of a match: none if it is no date, two if day and month can be exchanged."""
+    """Return the readings of a match: none if it is no date, two if day and month can be exchanged."""
     group = match.groupdict()
     of = {name: value for name, value in group.items() if value is not None}
     if any(_number(of.get(name)) > _LAST for name in ("y5", "y6", "y9", "ad1", "ad2")):
@@ -186,7 +186,7 @@ def _month(text: str | None) -> int:
 
 
 def _number(text: str | None) -> int:
-    """1 to 99 in digits or Chinese, or a year digit by digit; 0 if there is none."""
+    """Return 1 to 99 in digits or Chinese, or a year digit by digit; 0 if there is none."""
     if not text:
         return 0
     if text.isdigit() and text.isascii():
@@ -199,7 +199,7 @@ def _number(text: str | None) -> int:
 
 
 def _season(year: int, name: str) -> When:
-    """Three months, as in the north; winter begins in December."""
+    """Return the three months of a northern season; winter begins in December."""
     first = _SEASONS[name]
     return When(_month_of(year, first).low, _month_of(year + (first == 12), (first + 1) % 12 + 1).high)
 
@@ -218,7 +218,7 @@ def _century(of: dict[str, str]) -> When | None:
 
 
 def _span(first: int, last: int | None = None) -> When | None:
-    """Whole years. Those before year 1 are counted on backwards, 366 days each."""
+    """Return whole years. Years before 1 count backwards, 366 days each."""
     last = first if last is None else last
     low = date(first, 1, 1).toordinal() if first >= 1 else 366 * (first - 1)
     high = date(last, 12, 31).toordinal() if last >= 1 else 366 * last - 1
@@ -239,7 +239,7 @@ def _day(year: int, month: int, day: int) -> When | None:
 
 
 def _moved(when: When, before: re.Match[str]) -> When | None:
-    """The date that "the Sunday before", "two days after" or "the week before" one is."""
+    """Return the date that "the Sunday before", "two days after" or "the week before" a date means."""
     what, unit, back = before["what"], before["unit"], before["way"] in ("before", "prior to", "preceding")
     if what and unit == "day":
         weekday = _WEEKDAYS.index(what[:3])

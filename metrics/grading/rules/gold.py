@@ -1,4 +1,4 @@
-"""An accepted answer, read once: what kind of thing it is, and which of its words an answer must have."""
+"""An accepted answer, read once: its form, and the words that an answer must have."""
 
 from __future__ import annotations
 
@@ -12,17 +12,10 @@ from . import stance
 from .dates import When
 from .quantities import ROMAN, Quantity
 from .stance import without_address
-from .words import HAN_STOP, STOP, TextWords, clean
+from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TextWords, clean
 
 Form = Literal["date", "number", "code", "unknown", "yes", "no", "list", "name", "phrase"]
 
-_FILLER_WORDS = """
-    by in since on around about circa c ca early late mid approximately roughly approx at least most almost nearly over
-    under more less than before after the of and to from until till between or year years day month date ad bc bce ce
-    present it was is
-"""
-_FILLERS = frozenset(_FILLER_WORDS.split())
-"""Words beside a date or a number that leave it one."""
 _HAN_FILLERS = re.compile("[大约左右约在于从到至是的初底中旬上半下年月日号前后将近超过多个第共有]")
 _LETTERS = re.compile(rf"[a-z]+|[{HAN}]")
 _HAN_RUN = re.compile(f"[{HAN}]+")
@@ -37,8 +30,8 @@ _PRONOUN = re.compile(
 )
 """What says that a text is a sentence and no list."""
 _HAN_ONE = re.compile(f"[{HAN}]")
+# Words of an item; of a Chinese one, twice as many characters.
 _LONGEST_ITEM = 4
-"""Words of an item; of a Chinese one, twice as many characters."""
 _SEVERAL = re.compile(
     r"\b(?:what|which) (?:\w+ ){0,3}(?:are|were|do|did|have|has)\b|哪些|哪几|\bwho (?:are|were)\b"
     r"|\b(?:name|list|two|three|four|five|all|both|kinds?|types?|items|things|activities|places|names|books)\b"
@@ -55,14 +48,12 @@ _TIMES = re.compile(r"\bhow (?:many times|often)\b|几次|多少次")
 _DAY = re.compile(
     r"\b(?:what|which|exact) (?:day|date)\b|\bday (?:is|was|did)\b|哪一?天|几月几|几号|哪日|什么日期|具体日期"
 )
+# A single character is a surname, a suffix (路, 市) or a word of grammar; else half a word a character.
 _HAN_WEIGHT = {1: 0.25}
-"""A single character is a surname, a suffix (路, 市) or a word of grammar; else half a word a character."""
+# What is left where JSON was cut from.
 _CLOSING = ' \n"}]'
-"""What is left where JSON was cut from."""
 _SHORT = 12
 _COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "一": 1, "两": 2, "三": 3, "四": 4, "五": 5}
-_SMALL_WORDS = "de van von der la le di da del bin al el of the and jr sr dr mr mrs ms sir st"
-_SMALL = frozenset(_SMALL_WORDS.split())
 _PERSON = re.compile(
     r"\b(?:who|whom|whose|who's)\b|\bwhich (?:actor|actress|singer|person|player|author|president)|谁|哪位|什么人"
 )
@@ -70,7 +61,7 @@ _PERSON = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A word that is looked for, how much it counts, and whether the question says it already."""
+    """A word to look for, its weight, and whether the question has it already."""
 
     word: str
     weight: float
@@ -78,7 +69,7 @@ class Unit:
     han: bool = False
 
     numeric: bool = False
-    """It is written in digits: found whole or not at all."""
+    """Whether it is written in digits: found whole or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,29 +84,29 @@ class Gold:
     numbers: tuple[Quantity, ...] = ()
     items: tuple[Gold, ...] = ()
     needed: int = 0
-    """Of a list, how many of its items are enough."""
+    """Number of items of a list that are enough."""
     surnamed: bool = False
-    """It is the name of a person who was asked for, given names first: the last word says most."""
+    """Whether it is the name of a person who is asked for, given names first: the last word says most."""
     polarity: stance.Polarity | None = None
     exact_day: bool = False
-    """The question asks for a day, so that a month or a year is not enough."""
+    """Whether the question asks for a day, so that a month or a year is not enough."""
     counts_times: bool = False
-    """The question asks how many times, so that "twice" is a number."""
+    """Whether the question asks how many times, so that "twice" is a number."""
     denies: bool = False
-    """The accepted answer denies something."""
+    """Whether the accepted answer denies something."""
     asks_denial: bool = False
-    """The question does."""
+    """Whether the question denies something."""
 
 
 @lru_cache(8192)
 def read_question(text: str) -> TextWords:
-    """The question, read; kept, since many answers are given to one."""
+    """Read a question. Cached, since many answers belong to one."""
     return TextWords(without_address(clean(text)))
 
 
 @lru_cache(16384)
 def read_gold(text: str, question: str) -> Gold:
-    """An accepted answer, read; kept for the same reason."""
+    """Read an accepted answer. Cached for the same reason."""
     return _read(text, question, may_be_list=True)
 
 
@@ -164,13 +155,13 @@ def _read(text: str, question: str, may_be_list: bool) -> Gold:
 
 
 def _side(words: TextWords) -> stance.Polarity | None:
-    """Yes or no, of an accepted answer to a question that can be answered so: short ones that deny nothing say yes."""
+    """Return yes or no for an accepted answer to a yes-no question: short ones that deny nothing say yes."""
     first = words.sentences[0].lower() if words.sentences else words.lower
     return stance.leaning(first) or ("yes" if len(words.stems) <= _SHORT else None)
 
 
 def _units(words: TextWords, asked: TextWords) -> tuple[Unit, ...]:
-    """The words that count. Stop words count only where there is nothing else."""
+    """Return the words that count. Stop words count only where there is nothing else."""
     pairs = [(stem, raw.lower()) for stem, raw in zip(words.stems, words.raw, strict=True)]
     latin = [(stem, low) for stem, low in pairs if not _HAN_RUN.match(low)]
     content = [stem for stem, low in latin if low not in STOP]
@@ -187,15 +178,15 @@ def _units(words: TextWords, asked: TextWords) -> tuple[Unit, ...]:
 
 
 def _left(lower: str, taken: list[tuple[int, int]]) -> list[str]:
-    """The words outside the stretches that say something."""
+    """Return the words outside of these spans that say something."""
     for start, stop in sorted(taken, reverse=True):
         lower = f"{lower[:start]} {lower[stop:]}"
     rest = _LETTERS.findall(_HAN_FILLERS.sub(" ", lower))
-    return [word for word in rest if word not in _FILLERS and word not in STOP]
+    return [word for word in rest if word not in FILLERS and word not in STOP]
 
 
 def _is_number(words: TextWords, left: list[str], asked: TextWords) -> bool:
-    """Whether beside its numbers the answer has at most what is counted: no name, and little else."""
+    """Return whether the answer has little beside its numbers but what is counted, and no name."""
     most = 1 if _AMOUNT.search(asked.lower) is None else 2
     if len(left) > (most if words.lower.isascii() else most + 1) or _is_code(words):
         return False
@@ -207,9 +198,9 @@ def _is_code(words: TextWords) -> bool:
 
 
 def _items(words: TextWords, asked: TextWords) -> list[str]:
-    """The items if the answer is a list: of three or more, or of two where it says "and" or several are asked for.
+    """Return the items if the answer is a list: three or more, or two if it says "and" or several are asked for.
 
-    Items are short: what has longer parts is prose, whose commas and conjunctions part no items.
+    Items are short: a text with longer parts is prose, whose commas and conjunctions separate no items.
     """
     text = words.plain.strip().rstrip(". ")
     if len(text) > 300 or ". " in text:
@@ -225,9 +216,9 @@ def _items(words: TextWords, asked: TextWords) -> list[str]:
 
 
 def _is_surnamed(words: TextWords, asked: TextWords) -> bool:
-    """Whether a person is asked for and the name ends with a surname, as far as can be seen."""
+    """Return whether a person is asked for and the name ends with a surname, as far as can be seen."""
     low = [raw.lower() for raw in words.raw]
-    ends = "," not in words.plain and "of" not in low and low[-1] not in _SMALL and words.raw[-1] not in ROMAN
+    ends = "," not in words.plain and "of" not in low and low[-1] not in PARTICLES and words.raw[-1] not in ROMAN
     return ends and len(low) > 1 and _PERSON.search(asked.lower) is not None
 
 
@@ -236,5 +227,5 @@ def _is_name(words: TextWords) -> bool:
     return (
         bool(raw)
         and len(raw) <= 8
-        and all(word[0].isupper() or word.lower() in _SMALL or word[0].isdigit() for word in raw)
+        and all(word[0].isupper() or word.lower() in PARTICLES or word[0].isdigit() for word in raw)
     )

@@ -1,4 +1,4 @@
-"""The grader `rules`: what of an accepted answer stands in an answer, by rules that anyone can follow."""
+"""The grader `rules`: compares an answer with the accepted ones by rules that anyone can follow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import exp
 from typing import NamedTuple
 
 from ...value import Missing
-from ..item import Grade, GradedItem
+from .. import Grade, GradedItem
 from . import stance
 from .gold import Gold, read_gold
 from .match import Match, ParsedAnswer, date_order, denied, match, number_order
@@ -17,17 +17,15 @@ from .stance import without_address
 from .words import LONGEST, TextWords
 
 VERSION = 1
-"""Goes up whenever a grade can come out otherwise: grades of two versions do not compare."""
+"""Version of the grades, raised whenever one can change: grades of two versions do not compare."""
 
 _SURE, _WRONG = 0.97, 0.05
-_EARLY = 80
-"""A refusal before this many characters is the answer; a later one is a remark."""
-_FEW = 8
-"""An accepted answer of more words than this is prose, in which a number is one detail among others."""
+_EARLY = 80  # a refusal before this many characters is the answer; a later one is a remark
+_FEW = 8  # an accepted answer of more words is prose, in which a number is one detail among others
 
 
-class _Found(NamedTuple):
-    """How an answer stands to one accepted answer."""
+class _Score(NamedTuple):
+    """Score of an answer against one accepted answer."""
 
     score: float
     reason: str
@@ -35,28 +33,27 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RulesGrader:
-    """Grades by what of an accepted answer is found: no model, no network, the same everywhere. English and Chinese.
+    """Grades English and Chinese answers by comparison with accepted ones: no model, no network, the same everywhere.
 
-    Of several accepted answers the best counts. What the answer is compared by depends on what is accepted: dates by
-    the days they name, numbers by their value and unit, codes whole, lists item by item, yes and no by what the answer
-    says first; names and phrases by the share of their words, through a logistic regression over eleven features
-    (`decision.py`). An accepted answer that is denied wherever it stands is wrong. The first LONGEST characters of an
-    answer are read.
+    Of several accepted answers the best counts. The comparison depends on the form of the accepted answer: dates by the
+    days they name, numbers by value and unit, codes as a whole, lists item by item, yes and no by the start of the
+    answer; names and phrases by the share of their words, through a logistic regression over eleven features. An
+    accepted answer that is denied wherever it stands is wrong. Only the first LONGEST characters of an answer are read.
 
-    What an answer says to its grader does not count (`address.py`).
+    Words that address the grader do not count (`stance.py`).
     """
 
     @property
     def name(self) -> str:
-        """With the version, since grades of two versions do not compare."""
+        """Name with the version, since grades of two versions do not compare."""
         return f"rules({VERSION})"
 
     def fitted_on(self, labelled: str, question: str) -> bool:
-        """Whether its constants were fitted on this question of a labelled set: how it does there says little."""
+        """Return whether the constants were fitted on this question of a labelled set: scores there say little."""
         return labelled in FITTED_ON and not half(question)
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
-        """A grade each. An item without an accepted answer is missing, unless what is right is to say so."""
+        """Return one grade per item. An item without an accepted answer is Missing, unless it is unanswerable."""
         return [_grade(item) for item in items]
 
 
@@ -78,20 +75,20 @@ def _grade(item: GradedItem) -> Grade | Missing:
     return Grade(best.score >= THRESHOLD, round(best.score, 4), best.reason + cut)
 
 
-def _judged(gold: Gold, answer: ParsedAnswer) -> _Found:
-    """One accepted answer, by its form."""
+def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
+    """Compare with one accepted answer, by its form."""
     if gold.text.bare == answer.words.bare:
-        return _Found(1.0, "the accepted answer, word for word")
+        return _Score(1.0, "the accepted answer, word for word")
     found = _FORMS[gold.form](gold, answer)
     if found.score >= THRESHOLD and not (gold.denies or gold.asks_denial) and denied(gold, answer):
-        return _Found(_WRONG, f"the answer denies {_quoted(gold)}, or says that it is past")
+        return _Score(_WRONG, f"the answer denies {_quoted(gold)}, or says that it is past")
     return found
 
 
-def _date(gold: Gold, answer: ParsedAnswer) -> _Found:
+def _date(gold: Gold, answer: ParsedAnswer) -> _Score:
     order = date_order(gold, answer)
     if order == 2 and gold.exact_day:
-        return _Found(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
+        return _Score(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
     said = {
         4: "the same date",
         3: "a date within",
@@ -99,86 +96,86 @@ def _date(gold: Gold, answer: ParsedAnswer) -> _Found:
         1: "another date than",
         0: "no date for",
     }
-    return _Found(DATES[order], f"{said[order]} {_quoted(gold)}")
+    return _Score(DATES[order], f"{said[order]} {_quoted(gold)}")
 
 
-def _number(gold: Gold, answer: ParsedAnswer) -> _Found:
+def _number(gold: Gold, answer: ParsedAnswer) -> _Score:
     order = number_order(gold, answer)
     if order == 2:
-        return _Found(NUMBERS[2], f"the number {_quoted(gold)}")
+        return _Score(NUMBERS[2], f"the number {_quoted(gold)}")
     if order == 0:
-        return _Found(NUMBERS[0], f"no number for {_quoted(gold)}")
+        return _Score(NUMBERS[0], f"no number for {_quoted(gold)}")
     given = answer.words.quantities[0]
     there = answer.said[given.start : given.stop].strip()
-    return _Found(NUMBERS[1], f"another number: {there}, not {_quoted(gold)}")
+    return _Score(NUMBERS[1], f"another number: {there}, not {_quoted(gold)}")
 
 
-def _code(gold: Gold, answer: ParsedAnswer) -> _Found:
+def _code(gold: Gold, answer: ParsedAnswer) -> _Score:
     whole = match(gold, answer).whole
-    return _Found(_SURE, f"{_quoted(gold)} found") if whole else _Found(_WRONG, f"{_quoted(gold)} not found as a whole")
+    return _Score(_SURE, f"{_quoted(gold)} found") if whole else _Score(_WRONG, f"{_quoted(gold)} not found as a whole")
 
 
-def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Found:
+def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
     said = stance.polarity(answer.said) or _leaning(without_address(answer.words.plain))
     if stance.polarity(answer.said) is None and said != "yes" and 0 <= answer.refused < _EARLY:
-        return _Found(_WRONG, f"the answer does not know; accepted is {gold.polarity}")
+        return _Score(_WRONG, f"the answer does not know; accepted is {gold.polarity}")
     if said is None:  # neither yes nor no: the rest of the accepted answer, or a statement that denies nothing
         found = _phrase(gold, answer)
         if found.score >= THRESHOLD or gold.polarity == "no" or not answer.takes_up(gold.asked):
             return found
-        return _Found(0.6, "the answer takes up the question and denies nothing")
+        return _Score(0.6, "the answer takes up the question and denies nothing")
     right = said == gold.polarity
-    return _Found(
+    return _Score(
         0.9 if right else 0.08, f"the answer says {said}" + ("" if right else f", accepted is {gold.polarity}")
     )
 
 
 def _leaning(text: str) -> stance.Polarity | None:
-    """What the first sentence says."""
+    """Return yes or no if the first sentence leans to one of them."""
     parts = TextWords(text).sentences
     return stance.leaning(parts[0].lower()) if parts else None
 
 
-def _unknown(answer: ParsedAnswer) -> _Found:
+def _unknown(answer: ParsedAnswer) -> _Score:
     if answer.refused >= 0:
-        return _Found(0.9, "says that it is not known, as is right")
-    return _Found(_WRONG, "gives an answer where there is none to give")
+        return _Score(0.9, "says that it is not known, as is right")
+    return _Score(_WRONG, "gives an answer where there is none to give")
 
 
-def _says_unknown(gold: Gold, answer: ParsedAnswer) -> _Found:
-    """The accepted answer itself says that it is not known."""
+def _says_unknown(gold: Gold, answer: ParsedAnswer) -> _Score:
+    """Compare with an accepted answer that itself says that it is not known."""
     found = _unknown(answer)
     return found if found.score >= THRESHOLD else _phrase(gold, answer)
 
 
-def _list(gold: Gold, answer: ParsedAnswer) -> _Found:
+def _list(gold: Gold, answer: ParsedAnswer) -> _Score:
     there = [_judged(item, answer).score >= THRESHOLD for item in gold.items]
     count, size = sum(there), len(there)
     if count >= gold.needed:
-        return _Found(_SURE, f"all {size} items found" if count == size else f"{count} of {size} items found, enough")
+        return _Score(_SURE, f"all {size} items found" if count == size else f"{count} of {size} items found, enough")
     lost = next(item for item, is_there in zip(gold.items, there, strict=True) if not is_there)
-    return _Found(0.45 * count / size, f"{count} of {size} items found, not {_quoted(lost)}")
+    return _Score(0.45 * count / size, f"{count} of {size} items found, not {_quoted(lost)}")
 
 
-def _phrase(gold: Gold, answer: ParsedAnswer) -> _Found:
+def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
     found = match(gold, answer)
     if answer.is_quantity and not (gold.numbers or gold.whens or found.whole or found.within):
-        return _Found(_WRONG, f"nothing but a number, for {_quoted(gold)}")
+        return _Score(_WRONG, f"nothing but a number, for {_quoted(gold)}")
     score = likely(features(gold, found, answer))
     if _lacks(gold, found):
         score = min(score, BELOW)
-    return _Found(score, _words_found(gold, found, answer))
+    return _Score(score, _words_found(gold, found, answer))
 
 
 def _lacks(gold: Gold, found: Match) -> bool:
-    """Whether what matters is not there, however much else is: its number, the name among other names, the surname."""
+    """Return whether the part that matters is missing: the number, the name among other names, the surname."""
     if found.lost_number and len(gold.units) <= _FEW:
         return True
     return (found.rival and found.fresh <= RIVALLED) or found.lost_surname or found.lost_place or found.swapped
 
 
 def features(gold: Gold, found: Match, answer: ParsedAnswer) -> dict[str, float]:
-    """What the logistic regression looks at, each from 0 to 1."""
+    """Return the features of the logistic regression, each from 0 to 1."""
     return {
         "share": found.share,
         "fresh": found.fresh,
@@ -229,19 +226,19 @@ _FORMS = {
 }
 
 THRESHOLD = 0.5
-"""The score from which an answer is correct."""
+"""Score from which an answer is correct."""
 
 DATES = {4: 0.99, 3: 0.91, 2: 0.74, 1: 0.07, 0: 0.16}
-"""How often people found an answer right whose date is the same, finer, coarser, another, or that has none."""
+"""Shares of answers that people call right, by the order of their date: same, finer, coarser, other, none."""
 NUMBERS = {2: 0.99, 1: 0.18, 0: 0.08}
-"""The same, where the number is there, where only others are, and where there is none."""
+"""The same by the order of their number: there, only others, none."""
 
 ENOUGH = 0.3
-"""The share of its own words from which an answer has some of what is accepted."""
+"""Share of the accepted answer's own words from which an answer has some of it."""
 RIVALLED = 0.55
-"""Up to this share, a name beside another one is another name: of 59 such answers people found 46 % right."""
+"""Up to this share, a name beside another one is another name: people called 46 % of 59 such answers right."""
 BELOW = 0.4
-"""The score of what has enough in common, but not what matters."""
+"""Highest score of an answer that lacks the part that matters."""
 WEIGHTS = {
     "share": 0.42,
     "fresh": 1.89,
@@ -255,19 +252,19 @@ WEIGHTS = {
     "denies_too": 2.15,
     "denial_missed": -1.1,
 }
-"""Of the logistic regression for everything else."""
+"""Weights of the logistic regression."""
 BIAS = -1.58
 
 FITTED_ON = frozenset(["evouna-nq", "halluqa-zh"])
-"""The labelled sets of which half was fitted on."""
+"""Labelled sets of which one half was used for fitting."""
 _SEED = b"ctxbench rules 1:"
 
 
 def half(question: str) -> int:
-    """0 for the questions of FITTED_ON that the constants were fitted on, 1 for those that were only graded."""
+    """Return 0 for questions of FITTED_ON that were used for fitting, 1 for those that were only graded."""
     return hashlib.sha256(_SEED + question.encode("utf-8", "surrogatepass")).digest()[0] & 1
 
 
 def likely(features: dict[str, float]) -> float:
-    """The logistic regression's answer: how likely people are to find this right."""
+    """Return the logistic regression's probability that people call an answer right."""
     return 1 / (1 + exp(-BIAS - sum(WEIGHTS[name] * value for name, value in features.items())))

@@ -1,10 +1,10 @@
-"""How an answer stands to one accepted answer: what of it is found, where, and what speaks against it."""
+"""Comparison of an answer with one accepted answer: which words it has, where, and what speaks against it."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import accumulate, pairwise
 
 from . import stance
@@ -12,45 +12,36 @@ from .dates import agreement
 from .gold import Gold, Unit
 from .quantities import ROMAN, equal
 from .stance import without_address
-from .words import HAN_STOP, STOP, TextWords, stemmer
+from .words import HAN_STOP, STOP, TITLES, TextWords, same_given_name, stemmer
 
-_LONG = 7
-"""Letters of a word in which one may differ."""
+_LONG = 7  # letters of a word in which one may differ
 START = 150
-"""Characters in which an answer denies what it denies."""
+"""Characters at the start of an answer in which a denial counts."""
 _BESIDE = r"([A-Z][A-Za-z]+)\.?[ -]{0}\b|\b{0}[ -]([A-Z][A-Za-z]+)"
-_QUANTITY = 40
-"""Characters of the longest answer that is a number and its unit."""
-_SHORT, _FEW = 8, 3
-"""Words of a sentence, and of an accepted answer, that are so short that each word matters."""
-_GLUED = 4
-"""Letters of what may run into its neighbours: shorter words are in others by chance."""
-_TITLE_WORDS = """
-    mr mrs ms miss dr doctor prof professor sir dame lord lady king queen prince princess president captain mayor judge
-    justice senator general colonel chief pope saint st actor actress singer author director minister
-"""
-_TITLES = frozenset(_TITLE_WORDS.split())
+_QUANTITY = 40  # characters of the longest answer that is a number and its unit
+_SHORT, _FEW = 8, 3  # words of a sentence, and of an accepted answer, so short that each word matters
+_GLUED = 4  # letters of a word that may run into its neighbours: shorter ones are in others by chance
 _ORDER = {"same": 4, "finer": 3, "coarser": 2, "other": 1}
 
 
 @dataclass(slots=True)
 class Match:
-    """What is found of an accepted answer in an answer."""
+    """Parts of an accepted answer that an answer has."""
 
     share: float = 0.0
-    """Of its words, by weight."""
+    """Share of its words, by weight."""
     fresh: float = 0.0
-    """Of those that the question does not say already; `share` if there are none."""
+    """Share of its words that the question does not have already; `share` if there are none."""
     whole: bool = False
-    """It is there as it stands."""
+    """It is there word for word."""
     lost_number: bool = False
     """A number that belongs to it is not there."""
     rival: bool = False
     """A name of which a part is there, beside a name that is not of it: Kelli *Garner* for Kelli Giddish."""
     lost_surname: bool = False
-    """Who was asked for is there by given names alone."""
+    """The person asked for is there by given names alone."""
     lost_place: bool = False
-    """Of a Chinese text with a number, an address as a rule, a word is not there."""
+    """A word of a Chinese text with a number, as a rule an address, is not there."""
     swapped: bool = False
     """A short sentence with another word where one of its words stands: *light* green for dark green."""
     within: bool = False
@@ -58,7 +49,7 @@ class Match:
 
 
 class ParsedAnswer:
-    """An answer to be graded, read once for all accepted answers."""
+    """An answer to grade, read once for all accepted answers."""
 
     __slots__ = ("__dict__", "said", "words")
 
@@ -67,18 +58,18 @@ class ParsedAnswer:
         self.said = self.words.lower
 
     def takes_up(self, asked: TextWords) -> bool:
-        """Whether it has a word of the question that is more than grammar."""
+        """Return whether it has a word of the question that is more than grammar."""
         pairs = zip(asked.stems, asked.raw, strict=True)
         return any(stem in self.words.places and raw.lower() not in STOP | HAN_STOP for stem, raw in pairs)
 
     @cached_property
     def own(self) -> str:
-        """What it says, without what it says to a grader."""
+        """Text in lower case, without the parts that speak to a grader."""
         return without_address(self.words.plain).lower()
 
     @cached_property
     def refused(self) -> int:
-        """Where it says that it does not know; -1 if it does not."""
+        """Place where it says that it does not know; -1 if it does not."""
         return -1 if stance.refuses(self.said) < 0 else stance.refuses(self.own)
 
     @cached_property
@@ -95,12 +86,12 @@ class ParsedAnswer:
         return len(found) == 1 and found[0].stop - found[0].start >= len(self.said.strip(" .!~"))
 
     def has(self, unit: Unit) -> bool:
-        """Whether a word is there."""
+        """Return whether a word is there."""
         return unit.word in (self.words.squeezed if unit.han else self.words.places)
 
 
 def match(gold: Gold, answer: ParsedAnswer) -> Match:
-    """The words of an accepted answer in an answer."""
+    """Match the words of an accepted answer with an answer."""
     words, made = answer.words, Match()
     made.whole = holds(gold, answer)
     places = words.places
@@ -129,14 +120,14 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
 
 
 def _has_rival(gold: Gold, words: TextWords) -> bool:
-    """Whether a word of the name stands right beside a capitalised one that neither name nor question has."""
+    """Return whether a word of the name stands beside a capitalised one that neither name nor question has."""
     mine = {unit.word for unit in gold.units}
     there = {raw for raw, stem in zip(words.raw, words.stems, strict=True) if stem in mine and raw[0].isalpha()}
     for word in there:
         for found in re.finditer(_BESIDE.format(re.escape(word)), words.plain):
             other = found.group(1) or found.group(2)
             low = other.lower()
-            if low in STOP or low in _TITLES:
+            if low in STOP or low in TITLES:
                 continue
             stem = stemmer()([low])[0]
             if stem not in mine and stem not in gold.asked.places:
@@ -145,7 +136,7 @@ def _has_rival(gold: Gold, words: TextWords) -> bool:
 
 
 def _is_swapped(gold: Gold, words: TextWords) -> bool:
-    """Whether before a word of a short accepted answer a short sentence has another word than that one has."""
+    """Return whether a short sentence replaces a word of a short accepted answer: *light* green for dark green."""
     if len(gold.units) > _FEW:
         return False
     short = [part for part in map(TextWords, words.sentences) if len(part.stems) <= _SHORT]
@@ -172,7 +163,7 @@ def _adds(gold: Gold, words: TextWords) -> bool:
 
 
 def holds(gold: Gold, answer: ParsedAnswer) -> bool:
-    """Whether the accepted answer stands in the answer as it is, but for case, spaces and marks.
+    """Return whether the accepted answer stands in the answer word for word, but for case, spaces and marks.
 
     Texts from pages lose spaces ("isMalina Weissmanand"), so it may run into the word after it, and a phrase also into
     the one before. Numbers are wholes.
@@ -205,7 +196,7 @@ def _in_order(stems: list[str], words: TextWords) -> bool:
 
 
 def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
-    """A word that is there in another form: an initial, a familiar name, one letter changed in a long word."""
+    """Return how well a word is there in another form: an initial, a familiar name, one letter changed."""
     word = unit.word
     if unit.han or not word.isalpha():
         return 0.0
@@ -220,7 +211,7 @@ def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
 
 
 def date_order(gold: Gold, answer: ParsedAnswer) -> int:
-    """How the best date of the answer agrees: 4 the same, 3 finer, 2 coarser, 1 another, 0 there is none.
+    """Return how the best date of the answer agrees: 4 the same, 3 finer, 2 coarser, 1 another, 0 none.
 
     Of several accepted dates the worst counts: all must be there.
     """
@@ -231,7 +222,7 @@ def date_order(gold: Gold, answer: ParsedAnswer) -> int:
 
 
 def number_order(gold: Gold, answer: ParsedAnswer) -> int:
-    """2 if the numbers are there, 1 if there are only others, 0 if there is none."""
+    """Return 2 if the numbers are there, 1 if there are only others, 0 if there is none."""
     given = [each for each in answer.words.quantities if gold.counts_times or not each.times]
     if not given:
         return 0
@@ -239,7 +230,7 @@ def number_order(gold: Gold, answer: ParsedAnswer) -> int:
 
 
 def denied(gold: Gold, answer: ParsedAnswer) -> bool:
-    """Whether the accepted answer stands there, and is denied or said to be past wherever it does."""
+    """Return whether the accepted answer is there, and is denied or past wherever it stands."""
     wanted, said, at, seen = gold.text.lower.strip(" ."), answer.said, 0, False
     while wanted and (at := said.find(wanted, at)) >= 0:
         stop = at + len(wanted)
@@ -249,44 +240,8 @@ def denied(gold: Gold, answer: ParsedAnswer) -> bool:
     return seen
 
 
-_FORMS = """
-    robert bob bobby rob robbie; william bill billy will willie liam; james jim jimmy jamie; john johnny jack jon;
-    richard rick ricky dick rich; michael mike mick mikey; thomas tom tommy; charles charlie chuck charley;
-    joseph joe joey; edward ed eddie ted teddy ned; daniel dan danny; david dave davey; matthew matt; anthony tony;
-    christopher chris topher; nicholas nick nicky; samuel sam sammy; benjamin ben benny; alexander alex alec sandy;
-    andrew andy drew; stephen steven steve; gregory greg; kenneth ken kenny; lawrence larry laurence; leonard leo lenny;
-    peter pete; philip phil phillip; raymond ray; ronald ron ronnie; timothy tim; walter walt; frederick fred freddy;
-    francis frank frankie; gerald gerry jerry; harold harry hal; henry hank; jacob jake; jeffrey jeff geoffrey geoff;
-    jonathan jon jonny; joshua josh; patrick pat paddy; theodore ted theo; vincent vince vinny; zachary zach zack;
-    elizabeth liz beth betty lizzie eliza; katherine kate katie kathy catherine cathy kathryn kat;
-    margaret maggie meg peggy;
-    jennifer jen jenny; jessica jess jessie; patricia pat patty trish; rebecca becky becca; susan sue susie suzanne;
-    deborah debbie deb debra; barbara barb; christina chris tina christine; dorothy dot dottie; eleanor ellie nora;
-    victoria vicky tori; samantha sam; amanda mandy; melanie mel; caroline carrie carol; pamela pam; sandra sandy;
-    stephanie steph; theresa terry tess teresa; virginia ginny; abigail abby; alexandra alex sasha; gabriel gabe;
-    nathaniel nate nathan; maximilian max; dominic dom; albert al bert; alfred alf fred; arthur art; eugene gene;
-    donald don donny; douglas doug
-"""
-
-
-@cache
-def _table() -> dict[str, tuple[str, ...]]:
-    """The other forms of each name, all as stems."""
-    made: dict[str, set[str]] = {}
-    for group in _FORMS.split(";"):
-        names = stemmer()(group.split())
-        for name in names:
-            made.setdefault(name, set()).update(other for other in names if other != name)
-    return {name: tuple(sorted(others)) for name, others in made.items()}
-
-
-def same_given_name(word: str) -> tuple[str, ...]:
-    """Other forms of a given name, name and forms as stems: Bob is Robert."""
-    return _table().get(word, ())
-
-
 def one_edit(one: str, other: str) -> bool:
-    """Whether two words differ by one letter put in, left out or exchanged, after a first one that is the same."""
+    """Return whether two words differ by one letter added, dropped or exchanged, after an equal first one."""
     longest, shortest = max(len(one), len(other)), min(len(one), len(other))
     if longest - shortest > 1 or one[0] != other[0]:
         return False

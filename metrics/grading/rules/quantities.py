@@ -5,29 +5,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_UP_TO_20 = """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen
-"""
+from ...language import word_lists
 
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-
-_ORDINALS = """
-    first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth
-    sixteenth seventeenth eighteenth nineteenth twentieth twenty-first
-"""
-
-_ROMAN = "II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX"
-
-ONES = {name: at for at, name in enumerate(_UP_TO_20.split())}
-
-TENS = {name: 10 * at for at, name in enumerate(_TENS.split(), 2)}
-
-BIG = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-
-ORDINALS = {name: at for at, name in enumerate(_ORDINALS.split(), 1)}
-
-ROMAN = {name: str(at) for at, name in enumerate(_ROMAN.split(), 2) if len(name) > 1}
+_LISTS = word_lists(__package__, "quantities")
+ONES = {name: at for at, name in enumerate(_LISTS["up_to_20"].split())}
+TENS = {name: 10 * at for at, name in enumerate(_LISTS["tens"].split(), 2)}
+BIG: dict[str, int] = _LISTS["big"]
+ORDINALS = {name: at for at, name in enumerate(_LISTS["ordinals"].split(), 1)}
+ROMAN = {name: str(at) for at, name in enumerate(_LISTS["roman"].split(), 2) if len(name) > 1}
 """Of two letters or more: a single one is an initial."""
 
 
@@ -38,7 +23,7 @@ class Quantity(NamedTuple):
     dimension: str = ""
     factor: float = 1.0
     digits: int = 0
-    """Decimals as written, which say how far it was rounded."""
+    """Decimals as written, which tell how far it was rounded."""
     start: int = 0
     stop: int = 0
     ordinal: bool = False
@@ -46,35 +31,15 @@ class Quantity(NamedTuple):
     """Once, twice: a number only where times are counted."""
 
 
-_SHORT = {"k": 1000, "mn": 10**6, "bn": 10**9, "b": 10**9}
+_SHORT: dict[str, int] = _LISTS["short"]
 _ZH_BIG = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
 _ZH_ONES = {each: at for at, each in enumerate("零一二三四五六七八九")} | {"两": 2}
 
 
 def _units() -> dict[str, tuple[str, float]]:
-    table = """
-        time:s 1=second|sec|s|秒|秒钟 60=minute|min|分钟 3600=hour|hr|h|小时|钟头 86400=day|天 604800=week|星期|周
-        calendar:month 1=month|个月 12=year|yr|年
-        length:m 1=metre|meter|m|米 1000=kilometre|kilometer|km|公里|千米 0.01=centimetre|centimeter|cm|厘米
-            0.001=millimetre|millimeter|mm|毫米 1609.344=mile|mi|英里 0.3048=foot|feet|ft|英尺 0.0254=inch|inche|in|英寸
-            0.9144=yard|码
-        mass:g 1=gram|g|克 1000=kilogram|kg|公斤|千克 500=斤 1000000=tonne|吨 28.3495=ounce|oz
-        mass:lb 1=lb
-        pound 1=pound
-        share:% 1=%|percent|per_cent|个百分点
-        volume:l 1=litre|liter|l|升 0.001=ml|millilitre|milliliter|毫升 3.785=gallon
-        bytes:b 1=byte 1000=kb 1000000=mb 1000000000=gb 1000000000000=tb
-        temperature:c 1=°c|celsius|摄氏度|℃
-        temperature:f 1=°f|fahrenheit|华氏度|℉
-        money:usd 1=dollar|usd|美元|$ 0.01=cent
-        money:gbp 1=gbp|£
-        money:eur 1=euro|eur|欧元|€
-        money:cny 1=yuan|rmb|cny|元|块|块钱|人民币
-        money:jpy 1=yen|日元
-    """
     made: dict[str, tuple[str, float]] = {}
     dimension = ""
-    for part in table.split():
+    for part in _LISTS["units"].split():
         if "=" not in part:
             dimension = part
             continue
@@ -89,11 +54,10 @@ _WORDS = "|".join(sorted([*ONES, *TENS, *BIG, "dozen"], key=len, reverse=True))
 _UNIT_NAMES = "|".join(re.escape(name) for name in sorted(_UNITS, key=len, reverse=True) if name.isascii())
 _ZH_UNITS = "|".join(sorted((name for name in _UNITS if not name.isascii()), key=len, reverse=True))
 _POUND = "pound"
-_POUNDS = frozenset([_POUND, "money:gbp", "mass:lb"])
-"""Pounds are money or a weight: the word does not say which."""
+_POUNDS = frozenset([_POUND, "money:gbp", "mass:lb"])  # pounds are money or a weight: the word does not say which
 _CLOCK, _DIAL = "clock", "dial"
-_PARTS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
-_CURRENCY = {"$": "money:usd", "£": "money:gbp", "€": "money:eur", "¥": "money:cny"}
+_PARTS: dict[str, int] = _LISTS["parts"]
+_CURRENCY: dict[str, str] = _LISTS["currency"]
 _ZH_HOUR = r"(?:\d{1,2}|[零一二两三四五六七八九十]{1,3})"
 _NUMBER = re.compile(
     rf"""
@@ -123,11 +87,11 @@ _NUMERIC = re.compile(
     rf"half|半|\d|\bonce|twice|thrice|[零一二两三四五六七八九十百千万亿]|\b(?:{_WORDS})|{'|'.join(ORDINALS)}"
 )
 TOLERANCE = 0.005
-"""How far two quantities in different units may differ and be the same: 26.2 miles are 42.2 km."""
+"""Relative difference up to which quantities in different units are equal: 26.2 miles are 42.2 km."""
 
 
 def quantities(text: str) -> list[Quantity]:
-    """The numbers of a lower-case text in order, ordinals marked as such."""
+    """Return the numbers of a lower-case text in order, ordinals marked as such."""
     if not _NUMERIC.search(text):
         return []
     found = []
@@ -139,7 +103,7 @@ def quantities(text: str) -> list[Quantity]:
 
 
 def equal(accepted: Quantity, given: Quantity) -> bool:
-    """Whether two quantities are the same, whatever their units; a unit that only one of them has is passed over."""
+    """Return whether two quantities are equal, whatever their units; a unit that only one of them has is ignored."""
     if accepted.dimension and given.dimension:
         if {accepted.dimension, given.dimension} == {_CLOCK, _DIAL}:
             return (accepted.value - given.value) % 720 == 0
@@ -154,7 +118,7 @@ def equal(accepted: Quantity, given: Quantity) -> bool:
 
 
 def _equal_values(accepted: Quantity, given: Quantity) -> bool:
-    """Equal, or one is the other rounded to its decimals, of which there must be two."""
+    """Return whether two values are equal, or one is the other rounded to its decimals, of which there must be two."""
     a, b = accepted.value, given.value
     if a == b or abs(a - b) < 1e-9 * max(abs(a), abs(b)):
         return True
@@ -163,7 +127,7 @@ def _equal_values(accepted: Quantity, given: Quantity) -> bool:
 
 
 def _calendar(accepted: Quantity, given: Quantity) -> bool:
-    """Months and years beside weeks and days: 1 year is 12 months is 52 weeks or 365 days, about."""
+    """Compare months and years with weeks and days: 1 year is 12 months is about 52 weeks or 365 days."""
     pair = {accepted.dimension, given.dimension}
     if pair != {"time:s", "calendar:month"}:
         return False
@@ -207,7 +171,7 @@ def _read(match: re.Match[str]) -> Quantity | None:
 
 
 def _clock(match: re.Match[str]) -> Quantity | None:
-    """A time of day, in minutes. Without a.m. or p.m. it may be either, up to one o'clock."""
+    """Read a time of day, in minutes. Without a.m. or p.m. it may be either, up to one o'clock."""
     if match["zhour"]:
         hour, minute = _figure(match["zhour"]), 30 if match["half"] else _figure(match["zminute"])
         later = match["noon"] in ("下午", "晚上") or (match["noon"] == "中午" and hour < 11)
@@ -243,7 +207,7 @@ def _fraction(match: re.Match[str]) -> Quantity | None:
 
 
 def _spoken(words: str) -> float:
-    """The number that English words say: two hundred and five thousand."""
+    """Read a number in English words: two hundred and five thousand."""
     total = part = 0.0
     for word in re.findall(r"[a-z]+", words):
         if word == "dozen":
@@ -258,7 +222,7 @@ def _spoken(words: str) -> float:
 
 
 def chinese(text: str) -> float:
-    """The number that Chinese numerals say: 三百二十, 两万五千, 二零二三, 三点五."""
+    """Read a number in Chinese numerals: 三百二十, 两万五千, 二零二三, 三点五."""
     whole, _, decimals = text.partition("点")
     fraction = float("0." + "".join(str(_ZH_ONES[each]) for each in decimals)) if decimals else 0.0
     if not any(each in _ZH_BIG for each in whole):

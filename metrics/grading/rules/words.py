@@ -1,4 +1,4 @@
-"""The words of a text as they are compared: lower case, stems, numerals as digits, a Chinese character each."""
+"""Words of a text in the form that is compared: lower-case stems, numerals as digits, single Chinese characters."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import unicodedata
 from collections.abc import Callable
 from functools import cache, cached_property
 
-from ...language import HAN
+from ...language import HAN, word_lists
 from .dates import When, dates
 from .quantities import ONES, ORDINALS, ROMAN, TENS, Quantity, quantities
 
 LONGEST = 20_000
-"""Characters of a text that are read. A grade takes time in proportion to them, so there is an end."""
+"""Characters of a text that are read, which bounds the time of a grade."""
 
 _TABLE = str.maketrans(
     "аеорсухіјѕһԁԛԝкмтнвАВЕКМНОРСТУХІЈЅαορυνικτεηΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
@@ -27,8 +27,8 @@ _UNSEEN = re.compile(
     "\U000e0000-\U000e0fff]"
 )
 _ACCENTS = re.compile("[\u0300-\u036f]+")
+# Marks of footnotes, which would become digits of the word before. m² and m³ stay.
 _NOTES = re.compile("(?<![mM])[¹²³⁰⁴-⁹]+")
-"""Marks of footnotes, which would become digits of the word before. m² and m³ stay."""
 _PLAIN = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′´`", "'"),
@@ -59,7 +59,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
-    """The start of the text, LONGEST characters, in one form; case is kept."""
+    """Return the first LONGEST characters of a text in one normal form; case stays."""
     text = text[:LONGEST]
     if text.isascii():
         return text
@@ -76,44 +76,30 @@ def clean(text: str) -> str:
     return _UNSEEN.sub("", text)
 
 
+# Humps are split, since text from pages loses spaces between words: "played byRicky Nelson".
 _TOKEN = re.compile(
     rf"[{HAN}]|[A-Z]{{2,}}(?=s\b)|[A-Z]*[a-z]+|[A-Z]+|\d+(?:[.,:]\d+)*|[^\W\d_A-Za-z{HAN}]+|(?<=\d)(?:st|nd|rd|th)\b",
 )
-"""Humps are split, since text from pages loses spaces between words: "played byRicky Nelson"."""
 _POSSESSIVE = re.compile(r"'(?:s|S)?(?![A-Za-z])")
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _SUFFIXES = frozenset(["st", "nd", "rd", "th"])
 _SENTENCE = re.compile(r"(?<=[a-z0-9)\"'%\]])[.!?]+\s+(?=[A-Z\"'(\d])|[。！？；]|\n+|(?<=[^A-Z])\.\s\s?(?=[A-Z])")
 
 _NUMERALS = {name: str(at) for names in (ONES, TENS, ORDINALS) for name, at in names.items()}
-_SAME = {
-    "usa": "us", "america": "us", "american": "us", "uk": "britain", "british": "britain", "movie": "film",
-    "television": "tv", "telly": "tv", "colour": "color", "centre": "center", "theatre": "theater", "grey": "gray",
-    "aluminium": "aluminum", "metre": "meter", "litre": "liter", "programme": "program", "saint": "st",
-    "mister": "mr", "doctor": "dr", "mount": "mt", "&": "and", "vs": "versus", "honour": "honor", "labour": "labor",
-}  # fmt: skip
-"""Words that are one word, written in two ways."""
-
-_STOP_WORDS = """
-    a an the of in on at to for from by with and or as is are was were be been being it its this that these those he she
-    they them his her their hers theirs i you we my your our who whom which what when where why how do does did has have
-    had will would can could may might shall should there here also so than then if but about into onto over under after
-    before during until between among through up down out off again very just only both each some any all such own same
-    too now s t d ll re ve m
-"""
-STOP = frozenset(_STOP_WORDS.split())
+_LISTS = word_lists(__package__, "words")
+_SAME: dict[str, str] = _LISTS["same"]
+STOP = frozenset(_LISTS["stop_words"].split())
 """Words of grammar: they do not tell one answer from another."""
-_HAN_STOP_WORDS = """
-    因为 所以 由于 这里 这个 这是 那个 一个 一种 一般 通常 进行 称为 叫做 叫作 是指 指的 就是 而是 以及 其中 这样 可能
-    属于 位于
-"""
-_HAN_STOP_CHARACTERS = "的了是在和与及或就也都还又很吗呢吧啊把被给对从到向为以于这那个之其由等即所会"
-HAN_STOP = frozenset(_HAN_STOP_CHARACTERS) | frozenset(_HAN_STOP_WORDS.split())
+HAN_STOP = frozenset(_LISTS["han_stop_characters"]) | frozenset(_LISTS["han_stop_words"].split())
+TITLES = frozenset(_LISTS["titles"].split())
+PARTICLES = frozenset(_LISTS["name_particles"].split())
+FILLERS = frozenset(_LISTS["fillers"].split())
+"""Words beside a date or a number that leave it one."""
 _UNITED = re.compile(r"\b[Uu]nited (?:(?=States)States(?: of America)?|(?=Kingdom)Kingdom)")
 
 
 class TextWords:
-    """A text read for comparison. What is not asked for is not made."""
+    """A text read for comparison. Each form is computed at its first use."""
 
     __slots__ = ("__dict__", "plain")
 
@@ -122,12 +108,12 @@ class TextWords:
 
     @cached_property
     def lower(self) -> str:
-        """In lower case."""
+        """Text in lower case."""
         return self.plain.lower()
 
     @cached_property
     def raw(self) -> list[str]:
-        """The words in order, case kept, numerals as digits."""
+        """Words in order, with their case, numerals as digits."""
         text = self.plain
         if "'" in text:
             text = _POSSESSIVE.sub("", text)
@@ -143,13 +129,13 @@ class TextWords:
 
     @cached_property
     def stems(self) -> list[str]:
-        """The words as they are compared, in order."""
+        """Words in the form that is compared, in order."""
         words = [ROMAN.get(word) or word.lower() for word in self.raw]
         return stemmer()([_NUMERALS.get(word) or _SAME.get(word) or word for word in words])
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Where each stem is first, counted in words."""
+        """First place of each stem, counted in words."""
         made: dict[str, int] = {}
         for at, stem in enumerate(self.stems):
             if stem not in made:
@@ -158,22 +144,22 @@ class TextWords:
 
     @cached_property
     def squeezed(self) -> str:
-        """All letters and digits in lower case, nothing between them."""
+        """Letters and digits in lower case, nothing between them."""
         return "".join(self.raw).lower()
 
     @cached_property
     def bare(self) -> str:
-        """In lower case, without spaces and without the marks at its ends."""
+        """Text in lower case, without spaces and without the marks at its ends."""
         return "".join(self.lower.split()).strip(".,;:!?\"'`*()")
 
     @cached_property
     def dates(self) -> list[tuple[When, int, int]]:
-        """The dates, each with where it starts and stops in `lower`."""
+        """Dates, each with its start and stop in `lower`."""
         return dates(self.lower)
 
     @cached_property
     def quantities(self) -> list[Quantity]:
-        """The numbers that are not in dates, but for years that stand alone: those are here too."""
+        """Numbers outside of dates, and years that stand alone."""
         taken = [(start, stop) for _, start, stop in self.dates if stop - start > 4]
         found = quantities(self.lower)
         if not taken:
@@ -182,14 +168,30 @@ class TextWords:
 
     @cached_property
     def sentences(self) -> list[str]:
-        """The sentences, roughly."""
+        """Sentences, roughly."""
         return [part for part in _SENTENCE.split(self.plain) if part.strip()]
 
 
 @cache
 def stemmer() -> Callable[[list[str]], list[str]]:
-    """The function that cuts English words to their stems."""
+    """Return the function that cuts English words to their stems."""
     import Stemmer
 
     stem: Callable[[list[str]], list[str]] = Stemmer.Stemmer("english").stemWords
     return stem
+
+
+@cache
+def _given_names() -> dict[str, tuple[str, ...]]:
+    """Return the other forms of each given name, all as stems."""
+    forms: dict[str, set[str]] = {}
+    for line in _LISTS["given_names"].splitlines():
+        names = stemmer()(line.split())
+        for name in names:
+            forms.setdefault(name, set()).update(other for other in names if other != name)
+    return {name: tuple(sorted(others)) for name, others in forms.items()}
+
+
+def same_given_name(word: str) -> tuple[str, ...]:
+    """Return the other forms of a given name, name and forms as stems: Bob is Robert."""
+    return _given_names().get(word, ())

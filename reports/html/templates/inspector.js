@@ -5,10 +5,10 @@ const get = (id) => document.getElementById(id);
 const number = (value) => value.toLocaleString("en");
 
 function element(name, className, text) {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = legible(text);
-  return made;
+  const node = document.createElement(name);
+  if (className) node.className = className;
+  if (text !== undefined) node.textContent = legible(text);
+  return node;
 }
 
 async function unpacked(text) {
@@ -17,7 +17,7 @@ async function unpacked(text) {
   return new Response(stream).json();
 }
 
-// A list of rows of one height. `draw` makes a row of an item; `choose` is told which item was chosen.
+// A list of rows of one height. `draw` makes a row of an item; `choose` takes the chosen item.
 class List {
   constructor(box, draw, choose) {
     Object.assign(this, { box, draw, choose, items: [], chosen: -1 });
@@ -86,8 +86,8 @@ class Inspector {
     this.packed = [...document.querySelectorAll("script.packed")].map((each) => each.textContent);
     this.names = [...get("conversation").options].map((each) => each.value);
     this.strategies = [...get("strategy").options].map((each) => each.value);
-    this.chosen = null; // of the message that is shown whole: its number, and its place among what was said
-    this.said = new List(get("said"), (item) => this.row(item, item.said), (item) => this.choose(item));
+    this.chosen = null; // the message that is shown whole: its number, and its place in the history
+    this.history = new List(get("history"), (item) => this.row(item, item.place), (item) => this.choose(item));
     this.sent = new List(get("sent"), (item) => this.row(item, item.number), (item) => this.choose(item));
     this.listen();
     get("inspect").hidden = false;
@@ -97,7 +97,7 @@ class Inspector {
     get("controls").addEventListener("submit", (event) => event.preventDefault());
     get("conversation").addEventListener("change", () => this.open(get("conversation").selectedIndex, this.arm, Infinity));
     get("strategy").addEventListener("change", () => this.cell(get("strategy").selectedIndex, this.step));
-    get("probe").addEventListener("change", () => this.ask(get("probe").selectedIndex - 1));
+    get("probe").addEventListener("change", () => this.chooseProbe(get("probe").selectedIndex - 1));
     get("range").addEventListener("input", () => this.go(Number(get("range").value)));
     get("number").addEventListener("change", () => this.go(Number(get("number").value)));
     get("back").addEventListener("click", () => this.go(this.step - 1));
@@ -110,7 +110,7 @@ class Inspector {
       const box = get("curve").getBoundingClientRect();
       this.go(Math.floor(((event.clientX - box.left) / box.width) * this.steps));
     });
-    for (const list of ["said", "sent"]) {
+    for (const list of ["history", "sent"]) {
       get(list).addEventListener("keydown", (event) => {
         if (event.altKey || event.ctrlKey || event.metaKey) return;
         const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -163,7 +163,7 @@ class Inspector {
     get("strategy").selectedIndex = arm;
     const strategy = this.conversation.strategies[arm];
     this.failed = strategy.failed;
-    this.log = strategy.failed ? null : new Cell(this.conversation, strategy);
+    this.log = strategy.failed ? null : new Result(this.conversation, strategy);
     this.steps = strategy.failed ? 0 : strategy.at.length;
     this.done = new Map();
     for (const event of strategy.events ?? []) this.done.set(event[0], [...(this.done.get(event[0]) ?? []), event]);
@@ -172,10 +172,10 @@ class Inspector {
     this.go(step);
   }
 
-  ask(at) {
+  chooseProbe(at) {
     this.probe = at < 0 ? null : this.conversation.probes[at];
     if (this.probe && this.log) {
-      const first = this.log.strategy.at.findIndex((said) => said >= this.probe.at);
+      const first = this.log.strategy.at.findIndex((size) => size >= this.probe.at);
       this.go(first < 0 ? this.steps - 1 : first);
     } else this.go(this.step);
   }
@@ -193,14 +193,14 @@ class Inspector {
   }
 
   remember() {
-    if (!this.moved) { this.moved = true; return; } // what is there at the start is not what was asked for
+    if (!this.moved) { this.moved = true; return; } // the first step shown was not chosen
     const hash = new URLSearchParams({ conversation: this.names[this.at], strategy: this.strategies[this.arm], step: this.step });
     try { history.replaceState(null, "", `#${hash.toString().replaceAll("+", "%20")}`); } catch { /* not allowed here */ }
   }
 
   nothing() {
-    get("told").textContent = `This strategy sent nothing here: ${this.failed}`;
-    this.said.fill([]);
+    get("status").textContent = `This strategy sent nothing here: ${this.failed}`;
+    this.history.fill([]);
     this.sent.fill([]);
     get("message").replaceChildren();
     get("events").replaceChildren();
@@ -211,48 +211,48 @@ class Inspector {
     const evidence = new Set(this.probe ? this.probe.evidence : []);
     const archived = log.until(step, "archived");
     const marks = new Set(strategy.marks[step]);
-    let place = conversation.tools; // where a message ends in the prompt, in tokens
-    const items = log.fates(step).map((fate) => {
-      const said = log.place(fate.number) < strategy.at[step] ? log.place(fate.number) : -1;
-      const item = { ...fate, said, mark: fate.at >= 0 && marks.has(fate.at), cached: false };
-      if (fate.at >= 0) {
-        place += this.of(fate.number, "tokens");
-        item.cached = strategy.read !== null && place <= strategy.read[step];
+    let end = conversation.tools; // where a message ends in the prompt, in tokens
+    const items = log.diff(step).map((message) => {
+      const place = log.place(message.number) < strategy.at[step] ? log.place(message.number) : -1;
+      const item = { ...message, place, mark: message.at >= 0 && marks.has(message.at), cached: false };
+      if (message.at >= 0) {
+        end += this.of(message.number, "tokens");
+        item.cached = strategy.read !== null && end <= strategy.read[step];
       }
-      item.archived = fate.origin === "replaced" && archived.has(said);
-      item.evidence = evidence.has(said);
+      item.archived = message.origin === "replaced" && archived.has(place);
+      item.evidence = evidence.has(place);
       return item;
     });
     this.items = items;
-    const sent = items.filter((item) => item.at >= 0), told = items.filter((item) => item.said >= 0);
-    told.sort((a, b) => a.said - b.said);
-    this.said.fill(told);
+    const sent = items.filter((item) => item.at >= 0), history = items.filter((item) => item.place >= 0);
+    history.sort((a, b) => a.place - b.place);
+    this.history.fill(history);
     this.sent.fill(sent);
-    this.tell(sent, items);
+    this.summarise(sent, items);
     this.mark();
     this.events();
     this.cursor();
   }
 
-  tell(sent, items) {
+  summarise(sent, items) {
     const strategy = this.log.strategy, step = this.step;
     const counts = new Map();
     for (const { status } of items) counts.set(status, (counts.get(status) ?? 0) + 1);
     const words = ["same", "again", "new", "summarised", "dropped"].filter((word) => counts.has(word));
     const parts = [
       `step ${number(step)} of 0 to ${number(this.steps - 1)}, turn ${number(strategy.turn[step])}`,
-      `${number(sent.length)} messages sent, ${number(strategy.at[step])} said: ${words.map((word) => `${number(counts.get(word))} ${word}`).join(", ")}`,
+      `${number(sent.length)} messages sent, ${number(strategy.at[step])} in the history: ${words.map((word) => `${number(counts.get(word))} ${word}`).join(", ")}`,
       `${number(strategy.sent[step])} of ${number(strategy.full[step])} tokens, ${number(strategy.prefix[step])} in the same prefix as before`,
     ];
     if (strategy.read !== null) parts.push(`${number(strategy.read[step])} read from the cache`);
     if (this.probe) {
       const there = items.filter((item) => item.evidence && item.at >= 0).length;
       const all = this.probe.evidence.length;
-      parts.push(all ? `evidence: ${there} of ${all} sent` : "no message is its evidence");
-      parts.push(`answer: ${this.probe.answers.join(" or ") || "there is none"}`);
+      parts.push(all ? `evidence: ${there} of ${all} sent` : "it has no evidence");
+      parts.push(`answer: ${this.probe.answers.join(" or ") || "none"}`);
     }
-    get("told").textContent = legible(parts.join(" · "));
-    get("said-title").textContent = `Full history (${number(strategy.at[step])})`;
+    get("status").textContent = legible(parts.join(" · "));
+    get("history-title").textContent = `Full history (${number(strategy.at[step])})`;
     get("sent-title").textContent = `Sent (${number(sent.length)})`;
   }
 
@@ -270,11 +270,11 @@ class Inspector {
   // A text from its pieces; `most` characters are enough.
   text(number, most = Infinity) {
     const runs = this.of(number, "text");
-    let made = "";
-    for (let at = 0; at < runs.length && made.length < most; at += 2) {
-      made += this.conversation.pieces.slice(runs[at], runs[at] + runs[at + 1]).join("");
+    let text = "";
+    for (let at = 0; at < runs.length && text.length < most; at += 2) {
+      text += this.conversation.pieces.slice(runs[at], runs[at] + runs[at + 1]).join("");
     }
-    return made.slice(0, most);
+    return text.slice(0, most);
   }
 
   badges(item) {
@@ -286,31 +286,31 @@ class Inspector {
   }
 
   row(item, number) {
-    const made = element("div", `row ${item.status}${item.evidence ? " evidence" : ""}`);
-    made.append(element("span", `word ${item.status}`, item.status));
-    made.append(element("span", "role", this.of(number, "role")));
-    for (const word of this.badges(item)) made.append(element("span", `badge ${word}`, word));
-    made.append(element("bdi", "start", this.text(number, 160).replace(/\s+/g, " ") || "(empty)"));
-    made.append(element("span", "size", `${this.of(number, "tokens")}`));
-    return made;
+    const row = element("div", `row ${item.status}${item.evidence ? " evidence" : ""}`);
+    row.append(element("span", `word ${item.status}`, item.status));
+    row.append(element("span", "role", this.of(number, "role")));
+    for (const word of this.badges(item)) row.append(element("span", `badge ${word}`, word));
+    row.append(element("bdi", "start", this.text(number, 160).replace(/\s+/g, " ") || "(empty)"));
+    row.append(element("span", "size", `${this.of(number, "tokens")}`));
+    return row;
   }
 
   choose(item) {
-    this.chosen = { number: item.number, said: item.said };
+    this.chosen = { number: item.number, place: item.place };
     this.mark();
   }
 
   // Show the chosen message in both lists, and whole.
   mark() {
-    const is = (item) => this.chosen && (item.number === this.chosen.number || (item.said >= 0 && item.said === this.chosen.said));
-    this.said.mark(this.said.items.findIndex(is));
+    const is = (item) => this.chosen && (item.number === this.chosen.number || (item.place >= 0 && item.place === this.chosen.place));
+    this.history.mark(this.history.items.findIndex(is));
     this.sent.mark(this.sent.items.findIndex(is));
     const item = this.items.find(is);
     const box = get("message");
-    if (!item) { box.replaceChildren(element("p", "note", "A click on a message, or ↑ and ↓ in a list, shows it whole.")); return; }
+    if (!item) { box.replaceChildren(element("p", "note", "Click a message, or press ↑ and ↓ in a list, to see it whole.")); return; }
     const parts = [];
-    if (item.origin === "replaced") parts.push(...this.whole("as it was said", item.said), ...this.whole("as it is sent", item.number));
-    else parts.push(...this.whole(item.origin === "written" ? "written by the strategy" : "as it was said", item.number));
+    if (item.origin === "replaced") parts.push(...this.whole("as recorded", item.place), ...this.whole("as sent", item.number));
+    else parts.push(...this.whole(item.origin === "written" ? "written by the strategy" : "as recorded", item.number));
     box.replaceChildren(element("h3", "", [this.of(item.number, "id"), item.status, ...this.badges(item)].join(" · ")), ...parts);
   }
 
@@ -323,13 +323,13 @@ class Inspector {
 
   events() {
     const offered = this.log.strategy.offered[this.step];
-    const told = (this.done.get(this.step) ?? []).map(([, kind, fields]) => {
-      const made = element("li");
-      made.append(element("span", "word", kind), element("bdi", "", Object.entries(fields).map(([name, value]) => `${name}=${value}`).join("  ")));
-      return made;
+    const actions = (this.done.get(this.step) ?? []).map(([, kind, fields]) => {
+      const entry = element("li");
+      entry.append(element("span", "word", kind), element("bdi", "", Object.entries(fields).map(([name, value]) => `${name}=${value}`).join("  ")));
+      return entry;
     });
-    if (offered) told.push(element("li", "", `tools offered besides: ${offered.join(", ")}`));
-    get("events").replaceChildren(...(told.length ? told : [element("li", "note", "nothing that it reported")]));
+    if (offered) actions.push(element("li", "", `tools offered besides: ${offered.join(", ")}`));
+    get("events").replaceChildren(...(actions.length ? actions : [element("li", "note", "it reported nothing")]));
   }
 
   // Tokens by step: the whole history, and what was sent.
@@ -337,10 +337,10 @@ class Inspector {
     const { full = [], sent = [] } = this.log ? this.log.strategy : {};
     const top = full.reduce((most, each) => Math.max(most, each), sent.reduce((most, each) => Math.max(most, each), 1));
     const line = (values, name) => {
-      const made = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
-      made.setAttribute("class", name);
-      made.setAttribute("points", values.map((each, at) => `${(((at + 0.5) * 1000) / values.length).toFixed(1)},${(58 - (56 * each) / top).toFixed(1)}`).join(" "));
-      return made;
+      const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
+      line.setAttribute("class", name);
+      line.setAttribute("points", values.map((each, at) => `${(((at + 0.5) * 1000) / values.length).toFixed(1)},${(58 - (56 * each) / top).toFixed(1)}`).join(" "));
+      return line;
     };
     this.line = document.createElementNS("http://www.w3.org/2000/svg", "line");
     this.line.setAttribute("class", "here");

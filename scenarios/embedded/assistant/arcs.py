@@ -12,6 +12,7 @@ from datetime import timedelta
 from .life import (
     Life,
     Offer,
+    Subject,
     agenda,
     flights,
     headline,
@@ -24,7 +25,6 @@ from .life import (
     thread,
     to_json,
 )
-from .questions import Subject
 
 Arc = Iterator[bool]
 ArcMaker = Callable[[Life], Arc]
@@ -108,7 +108,7 @@ def _stay(life: Life, city: str, subject: Subject) -> Arc:
 
 
 def visit(life: Life) -> Arc:
-    """Write an appointment, which is moved, and what to bring."""
+    """Write an appointment that is moved, and the things to bring."""
     write, day = life.write, life.language.day
     label, place = write("visit.label"), write("address")
     subject = life.ledger.subject("visit", label)
@@ -144,7 +144,7 @@ def visit(life: Life) -> Arc:
 
 
 def week(life: Life) -> Arc:
-    """Write a look at what stands in the calendar."""
+    """Write a question about the calendar."""
     first = life.day_ahead(0, 4)
     last = first + timedelta(days=6)
     facts = {"first": life.language.day(first), "last": life.language.day(last)}
@@ -372,7 +372,7 @@ def purchase(life: Life) -> Arc:
 
 
 def note(life: Life) -> Arc:
-    """Write a question on something that stands in the notes."""
+    """Write a question about a note."""
     pages, result = notes(life, life.rng.randint(6, 8))
     page = pages[0]
     life.user("note.ask", title=page.title)
@@ -508,4 +508,4 @@ ARCS: tuple[ArcMaker, ...] = (
     *(taste, taste, taste, bill, bill, month, moving, gift),
     *(dinner, race, purchase, note, howto, howto),
 )
-"""Arcs of a few months: one that stands twice comes twice as often."""
+"""Arcs of a few months. An arc in the list twice occurs twice as often."""

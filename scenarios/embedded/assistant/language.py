@@ -44,39 +44,39 @@ class Language:
     money_spellings: Callable[[int], tuple[str, ...]]
     """All spellings of an amount that count as right; the first is `money`'s."""
     pound: int
-    """Units of the currency that buy what a pound buys."""
+    """Units of the currency that are worth a pound."""
     finish: Callable[[str], str]
     """Last touch on a text: capitals where sentences start."""
 
 
 class Writer:
-    """Author of texts from forms. No form comes twice before all under its key have come once."""
+    """Author of texts from forms. Every form of a key is used once before any is used again."""
 
     def __init__(self, rng: Random, language: Language, cast: Forms, today: Callable[[], date]) -> None:
-        """Take the forms of the language, those of the cast in their place; days are counted from `today()`."""
+        """Take the forms of the language, with those of the cast in their place. Days are relative to `today()`."""
         self._rng, self._language, self._today = rng, language, today
         self._forms = {**language.forms, **cast}
         self._decks: dict[str, list[str]] = {}
 
-    def __call__(self, key: str, **given: object) -> str:
+    def __call__(self, key: str, **facts: object) -> str:
         """Return one text under the key. Raises KeyError for an unknown key, or a slot that is none either."""
-        return self.fill(self.draw(key), given)
+        return self.fill(self.draw(key), facts)
 
     def has(self, key: str) -> bool:
         """Return whether there are forms under the key."""
         return key in self._forms
 
-    def fields(self, key: str, **given: object) -> list[str]:
+    def fields(self, key: str, **facts: object) -> list[str]:
         """Return the fields of one record under the key."""
-        return self(key, **given).split(" = ")
+        return self(key, **facts).split(" = ")
 
-    def sentences(self, key: str, count: int, **given: object) -> str:
-        """Return so many sentences under the key as running text."""
-        return self._language.space.join(self._texts(key, count, given))
+    def sentences(self, key: str, count: int, **facts: object) -> str:
+        """Return `count` sentences under the key as running text."""
+        return self._language.space.join(self._texts(key, count, facts))
 
-    def bullets(self, key: str, count: int, **given: object) -> str:
-        """Return so many texts under the key as a list, one a line."""
-        return "\n".join(f"- {text}" for text in self._texts(key, count, given))
+    def bullets(self, key: str, count: int, **facts: object) -> str:
+        """Return `count` texts under the key as a list, one per line."""
+        return "\n".join(f"- {text}" for text in self._texts(key, count, facts))
 
     def draw(self, key: str) -> str:
         """Return the next form under the key, not filled yet."""
@@ -86,13 +86,13 @@ class Writer:
             self._rng.shuffle(deck)
         return deck.pop()
 
-    def fill(self, form: str, given: Mapping[str, object]) -> str:
-        """Return the form with its slots filled with what is given, the others by chance."""
+    def fill(self, form: str, facts: Mapping[str, object]) -> str:
+        """Return the form with its slots filled with the facts, the others by chance."""
         return forms.fill(
-            form, self._rng.choice, lambda name: str(given[name]) if name in given else self._by_chance(name)
+            form, self._rng.choice, lambda name: str(facts[name]) if name in facts else self._by_chance(name)
         )
 
-    def _texts(self, key: str, count: int, given: Mapping[str, object]) -> list[str]:
+    def _texts(self, key: str, count: int, facts: Mapping[str, object]) -> list[str]:
         hand: list[str] = []
         repeats: list[str] = []
         enough = len(self._forms[key]) >= count
@@ -100,7 +100,7 @@ class Writer:
             form = self.draw(key)
             (repeats if enough and form in hand else hand).append(form)
         self._decks[key][:0] = repeats
-        return [self.fill(form, given) for form in hand]
+        return [self.fill(form, facts) for form in hand]
 
     def _by_chance(self, slot: str) -> str:
         if slot == "c":

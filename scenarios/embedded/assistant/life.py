@@ -1,9 +1,9 @@
-"""One person's life as the assistant sees it: a voice for each side, what was said so far, and what the tools find."""
+"""One person's life as the assistant sees it: the messages of both sides, the facts so far, and the tools' results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import date, datetime, time, timedelta
 from random import Random
 
@@ -12,7 +12,6 @@ import msgspec
 from ...model import Tool
 from ..script import Script
 from .language import Language, Writer
-from .questions import Ledger, Subject, Value
 
 TOOLS = tuple(
     Tool(name, description, '{"type":"object"}')
@@ -29,11 +28,11 @@ TOOLS = tuple(
         ("list_transactions", "Payments of the household account in one month, as CSV."),
     )
 )
+# Number of forms under a key that one conversation uses, out of all that the language has.
 _CAST = {
     "me": 1, "partner": 1, "child": 1, "sibling": 1, "boss": 1, "friend": 5, "colleague": 5,
     "home": 1, "company": 1, "job": 1,
 }  # fmt: skip
-"""Number of forms under a key that one conversation uses, out of all that the language has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class Life:
     """Person with a calendar, notes and tastes, whom the arcs write about."""
 
     def __init__(self, script: Script, rng: Random, language: Language) -> None:
-        self.script, self.rng, self.language, self.ledger = script, rng, language, Ledger()
+        self.script, self.rng, self.language, self.ledger = script, rng, language, FactLedger()
         cast = {role: tuple(rng.sample(language.forms[role], count)) for role, count in _CAST.items()}
         self.write = Writer(rng, language, cast, lambda: self.today)
         self.tastes: dict[str, tuple[str, ...]] = {}
@@ -104,23 +103,23 @@ class Life:
         return head + "".join(self.rng.choices("0123456789", k=digits))
 
     def taste(self, topic: str) -> str:
-        """Return what the user prefers by now, or a neutral word if they never said."""
+        """Return the user's current preference, or a neutral word if there is none."""
         return self.tastes[topic][0] if topic in self.tastes else self.write(f"taste.{topic}.default")
 
     def daily_events(self, count: int) -> list[tuple[str, str]]:
         """Return events of daily life, each a title and a place."""
         return [(title, place) for title, place in (self.write.fields("event") for _ in range(count))]
 
-    def user(self, key: str, **given: object) -> str:
+    def user(self, key: str, **facts: object) -> str:
         """Let the user say something, some of the time after a word of small talk; return the message's id."""
-        text = self.write(key, **given)
+        text = self.write(key, **facts)
         if self.rng.random() < 0.25:
             text = self.write("aside") + self.language.space + text
         return self.script.user(self.language.finish(text))
 
-    def reply(self, key: str, **given: object) -> str:
+    def reply(self, key: str, **facts: object) -> str:
         """Let the assistant answer; return the message's id."""
-        return self.script.assistant(self.language.finish(self.write(key, **given)))
+        return self.script.assistant(self.language.finish(self.write(key, **facts)))
 
     def call_tools(self, *uses: tuple[str, Mapping[str, object], str]) -> list[str]:
         """Write one model call that uses tools, and their results; return the ids of the results.
@@ -161,15 +160,15 @@ class Life:
 
     def record(self, subject: Subject, aspect: str, message: str, *answers: str) -> None:
         """Record that an aspect of the subject is so, as the message with this id says."""
-        self.ledger.record(subject, aspect, Value(answers, message))
+        self.ledger.record(subject, aspect, FactValue(answers, message))
 
     def record_day(self, subject: Subject, aspect: str, message: str, day: date) -> None:
         """Record an aspect that is a day."""
-        self.ledger.record(subject, aspect, Value(self.language.day_spellings(day), message, day=day))
+        self.ledger.record(subject, aspect, FactValue(self.language.day_spellings(day), message, day=day))
 
     def record_price(self, subject: Subject, aspect: str, message: str, amount: int) -> None:
         """Record an aspect that is an amount of money."""
-        self.ledger.record(subject, aspect, Value(self.language.money_spellings(amount), message, amount=amount))
+        self.ledger.record(subject, aspect, FactValue(self.language.money_spellings(amount), message, amount=amount))
 
 
 def headline(label: str) -> str:
@@ -242,7 +241,7 @@ def _rows(life: Life, offers: list[Offer]) -> list[dict[str, object]]:
 
 
 def agenda(life: Life, first: date, last: date) -> tuple[list[str], str]:
-    """Return the events between two days as lines, and the tool's result: what was put there, and daily life."""
+    """Return the events between two days as lines, and the tool's result, which adds events of daily life."""
     length = (last - first).days + 1
     rows: list[tuple[date, str, str, str, str]] = [
         (event.day, event.time, event.title, event.place, "")
@@ -307,7 +306,7 @@ def notes(life: Life, count: int) -> tuple[list[Note], str]:
 
 
 def payments(life: Life, month: date) -> tuple[dict[str, int], str]:
-    """Return what was spent in the month by category, in whole money, and the CSV of it."""
+    """Return the month's spending by category, in whole units of money, and as CSV."""
     sums: dict[str, int] = {}
     rows: list[tuple[int, str]] = []
     for _ in range(life.rng.randint(36, 56)):
@@ -319,3 +318,60 @@ def payments(life: Life, month: date) -> tuple[dict[str, int], str]:
         rows.append((day, f"{month.replace(day=day)},{merchant},{category},{amount}.00,{reference},{note}"))
     rows.sort()
     return sums, "date,merchant,category,amount,reference,note\n" + "\n".join(row for _, row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Subject of facts: a trip, an appointment. Its label names it and nothing else."""
+
+    kind: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactValue:
+    """FactValue of a fact: the accepted answers, and the id of the message that says so."""
+
+    answers: tuple[str, ...]
+    source: str
+    day: date | None = None
+    amount: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LifeQuestion:
+    """LifeQuestion that can be asked as a probe."""
+
+    text: str
+    answers: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    computed: bool = False
+
+
+@dataclass(slots=True)
+class FactLedger:
+    """Every value that each aspect of each subject has had, oldest first."""
+
+    facts: dict[tuple[Subject, str], list[FactValue]] = field(default_factory=dict)
+    _ambiguous: set[Subject] = field(default_factory=set)
+
+    def subject(self, kind: str, label: str) -> Subject:
+        """Return a new subject. If the label is taken, nothing is asked about either: one could not tell them apart."""
+        subject = Subject(kind, label)
+        if any(other == subject for other, _ in self.facts):
+            self._ambiguous.add(subject)
+        return subject
+
+    def record(self, subject: Subject, aspect: str, value: FactValue) -> None:
+        """Let this hold from now on; the value before becomes history."""
+        values = self.facts.setdefault((subject, aspect), [])
+        if not values or values[-1].answers != value.answers:
+            values.append(value)
+
+    def certain(self) -> Iterator[tuple[Subject, str, list[FactValue]]]:
+        """Return the facts that may be asked about: subject, aspect, and values from the oldest on."""
+        return (
+            (subject, aspect, values)
+            for (subject, aspect), values in self.facts.items()
+            if subject not in self._ambiguous
+        )

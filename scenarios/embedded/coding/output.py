@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from ..forms import load, one, say
-from .source import ROLES, Bug, Module
-from .world import Commit, World
+from .repository import ROLES, Bug, Commit, Module, World
 
 _FORMS = load(__package__, "output")
 
@@ -160,7 +159,7 @@ def git_show(world: World, commit: Commit, module: Module) -> str:
 
 
 def git_commit(world: World, commit: Commit) -> str:
-    """Return what `git commit` prints for a commit by the agent, who changes two files at a time."""
+    """Return the output of `git commit` for a commit by the agent, which changes two files at a time."""
     facts = {
         "commit": commit.id,
         "subject": commit.subject,
@@ -197,7 +196,7 @@ def git_diff(path: str, before: str, old: str, new: str) -> str:
 
 
 def edit_file(path: str, text: str, new: str) -> str:
-    """Return what `edit_file` answers: the place of `new` in the text, with two lines around it."""
+    """Return the result of `edit_file`: the place of `new` in the text, with two lines around it."""
     first = text[: text.index(new)].count("\n") + 1
     last = first + new.rstrip("\n").count("\n")
     lines = text.split("\n")
@@ -251,6 +250,6 @@ def _staging_service(world: World, module: Module) -> str:
 
 
 def staging_health(world: World, module: Module) -> str:
-    """Return what a service on staging answers to a question for its health."""
+    """Return the answer of a service on staging to a health check."""
     facts = {"name": module.name, "uptime": str(int(world.rng.random() * 90))}
     return say(world.rng, _FORMS["staging_health"][0], facts)

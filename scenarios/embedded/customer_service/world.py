@@ -19,12 +19,12 @@ class Language:
     words: Forms
     """Names and goods to draw from."""
     forms: Forms
-    """What people say, the rules of the shop, and the questions of the probes."""
+    """Forms of messages, of the rules of the shop, and of probe questions."""
     terms: Mapping[str, str]
     """Single words and forms: money, address, ways of payment."""
     statuses: Mapping[str, str]
     searches: Mapping[str, str]
-    """What the agent searches the policies for, by subject."""
+    """Search queries of the agent for policies, by subject."""
     tools: Mapping[str, str]
     joint: str
     """Text between two sentences."""
@@ -122,7 +122,7 @@ class World:
                 self.order("delivered", today.date() - timedelta(days=ago), branch)
 
     def money(self, cents: int) -> str:
-        """Return an amount as it stands in a sentence."""
+        """Return an amount as written in a sentence."""
         return self._fill(self.language.terms["money"], amount=decimal(cents))
 
     def amounts(self, cents: int) -> list[str]:
@@ -184,7 +184,7 @@ class World:
         return cents > self.fees["approval_limit"]
 
     def settle(self, branch: Branch, today: date) -> list[Order]:
-        """Return the orders of a branch, the newest first, after marking what has arrived by now."""
+        """Mark the orders that have arrived by now, and return the orders of a branch, newest first."""
         for order in self.orders[branch.name]:
             if order.delivered is None and order.promised < today:
                 order.delivered, order.status = order.promised, "delivered"
@@ -230,7 +230,7 @@ class World:
         return list(products.values())
 
     def _set_rules(self) -> None:
-        """Draw the `limits` and `fees` of the shop, and write them as they stand in its `rules`."""
+        """Draw the `limits` and `fees` of the shop, and write them into its `rules`."""
         pick, scale = self.rng.choice, int(self.language.terms["fees in euros times"])
         self.limits = {
             "tries": pick((3, 4)),

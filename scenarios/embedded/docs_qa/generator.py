@@ -1,7 +1,7 @@
-"""The conversation of docs_qa: how it is written, turn by turn.
+"""Make docs_qa conversations: questions on an invented product, answered from its documentation.
 
-Nearly every turn searches, a search brings 5 000 to 50 000 characters (`mix` about 45 000, `local` and `naive` about
-12 000), and later turns refer back to what was found.
+Nearly every turn searches. A search returns 5 000 to 50 000 characters (`mix` about 45 000, `local` and `naive` about
+12 000), and later turns refer back to earlier results.
 """
 
 from __future__ import annotations
@@ -16,33 +16,31 @@ import msgspec
 
 from ...model import Conversation, Tool
 from ..forms import say
-from ..hours import OfficeHours
-from ..quiz import Quiz
-from ..script import Script
+from ..script import OfficeHours, Quiz, Script
 from .pages import Mode, Pages, Retriever
-from .world import Chapter, Setting, World, load_language
+from .world import Chapter, ProductSetting, World, load_language
 
+# The kind of sentence from the documentation that an answer ends with; other answers end with any kind.
 _NOTES = {
     "answer_procedure": "outcome",
     "answer_trouble": "trouble_note",
     "answer_plan": "prerequisite",
     "answer_step": "step_note",
 }
-"""Which sentences of the documentation an answer ends with, where it is not just any."""
+# Probes whose answer is worked out: two defaults together, days between two dates.
 _COMPUTED = ("probe_sum", "probe_moved")
-"""Probes whose answer is worked out: two defaults together, days between two dates."""
 
 
 class Override(NamedTuple):
     """Value, with its unit, that the user gave to a setting at one site."""
 
-    setting: Setting
+    setting: ProductSetting
     site: str
     value: str
 
 
-class Plan(NamedTuple):
-    """Day for which the user planned something; `message` is the id of the message that says so."""
+class SessionPlan(NamedTuple):
+    """SessionPlan of the user for a day; `message` is the id of the message that states it."""
 
     site: str
     occasion: str
@@ -62,7 +60,7 @@ def make(seed: int, turns: int, language: str) -> Conversation:
 
 
 class Session:
-    """The state of the conversation: what was asked and answered, and what the user said about the own sites."""
+    """State of the conversation: questions and answers so far, and the user's facts about their own sites."""
 
     def __init__(self, rng: Random, name: str, turns: int, code: str) -> None:
         start = datetime(2025, 3, 3, 8, 30) + timedelta(days=rng.randrange(300), minutes=rng.randrange(120))
@@ -70,7 +68,7 @@ class Session:
         self.forms, self.pages = self.world.language.forms, Pages(self.world)
         self.script = Script(name, language=code, start=start.isoformat(), tools=[_tool(self.world)])
         self.quiz, self.hours = Quiz(self.script, rng, turns), OfficeHours(self.script, rng)
-        self.quotes: dict[str, Setting] = {}
+        self.quotes: dict[str, ProductSetting] = {}
         """Settings whose default the assistant has quoted, by key."""
         self.locks: set[str] = set()
         """Keys whose default, and `key site` whose override, a probe relies on: they must not change any more."""
@@ -78,17 +76,17 @@ class Session:
         """Keys whose default a new version has changed."""
         self.procedures: list[tuple[Chapter, str]] = []
         self.overrides: list[Override] = []
-        self.plans: list[Plan] = []
+        self.plans: list[SessionPlan] = []
         self.occasions = [(site, occasion) for site in self.world.sites for occasion in self.forms["occasions"]]
         rng.shuffle(self.occasions)
         self._retriever = Retriever(self.pages)
-        self._fresh: list[Setting] = []
+        self._fresh: list[ProductSetting] = []
         self._modes: list[Mode] = []
         world, (version, _) = self.world, self.world.versions[-1]
         self.script.system(world.text("system", company=world.company, product=world.product, version=version))
 
     def search(self, chapter: Chapter, query: str, passages: Sequence[str], key: str = "search") -> str:
-        """Search for these passages; return the id of the result's message. `key`: what the assistant says to it."""
+        """Search for these passages; return the id of the result's message. `key`: forms of the assistant's text."""
         text = self.world.deal(key)
         return self.searches([(chapter, query, passages)], text)[0]
 
@@ -117,27 +115,27 @@ class Session:
             self.rng.shuffle(self._modes)
         return self._modes.pop()
 
-    def next_setting(self) -> Setting:
+    def next_setting(self) -> ProductSetting:
         """Return a setting that was not talked about lately."""
         if not self._fresh:
             self._fresh = self.rng.sample(self.world.settings, len(self.world.settings))
         return self._fresh.pop()
 
-    def other_value(self, setting: Setting, *exceptions: str) -> str:
+    def other_value(self, setting: ProductSetting, *exceptions: str) -> str:
         """Return a value that this setting may have, with its unit, but none of the exceptions."""
         values = (f"{value} {setting.aspect.unit}".rstrip() for value in setting.aspect.values)
         return self.rng.choice([value for value in values if value not in exceptions])
 
-    def reference(self, setting: Setting) -> str:
+    def reference(self, setting: ProductSetting) -> str:
         """Return the passage that gives a setting's default."""
         return self.pages.reference(setting.chapter, setting.thing)
 
-    def query(self, setting: Setting) -> str:
-        """Return what one would search for to learn about a setting."""
+    def query(self, setting: ProductSetting) -> str:
+        """Return a search query about a setting."""
         return self.say("query", setting, aspect=setting.aspect.search)
 
-    def facts(self, setting: Setting) -> dict[str, str]:
-        """Return what may be said of a setting, by slot."""
+    def facts(self, setting: ProductSetting) -> dict[str, str]:
+        """Return the facts about a setting by slot."""
         chapter, thing, aspect, value = setting.chapter, setting.thing, setting.aspect, self.world.value(setting)
         return {
             "key": setting.key,
@@ -147,8 +145,8 @@ class Session:
             "path": self.pages.path("reference", chapter, thing),
         }
 
-    def say(self, key: str, setting: Setting, /, **facts: str) -> str:
-        """Return a sentence of the forms under this key about this setting; `facts` go before what is known of it."""
+    def say(self, key: str, setting: ProductSetting, /, **facts: str) -> str:
+        """Return a sentence of the forms under this key about this setting; `facts` override its own facts."""
         chapter, thing = setting.chapter, setting.thing
         if key.startswith("answer"):
             same = {name: facts[name] for name in ("site", "person") if name in facts}
@@ -162,7 +160,7 @@ class Session:
         self,
         category: str,
         key: str,
-        setting: Setting,
+        setting: ProductSetting,
         /,
         answers: Sequence[str],
         evidence: Sequence[str],
@@ -180,7 +178,7 @@ class Session:
             self.quiz.ask("unanswerable", question)
 
     def plan_facts(self, site: str, occasion: str, day: datetime) -> dict[str, str]:
-        """Return what may be said of something that is planned, by slot."""
+        """Return the facts about a plan by slot."""
         return {"site": site, "occasion": occasion, "date": self.dates(day)[0]}
 
     def dates(self, day: datetime) -> list[str]:
@@ -309,7 +307,7 @@ def _pair(session: Session) -> Iterator[None]:
 
 
 def _release(session: Session) -> Iterator[None]:
-    """Ask which version brought a setting, and in a second turn when it was released."""
+    """Ask for the version that introduced a setting, and in a second turn for its release date."""
     setting = session.next_setting()
     version, day = session.world.first_version(setting)
     dates = session.dates(datetime.fromisoformat(day))
@@ -379,7 +377,7 @@ def _override_change(session: Session) -> Iterator[None]:
 
 
 def _plan(session: Session) -> Iterator[None]:
-    """Say for which day something is planned."""
+    """State the day of a plan."""
     (site, occasion), setting = session.occasions.pop(), session.rng.choice(session.world.settings)
     day = session.script.now + timedelta(days=session.rng.randint(9, 60))
     facts = session.plan_facts(site, occasion, day)
@@ -387,7 +385,7 @@ def _plan(session: Session) -> Iterator[None]:
     session.search(setting.chapter, session.query(setting), [])
     path = session.pages.path("overview", setting.chapter, setting.thing)
     session.script.assistant(session.say("answer_plan", setting, path=path, **facts))
-    session.plans.append(Plan(site, occasion, day, message))
+    session.plans.append(SessionPlan(site, occasion, day, message))
     yield
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from .world import Chapter, Setting, Thing, World, title
+from .world import Chapter, ProductSetting, Thing, World, title
 
 Mode = Literal["mix", "local", "naive"]
+# Characters of a result, from and to.
 _LENGTHS: Mapping[Mode, tuple[int, int]] = {
     "mix": (41_000, 46_500),
     "local": (11_000, 15_000),
     "naive": (10_000, 14_000),
 }
-"""Characters of a result, from and to."""
 _LONGEST = 49_800
+# Stands for the score of a passage until its place in a result is known.
 _SCORE = "0.##"
-"""Stands for the score of a passage until its place in a result is known."""
 
 
 class Pages:
@@ -28,7 +28,7 @@ class Pages:
         self._kinds: list[str] = []
 
     def passage(self, chapter: Chapter, thing: Thing) -> str:
-        """Return a passage of any kind: all kinds once before any comes twice."""
+        """Return a passage of any kind; all kinds are used once before any is used again."""
         if not self._kinds:
             self._kinds = [*_KINDS, "procedure", "behaviour"]
             self.rng.shuffle(self._kinds)
@@ -38,7 +38,7 @@ class Pages:
         return _KINDS[kind](self, chapter, thing)
 
     def path(self, kind: str, chapter: Chapter, thing: Thing) -> str:
-        """Return where in the documentation a passage stands."""
+        """Return the place of a passage in the documentation."""
         return f"docs/{_FOLDERS[kind]}/{chapter.slug}/{thing.slug.replace('_', '-')}-{kind}.md"
 
     def steps(self, chapter: Chapter, goal: str) -> list[str]:
@@ -57,7 +57,7 @@ class Pages:
         return max(chapter.things, key=lambda thing: sum(part in goal for part in _fragments(thing.name)))
 
     def procedure(self, chapter: Chapter, goal: str) -> str:
-        """Return how to do something: what is needed, the steps, what happens then."""
+        """Return a procedure: prerequisites, steps, outcome."""
         world, thing = self.world, self.subject(chapter, goal)
         needs = [f"- {self.say('prerequisite', chapter, thing)}" for _ in range(self.rng.randint(2, 4))]
         steps = [f"{at}. {step}" for at, step in enumerate(self.steps(chapter, goal), 1)]
@@ -102,7 +102,7 @@ class Pages:
         return self._page("trouble", chapter, thing, world.say("heading_trouble", chapter, thing), *parts)
 
     def changes(self, chapter: Chapter, thing: Thing, version: str = "", line: str = "") -> str:
-        """Return some versions with their dates and what they changed, the newest first.
+        """Return some versions with their dates and changes, newest first.
 
         `version` is among them, unless it is empty, and `line` is one of its changes.
         """
@@ -119,7 +119,7 @@ class Pages:
         return self._page("change", chapter, thing, world.say("heading_change", chapter, thing), *parts)
 
     def overview(self, chapter: Chapter, thing: Thing) -> str:
-        """Return what a thing is."""
+        """Return the definition of a thing."""
         heading = self.world.say("heading_overview", chapter, thing)
         return self._page("overview", chapter, thing, heading, *self._mixed("overview", chapter, thing))
 
@@ -147,7 +147,7 @@ class Pages:
         )
 
     def permission(self, chapter: Chapter, thing: Thing) -> str:
-        """Return who may do what."""
+        """Return the permissions of the roles."""
         world, rows = self.world, []
         for role in self.rng.sample(world.roles, 5):
             rights = [world.once(f"right {at}", f"{thing.slug} {role}", "", self.forms["right"]) for at in range(5)]
@@ -236,7 +236,7 @@ class Pages:
     def _notes(self, chapter: Chapter, thing: Thing) -> list[str]:
         return [self.world.sentence(note, chapter, thing) for note in self.rng.sample(chapter.notes, 2)]
 
-    def _row(self, setting: Setting) -> str:
+    def _row(self, setting: ProductSetting) -> str:
         world, aspect = self.world, setting.aspect
         low, high = min(aspect.values), max(aspect.values) * 2
         meaning = world.sentence(self.rng.choice(aspect.meanings), setting.chapter, setting.thing)
@@ -293,7 +293,7 @@ class Retriever:
         return "\n\n---\n\n".join([head, *passages]), len(parts)
 
     def _graph(self, chapter: Chapter) -> str:
-        """Return what a graph retriever puts first: entities and how they hang together."""
+        """Return the part that a graph retriever puts first: entities and their relations."""
         world, rng = self._world, self._rng
         chapters = [chapter, *rng.sample([other for other in world.language.chapters if other is not chapter], 3)]
         lines = [f"## {world.text('graph_heading')}\n", world.text("entities_table")]

@@ -1,8 +1,8 @@
-"""The invented product behind a docs_qa conversation: what a language offers, and what is true in one world.
+"""The invented product behind a docs_qa conversation: the forms of a language, and the facts of one world.
 
 `load_language` reads the data files; a `World` draws a product from them and fills sentence forms. A number, a role or
 a page that a form names is drawn once for each form and subject and then stays, so the documentation never contradicts
-itself however often a subject comes back.
+itself however often a subject is mentioned.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..forms import Forms, Parts, fill, load, one, say
 Kind = Literal["record", "job", "file"]
 KINDS: tuple[Kind, ...] = ("record", "job", "file")
 
+# Values of a number by the name of its slot; `n2` is another number of the kind `n`.
 _NUMBERS: Mapping[str, Sequence[int]] = {
     "few": (2, 3, 4, 5, 6),
     "n": (3, 4, 5, 6, 8, 12, 16, 20, 24, 32, 40, 64),
@@ -31,18 +32,17 @@ _NUMBERS: Mapping[str, Sequence[int]] = {
     "days": (2, 3, 5, 7, 9, 10, 14, 21, 28, 45, 60, 75, 120),
     "percent": (2, 4, 5, 12, 15, 35, 60, 70, 75, 80, 85, 95),
 }
-"""Values of a number by the name of its slot; `n2` is another number of the kind `n`."""
 _NUMERALS = {kind: tuple(map(str, numbers)) for kind, numbers in _NUMBERS.items()}
 _AN = ("a", "e", "i", "o", "up")
+# Characters of paths, keys and names of hosts.
 _MARKS = frozenset("/._")
-"""Characters of paths, keys and names of hosts."""
+# Keys that exist in no page, for questions that cannot be answered: one a thing at most.
 _NEAR_MISSES = 40
-"""Keys that exist in no page, for questions that cannot be answered: one a thing at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """Something that the product keeps or runs. `slug` stands in keys, paths and commands."""
+    """A record, job or file of the product. `slug` is its name in keys, paths and commands."""
 
     name: str
     plural: str
@@ -79,7 +79,7 @@ class Aspect:
     question: str
     statement: str
     search: str
-    """Words with which one would search for it."""
+    """Search terms for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Language:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ProductSetting:
     """One configuration key of the product."""
 
     chapter: Chapter
@@ -111,7 +111,7 @@ class Setting:
 
 @cache
 def load_language(code: str) -> Language:
-    """Return what the data files say in `en` or `zh`."""
+    """Read the data files of `en` or `zh`."""
     forms: dict[str, tuple[str, ...]] = {}
     for name in ("technical", f"product_{code}", f"pages_{code}", f"talk_{code}"):
         forms |= load(__package__, name)
@@ -159,7 +159,7 @@ def _aspects(code: str) -> tuple[Aspect, ...]:
 
 
 class World:
-    """Truth about one product: its name, its versions, its settings, and every number once it has been said."""
+    """Facts about one product: its name, versions and settings, and every number once it has been used."""
 
     def __init__(self, language: Language, rng: Random, today: datetime) -> None:
         """Draw a product whose last version was released some weeks before today."""
@@ -174,7 +174,7 @@ class World:
         self.versions = _versions(rng, today)
         """Releases as (number, ISO date), oldest first."""
         settings = [
-            Setting(chapter, thing, aspect)
+            ProductSetting(chapter, thing, aspect)
             for chapter in language.chapters
             for thing in chapter.things
             for aspect in language.aspects
@@ -184,7 +184,7 @@ class World:
         last = {(setting.chapter.slug, setting.thing.slug): setting for setting in settings}
         self.near_misses = list(last.values())[:_NEAR_MISSES]
         self.settings = [setting for setting in settings if setting not in self.near_misses]
-        self.settings_of: dict[tuple[str, str], list[Setting]] = {}
+        self.settings_of: dict[tuple[str, str], list[ProductSetting]] = {}
         for setting in self.settings:
             self.settings_of.setdefault((setting.chapter.slug, setting.thing.slug), []).append(setting)
         self.defaults = {setting.key: rng.choice(setting.aspect.values) for setting in settings}
@@ -193,11 +193,11 @@ class World:
         self._decks: dict[str, list[str]] = {}
         self._recent: dict[str, list[str]] = {}
 
-    def value(self, setting: Setting) -> str:
+    def value(self, setting: ProductSetting) -> str:
         """Return the default of a setting as the pages print it: 45 days."""
         return f"{self.defaults[setting.key]} {setting.aspect.unit}".rstrip()
 
-    def answers(self, setting: Setting) -> list[str]:
+    def answers(self, setting: ProductSetting) -> list[str]:
         """Return the ways to answer with the default of a setting."""
         return self.spellings(self.defaults[setting.key], setting.aspect.unit)
 
@@ -206,7 +206,7 @@ class World:
         value = f"{number} {unit}".rstrip()
         return [value, *([] if self.language.joint else [value.replace(" ", "")]), str(number)]
 
-    def first_version(self, setting: Setting) -> tuple[str, str]:
+    def first_version(self, setting: ProductSetting) -> tuple[str, str]:
         """Return the version that brought a setting, with its date."""
         return self.versions[self._first_versions.setdefault(setting.key, self.rng.randrange(len(self.versions) - 4))]
 
@@ -217,7 +217,7 @@ class World:
         return self.versions[-1][0]
 
     def deal(self, key: str) -> str:
-        """Return a form under this key: all once before any comes twice, and none soon again."""
+        """Return a form under this key. All are used once before any is used again, and none twice in short order."""
         deck = self._decks.get(key)
         if not deck:
             recent = self._recent.get(key, [])
@@ -232,7 +232,7 @@ class World:
         return self.sentence(self.deal(key), chapter, thing, **facts)
 
     def sentence(self, form: str, chapter: Chapter, thing: Thing, /, **facts: str) -> str:
-        """Return a whole sentence: a form with its slots filled, from `facts` before what the world would say."""
+        """Return a whole sentence: a form with its slots filled from `facts` first, then from the world."""
         return capital(self.clause(form, chapter, thing, **facts))
 
     def clause(self, form: str, chapter: Chapter, thing: Thing, /, **facts: str) -> str:
@@ -254,7 +254,7 @@ class World:
         return self.once("code", chapter.slug, str(trouble), (f"{self.cli.upper()}-{number}",))
 
     def draw(self, name: str, form: str, chapter: Chapter, thing: Thing) -> str:
-        """Return what stands in the slot `name` of a form. Raises KeyError for a name that nothing is known of."""
+        """Return the value of the slot `name` of a form. Raises KeyError for an unknown name."""
         kind = name.rstrip("0123456789")
         if kind in _NUMERALS:
             return self.once(form, f"{chapter.slug}.{thing.slug}", name, _NUMERALS[kind])
@@ -303,7 +303,7 @@ class World:
 
 
 class _Facts(dict[str, str]):
-    """Facts of one sentence: those handed in, those of its subject, and those drawn when the sentence names them."""
+    """Facts of one sentence: the caller's, then its subject's, then facts drawn when the sentence names them."""
 
     def __init__(self, world: World, form: str, chapter: Chapter, thing: Thing, facts: Mapping[str, str]) -> None:
         super().__init__(

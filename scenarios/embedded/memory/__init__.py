@@ -1,4 +1,4 @@
-"""Scenarios mem_001 to mem_003: what the memory tiers are accepted by."""
+"""Scenarios mem_001 to mem_003: the acceptance tests of the memory tiers."""
 
 from .generator import memory
 

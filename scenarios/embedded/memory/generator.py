@@ -1,13 +1,13 @@
-"""Make the acceptance scenarios of design document 004 §7: a log of plant records that is gone back to.
+"""Make the acceptance scenarios of design document 004 §7: a log of plant records, and questions about earlier ones.
 
-    mem_001   messages of some 200 tokens come in one by one: what is sent must stay within its limit
+    mem_001   messages of some 200 tokens are added one by one: the context must stay within its limit
     mem_002   10 000 messages, some 2M tokens; then 1000 questions, 80 % of them about a fifth of the messages
     mem_003   100K tokens of dialogue, to be archived: a personal assistant's, at length
 
-Each record has a number of its own, a few fields, and sentences around them. A question names the number, or quotes a
-sentence; its answer stands in that message alone. Before it is put to the assistant it is asked as a probe, whose
-evidence is the message. Which fifth is popular is drawn by chance. The sentences are made from forms: a compressor
-finds more in them than in what people write.
+Each record has a unique number, a few fields, and sentences around them. A question names the number, or quotes a
+sentence; only that message has its answer. It is asked as a probe, with the message as evidence, before it is put to
+the assistant. The popular fifth is drawn by chance. The sentences are made from forms, so they compress better than
+texts that people write.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from ..forms import Forms, load, one, say
 from ..script import Script
 
 TURNS = {"mem_001": 120, "mem_002": 6_000, "mem_003": 120}
-"""User turns, where not told otherwise. Of mem_002's every sixth is a question."""
+"""Default number of user turns. Every sixth turn of mem_002 is a question."""
 HOT, HOT_SHARE = 0.2, 0.8
 """Share of the records that are popular, and share of the questions that are about them."""
 EVERY = 10
-"""In mem_001 a probe after so many records."""
+"""Records between two probes in mem_001."""
 SENTENCES = {"en": 7, "zh": 6}
 """Sentences around a record's fields: some 200 tokens with them."""
 PREFIXES = ("INS", "DEL", "REP", "CAL", "AUD", "LOG")
@@ -38,7 +38,7 @@ PREFIXES = ("INS", "DEL", "REP", "CAL", "AUD", "LOG")
 
 
 def memory(name: str, seed: int, turns: int | None, languages: tuple[str, ...]) -> Iterator[Conversation]:
-    """Yield the conversations of a scenario, one a language."""
+    """Yield the conversations of a scenario, one per language."""
     make = {"mem_001": _mem_001, "mem_002": _mem_002, "mem_003": _mem_003}[name]
     for language in languages:
         yield make(seed, TURNS[name] if turns is None else turns, language)

@@ -11,16 +11,14 @@ from random import Random
 from typing import NamedTuple
 
 from ...model import Conversation, Tool
-from ..asking import Questions
 from ..forms import one, other_than_last, say, table
-from ..pace import Pace
-from ..script import Script
-from .library import Criterion, Library, Paper, Topic, load_language, tidy
+from ..script import Pace, Questions, Script
+from .library import Criterion, Paper, PaperLibrary, Topic, load_language, tidy
 
 TOOLS = tuple(Tool(**record) for record in table(__package__, "tools")["tools"])
 
 
-class Agreement(NamedTuple):
+class CriterionAgreement(NamedTuple):
     """Value that the review goes by, and the id of the message that set it."""
 
     value: int
@@ -28,7 +26,7 @@ class Agreement(NamedTuple):
 
 
 def make(seed: int, turns: int, language: str) -> Conversation:
-    """Return a conversation of so many user turns in `en` or `zh`: the same arguments give the same bytes."""
+    """Return a conversation of `turns` user turns in `en` or `zh`: the same arguments give the same bytes."""
     rng = Random(f"research/{seed}/{language}")
     start = f"2026-{1 + int(rng.random() * 9):02d}-{1 + int(rng.random() * 28):02d}T09:{int(rng.random() * 60):02d}:00"
     script = Script(f"research/{language}-{seed}-{turns}", language=language, start=start, tools=TOOLS)
@@ -48,19 +46,19 @@ def make(seed: int, turns: int, language: str) -> Conversation:
 
 
 class Review:
-    """The state of one research dialogue, and what its turns are made of: search, open, note, answer, offer probes."""
+    """State of one research dialogue, and the parts of its turns: search, open, note, answer, offer probes."""
 
     def __init__(self, rng: Random, script: Script, turns: int, language: str) -> None:
         self.rng, self.script, self.language = rng, script, load_language(language)
         self.turn = 0
         self.topics: list[Topic] = []
         """Topics that were talked about, in the order they came up."""
-        self.criteria: dict[Criterion, list[Agreement]] = {}
+        self.criteria: dict[Criterion, list[CriterionAgreement]] = {}
         """Every value that a criterion had, newest last."""
         self.hypotheses: dict[str, int] = {}
         """Threshold that the hypothesis names now, by topic."""
         self.subject = one(rng, self.language.fields)
-        self.library = Library(rng, self.subject, self.language)
+        self.library = PaperLibrary(rng, self.subject, self.language)
         self.questions = Questions(rng, turns, self._unanswerable)
         pairs = [(outcome, moderator) for outcome in self.subject.outcomes for moderator in self.subject.moderators]
         self.agenda = [
@@ -82,7 +80,7 @@ class Review:
         return text if self.language.chinese else text[:1].upper() + text[1:]
 
     def facts(self, topic: Topic, paper: Paper | None = None, second: Paper | None = None) -> dict[str, str]:
-        """Return what can be said of a topic, with a paper and one to compare it with, by slot."""
+        """Return the facts about a topic, a paper and a paper to compare it with, by slot."""
         facts = dict(paper.facts) if paper else {}
         facts |= {
             "topic": topic.name,
@@ -132,7 +130,7 @@ class Review:
         return self.script.tool_call("take_note", {"text": text}, result, self.words("noting", facts)), day
 
     def answer(self, topic: Topic, papers: list[Paper], *extra: str) -> str:
-        """Answer at length: what the turn adds, the papers read, some of the others, a caution."""
+        """Answer at length: the turn's addition, the papers read, some of the others, a caution."""
         parts = [*extra, self.words("answer_open", self.facts(topic))]
         parts += [
             self.words("answer_paper" if paper.effect else "answer_null", self.facts(topic, paper)) for paper in papers
@@ -254,7 +252,7 @@ def _set_criterion(review: Review) -> None:
         "cunit": f" {unit}" if unit else "",
     }
     message = review.script.user(review.words("criterion_change" if values else "criterion_set", facts))
-    values.append(Agreement(value, message))
+    values.append(CriterionAgreement(value, message))
     note, day = review.note("note_criterion", facts)
     review.search(topic, 5, f"{topic.name} {criterion.name} {value}")
     papers = topic.papers[-1:]
@@ -332,7 +330,7 @@ def _plan(rng: Random) -> list[Callable[[Review], None]]:
     return turns[::-1]
 
 
-def _next_value(rng: Random, criterion: Criterion, values: list[Agreement]) -> int:
+def _next_value(rng: Random, criterion: Criterion, values: list[CriterionAgreement]) -> int:
     """Return a value of the criterion that is not its present one."""
     low, high, step = criterion.low, criterion.high, criterion.step
     value = low + step * int(rng.random() * ((high - low) // step + 1))

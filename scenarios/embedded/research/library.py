@@ -1,7 +1,7 @@
 """The library of the research scenario: fields of research, and the invented papers on them.
 
-`load_language` reads the data files in one language; a `Library` draws papers from them, each with facts that all of
-its texts share.
+`load_language` reads the data files in one language; a `PaperLibrary` draws papers from them, each with facts that all
+of its texts share.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SECTIONS = ("aims", "method", "results", "subgroups", "course", "robust", "why"
 _GAP = re.compile(r" +([,.;:)])")
 
 
-class Outcome(NamedTuple):
+class StudyOutcome(NamedTuple):
     """Something measured. `falls` = an effect lowers it; the effect is between low and high, in the unit."""
 
     name: str
@@ -53,7 +53,7 @@ class Field(NamedTuple):
 
     question: str
     units: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[StudyOutcome, ...]
     moderators: tuple[Moderator, ...]
     treatments: tuple[str, ...]
     places: tuple[str, ...]
@@ -78,7 +78,7 @@ class Language:
 
 @cache
 def load_language(code: str) -> Language:
-    """Return what the data files say in `en` or `zh`."""
+    """Read the data files of `en` or `zh`."""
     side = ("en", "zh").index(code)
     fields, authors = table(__package__, "fields"), table(__package__, "authors")
     names = authors["surnames"]
@@ -103,7 +103,7 @@ def _field(record: Mapping[str, Any], side: int) -> Field:
     return Field(
         record["question"][side],
         record["units"][side],
-        tuple(Outcome(**_one_side(outcome, side)) for outcome in record["outcomes"]),
+        tuple(StudyOutcome(**_one_side(outcome, side)) for outcome in record["outcomes"]),
         tuple(Moderator(**_one_side(moderator, side)) for moderator in record["moderators"]),
         **lists,
     )
@@ -122,16 +122,16 @@ def tidy(text: str) -> str:
 
 @dataclass
 class Topic:
-    """One side of the question: an outcome and what it depends on. It is left and returned to."""
+    """One side of the question: an outcome and a factor. The dialogue leaves it and returns to it."""
 
-    outcome: Outcome
+    outcome: StudyOutcome
     moderator: Moderator
     name: str
     papers: list[Paper] = field(default_factory=list)
     reading: list[Paper] = field(default_factory=list)
-    """Papers that were opened, in the order in which they were."""
+    """Opened papers, in order."""
     last: int = 0
-    """The turn in which it was talked about last."""
+    """Last turn about this topic."""
 
 
 @dataclass
@@ -149,7 +149,7 @@ class Paper:
     """The id of the message that showed it whole."""
 
 
-class Library:
+class PaperLibrary:
     """The source of papers on one field; keeps ids and labels unique."""
 
     def __init__(self, rng: Random, subject: Field, language: Language) -> None:
@@ -222,7 +222,7 @@ class Library:
         return f"{head}\n{self._language.joint.join(parts)}"
 
     def whole(self, paper: Paper) -> str:
-        """Return what opening the paper shows: sections with findings, a table of subgroups, limits."""
+        """Return the text of the paper: sections with findings, a table of subgroups, limits."""
         parts = [self._say(paper, "head")]
         for key in _SECTIONS:
             title = self._say(paper, f"{key}_title")

@@ -1,7 +1,7 @@
 """Small conversations that break context libraries, each for one reason. They have no seed and no length.
 
-Each is written by a function of its name. Their long texts are in `data/texts.txt`; short lines stay here, where it
-can be read who says what and in which order, and so do characters that do not show.
+Each is written by a function of its name. Long texts are in `data/texts.txt`; short lines stay here, where the order of
+the messages can be seen, and so do invisible characters.
 """
 
 from __future__ import annotations
@@ -364,7 +364,7 @@ def tool_call_bad_json(script: Script) -> None:
 
 
 def _log(length: int) -> str:
-    """Return a log of at least so many characters, with the line that matters in its middle."""
+    """Return a log of at least a number of characters, with the important line in its middle."""
     rng = Random("traps/enormous_result")
     tops = {"shard": 96, "ms": 900, "count": 9_000_000, "some": 4000, "node": 24, "seconds": 60}
     forms = _texts("log line")
@@ -384,7 +384,7 @@ def _log(length: int) -> str:
 
 
 def _minutes(length: int) -> str:
-    """Return minutes of at least so many characters, with the sentence that matters in item 60."""
+    """Return minutes of at least a number of characters, with the important sentence in item 60."""
     rng = Random("traps/long_single_user_message")
     form = _text("sentence of the minutes")
     items: list[str] = []

@@ -1,7 +1,7 @@
-"""How contents become bytes: zstd at a level, with a dictionary made of earlier blocks, and how far back it looks.
+"""Compression of blocks: zstd at a level, with a dictionary made of earlier blocks, and the length of its window.
 
-A raw dictionary is the text of earlier blocks itself, as if it stood before the content. A trained one is what zstd
-picks of them. Decision 16 says what each is worth.
+A raw dictionary is the text of earlier blocks itself, as if it preceded the content. A trained one is zstd's selection
+from them. Decision 16 has the figures for both.
 """
 
 from __future__ import annotations
@@ -19,31 +19,30 @@ KINDS: tuple[Kind, ...] = ("none", "trained", "raw")
 
 LEVELS = range(1, 23)
 FAST = 3
-"""The level of what is not a whole block yet: it is written again soon."""
+"""Level of small parts, which are written again soon."""
 TRAINED_BYTES = 112_640
-"""Of a trained dictionary: zstd's own default."""
+"""Size of a trained dictionary: zstd's own default."""
+# Bytes of a segment of a trained dictionary. By default zstd takes few segments, and stops at 900 bytes in all.
 _SEGMENT = 256
-"""Bytes that zstd takes at a time for a trained one. Left to itself it takes few, and stops at 900 bytes in all."""
-_SAMPLE = 2048
-"""Bytes of a sample to train on."""
+_SAMPLE = 2048  # bytes of a training sample
+# Logarithms of the longest match distance: a block and the largest dictionary; zstd's `--long`.
 _WINDOW, _LONG_WINDOW = 24, 27
-"""Logarithms of how far back a match may be: a block and the largest dictionary; zstd's `--long`."""
 _LARGEST = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """How blocks are written. Reading needs none of it, and an archive may hold blocks of several."""
+    """How blocks are written. Reading does not need it, and the blocks of an archive may differ in it."""
 
     level: int = 19
     dictionary: Kind = "raw"
     dictionary_bytes: int = 1 << 20
-    """Of a raw one, at most."""
+    """Largest size of a raw dictionary."""
     long: bool = False
     """zstd's long-distance matching over 128 MB."""
     block_tokens: int = 65_536
     summary: float = 0.0
-    """Tokens of an extractive summary kept beside each block, as a share of the block's. The block stays."""
+    """Tokens of an extractive summary stored beside each block, as a share of the block's tokens; 0 = none."""
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
@@ -59,7 +58,7 @@ class Coding:
 
 
 class Dictionary:
-    """A dictionary that is ready to use. An empty one is none."""
+    """A zstd dictionary, ready to use. An empty one compresses without a dictionary."""
 
     def __init__(self, data: bytes = b"", kind: Kind = "none") -> None:
         self.data, self.kind = data, kind
@@ -69,13 +68,13 @@ class Dictionary:
         return self  # it never changes
 
     def compress(self, content: bytes, level: int, long: bool = False) -> bytes:
-        """One frame. The same content gives the same bytes."""
+        """Compress content to one frame. The same content gives the same bytes."""
         window = _LONG_WINDOW if long else _WINDOW
         settings = zstandard.ZstdCompressionParameters.from_level(level, window_log=window, enable_ldm=long)
         return zstandard.ZstdCompressor(compression_params=settings, dict_data=self._zstd()).compress(content)
 
     def decompress(self, frame: bytes) -> bytes:
-        """The content of one frame."""
+        """Return the content of one frame."""
         return self._decompressor.decompress(frame)
 
     def _zstd(self) -> zstandard.ZstdCompressionDict | None:
@@ -85,8 +84,8 @@ class Dictionary:
         return zstandard.ZstdCompressionDict(self.data, dict_type=kind)
 
 
-def made_of(contents: Sequence[bytes], coding: Coding) -> Dictionary:
-    """A dictionary of these contents, the newest last: a raw one has their end."""
+def build_dictionary(contents: Sequence[bytes], coding: Coding) -> Dictionary:
+    """Make a dictionary of contents in order of age, newest last. A raw dictionary is the end of them."""
     if coding.dictionary == "raw" and contents:
         return Dictionary(b"\n".join(contents)[-coding.dictionary_bytes :], "raw")
     if coding.dictionary == "none" or not contents:
@@ -97,6 +96,6 @@ def made_of(contents: Sequence[bytes], coding: Coding) -> Dictionary:
     size = min(TRAINED_BYTES, sum(map(len, contents)) // 4)
     try:
         trained = zstandard.train_dictionary(size, samples, k=_SEGMENT, d=8)
-    except (zstandard.ZstdError, ValueError):  # too little to train on, or all of it alike
+    except (zstandard.ZstdError, ValueError):  # too little material, or all of it alike
         return Dictionary()
     return Dictionary(trained.as_bytes(), "trained")

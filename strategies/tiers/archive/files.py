@@ -1,28 +1,80 @@
-"""Files that are written whole or not at all, and checked whenever they are read: in a folder, or in memory.
+"""Files that are written completely or not at all and checked when they are read, and the index that names them.
 
-In a folder a file is written beside its place, synced, moved there, and its folder synced. So whenever the writer is
-killed, what stood there before stands there, or what was written, and nothing between. In memory they end with the
-process.
+In a folder a file is written under another name, synced and renamed, and its folder synced. So whenever the writer is
+killed, either the previous file is there or the new one, and nothing between. Files in memory end with the process.
 
-The checksum is CRC-32C: it finds every change of one bit, and every burst of up to 32, of any length that a file here
-can have. (A hash such as xxh64 misses one by chance only, but may.) It is taken over the compressed bytes, in
-hardware.
+The checksum is CRC-32C: it finds every change of one bit, and every burst of up to 32, in files of any length here. (A
+hash such as xxh64 misses one only by chance, but may.) It is computed over the compressed bytes, in hardware.
+
+The index is one of these files:
+
+    ctxbench archive 1          version of the format
+    {"next": 7, "parts": [...], ...}
+    2f8a91c0                    CRC-32C of all above it, in hex
+
+A file that it does not name is not part of the archive. An archive changes by writing new files, then a new index in
+the place of the old one, and then removing the files that it does not name.
 """
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
+import msgspec
 from filelock import FileLock, Timeout
 from google_crc32c import value as _crc32c
 
-from .errors import ArchiveError, Damaged, telling, told
+from ....scenarios.errors import UserError
+
+_REASONS = {
+    errno.ENOSPC: ("the disk is full", "free some space"),
+    errno.EDQUOT: ("the disk quota is used up", "free some space"),
+    errno.EROFS: ("the disk is read-only", "name a folder that can be written, or open it with write=False"),
+    errno.EACCES: ("no permission", "name a folder that can be written, or open it with write=False"),
+    errno.EPERM: ("no permission", "name a folder that can be written, or open it with write=False"),
+    errno.ENOTDIR: ("a part of its path is a file", "name a folder"),
+    errno.EEXIST: ("it is a file", "name a folder"),
+}
+
+
+class ArchiveError(UserError):
+    """An archive that cannot be opened, written or read as it is."""
+
+    def __init__(self, path: Path, what: str, remedy: str) -> None:
+        self.path, self.what, self.remedy = path, what, remedy
+        super().__init__(f"{path}: {what} ({remedy})")
+
+
+class Damaged(ArchiveError):
+    """A file of an archive is altered or cut off."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(path, what, "restore this file from a backup; the other files can still be read")
+
+
+def archive_error(path: Path, error: OSError) -> ArchiveError:
+    """Return the error of the system for a path as one line."""
+    what, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), "see what the system says"))
+    return ArchiveError(path, what, remedy)
+
+
+@contextmanager
+def reporting_as_archive_error(path: Path) -> Iterator[None]:
+    """Raise the errors of the system for a path as ArchiveErrors."""
+    try:
+        yield
+    except OSError as error:
+        raise archive_error(path, error) from None
+
 
 BESIDE = ".new"
-"""What the name of a file ends with that is not in its place yet."""
+"""Suffix of a file that is not renamed yet."""
 LOCK = ".lock"
 
 
@@ -31,47 +83,47 @@ class Files(Protocol):
 
     @property
     def where(self) -> Path:
-        """What they are called in errors."""
+        """Path shown in errors."""
         ...
 
     def lock(self) -> None:
-        """Let nobody else write. Raises ArchiveError."""
+        """Lock the files against other writers. Raises ArchiveError."""
         ...
 
     def unlock(self) -> None:
-        """Let others write."""
+        """Release the lock."""
         ...
 
     def names(self) -> list[str]:
-        """Of all files, sorted."""
+        """Return the names of all files, sorted."""
         ...
 
     def size(self, name: str) -> int:
-        """Bytes of a file."""
+        """Return the size of a file in bytes."""
         ...
 
     def read(self, name: str, start: int = 0, size: int | None = None) -> bytes:
-        """Bytes of a file; fewer than `size` if it ends before."""
+        """Read bytes of a file; fewer than `size` if it ends before."""
         ...
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a file in its place, whole. Raises ArchiveError, and then nothing has changed."""
+        """Write or replace a file. Raises ArchiveError and changes nothing."""
         ...
 
     def remove(self, name: str) -> None:
-        """Remove a file if it is there. That it cannot be removed is no harm: it is tried again at the next opening."""
+        """Remove a file if it is there. A failure is ignored: the next opening tries again."""
         ...
 
 
 class FolderFiles:
-    """Files on disk. The folder is made when it is locked."""
+    """Files on disk. The folder is created by `lock`."""
 
     def __init__(self, where: Path) -> None:
         self.where = where
         self._lock: FileLock | None = None
 
     def lock(self) -> None:
-        with telling(self.where):
+        with reporting_as_archive_error(self.where):
             self.where.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.where / LOCK, timeout=0)
             try:
@@ -87,7 +139,7 @@ class FolderFiles:
             self._lock = None
 
     def names(self) -> list[str]:
-        with telling(self.where):
+        with reporting_as_archive_error(self.where):
             return sorted(os.listdir(self.where))
 
     def size(self, name: str) -> int:
@@ -104,12 +156,12 @@ class FolderFiles:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise told(path, error) from None
+            raise archive_error(path, error) from None
 
     def write(self, name: str, data: bytes) -> None:
         path = self.where / name
         beside = path.with_name(path.name + BESIDE)
-        with telling(self.where):
+        with reporting_as_archive_error(self.where):
             try:
                 _write(beside, data)
                 os.replace(beside, path)
@@ -126,7 +178,7 @@ class FolderFiles:
 
 
 class MemoryFiles:
-    """Files that end with the process."""
+    """Files in memory, which end with the process."""
 
     where = Path("memory")
 
@@ -134,10 +186,10 @@ class MemoryFiles:
         self.held = dict(held or {})
 
     def lock(self) -> None:
-        """Nobody else can write."""
+        """Do nothing: no other process can write."""
 
     def unlock(self) -> None:
-        """Nobody else can write."""
+        """Do nothing: no other process can write."""
 
     def names(self) -> list[str]:
         return sorted(self.held)
@@ -161,19 +213,19 @@ class MemoryFiles:
 
 
 def checksum(data: bytes) -> int:
-    """CRC-32C of some bytes."""
-    found: int = _crc32c(data)
-    return found
+    """Return the CRC-32C of bytes."""
+    crc: int = _crc32c(data)
+    return crc
 
 
 def read_checked(files: Files, name: str, start: int, size: int, expected: int) -> bytes:
-    """Bytes of a file that are as they were written. Raises Damaged, FileNotFoundError, ArchiveError."""
+    """Read bytes of a file and check them. Raises Damaged, FileNotFoundError, ArchiveError."""
     data = files.read(name, start, size)
     path = files.where / name
     if len(data) < size:
-        raise Damaged(path, f"it ends after {start + len(data)} bytes, {start + size} are wanted")
+        raise Damaged(path, f"it ends after {start + len(data)} bytes instead of {start + size}")
     if checksum(data) != expected:
-        raise Damaged(path, f"bytes {start} to {start + size} are not what was written: the checksum differs")
+        raise Damaged(path, f"bytes {start} to {start + size} are altered: the checksum differs")
     return data
 
 
@@ -189,9 +241,112 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _sync_folder(path: Path) -> None:
-    """Make the names in a folder last."""
+    """Make the renaming of files in a folder durable."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+INDEX_VERSION = 1
+
+INDEX = "index"
+
+_MAGIC = b"ctxbench archive "
+
+_VERSION = re.compile(_MAGIC + rb"(\d{1,9})\n")
+
+
+class IndexSection(msgspec.Struct, frozen=True, array_like=True):
+    """A range of bytes of a file, with its checksum."""
+
+    start: int
+    size: int
+    crc: int
+
+
+class PartEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A file of messages: `part-NNNNNN`."""
+
+    number: int
+    messages: int
+    tokens: int
+    """Tokens of the messages that are not deleted."""
+    table: IndexSection
+    content: IndexSection
+    raw_bytes: int
+    """Size of the content before compression."""
+    sealed: bool = False
+    """Whether it is a block; the others are small parts that will be written into blocks."""
+    dictionary: int = 0
+    """Number of its dictionary; 0 = none."""
+    taught: bool = False
+    """Whether the dictionary is made of this part."""
+    summary: IndexSection | None = None
+    deleted: tuple[tuple[int, float], ...] = ()
+    """Places of deleted messages, and the times of their deletion."""
+
+
+class DictionaryFile(msgspec.Struct, frozen=True):
+    """A file with a dictionary: `dictionary-NNNNNN`."""
+
+    number: int
+    kind: Literal["trained", "raw"]
+    data: IndexSection
+
+
+class ArchiveIndex(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All files of an archive."""
+
+    next: int = 1
+    """Number of the next file; never reused."""
+    parts: tuple[PartEntry, ...] = ()
+    dictionary: DictionaryFile | None = None
+
+    def names(self) -> set[str]:
+        """Return the names of all files."""
+        named = {part_name(part.number) for part in self.parts}
+        return named | ({dictionary_name(self.dictionary.number)} if self.dictionary else set())
+
+
+def part_name(number: int) -> str:
+    """Return the name of a file of messages."""
+    return f"part-{number:06}"
+
+
+def dictionary_name(number: int) -> str:
+    """Return the name of a file with a dictionary."""
+    return f"dictionary-{number:06}"
+
+
+def index_bytes(index: ArchiveIndex) -> bytes:
+    """Return the bytes of an index."""
+    body = _MAGIC + str(INDEX_VERSION).encode() + b"\n" + msgspec.json.encode(index) + b"\n"
+    return body + f"{checksum(body):08x}\n".encode()
+
+
+def save_index(files: Files, index: ArchiveIndex) -> None:
+    """Replace the index. This commits a change of the archive."""
+    files.write(INDEX, index_bytes(index))
+
+
+def load_index(files: Files) -> ArchiveIndex | None:
+    """Read the index; None if there is none. Raises ArchiveError."""
+    path = files.where / INDEX
+    try:
+        data = files.read(INDEX)
+    except FileNotFoundError:
+        return None
+    version = _VERSION.match(data)
+    if version is None:
+        raise ArchiveError(
+            path, "this is not the index of an archive", "restore it from a backup, or name another folder"
+        )
+    if int(version[1]) != INDEX_VERSION:
+        what = f"it is an archive of version {int(version[1])}, this ctxbench reads version {INDEX_VERSION}"
+        raise ArchiveError(path, what, "read it with the ctxbench that wrote it")
+    body, crc = data[:-9], data[-9:]
+    if crc != f"{checksum(body):08x}\n".encode():
+        raise Damaged(path, "it is altered: the checksum differs")
+    return msgspec.json.decode(body[version.end() :], type=ArchiveIndex)

@@ -1,7 +1,7 @@
-"""A file of messages: a table of their ids and tokens, their content, and a summary if one is kept, a frame each.
+"""A file of messages: a table of their ids and tokens, their content, and perhaps a summary, a zstd frame each.
 
-The table is needed to open the archive, the content to read a message. Each has a checksum of its own in the index, so
-that neither is read for the other, and together they cover every byte of the file.
+Opening the archive needs the table, reading a message needs the content. Each has its own checksum in the index, so
+neither is read for the other, and together they cover every byte of the file.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import msgspec
 from ....metrics.extract import extract
 from ....scenarios.model import Message
 from .codec import FAST, Coding, Dictionary
-from .files import checksum
-from .index import IndexSection, PartEntry
+from .files import IndexSection, PartEntry, checksum
 
 _PLAIN = Dictionary()
 _TABLE_LEVEL = 19
@@ -27,7 +26,7 @@ Count = Callable[[str], int]
 
 
 class PartTable(NamedTuple):
-    """The ids of a part's messages in their order, and the tokens of each."""
+    """Ids and tokens of a part's messages, in order."""
 
     ids: tuple[str, ...]
     tokens: tuple[int, ...]
@@ -36,18 +35,18 @@ class PartTable(NamedTuple):
 _LAST_NUMBER = re.compile(r"[0-9]+(?=[^0-9]*\Z)")
 
 
-def following(id: str) -> str:
-    """The id that mostly comes next: the last number in it, one up. Only ids that do not follow are written."""
-    return _LAST_NUMBER.sub(lambda found: str(int(found[0]) + 1).zfill(len(found[0])), id)
+def next_id(id: str) -> str:
+    """Return the id that mostly comes next: its last number plus one. A table stores only ids that differ from it."""
+    return _LAST_NUMBER.sub(lambda number: str(int(number[0]) + 1).zfill(len(number[0])), id)
 
 
-def _written(table: PartTable) -> bytes:
+def _table_bytes(table: PartTable) -> bytes:
     before = ("", *table.ids)
-    ids = ["" if id == following(last) else id for last, id in zip(before, table.ids, strict=False)]
+    ids = ["" if id == next_id(last) else id for last, id in zip(before, table.ids, strict=False)]
     return msgspec.json.encode((ids, table.tokens))
 
 
-class Made(NamedTuple):
+class NewPart(NamedTuple):
     """A part that is not on disk yet."""
 
     part: PartEntry
@@ -55,48 +54,48 @@ class Made(NamedTuple):
 
 
 class SummaryFrame(NamedTuple):
-    """What an extractive summary of a block says, and of which messages."""
+    """An extractive summary of a block, and the messages that it summarises."""
 
     ids: tuple[str, ...]
     text: str
 
 
 def contents(items: Sequence[ArchivedMessage]) -> list[bytes]:
-    """The layouts that a part's messages may have."""
+    """Return the possible layouts of a part's messages."""
     return [content for content in (by_field(items), by_key(items)) if content is not None]
 
 
-def unsealed(number: int, items: Sequence[ArchivedMessage]) -> Made:
-    """A part of messages that are not a whole block yet."""
-    return _made(number, items, by_field(items), _PLAIN, FAST, False)
+def small_part(number: int, items: Sequence[ArchivedMessage]) -> NewPart:
+    """Return a small part of messages that do not fill a block yet."""
+    return _new_part(number, items, by_field(items), _PLAIN, FAST, False)
 
 
-def sealed(
+def block_part(
     number: int,
     items: Sequence[ArchivedMessage],
     coding: Coding,
     dictionary: Dictionary,
     using: int,
     count: Count | None,
-) -> Made:
-    """A whole block, in the layout that takes fewest bytes. `using` is the dictionary's number."""
-    made = [_made(number, items, each, dictionary, coding.level, coding.long) for each in contents(items)]
-    best = min(made, key=lambda each: len(each.data))
+) -> NewPart:
+    """Return a block in the layout of fewest bytes. `using` is the number of the dictionary."""
+    layouts = [_new_part(number, items, content, dictionary, coding.level, coding.long) for content in contents(items)]
+    best = min(layouts, key=lambda part: len(part.data))
     part = msgspec.structs.replace(best.part, sealed=True, dictionary=using)
     if not coding.summary or count is None:
-        return Made(part, best.data)
+        return NewPart(part, best.data)
     texts = [item.message.text for item in items if item.message.text]
     text = extract(texts, int(part.tokens * coding.summary), count)
     frame = _PLAIN.compress(text.encode(), coding.level)
     section = IndexSection(len(best.data), len(frame), checksum(frame))
-    return Made(msgspec.structs.replace(part, summary=section), best.data + frame)
+    return NewPart(msgspec.structs.replace(part, summary=section), best.data + frame)
 
 
-def _made(
+def _new_part(
     number: int, items: Sequence[ArchivedMessage], content: bytes, by: Dictionary, level: int, long: bool
-) -> Made:
+) -> NewPart:
     table = PartTable(tuple(item.id for item in items), tuple(item.tokens for item in items))
-    head = _PLAIN.compress(_written(table), _TABLE_LEVEL if level > FAST else FAST)
+    head = _PLAIN.compress(_table_bytes(table), _TABLE_LEVEL if level > FAST else FAST)
     frame = by.compress(content, level, long)
     part = PartEntry(
         number,
@@ -106,54 +105,54 @@ def _made(
         IndexSection(len(head), len(frame), checksum(frame)),
         len(content),
     )
-    return Made(part, head + frame)
+    return NewPart(part, head + frame)
 
 
 def table_of(data: bytes) -> PartTable:
-    """The table that was written."""
-    written, tokens = msgspec.json.decode(_PLAIN.decompress(data), type=tuple[list[str], tuple[int, ...]])
-    for at in range(1, len(written)):
-        written[at] = written[at] or following(written[at - 1])
-    return PartTable(tuple(written), tokens)
+    """Read a table from its bytes."""
+    ids, tokens = msgspec.json.decode(_PLAIN.decompress(data), type=tuple[list[str], tuple[int, ...]])
+    for at in range(1, len(ids)):
+        ids[at] = ids[at] or next_id(ids[at - 1])
+    return PartTable(tuple(ids), tokens)
 
 
 def summary_of(data: bytes) -> str:
-    """The summary that was written."""
+    """Read a summary from its bytes."""
     return _PLAIN.decompress(data).decode()
 
 
 _TEXT = ("text",)
 _ID = ("id",)
+# First item of the path of a section of scalars, before the key. No field of a message has this name.
 _SCALARS = "="
-"""What the name of a section of scalars begins with; the key follows. No field of a message is called so."""
 
 Columns = dict[tuple[str, ...], list[bytes]]
 
 
 def by_field(items: Sequence[ArchivedMessage]) -> bytes:
-    """The messages in columns, a text whole in one line."""
-    return _written_layout(_columns(items), ())
+    """Lay messages out in columns, each text in one line."""
+    return _layout_bytes(_columns(items), ())
 
 
 def by_key(items: Sequence[ArchivedMessage]) -> bytes | None:
-    """The messages in columns, JSON texts by their keys; None if no text is JSON."""
+    """Lay messages out in columns, JSON texts by their keys; None if no text is JSON."""
     columns = _columns(items)
     shapes: dict[str, int] = {}
     for at, item in enumerate(items):
-        found = shaped(item.message.text)
-        if found is None:
+        json = split_shape(item.message.text)
+        if json is None:
             continue
-        columns[_TEXT][at] = str(shapes.setdefault(found.shape, len(shapes))).encode()
-        for key, scalars in found.scalars.items():
+        columns[_TEXT][at] = str(shapes.setdefault(json.shape, len(shapes))).encode()
+        for key, scalars in json.scalars.items():
             path = (_SCALARS, key)
             if path not in columns:
                 columns[path] = [b""] * len(items)
             columns[path][at] = ",".join(scalars).encode()
-    return _written_layout(columns, tuple(shapes)) if shapes else None
+    return _layout_bytes(columns, tuple(shapes)) if shapes else None
 
 
-class Laid:
-    """The messages of one content, each made when it is asked for."""
+class PartMessages:
+    """The messages of one content, each decoded when it is accessed."""
 
     def __init__(self, content: bytes, ids: Sequence[str]) -> None:
         self._lines = content.split(b"\n")
@@ -173,11 +172,11 @@ class Laid:
             if not line:
                 continue
             if path[0] == _SCALARS:
-                scalars[path[1]] = split(line.decode())
+                scalars[path[1]] = split_scalars(line.decode())
             else:
                 _set(record, path, msgspec.json.decode(line))
         if isinstance(record.get("text"), int):
-            record["text"] = unshaped(self._shapes[record["text"]], scalars)
+            record["text"] = join_shape(self._shapes[record["text"]], scalars)
         return msgspec.convert(record, Message)
 
 
@@ -208,7 +207,7 @@ def _set(record: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     record[path[-1]] = value
 
 
-def _written_layout(columns: Columns, shapes: tuple[str, ...]) -> bytes:
+def _layout_bytes(columns: Columns, shapes: tuple[str, ...]) -> bytes:
     lines: list[bytes] = []
     for path, column in sorted(columns.items()):
         lines.append(msgspec.json.encode((path, shapes if path == _TEXT else ())))
@@ -217,29 +216,29 @@ def _written_layout(columns: Columns, shapes: tuple[str, ...]) -> bytes:
 
 
 HOLE = "\0"
-"""Stands for a scalar in a shape. JSON has none outside strings, and in strings it is an escape."""
+"""Placeholder of a scalar in a shape. JSON has no NUL outside strings, and escapes it inside them."""
 
 _SCALAR = r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null'
 _TOKEN = re.compile(rf"(?P<key>\"(?:[^\"\\\x00-\x1f]|\\.)*\")(?=\s*:)|(?P<scalar>{_SCALAR})|[^\"\w-]+", re.ASCII)
-_SCALARS_SHAPES = re.compile(_SCALAR, re.ASCII)
+_SCALARS_OF_LINE = re.compile(_SCALAR, re.ASCII)
 
 
-class Shaped(NamedTuple):
-    """A text in two: its shape, and for each key (as it stands in the text) its scalars in order."""
+class JsonShape(NamedTuple):
+    """A JSON text split in two: its shape, and its scalars in order by key (as written in the text)."""
 
     shape: str
     scalars: dict[str, list[str]]
 
 
-def shaped(text: str) -> Shaped | None:
-    """The shape and the scalars of a JSON object or array; None if the text is neither."""
+def split_shape(text: str) -> JsonShape | None:
+    """Split a JSON object or array into shape and scalars; None if the text is neither."""
     if text[:1] not in ("{", "[") or HOLE in text:
         return None
     try:
         msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
-    made: list[str] = []
+    pieces: list[str] = []
     scalars: dict[str, list[str]] = defaultdict(list)
     key, end = "", 0
     for token in _TOKEN.finditer(text):
@@ -248,41 +247,37 @@ def shaped(text: str) -> Shaped | None:
         end = token.end()
         if token.lastgroup == "scalar":
             scalars[key].append(token[0])
-            made.append(HOLE)
+            pieces.append(HOLE)
         else:
             key = token[0] if token.lastgroup == "key" else key
-            made.append(token[0])
-    return Shaped("".join(made), dict(scalars)) if end == len(text) else None
+            pieces.append(token[0])
+    return JsonShape("".join(pieces), dict(scalars)) if end == len(text) else None
 
 
-def unshaped(shape: str, scalars: Mapping[str, list[str]]) -> str:
-    """The text again."""
-    left: dict[str, Iterator[str]] = {key: iter(each) for key, each in scalars.items()}
-    made: list[str] = []
+def join_shape(shape: str, scalars: Mapping[str, list[str]]) -> str:
+    """Join shape and scalars to the original text."""
+    left: dict[str, Iterator[str]] = {key: iter(values) for key, values in scalars.items()}
+    pieces: list[str] = []
     key = ""
-    for piece in _pieces(shape):
+    for piece in _PIECE.findall(shape):
         if piece == HOLE:
-            made.append(next(left[key]))
+            pieces.append(next(left[key]))
         else:
             key = piece if piece[:1] == '"' else key
-            made.append(piece)
-    return "".join(made)
+            pieces.append(piece)
+    return "".join(pieces)
 
 
-def split(line: str) -> list[str]:
-    """The scalars of a line of them, with commas between."""
-    return _SCALARS_SHAPES.findall(line)
-
-
-def _pieces(shape: str) -> list[str]:
-    return _PIECE.findall(shape)
+def split_scalars(line: str) -> list[str]:
+    """Return the scalars of a line, which commas separate."""
+    return _SCALARS_OF_LINE.findall(line)
 
 
 _PIECE = re.compile(rf'"(?:[^"\\\x00-\x1f]|\\.)*"|{HOLE}|[^"{HOLE}]+')
 
 
 class ArchivedMessage(NamedTuple):
-    """One message of the tier. The id is the caller's: a message's own is unique within its conversation only."""
+    """A message of the tier. The caller chooses the id: a message's own id is unique only within its conversation."""
 
     id: str
     tokens: int

@@ -1,10 +1,9 @@
-"""Embeddings by product quantisation: 16 times smaller than 32-bit floats, and re-ranked by what is kept of the
-originals.
+"""Embeddings by product quantisation: 16 times smaller than 32-bit floats, reranked in half precision.
 
 A vector is cut into pieces, and each piece becomes the number of the nearest of 16 (or 256) centroids. A search ranks
 by the codes alone, or takes more candidates from them and ranks those by their vectors in half precision (`rerank`).
-The codes are searched in memory; the originals may stay on disk. With too few vectors to learn centroids from, search
-is exact.
+The codes are searched in memory; the originals may stay on disk. With too few vectors to train centroids, search is
+exact.
 
 faiss runs on one thread here: the same vectors then give the same codes, and idle threads do not stall a shared
 machine.
@@ -28,9 +27,8 @@ Places = NDArray[np.int64]
 FLOAT = 4
 """Bytes of a coordinate."""
 RATIO = 16
-"""Of the document (004 §2.3)."""
-_POINTS = 39
-"""Vectors that faiss wants to learn a centroid from."""
+"""Compression ratio of the document (004 §2.3)."""
+_POINTS = 39  # training vectors that faiss wants for each centroid
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class Quantisation:
 
     ratio: int = RATIO
     bits: int = 4
-    """Of the number of a centroid. 4 are searched in registers; 8 are better by a little, and far slower."""
+    """Bits of the number of a centroid. 4 are searched in registers; 8 are a little better, and far slower."""
 
     def __post_init__(self) -> None:
         if self.bits not in (4, 8):
@@ -48,27 +46,27 @@ class Quantisation:
             raise SpecError(f"ratio {self.ratio}: give 1 or more")
 
     def pieces(self, width: int) -> int:
-        """Into how many pieces a vector of `width` coordinates is cut: a divisor of it."""
+        """Return the number of pieces of a vector of `width` coordinates: a divisor of it."""
         wanted = max(1, width * FLOAT * 8 // (self.ratio * self.bits))
-        return max(each for each in range(1, min(wanted, width) + 1) if width % each == 0)
+        return max(number for number in range(1, min(wanted, width) + 1) if width % number == 0)
 
     def least(self) -> int:
-        """How many vectors it takes to learn the centroids."""
+        """Return the number of vectors needed to train the centroids."""
         return _POINTS << self.bits
 
 
 class Quantised:
-    """Vectors in codes. Places are counted from 0 in the order in which they were given."""
+    """Quantised vectors. Places count from 0 in the order of the vectors."""
 
     def __init__(self, vectors: Vectors, quantisation: Quantisation | None = None) -> None:
-        """Code these vectors, one a row, having learnt from them."""
+        """Train centroids on these vectors, one per row, and code them."""
         faiss = _faiss()
         quantisation = quantisation or Quantisation()
         count, width = vectors.shape
         self.exact = count < quantisation.least()
-        """Whether there are too few to code them."""
+        """Whether there are too few vectors to quantise."""
         self.bytes_each = width * FLOAT
-        """Of a vector's code."""
+        """Bytes of a vector's code."""
         self._codes: Any = faiss.IndexFlatIP(width)
         if not self.exact:
             pieces = quantisation.pieces(width)
@@ -77,9 +75,11 @@ class Quantised:
             if quantisation.bits == 8:
                 self._codes.do_polysemous_training = False
             self.bytes_each = (pieces * quantisation.bits + 7) // 8
-        self._kept: Any = faiss.IndexScalarQuantizer(width, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
+        self._originals: Any = faiss.IndexScalarQuantizer(
+            width, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
+        )
         if count:
-            for index in (self._codes, self._kept):
+            for index in (self._codes, self._originals):
                 index.train(vectors)
                 index.add(vectors)
 
@@ -88,31 +88,30 @@ class Quantised:
 
     @property
     def kept_bytes_each(self) -> int:
-        """Of what is kept of a vector to re-rank by."""
-        return int(self._kept.code_size)
+        """Bytes of a vector in half precision, for reranking."""
+        return int(self._originals.code_size)
 
     def search(self, questions: Vectors, most: int, rerank: int = 0) -> Places:
-        """The places of the nearest to each question by inner product, best first, -1 where there are fewer.
+        """Return the places of the nearest vectors to each query by inner product, best first, padded with -1.
 
         `rerank` candidates of the codes are ranked by their vectors in half precision; 0 = by the codes alone.
         """
         if not len(self):
             return np.full((len(questions), most), -1, np.int64)
-        _, found = self._codes.search(questions, max(most, rerank))
-        places: Places = found
+        places: Places = self._codes.search(questions, max(most, rerank))[1]
         if rerank > most:
-            places = np.stack([self._reranked(*each) for each in zip(questions, places, strict=True)])
+            places = np.stack([self._rerank(*pair) for pair in zip(questions, places, strict=True)])
         return places[:, :most]
 
-    def _reranked(self, question: Vectors, places: Places) -> Places:
+    def _rerank(self, question: Vectors, places: Places) -> Places:
         known = places[places >= 0]
-        scores = self._kept.reconstruct_batch(known) @ question
+        scores = self._originals.reconstruct_batch(known) @ question
         ranked = known[np.argsort(-scores, kind="stable")]
         return np.concatenate((ranked, places[places < 0]))
 
 
 def exact(vectors: Vectors, questions: Vectors, most: int) -> Places:
-    """The places of the nearest to each question by inner product: what recall is measured against."""
+    """Return the exact places of the nearest vectors to each query by inner product, to measure recall against."""
     scores = questions @ vectors.T
     return np.argsort(-scores, axis=1, kind="stable")[:, :most]
 

@@ -1,17 +1,15 @@
-"""The Focus tier: what a model is sent, within a hard limit (design document 004 §2.1, §5.4).
+"""The Focus tier: the messages a model is sent, within a hard token limit (design document 004 §2.1, §5.4).
 
     tier = Focus(limit=8192, truncation="importance").open()
-    found = tier.send(messages)          # after each new message, all of them
-    found.messages, found.overflow, found.refused
+    request = tier.send(messages)        # after each new message, the whole conversation
+    request.messages, request.overflow, request.over_budget
 
-It needs nothing of the harness, and is the strategy `focus` in it. `strategy.py` has the parameters, `opened.py` one
-conversation under it, `space.py` how the limit is shared out, `alone.py` the desk that it uses without a harness; of
-the truncations `newest.py`, `importance.py`, `summarised.py` and `merged.py`. Decision 19 has the figures.
+It works without the harness; inside it is the strategy `focus`. `strategy.py` has the strategy, one conversation under
+it and its token budget, `truncation.py` the four ways to cut a conversation. Decision 19 has the figures.
 """
 
 from __future__ import annotations
 
-from .session import BudgetUse, Focused, FocusSession
-from .strategy import Focus
+from .strategy import BudgetUse, Focus, Focused, FocusSession
 
-__all__ = ["Focus", "Focused", "FocusSession", "BudgetUse"]
+__all__ = ["BudgetUse", "Focus", "FocusSession", "Focused"]

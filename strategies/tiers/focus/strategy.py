@@ -1,62 +1,64 @@
-"""S9, `focus`: what is sent takes at most 8192 tokens, whatever was said (design document 004 §2.1, §5.4)."""
+"""S9, `focus`: requests of at most 8192 tokens, however long the conversation (design document 004 §2.1, §5.4)."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import ClassVar, Literal, NamedTuple
 
-from ....metrics.extract import extract
-from ....metrics.grounding import said as spelled
-from ....metrics.language import Language
-from ....metrics.tokens import TokenCounter
-from ....scenarios.model import Message
-from ....scenarios.view import Messages
-from ...base import Context, StrategyContext, View
-from ...parts.rolling_summary import Rolling
-from ...parts.summarize import RunningSummary, Summariser
-from ...parts.units import Spoken, at_least, newest
-from ...summary import PROMPTS
-from ..quota import Quota
-from .importance import Importance, ImportanceWeights
-from .session import FocusSession, Tail, TokenBudget, Truncation, fitted, says
-from .standalone import StandaloneContext
+import numpy as np
+from numpy.typing import NDArray
 
-Truncating = Literal["tail_cutoff", "importance", "dynamic_summary", "conversation_merge"]
+from ....metrics.extract import extract
+from ....metrics.language import Language
+from ....metrics.structure import Structure
+from ....metrics.tokens import PRIMING, Ledger, TokenCounter
+from ....scenarios.model import Fact, Message, Tool
+from ....scenarios.view import Messages
+from ...base import Context, ModelError, Prompt, StrategyContext, View
+from ...events import Event, OverBudget
+from ...parts.summarize import Summariser
+from ...parts.units import Dialogue, at_least
+from ...summary import PROMPTS
+from ..quota import Quota, Quotas
+from .truncation import ConversationMerge, DynamicSummary, Importance, ImportanceWeights, Tail, Truncation
+
+TruncationMode = Literal["tail_cutoff", "importance", "dynamic_summary", "conversation_merge"]
 
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """All that is sent takes at most `limit` tokens: system messages, tool schemas, conversation.
+    """A hard limit: system messages, tool schemas and conversation together take at most `limit` tokens.
 
-    System messages and schemas are never cut. `system` and `functions` tokens are reserved for them: what they do not
-    use stays free, what they take beyond comes off the conversation, which has the rest: 6141 of 8192 tokens with the
-    document's shares (3 prime the reply). Over that it is cut, by one of the document's four ways:
+    System messages and schemas are never cut. `system` and `functions` tokens are reserved for them. Tokens that they
+    do not use stay free; tokens that they take beyond their reserve come off the conversation. The conversation has the
+    rest: 6141 of 8192 tokens with the document's shares (3 prime the reply). A longer conversation is cut in one of the
+    document's four ways:
 
-    - `tail_cutoff`: the newest messages that fit stay.
-    - `importance`: what scores best stays, `semantic` · 0.4 + `recency` · 0.3 + `emphasis` · 0.2 + `structure` · 0.1,
-      in the order it was said. What the four are is said in `strategies/tiers/focus/importance.py`; only words are
-      compared, at most `read` characters of a message, half from each end. No embedder.
-    - `dynamic_summary`: a summary of at most `max_summary_tokens` stands for all but the newest that fit in `keep` of
-      the room; when it is full again, these are summarised with the summary before.
-    - `conversation_merge`: the oldest stretches of `run` tokens, as many as must, become one message each, with
-      sentences extracted from it in at most `ratio` of its tokens (never over `run`). It is made once and stays the
-      same, until the oldest must go.
+    - `tail_cutoff`: keep the newest messages that fit.
+    - `importance`: keep the messages with the best scores, `semantic` · 0.4 + `recency` · 0.3 + `emphasis` · 0.2 +
+      `structure` · 0.1, in their order (`truncation.Importance` defines the four parts). Only words are compared, at
+      most `read` characters of a message, half from each end. It needs no embedder.
+    - `dynamic_summary`: replace all but the newest messages that fit in `keep` of the room by a summary of at most
+      `max_summary_tokens`. When the room is full again, the next messages are summarised with the previous summary.
+    - `conversation_merge`: replace the oldest spans of `run` tokens, as many as necessary, by one message each, with
+      sentences extracted from the span in at most `ratio` of its tokens (never over `run`). A merged message does not
+      change until the oldest ones have to be dropped.
 
-    Where the document is silent or no provider would take what it says:
+    Where the document is silent, or providers would reject the request:
 
     - "Functions" are the schemas of the tools offered. Calls and results are conversation, and stay or go together.
-    - The newest message stays, with its call. If it does not fit in the conversation's share the reserves give way; if
-      it does not fit in the limit, or what is never cut does not, the request is refused (OverBudget). In a replay, which
-      has no empty request, system messages are sent then, however long they are.
-    - The user message that opened the turn stays where it fits: providers refuse requests that begin otherwise.
-    - `warning` and `soft` are shares of the limit. What was said is measured by them, reserves included: LimitReached is
-      recorded when it comes to the warning, to the soft limit, and when it is over the limit, and when it is below
-      again.
+    - The newest message stays, with its call. If it does not fit in the conversation's share, it may use the reserves.
+      If it does not fit in the limit, or system messages and schemas do not, the request is over budget (OverBudget).
+      A replay has no empty request: it sends the system messages then, however long they are.
+    - The user message that opened the turn stays if it fits: providers reject requests that begin otherwise.
+    - `warning` and `soft` are shares of the limit. The uncut conversation with its reserves is measured by them:
+      LimitReached is recorded whenever it rises to the warning, to the soft limit or over the limit, or falls below.
     """
 
     limit: int = 8192
-    truncation: Truncating = "importance"
+    truncation: TruncationMode = "importance"
     system: int = 1024
     functions: int = 1024
     warning: float = 0.8
@@ -76,7 +78,7 @@ class Focus:
 
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "004 §2.1, §3, §5.4"
-    fails: ClassVar[str] = "a tool's result alone is longer than the limit: every request with it is refused"
+    fails: ClassVar[str] = "a tool's result alone is longer than the limit: every request with it is over budget"
 
     def __post_init__(self) -> None:
         at_least(1, limit=self.limit, read=self.read, run=self.run)
@@ -87,7 +89,7 @@ class Focus:
         self._summariser()
         if not 0 < self.keep < 1:
             raise ValueError(f"keep must be above 0 and below 1, not {self.keep}")
-        if (room := self._space().room(0, 0)) < 1:
+        if (room := self._token_budget().room(0, 0)) < 1:
             shares = f"system={self.system} and functions={self.functions}"
             raise ValueError(f"limit={self.limit} leaves no tokens for the conversation beside {shares}")
         if self.truncation == "dynamic_summary" and self.max_summary_tokens > (1 - self.keep) * room:
@@ -98,45 +100,46 @@ class Focus:
 
     @property
     def budget(self) -> int:
-        """Tokens that what is sent never exceeds."""
+        """Largest request in tokens."""
         return self.limit
 
     def open(self, desk: StrategyContext | None = None, counter: TokenCounter | None = None) -> FocusSession:
-        """The tier of one conversation. Without a desk it counts with `counter` (by default o200k_base) and extracts
-        its summaries itself.
+        """Open the tier for one conversation.
+
+        Without a `desk` it counts with `counter` (by default o200k_base) and extracts its summaries itself.
         """
-        desk = desk or StandaloneContext(counter or TokenCounter())
-        return FocusSession(self._space(), self._quota(), self._truncation(desk), desk)
+        services = desk or StandaloneContext(counter or TokenCounter())
+        return FocusSession(self._token_budget(), self._quota(), self._truncation(services), services)
 
     def start(self, desk: StrategyContext) -> View:
         tier = self.open(desk)
 
         def view(context: Context) -> Context:
             history = context.messages
-            found = tier.send(history, context.tools)
-            if found.refused is not None:
+            request = tier.send(history, context.tools)
+            if request.over_budget is not None:
                 return context.sending(desk.systems(history))
-            return context if found.messages is history else context.sending(found.messages)
+            return context if request.messages is history else context.sending(request.messages)
 
         return view
 
-    def _space(self) -> TokenBudget:
+    def _token_budget(self) -> TokenBudget:
         return TokenBudget(self.limit, self.system, self.functions)
 
     def _quota(self) -> Quota:
         return Quota(self.limit, self.soft, self.warning)
 
-    def _truncation(self, desk: StrategyContext) -> Truncation:
+    def _truncation(self, services: StrategyContext) -> Truncation:
         match self.truncation:
             case "tail_cutoff":
-                return Tail(desk)
+                return Tail(services)
             case "importance":
                 weights = ImportanceWeights(self.semantic, self.recency, self.emphasis, self.structure)
-                return Importance(desk, weights, self.read)
+                return Importance(services, weights, self.read)
             case "dynamic_summary":
-                return DynamicSummary(desk, self._summariser(), self.keep)
+                return DynamicSummary(services, self._summariser(), self.keep)
             case "conversation_merge":
-                return ConversationMerge(desk, self.run, self.ratio, self.language)
+                return ConversationMerge(services, self.run, self.ratio, self.language)
 
     def _summariser(self) -> Summariser:
         return Summariser(
@@ -150,133 +153,196 @@ class Focus:
         )
 
 
-FORM: dict[Language, str] = {"zh": "[合并的对话]\n{text}", "en": "[Merged conversation]\n{text}"}
-READ = 20_000
-"""Characters of a message that sentences are extracted from, from its start."""
+class StandaloneContext:
+    """A `StrategyContext` without a harness: it counts and extracts summaries; no embedder, clock or tools."""
 
+    conversation = ""
+    now: float | None = None
 
-class _Run(NamedTuple):
-    """A stretch of the spoken messages."""
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._events: list[Event] = []
+        self._begin()
 
-    stop: int
-    """Where it ends."""
-    merged: Message | None
-    """What stands for it; None if nothing of it fits into its share."""
-    tokens: int
-    """Of that."""
+    def _begin(self) -> None:
+        self._messages: list[Message] = []
+        self._ids: set[str] = set()
+        self._ledger, self._structure = Ledger(self._counter, self._messages), Structure(self._messages)
 
+    def read(self, messages: Sequence[Message]) -> Messages:
+        """Take in the conversation as it is now. Raises ValueError if two of its messages have the same id."""
+        known = self._messages
+        common = min(len(known), len(messages))
+        if not all(map(is_, known, messages)) and known[:common] != list(messages[:common]):
+            self._begin()
+            known, common = self._messages, 0
+        for message in messages[common:]:
+            if message.id in self._ids:
+                raise ValueError(f"two messages have the id {message.id!r}: give each one of its own")
+            self._ids.add(message.id)
+            known.append(message)
+        return Messages.prefix(known, len(messages))
 
-class ConversationMerge:
-    """The oldest stretches, as many as must, are sent as one system message each: what matters of them, extracted.
+    def events(self) -> tuple[Event, ...]:
+        """Return the events recorded since the previous call."""
+        events, self._events = tuple(self._events), []
+        return events
 
-    The document has the name only. A stretch is units of at least `run` tokens together: what stands for it takes at
-    most `ratio` of its tokens, heading included, and at most `run`. No model is asked, and a stretch is merged once:
-    what stands for it stays as it is. If all but the newest are merged and it is still too much, the oldest merged ones
-    go.
-    """
+    def record(self, event: Event) -> None:
+        self._events.append(event)
 
-    __slots__ = ("_desk", "_form", "_ratio", "_run", "_runs")
+    def complete(self, prompt: Prompt) -> str:
+        """Return the most important sentences of the material. Raises ModelError if none fits."""
+        text = extract(prompt.material, prompt.max_tokens, self._counter.text)
+        if not text:
+            raise ModelError(f"nothing of the material fits in {prompt.max_tokens} tokens")
+        return text
 
-    def __init__(self, desk: StrategyContext, run: int, ratio: float, language: Language) -> None:
-        self._desk, self._run, self._ratio, self._form = desk, run, ratio, FORM[language]
-        self._runs: list[_Run] = []
+    def embed(self, texts: Sequence[str], query: bool = False) -> NDArray[np.float32]:  # noqa: ARG002
+        raise ModelError("there is no embedder without a harness")
 
-    def look(self, said: Messages, same: int) -> None:  # noqa: ARG002
-        """Forget the stretches that are not as they were."""
-        while self._runs and self._runs[-1].stop > same:
-            self._runs.pop()
+    def offer(self, tool: Tool, answer: Callable[[str], str]) -> None:
+        """Ignore the tool: without a harness no model can call it."""
 
-    def cut(self, history: Messages, spoken: Spoken, room: int) -> Messages:
-        """System messages, what is merged, the rest."""
-        runs = self._fewest(spoken, room)
-        start = spoken.place(runs[-1].stop if runs else 0)
-        rest = self._spoken(newest(self._desk, history, start).tail)
-        merged = sum(run.tokens for run in runs)
-        while runs and merged + rest > room:
-            merged -= runs.pop(0).tokens
-        head, tail = fitted(self._desk, history, spoken.messages[-1], start, room - merged)
-        return head + Messages.of(tuple(run.merged for run in runs if run.merged is not None)) + tail
-
-    def _fewest(self, spoken: Spoken, room: int) -> list[_Run]:
-        """The oldest stretches that must be merged so that all fits, as far as it can."""
-        said, starts = spoken.messages, spoken.units.starts
-        self._whole(starts)
-        left, start = self._desk.total(said), 0
-        merged = count = 0
-        while left + merged > room and (count < len(self._runs) or self._one_more(said, starts)):
-            run = self._runs[count]
-            left -= self._desk.total(said[start : run.stop])
-            merged += run.tokens
-            start, count = run.stop, count + 1
-        return self._runs[:count]
-
-    def _whole(self, starts: list[int]) -> None:
-        """Forget stretches that a late result has joined with what comes after them."""
-        for number, run in enumerate(self._runs):
-            at = bisect_left(starts, run.stop)
-            if at == len(starts) or starts[at] != run.stop:
-                del self._runs[number:]
-                break
-
-    def _one_more(self, said: Messages, starts: list[int]) -> bool:
-        """Merge the next stretch. False if there is none: the newest unit is never merged."""
-        start = self._runs[-1].stop if self._runs else 0
-        first = bisect_left(starts, start)
-        for stop in starts[first + 1 :]:
-            stretch = said[start:stop]
-            tokens = self._desk.total(stretch)
-            if tokens >= self._run:
-                made = self._made(stretch, min(int(self._ratio * tokens), self._run))
-                self._runs.append(_Run(stop, made, self._desk.tokens(made) if made is not None else 0))
-                return True
-        return False
-
-    def _made(self, stretch: Messages, most: int) -> Message | None:
-        """What stands for a stretch, in at most so many tokens."""
-        empty = Message(f"focus:{stretch[-1].id}", "system", self._form)
-        room = most - self._desk.tokens(empty)
-        lines = [f"{message.role}: {spelled(message)[:READ]}" for message in stretch]
-        while room > 0 and (text := extract(lines, room, self._desk.text_tokens)):
-            made = Message(empty.id, "system", self._form.replace("{text}", text))
-            if (over := self._desk.tokens(made) - most) <= 0:
-                return made
-            room -= over  # a text may have more tokens where it stands than alone
+    def facts(self, message: Message) -> tuple[Fact, ...] | None:  # noqa: ARG002
         return None
 
-    def _spoken(self, messages: Messages) -> int:
-        """Tokens of those that are not the system's."""
-        return self._desk.total(messages) - self._desk.total(self._desk.systems(messages))
+    def text_tokens(self, text: str) -> int:
+        return self._counter.text(text)
+
+    def tokens(self, message: Message) -> int:
+        return self._ledger.tokens(message)
+
+    def total(self, messages: Messages) -> int:
+        return self._ledger.total(messages)
+
+    def schemas(self, tools: tuple[Tool, ...]) -> int:
+        return self._counter.tools(tools)
+
+    def fit(self, messages: Messages, budget: int) -> int:
+        return self._ledger.fit(messages, budget)
+
+    def systems(self, messages: Messages) -> Messages:
+        return self._structure.systems(messages)
+
+    def opening(self, messages: Messages, start: int) -> int | None:
+        return self._structure.opening(messages, start)
+
+    def whole(self, messages: Messages) -> Messages:
+        return self._structure.whole(messages)
 
 
-class DynamicSummary:
-    """Once more is said than fits, all but what the newest `keep` of the room holds is summarised, merged with the
-    summary before. What is summarised stays so.
-    """
+TIER = "focus"
 
-    __slots__ = ("_desk", "_keep", "_rolling")
 
-    def __init__(self, desk: StrategyContext, summariser: Summariser, keep: float) -> None:
-        self._desk, self._keep = desk, keep
-        self._rolling = Rolling(desk, RunningSummary(desk, summariser))
+@dataclass(frozen=True, slots=True)
+class Focused:
+    """One request, and the conversation that it is cut from."""
 
-    def look(self, said: Messages, same: int) -> None:
-        """What is summarised knows by itself what has changed."""
+    messages: Messages
+    """In order, summaries and merged messages included. Empty if the request is over budget."""
+    conversation: Messages
+    """All messages but the system's."""
+    used: BudgetUse
+    """Tokens of the request by part."""
+    over_budget: OverBudget | None = None
+    """Set if no request fits: the messages that cannot be cut are over the limit."""
+    events: tuple[Event, ...] = field(default=(), compare=False)
+    """Crossed limits and summaries. Empty if the session was opened with a `desk`, which has recorded them already."""
 
-    def cut(self, history: Messages, spoken: Spoken, room: int) -> Messages:
-        """System messages, the summary, the rest."""
-        rolling, desk = self._rolling, self._desk
-        rolling.read(history)
-        budget = rolling.system_tokens + room
-        for _ in range(2):  # a summary may be longer than what it stands for
-            if rolling.tokens <= budget or not rolling.summarise(self._old(room)):
-                break
-        sent, last = rolling.sending(Context(history), budget).messages, spoken.messages[-1]
-        if says(sent, last):
-            return sent
-        head, tail = fitted(desk, history, last, spoken.place(spoken.units.starts[-1]), room)
-        return head + tail
+    @property
+    def overflow(self) -> tuple[Message, ...]:
+        """Messages of the conversation that the request leaves out or replaces."""
+        sent = {message.id for message in self.messages}
+        return tuple(message for message in self.conversation if message.id not in sent)
 
-    def _old(self, room: int) -> int:
-        """How many of the messages that are not summarised are to be."""
-        kept = self._rolling.kept
-        return self._rolling.beyond(self._desk.fit(kept, int(self._keep * room)))
+
+class FocusSession:
+    """The Focus tier of one conversation. Every call is given the whole conversation."""
+
+    __slots__ = ("_budget", "_dialogue", "_last", "_quotas", "_services", "_standalone", "_truncation")
+
+    def __init__(self, budget: TokenBudget, quota: Quota, truncation: Truncation, services: StrategyContext) -> None:
+        self._budget, self._truncation, self._services = budget, truncation, services
+        self._dialogue = Dialogue(services)
+        self._quotas = Quotas({TIER: quota}, services.record)
+        self._last: tuple[Messages, tuple[Tool, ...], int, Focused] | None = None
+        self._standalone = services if isinstance(services, StandaloneContext) else None
+
+    @property
+    def held(self) -> int:
+        """Tokens of the last request."""
+        return self._quotas.held(TIER)
+
+    def send(self, messages: Sequence[Message], tools: tuple[Tool, ...] = (), spare: int = 0) -> Focused:
+        """Return the request for a conversation. The same conversation gives the same request.
+
+        If the conversation has to be cut, `spare` tokens are left free for the caller, as far as the newest message
+        allows. Raises ValueError if two messages have the same id.
+        """
+        history = Messages.of(messages) if self._standalone is None else self._standalone.read(messages)
+        if self._last is None or self._last[:3] != (history, tools, spare):
+            self._last = history, tools, spare, self._cut(history, tools, spare)
+        return self._last[3]
+
+    def _cut(self, history: Messages, tools: tuple[Tool, ...], spare: int) -> Focused:
+        services, budget, dialogue = self._services, self._budget, self._dialogue
+        same = dialogue.read(history)
+        conversation = dialogue.messages
+        self._truncation.read(conversation, same)
+        system, functions = services.total(services.systems(history)), services.schemas(tools)
+        tokens = services.total(conversation)
+        self._quotas.want(TIER, budget.reserved(system, functions) + tokens)
+        newest = services.total(conversation[dialogue.units.starts[-1] :]) if conversation else 0
+        if over_budget := _over_budget(budget.limit, BudgetUse(system, functions, newest)):
+            services.record(over_budget)
+            return self._hold(Focused(Messages(), conversation, BudgetUse(0, 0, 0), over_budget))
+        room = max(budget.room(system, functions), newest)
+        if tokens <= room:
+            return self._hold(Focused(history, conversation, BudgetUse(system, functions, tokens)))
+        sent = self._truncation.cut(history, dialogue, max(room - spare, newest))
+        return self._hold(Focused(sent, conversation, BudgetUse(system, functions, services.total(sent) - system)))
+
+    def _hold(self, request: Focused) -> Focused:
+        self._quotas.hold(TIER, request.used.total)
+        return request if self._standalone is None else replace(request, events=self._standalone.events())
+
+
+def _over_budget(limit: int, least: BudgetUse) -> OverBudget | None:
+    """Return why the smallest possible request does not fit, or None if it does."""
+    if least._replace(conversation=0).total > limit:
+        why = "system messages and tool schemas alone are over the limit"
+        return OverBudget(why, least._replace(conversation=0).total, limit)
+    return OverBudget("the newest message does not fit", least.total, limit) if least.total > limit else None
+
+
+class BudgetUse(NamedTuple):
+    """Tokens of a request by part."""
+
+    system: int
+    """System messages of the recording, which are never cut."""
+    functions: int
+    """Schemas of the tools offered."""
+    conversation: int
+    """All other messages, summaries and merged messages included."""
+
+    @property
+    def total(self) -> int:
+        """Tokens that a provider counts: 3 more prime the reply. An empty request has none."""
+        return PRIMING + sum(self) if any(self) else 0
+
+
+class TokenBudget(NamedTuple):
+    """The limit of a request and its reserves, in tokens."""
+
+    limit: int
+    system: int
+    functions: int
+
+    def room(self, system: int, functions: int) -> int:
+        """Return the tokens left for the conversation beside system messages and schemas. May be below 0."""
+        return self.limit - self.reserved(system, functions)
+
+    def reserved(self, system: int, functions: int) -> int:
+        """Return the tokens not available to the conversation: each reserve or what exceeds it, and the priming."""
+        return PRIMING + max(self.system, system) + max(self.functions, functions)

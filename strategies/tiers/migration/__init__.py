@@ -1,31 +1,29 @@
-"""Migration: content moves between tiers on the recorded clock, and no crash loses any of it (design document 004 §4,
-§6).
+"""Migration: content moves between tiers on the recorded clock, and no crash loses any (design document 004 §4, §6).
 
     migration = Migration(tiers, journal, record, now)
 
-It needs nothing of the harness, and knows tiers as stores of bytes (`store.py`). `migration.py` says who goes where and
-when, `pressure.py` and `replacing.py` who must leave, `jobs.py` in which order, `heat.py` how hot an item is;
-`moving.py` and `mover.py` move, `records.py` and `journal.py` have where everything is; `tuning.py` and `alarms.py`
-read figures, `accounts.py` keeps them. Decision 20 says why it is like that.
+It works without the harness, and sees tiers as stores of bytes (`store.py`). `migration.py` is the interface;
+`selection.py` chooses victims by heat and pressure, `jobs.py` has the queue and the accounts, `moves.py` moves content,
+`journal.py` records where everything is, `alarms.py` has readings, alarms and the tuner. Decision 20 gives the reasons.
 """
 
 from __future__ import annotations
 
-from .accounts import Accounts, Edge, Why
-from .alarms import Alarm, Readings, Tuning, judged, tuned
-from .heat import Heat, HeatWeights
-from .jobs import Job, Trigger
+from .alarms import Alarm, Readings, Tuning, find_alarms, tuning_step
+from .jobs import Accounts, Edge, Job, Outcome, Reason, Trigger
 from .journal import FileJournal, Journal, JournalError, MemoryJournal
 from .migration import Migration
-from .moves import Outcome
+from .selection import Heat, HeatWeights
 from .store import ContentStore, Replacement, Tier, TierError
 
 __all__ = [
     "Accounts",
     "Alarm",
+    "ContentStore",
     "Edge",
     "FileJournal",
     "Heat",
+    "HeatWeights",
     "Job",
     "Journal",
     "JournalError",
@@ -33,14 +31,12 @@ __all__ = [
     "Migration",
     "Outcome",
     "Readings",
+    "Reason",
     "Replacement",
-    "ContentStore",
     "Tier",
     "TierError",
     "Trigger",
     "Tuning",
-    "HeatWeights",
-    "Why",
-    "judged",
-    "tuned",
+    "find_alarms",
+    "tuning_step",
 ]

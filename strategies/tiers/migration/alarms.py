@@ -1,38 +1,43 @@
-"""The alarms of the tiers (004 §6.1): six readings, each with a target and a limit beyond which it is an alarm.
+"""Readings of the tiers, their alarms (004 §6.1), and the adaptive tuner.
 
-    judged(Readings(hit_rate=0.84))  →  (Alarm("working hit rate", 0.84, state="alarm", target=0.9, limit=0.85),)
+    find_alarms(Readings(hit_rate=0.84))  →  (Alarm("working hit rate", 0.84, state="alarm", target=0.9, limit=0.85),)
 
-A reading that was not taken is None and is not judged. On the target itself is not within it: the document says < 90 %.
-Seconds and shares; whoever takes a reading says of which clock: recorded seconds and measured ones never mix.
+Six readings have a target and a limit, beyond which they are an alarm. A missing reading is None and raises no alarm. A
+value on the target misses it: the document says < 90 %. Times are recorded or measured seconds, as the caller decides;
+the two never mix.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 import msgspec
 
+from ...events import Alarmed
 from ...parts.units import at_least
-from .heat import HeatWeights
+from .jobs import PROMOTIONS, Outcome
+from .selection import HeatWeights
 
 
 class Readings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was measured. Times in seconds, the rest are shares."""
+    """Readings at one moment: times in seconds, all others as shares."""
 
     focus_utilisation: float | None = None
     hit_rate: float | None = None
-    """Of the Working tier."""
+    """Hit rate of the Working tier."""
     compression: float | None = None
-    """What the Archive saves."""
+    """Share of bytes that the Archive saves."""
     retrieval: float | None = None
     promotion: float | None = None
     demotion: float | None = None
     storage_pressure: float | None = None
-    """What is stored, of what may be. For the tuner; no alarm is on it."""
+    """Share of the Archive's hard limit that is stored. It is for the tuner and has no alarm."""
 
 
 class Gauge(msgspec.Struct, frozen=True):
-    """One row of the table."""
+    """Target and limit of one reading."""
 
     name: str
     reading: str
@@ -42,13 +47,13 @@ class Gauge(msgspec.Struct, frozen=True):
 
     @property
     def better(self) -> Literal["lower", "higher"]:
-        """Which way the target lies of the limit."""
+        """Direction of the target, seen from the limit."""
         return "lower" if self.target < self.limit else "higher"
 
     def state(self, value: float) -> Literal["good", "off target", "alarm"]:
-        """Where a value stands. Raises ValueError for one that is no number."""
+        """Compare a value with target and limit. Raises ValueError for NaN."""
         if value != value:
-            raise ValueError(f"{self.name} is {value!r}: a number is wanted, or None if it was not measured")
+            raise ValueError(f"{self.name} is {value!r}: give a number, or None if it was not measured")
         sign = 1 if self.better == "lower" else -1
         if sign * value > sign * self.limit:
             return "alarm"
@@ -76,15 +81,15 @@ class Alarm(msgspec.Struct, frozen=True):
     unit: Literal["share", "s"] = "s"
 
 
-def judged(readings: Readings) -> tuple[Alarm, ...]:
-    """The readings that miss their target, in the order of the table."""
-    found = []
+def find_alarms(readings: Readings) -> tuple[Alarm, ...]:
+    """Return the readings that miss their target, in the order of `GAUGES`."""
+    alarms = []
     for gauge in GAUGES:
         value: float | None = getattr(readings, gauge.reading)
         state = "good" if value is None else gauge.state(value)
         if value is not None and state != "good":
-            found.append(Alarm(gauge.name, value, state, gauge.target, gauge.limit, gauge.unit))
-    return tuple(found)
+            alarms.append(Alarm(gauge.name, value, state, gauge.target, gauge.limit, gauge.unit))
+    return tuple(alarms)
 
 
 HIT_RATE, LATENCY, PRESSURE = 0.85, 0.1, 0.8
@@ -92,13 +97,13 @@ MOST_LRU, MOST_THRESHOLD, MOST_LEVEL = 0.8, 0.9, 22
 
 
 class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What can be tuned."""
+    """Parameters that the tuner changes."""
 
     weights: HeatWeights = HeatWeights()
     threshold: float = 0.7
-    """What is predicted is promoted only if it is hotter."""
+    """Heat above which a predicted item is promoted."""
     level: int = 9
-    """Of zstd, for the blocks that the Archive writes from now on."""
+    """zstd level of the next blocks of the Archive."""
 
     def __post_init__(self) -> None:
         at_least(0, at_most=1, threshold=self.threshold, **self.weights._asdict())
@@ -107,12 +112,12 @@ class Tuning(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"the weights must be 1 together, not {sum(self.weights)}: {tuple(self.weights)}")
 
 
-def tuned(tuning: Tuning, readings: Readings) -> Tuning:
-    """One step of the tuner. What was not measured changes nothing."""
+def tuning_step(tuning: Tuning, readings: Readings) -> Tuning:
+    """Return the parameters after one step of the tuner. Missing readings change nothing."""
     hits, latency, pressure = readings.hit_rate, readings.promotion, readings.storage_pressure
     weights, threshold, level = tuning.weights, tuning.threshold, tuning.level
     if hits is not None and hits < HIT_RATE:
-        weights = _recent(weights)
+        weights = _shift_to_recency(weights)
     if latency is not None and latency > LATENCY:
         threshold = max(threshold, min(MOST_THRESHOLD, threshold + 0.1))
     if pressure is not None and pressure > PRESSURE:
@@ -120,11 +125,83 @@ def tuned(tuning: Tuning, readings: Readings) -> Tuning:
     return Tuning(weights, threshold, level)
 
 
-def _recent(weights: HeatWeights) -> HeatWeights:
-    """More by recency, less by frequency; 1 together."""
+def _shift_to_recency(weights: HeatWeights) -> HeatWeights:
+    """Give recency more weight and frequency less; the weights add up to 1."""
     lru = min(MOST_LRU, weights.lru + 0.1)
     lfu, semantic = max(0.0, weights.lfu - 0.05), weights.semantic
     if weights.lru >= MOST_LRU or not lfu + semantic:
         return weights
     lru = min(MOST_LRU, lru / (lru + lfu + semantic))
     return HeatWeights(lru, (1 - lru) * lfu / (lfu + semantic), (1 - lru) * semantic / (lfu + semantic))
+
+
+WINDOW, LEAST = 100, 20
+"""Look-ups of the hit rate, and the fewest for it. The tuner is due after each WINDOW of look-ups."""
+
+
+class TierState(msgspec.Struct, forbid_unknown_fields=True):
+    """State of the gauges in a snapshot."""
+
+    hits: list[bool]
+    since: int
+    alarms: list[str]
+
+
+class Gauges:
+    """Readings of the tiers over time. Times are recorded seconds: nothing here is measured."""
+
+    __slots__ = ("_alarms", "_hits", "_since")
+
+    def __init__(self, state: TierState | None = None) -> None:
+        self._hits = deque(state.hits if state else (), WINDOW)
+        self._since = state.since if state else 0
+        self._alarms = set(state.alarms if state else ())
+
+    @property
+    def state(self) -> TierState:
+        """State for a snapshot."""
+        return TierState(list(self._hits), self._since, sorted(self._alarms))
+
+    def look(self, hit: bool) -> None:
+        """Count a look-up below Focus, which was a hit in the Working tier or not."""
+        self._hits.append(hit)
+        self._since += 1
+
+    def due(self) -> bool:
+        """Return whether the tuner is due: True once after each window."""
+        if self._since < WINDOW:
+            return False
+        self._since = 0
+        return True
+
+    def read(
+        self, now: float, used: float, saved: float | None, pressure: float, outcomes: Iterable[Outcome]
+    ) -> Readings:
+        """Return the readings of a call from the shares of Focus used, of the Archive saved and filled, and moves."""
+        waits: dict[bool, list[float]] = {True: [], False: []}
+        for outcome in outcomes:
+            if outcome.why is None:
+                waits[outcome.job.trigger in PROMOTIONS].append(now - outcome.job.asked)
+        return Readings(
+            focus_utilisation=used,
+            hit_rate=sum(self._hits) / len(self._hits) if len(self._hits) >= LEAST else None,
+            compression=saved,
+            promotion=_mean(waits[True]),
+            demotion=_mean(waits[False]),
+            storage_pressure=pressure,
+        )
+
+    def judge(self, readings: Readings, record: Callable[[Alarmed], None]) -> None:
+        """Record each alarm when it begins and when it ends. A missing reading changes nothing."""
+        for gauge in GAUGES:
+            value: float | None = getattr(readings, gauge.reading)
+            if value is None:
+                continue
+            up = gauge.state(value) == "alarm"
+            if up != (gauge.name in self._alarms):
+                record(Alarmed(gauge.name, round(value, 4), gauge.limit, up))
+                (self._alarms.add if up else self._alarms.discard)(gauge.name)
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,14 +1,19 @@
-"""What is to be moved, why, how urgently and until when (004 §4.2 to §4.4).
+"""The queue of moves between tiers, with priorities and deadlines (004 §4.2 to §4.4), and the accounts of moves.
 
-The most urgent is done first; of equals the one with the earlier deadline, then the one asked for first. A job whose
-deadline has passed goes before all others, so that none waits for ever; a prediction that is late is dropped instead:
-what it was for is over. The document gives latency budgets of promotions, which are the deadlines here, and neither
-priorities nor the deadlines of demotions: ours are below.
+The most urgent job is first; of equals the one with the earlier deadline, then the older one. A job past its deadline
+goes before all others, so that none waits for ever. A late prediction is dropped instead, because its use is over. The
+document gives latency budgets of promotions, which are the deadlines here. Priorities and the deadlines of demotions
+are ours.
+
+Queue times are recorded seconds from the request of a move to its commit. Nothing here is measured: a caller that
+measures a move adds the time to `Edge.wall_seconds`.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -16,7 +21,7 @@ import msgspec
 
 
 class Trigger(StrEnum):
-    """Why something moves."""
+    """Reason for a move."""
 
     FOCUS_REFERENCE = "focus reference"
     EXPLICIT_ACCESS = "explicit access"
@@ -30,7 +35,7 @@ class Trigger(StrEnum):
 
 
 class Urgency(NamedTuple):
-    """How a trigger's jobs are queued."""
+    """Priority and deadline of a trigger's jobs."""
 
     priority: int
     """0 to 100, the highest first."""
@@ -51,13 +56,13 @@ URGENCY = {
 }
 PROMOTIONS = frozenset({Trigger.FOCUS_REFERENCE, Trigger.EXPLICIT_ACCESS, Trigger.CACHE_MISS, Trigger.PREDICTED_USE})
 IDLE = frozenset({Trigger.MEDIUM_PRESSURE, Trigger.SOFT_PRESSURE, Trigger.GC_PRESSURE, Trigger.HOTNESS_DECAY})
-"""What sends an item down only as long as nobody uses it."""
+"""Demotions that are dropped if the item is used meanwhile."""
 UNCOOLED = frozenset({Trigger.FOCUS_REFERENCE, Trigger.HARD_PRESSURE})
-"""What no cool-down holds up: what must be sent, and what there is no room for."""
+"""Triggers that ignore the cool-down: content that must be sent, and tiers without room."""
 
 
 class Job(msgspec.Struct, frozen=True, gc=False):
-    """One item that is to go from one tier to another."""
+    """A move of one item from one tier to another."""
 
     id: str
     source: str
@@ -68,42 +73,41 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, id: str, source: str, to: str, trigger: Trigger, now: float) -> Job:
-        """A job that is asked for now."""
+        """Create a job that is requested now."""
         return cls(id, source, to, trigger, now, now + URGENCY[trigger].within)
 
     @property
     def priority(self) -> int:
-        """0 to 100."""
+        """Priority, 0 to 100."""
         return URGENCY[self.trigger].priority
 
     @property
     def promotion(self) -> bool:
-        """Whether it goes up."""
+        """Whether the item goes up."""
         return self.trigger in PROMOTIONS
 
 
 class Queue:
-    """Jobs, at most one an item: the more urgent one, of equals the one asked for first."""
+    """Jobs, at most one per item: the more urgent one, of equals the older one."""
 
     __slots__ = ("_count", "_jobs", "_late", "_urgent")
 
     def __init__(self) -> None:
         self._jobs: dict[str, tuple[int, Job]] = {}
         self._urgent: list[tuple[int, float, int, str]] = []
+        # The same jobs by deadline. Entries of both heaps are outdated unless their number is that of the item's job.
         self._late: list[tuple[float, int, int, str]] = []
-        """The same jobs in the order of their deadlines. Of both heaps, entries whose number is not the job's are
-        void."""
         self._count = 0
 
     def __len__(self) -> int:
         return len(self._jobs)
 
     def jobs(self) -> list[Job]:
-        """All of them, in the order in which they were asked for."""
-        return [job for _, job in sorted(self._jobs.values(), key=lambda each: each[0])]
+        """Return all jobs in the order of their requests."""
+        return [job for _, job in sorted(self._jobs.values(), key=lambda numbered: numbered[0])]
 
     def push(self, job: Job) -> bool:
-        """Queue a job. False if its item has one already that is as urgent."""
+        """Queue a job. Return False if its item has a job that is as urgent."""
         waiting = self._jobs.get(job.id)
         if waiting is not None and waiting[1].priority >= job.priority:
             return False
@@ -114,20 +118,85 @@ class Queue:
         return True
 
     def pop(self, now: float) -> Job | None:
-        """The next job: the one whose deadline passed first, or else the most urgent. None if there is none."""
+        """Remove and return the next job: the one whose deadline passed first, else the most urgent; None if empty."""
         while self._late and not self._valid(*self._late[0][2:]):
             heapq.heappop(self._late)
         if not self._late:
             self._urgent.clear()
             return None
         if self._late[0][0] < now:
-            return self._taken(heapq.heappop(self._late)[3])
+            return self._take(heapq.heappop(self._late)[3])
         while not self._valid(*self._urgent[0][2:]):
             heapq.heappop(self._urgent)
-        return self._taken(heapq.heappop(self._urgent)[3])
+        return self._take(heapq.heappop(self._urgent)[3])
 
     def _valid(self, number: int, id: str) -> bool:
         return id in self._jobs and self._jobs[id][0] == number
 
-    def _taken(self, id: str) -> Job:
+    def _take(self, id: str) -> Job:
         return self._jobs.pop(id)[1]
+
+
+class Reason(StrEnum):
+    """Reason why an item was not moved and stayed where it was."""
+
+    COLD = "colder than the threshold"
+    COOLING = "it came the other way just now"
+    TOO_LARGE = "larger than the tier"
+    NO_ROOM = "nothing there can leave"
+    STALE = "it is not there any more"
+    USED = "it was used since it was to leave"
+    EXPIRED = "the prediction is too old"
+    DAMAGED = "no copy of it is as it was written"
+    CORRUPT = "the copy is not what was copied"
+    FAILED = "the tier could not store it"
+
+
+@dataclass(slots=True)
+class Edge:
+    """Moves from one tier to another."""
+
+    moves: int = 0
+    revived: int = 0
+    """Moves without copying: an earlier copy was still there and intact."""
+    late: int = 0
+    """Moves committed after their deadline."""
+    tokens: int = 0
+    bytes: int = 0
+    """Bytes copied."""
+    waits: list[float] = field(default_factory=list)
+    """Queue times in recorded seconds."""
+    wall_seconds: list[float] = field(default_factory=list)
+    """Durations measured by the caller."""
+    refused: Counter[Reason] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class Accounts:
+    """Moves by edge, and counts that belong to no edge."""
+
+    edges: dict[tuple[str, str], Edge] = field(default_factory=dict)
+    reads: Counter[str] = field(default_factory=Counter)
+    """Reads by tier."""
+    cleaned: int = 0
+    """Copies deleted."""
+    salvaged: int = 0
+    """Items with damaged or missing content that another copy replaced."""
+    damaged: int = 0
+    """Copies that were not deleted, because no intact copy would have been left."""
+    undeleted: int = 0
+    """Failures of a tier to delete a copy; it is tried again."""
+
+    def edge(self, source: str, to: str) -> Edge:
+        """Return the account of an edge."""
+        return self.edges.setdefault((source, to), Edge())
+
+
+class Outcome(NamedTuple):
+    """Result of a job."""
+
+    job: Job
+    why: Reason | None = None
+    """Reason why it was not done; None = it was done."""
+    revived: bool = False
+    late: bool = False

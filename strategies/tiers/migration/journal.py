@@ -1,8 +1,8 @@
-"""The journal of locations: in memory, or a file that is right after every crash.
+"""The journal of locations: in memory, or in a file that is valid after every crash.
 
-The file is lines, a CRC-32 and a record as JSON each. A record is on disk when `append` returns. A last line that was
-not written to its end did not happen, and is cut off; a line that is wrong before the last means that somebody altered
-the file, which is refused whole. `rewrite` puts a shorter file in its place, whole or not at all.
+Each line of the file is a CRC-32 and a record as JSON. A record is on disk when `append` returns. An incomplete last
+line did not happen and is cut off. Any other invalid line means that the file was altered, and it is rejected.
+`rewrite` replaces the file with a shorter one, completely or not at all.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class JournalError(UserError):
 
 
 class Journal(Protocol):
-    """Records in order. `append` returns once a record will be there after a crash."""
+    """Records in order. `append` returns once a record would survive a crash."""
 
     def __len__(self) -> int: ...
     def records(self) -> Iterable[Record]: ...
@@ -41,7 +41,7 @@ class Journal(Protocol):
 
 
 class MemoryJournal:
-    """A list: for tiers that all end with the process."""
+    """A journal in memory, for tiers that all end with the process."""
 
     def __init__(self) -> None:
         self._records: list[Record] = []
@@ -50,25 +50,25 @@ class MemoryJournal:
         return len(self._records)
 
     def records(self) -> Iterable[Record]:
-        """All of them."""
+        """Return all records."""
         return tuple(self._records)
 
     def append(self, record: Record) -> None:
-        """One more."""
+        """Add a record."""
         self._records.append(record)
 
     def rewrite(self, records: Iterable[Record]) -> None:
-        """These instead of all before."""
+        """Replace all records."""
         self._records = list(records)
 
 
 class FileJournal:
-    """A file that one process writes. Made if it is not there."""
+    """A journal in a file that one process writes. The file is created if necessary."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self._handle = -1
-        with self._telling():
+        with self._reporting():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(f"{self.path}.lock")
             try:
@@ -76,7 +76,7 @@ class FileJournal:
             except Timeout:
                 raise JournalError(self.path, "another process writes it", "wait for it to end") from None
         try:
-            with self._telling():
+            with self._reporting():
                 if not self.path.exists():
                     self._replace(())
                 self._records, self._end = self._read()
@@ -94,7 +94,7 @@ class FileJournal:
         self.close()
 
     def close(self) -> None:
-        """Let others write."""
+        """Release the lock."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -104,15 +104,15 @@ class FileJournal:
         return self._records
 
     def records(self) -> Iterator[Record]:
-        """All of them, as they are on disk."""
-        with self._telling():
+        """Return all records from disk."""
+        with self._reporting():
             lines = self.path.read_bytes()[len(HEADER) :].splitlines(keepends=True)
-        return (_parsed(line) for line in lines)
+        return (_parse(line) for line in lines)
 
     def append(self, record: Record) -> None:
-        """One more, on disk. Raises JournalError, and then nothing was added."""
+        """Add a record on disk. Raises JournalError and adds nothing."""
         line = _line(record)
-        with self._telling():
+        with self._reporting():
             try:
                 _write(self._handle, line)
             except OSError:
@@ -122,8 +122,8 @@ class FileJournal:
         self._records += 1
 
     def rewrite(self, records: Iterable[Record]) -> None:
-        """These instead of all before. Raises JournalError, and then nothing has changed."""
-        with self._telling():
+        """Replace all records. Raises JournalError and changes nothing."""
+        with self._reporting():
             self._records = self._replace(records)
             os.close(self._handle)
             self._open()
@@ -149,18 +149,20 @@ class FileJournal:
         return len(lines)
 
     def _read(self) -> tuple[int, int]:
-        """Check every line, and cut a last one off that has no end. How many are left, and their bytes."""
+        """Check every line, and cut off an incomplete last one. Return the number of lines left and their end."""
         data = self.path.read_bytes()
         if not data.startswith(HEADER):
-            raise JournalError(self.path, "it is no journal of this version", "name another file, or remove this one")
+            raise JournalError(
+                self.path, "this is not a journal of this version", "name another file, or remove this one"
+            )
         end, lines = len(HEADER), data[len(HEADER) :].splitlines(keepends=True)
         for number, line in enumerate(lines, 2):
             try:
-                _parsed(line)
+                _parse(line)
             except (ValueError, msgspec.MsgspecError):
                 if number < len(lines) + 1 or line.endswith(b"\n"):
                     raise JournalError(
-                        self.path, f"line {number} is not what was written", "restore the file from a backup"
+                        self.path, f"line {number} is altered", "restore the file from a backup"
                     ) from None
                 os.truncate(self.path, end)
                 return number - 2, end
@@ -168,7 +170,7 @@ class FileJournal:
         return len(lines), end
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _reporting(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -180,13 +182,13 @@ def _line(record: Record) -> bytes:
     return b"%08x %b\n" % (crc32(text), text)
 
 
-def _parsed(line: bytes) -> Record:
-    """Raises ValueError or MsgspecError if it is not what was written."""
+def _parse(line: bytes) -> Record:
+    """Parse a line. Raises ValueError or MsgspecError if it is altered."""
     crc, text = line[:8], line[9:-1]
     if line[8:9] != b" " or line[-1:] != b"\n" or crc != b"%08x" % crc32(text):
         raise ValueError("altered")
-    found: Record = msgspec.json.decode(text, type=Record)
-    return found
+    record: Record = msgspec.json.decode(text, type=Record)
+    return record
 
 
 def _write(handle: int, data: bytes) -> None:
@@ -197,11 +199,11 @@ def _write(handle: int, data: bytes) -> None:
 
 
 class _Record(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True, gc=False):
-    """Frozen, tagged with its name."""
+    """Base of all records: frozen, and tagged with the name of its kind."""
 
 
 class Begun(_Record, frozen=True, tag="begun"):
-    """A copy is about to be written. If nothing of this id is known, it arrives: the copy will be the only one."""
+    """A copy is about to be written. If the id is unknown, the item is new and this will be its only copy."""
 
     id: str
     to: str
@@ -212,7 +214,7 @@ class Begun(_Record, frozen=True, tag="begun"):
 
 
 class Committed(_Record, frozen=True, tag="committed"):
-    """The content is at `to` now. What it was copied from is to be deleted at `due`; None = it stays as a backing."""
+    """The content is at `to` now. Its previous copy is to be deleted at `due`; None = it stays as a backing copy."""
 
     id: str
     to: str
@@ -221,21 +223,21 @@ class Committed(_Record, frozen=True, tag="committed"):
 
 
 class Cleaned(_Record, frozen=True, tag="cleaned"):
-    """There is no copy at this tier any more."""
+    """The copy at a tier is deleted."""
 
     id: str
     tier: str
 
 
 class Gone(_Record, frozen=True, tag="gone"):
-    """Nobody is to see it any more: all its copies are due."""
+    """The item is deleted: all its copies are due."""
 
     id: str
     now: float
 
 
 class HeldRecord(_Record, frozen=True, tag="held"):
-    """Where an item is: what the records before came to, when a journal was written anew."""
+    """Location of an item, in a rewritten journal."""
 
     id: str
     tier: str
@@ -247,49 +249,49 @@ class HeldRecord(_Record, frozen=True, tag="held"):
 
 
 class Copied(_Record, frozen=True, tag="copied"):
-    """A copy that is not the content: the same."""
+    """Another copy of an item, in a rewritten journal."""
 
     id: str
     tier: str
     due: float | None
 
 
-class Until(_Record, frozen=True, tag="until"):
-    """The time that the records before had come to: the same."""
+class ClockRecord(_Record, frozen=True, tag="until"):
+    """Time of the last record, in a rewritten journal."""
 
     now: float
 
 
-Record = Begun | Committed | Cleaned | Gone | HeldRecord | Copied | Until
+Record = Begun | Committed | Cleaned | Gone | HeldRecord | Copied | ClockRecord
 
 
 class Location(NamedTuple):
-    """The one tier that an item is in, and what must be read there."""
+    """The one tier that an item is in, and the size and checksum of its content."""
 
     tier: str
     tokens: int
     bytes: int
     crc: int
     since: float
-    """When it came there."""
+    """Time of its arrival there."""
     came: str
-    """From which tier; empty = it arrived."""
+    """Tier that it came from; empty if it was new."""
 
     @property
     def sum(self) -> Sum:
-        """Of its content."""
+        """Length and checksum of the content."""
         return self.bytes, self.crc
 
 
 class Locations:
-    """What the records come to. `apply` raises ValueError for one that cannot follow those before it."""
+    """Locations of all items, the result of the records so far."""
 
     __slots__ = ("_ids", "arriving", "copies", "held", "now", "places")
 
     def __init__(self) -> None:
         self.places: dict[str, Location] = {}
         self.copies: dict[str, dict[str, float | None]] = {}
-        """Of each item, the tiers with a copy that is not the content, and when that is to be deleted; None = never."""
+        """Tiers with another copy of each item, and when that copy is to be deleted; None = never."""
         self.arriving: dict[str, Begun] = {}
         self.held: dict[str, int] = {}
         """Tokens of each tier's items."""
@@ -297,20 +299,20 @@ class Locations:
         self.now = float("-inf")
 
     def ids(self, tier: str) -> list[str]:
-        """The items of a tier, in the order in which they came."""
+        """Return the items of a tier in order of arrival."""
         return list(self._ids.get(tier, ()))
 
     def tokens(self, tier: str) -> int:
-        """Tokens of a tier's items."""
+        """Return the tokens of a tier's items."""
         return self.held.get(tier, 0)
 
     def tiers(self) -> set[str]:
-        """All tiers that are named."""
+        """Return all tiers with an item or a copy."""
         copies = {tier for tiers in self.copies.values() for tier in tiers}
         return copies | {place.tier for place in self.places.values()}
 
     def apply(self, record: Record) -> None:
-        """Take one record in."""
+        """Apply a record. Raises ValueError if it cannot follow the records before it."""
         match record:
             case Begun():
                 self._begin(record)
@@ -324,18 +326,18 @@ class Locations:
                 self._at(record.id, Location(*(getattr(record, name) for name in Location._fields)))
             case Copied():
                 self.copies.setdefault(record.id, {})[record.tier] = record.due
-            case Until():
+            case ClockRecord():
                 self._tick(record.now)
 
     def records(self) -> Iterator[Record]:
-        """The fewest records that come to the same. Equal locations have equal ones."""
+        """Yield the fewest records with the same result. Equal locations yield equal records."""
         for tier in sorted(self._ids):
             yield from (HeldRecord(id, **self.places[id]._asdict()) for id in self._ids[tier])
         yield from (begun for _, begun in sorted(self.arriving.items()))
         for id, copies in sorted(self.copies.items()):
             yield from (Copied(id, tier, due) for tier, due in sorted(copies.items()))
         if self.now > float("-inf"):
-            yield Until(self.now)
+            yield ClockRecord(self.now)
 
     def _tick(self, now: float) -> None:
         self.now = max(self.now, now)
@@ -349,9 +351,9 @@ class Locations:
     def _commit(self, record: Committed) -> None:
         id, to = record.id, record.to
         if to not in self.copies.get(id, ()):
-            raise ValueError(f"{id!r} is committed to {to!r}, where no copy of it was begun")
+            raise ValueError(f"{id!r} is committed to {to!r}, but no copy was begun there")
         self._tick(record.now)
-        self._uncopied(id, to)
+        self._forget_copy(id, to)
         arrived, old = self.arriving.pop(id, None), self.places.get(id)
         if old is not None:
             self._leave(id)
@@ -360,25 +362,25 @@ class Locations:
         elif arrived is not None:
             self._at(id, Location(to, arrived.tokens, arrived.bytes, arrived.crc, record.now, ""))
         else:
-            raise ValueError(f"{id!r} is committed to {to!r}, and nothing is known of it")
+            raise ValueError(f"{id!r} is committed to {to!r}, but is unknown")
 
     def _clean(self, id: str, tier: str) -> None:
         if tier not in self.copies.get(id, ()):
-            raise ValueError(f"a copy of {id!r} is cleaned from {tier!r}, where none is known")
-        self._uncopied(id, tier)
+            raise ValueError(f"a copy of {id!r} is cleaned from {tier!r}, but there is none")
+        self._forget_copy(id, tier)
         if id in self.arriving and self.arriving[id].to == tier:
             del self.arriving[id]
 
     def _go(self, record: Gone) -> None:
         id = record.id
         if id not in self.places:
-            raise ValueError(f"{id!r} is gone, and was nowhere")
+            raise ValueError(f"{id!r} is deleted, but is unknown")
         self._tick(record.now)
         tiers = {*self.copies.get(id, ()), self.places[id].tier}
         self._leave(id)
         self.copies[id] = dict.fromkeys(sorted(tiers), record.now)
 
-    def _uncopied(self, id: str, tier: str) -> None:
+    def _forget_copy(self, id: str, tier: str) -> None:
         copies = self.copies[id]
         del copies[tier]
         if not copies:

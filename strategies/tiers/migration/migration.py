@@ -1,13 +1,13 @@
-"""Moving content between tiers: who goes where and when (004 §4). `moving.py` and `mover.py` have how.
+"""The interface of migration: which content moves where and when (004 §4). `moves.py` executes the moves.
 
     tiers = Tier("working", a, Quota(131_072)), Tier("archive", b, Quota(1_048_576))
     migration = Migration(tiers, MemoryJournal(), record, now)
     migration.put("m1", content, tokens, "working", now)
-    migration.get("m1", now)                               # from the one tier where it is
+    migration.get("m1", now)                               # from the tier that has it
     migration.promote("m1", "working", Trigger.CACHE_MISS, now)
-    migration.run(now)                                     # does what is queued, and deletes what is due
+    migration.run(now)                                     # execute queued jobs and delete due copies
 
-Tiers are given from the top. `now` is recorded seconds and never goes back. The same calls give the same moves.
+Tiers are given from the top down. `now` is recorded seconds and never goes back. The same calls give the same moves.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ import msgspec
 
 from ...events import LimitReached, Moved
 from ...parts.units import at_least
-from .accounts import Why
-from .alarms import Readings, Tuning, tuned
-from .heat import Heat
-from .jobs import Job, Queue, Trigger
+from .alarms import Readings, Tuning, tuning_step
+from .jobs import Job, Outcome, Queue, Reason, Trigger
 from .journal import Journal, Locations, Record
-from .moves import Moving, Outcome
-from .store import Tier, TierError, summed
+from .moves import MigrationExecutor
+from .selection import Heat
+from .store import Tier, TierError, content_sum
 
 COOLDOWN = 30.0
-"""Seconds in which an item does not go back where it came from. Assumed."""
+"""Seconds in which an item does not move back where it came from. Assumed."""
 
 
 class Migration:
-    """Content by id in a row of tiers, each in exactly one."""
+    """Content by id in a hierarchy of tiers, each item in exactly one."""
 
     def __init__(
         self,
@@ -52,164 +51,155 @@ class Migration:
         self.heat = Heat() if heat is None else heat
         self.queue = Queue()
         self.tuning = Tuning(self.heat.weights)
-        self._moving = Moving(tiers, journal, record, self.heat, cooldown)
-        self.accounts = self._moving.accounts
-        self.recovered = self._moving.opened(self._at(now))
-
-    # what is there
+        self._executor = MigrationExecutor(tiers, journal, record, self.heat, cooldown)
+        self.accounts = self._executor.accounts
+        self.recovered = self._executor.opened(self._at(now))
 
     def __contains__(self, id: str) -> bool:
-        return id in self._moving.locations.places
+        return id in self._executor.locations.places
 
     def __len__(self) -> int:
-        return len(self._moving.locations.places)
+        return len(self._executor.locations.places)
 
     def tier(self, id: str) -> str:
-        """Where an item is. Raises KeyError if it is nowhere."""
-        return self._moving.locations.places[id].tier
+        """Return the tier of an item. Raises KeyError for an unknown id."""
+        return self._executor.locations.places[id].tier
 
     def holds(self, id: str, content: bytes) -> bool:
-        """Whether an item is somewhere with this content."""
-        place = self._moving.locations.places.get(id)
-        return place is not None and place.sum == summed(content)
+        """Return whether an item is stored with this content."""
+        place = self._executor.locations.places.get(id)
+        return place is not None and place.sum == content_sum(content)
 
     def ids(self, tier: str) -> list[str]:
-        """The items of a tier, in the order in which they came there."""
-        return self._moving.locations.ids(self._known(tier))
+        """Return the items of a tier in order of arrival."""
+        return self._executor.locations.ids(self._known(tier))
 
     def tokens(self, tier: str) -> int:
-        """Tokens of a tier's items."""
-        return self._moving.locations.tokens(self._known(tier))
+        """Return the tokens of a tier's items."""
+        return self._executor.locations.tokens(self._known(tier))
 
     def pressure(self, tier: str) -> float:
-        """What a tier's store has, copies left behind with it, as a share of its hard limit."""
-        found = self.tiers[self._known(tier)]
-        return found.store.tokens / found.quota.hard
-
-    # what comes, is used, and goes
+        """Return the tokens in a tier's store, copies left behind included, as a share of its hard limit."""
+        full = self.tiers[self._known(tier)]
+        return full.store.tokens / full.quota.hard
 
     def put(self, id: str, content: bytes, tokens: int, tier: str, now: float) -> str:
-        """Store what is new in a tier, or below it if it is larger than the tier. Which tier it is in.
+        """Store a new item in a tier, or below it if it is larger than the tier. Return its tier.
 
-        The same id with the same content again counts as a use. Raises TierError, and nothing has changed, if it has
-        other content, if no tier takes it, and for an id or a number of tokens that is none.
+        The same id with the same content counts as a use. Raises TierError and changes nothing if the id has other
+        content, if no tier can store it, and for an invalid id or number of tokens.
         """
         self._valid(id, tokens)
-        names, now = self._moving.choosing.down(self._known(tier)), self._at(now)
-        place = self._moving.locations.places.get(id)
+        names, now = self._executor.selection.down(self._known(tier)), self._at(now)
+        place = self._executor.locations.places.get(id)
         if place is not None:
-            if (place.sum, place.tokens) != (summed(content), tokens):
-                raise TierError(f"{id!r} is held with other content: what changed needs an id of its own")
-            self._moving.use(id, now)
+            if (place.sum, place.tokens) != (content_sum(content), tokens):
+                raise TierError(f"{id!r} is stored with other content: give changed content a new id")
+            self._executor.use(id, now)
             return place.tier
-        tried = []
+        failures = []
         for name in names:
-            why = self._moving.arrive(id, content, tokens, name, now)
-            if why is None:
+            reason = self._executor.arrive(id, content, tokens, name, now)
+            if reason is None:
                 self.heat.use(id, now)
                 return name
-            tried.append(f"{name}: {why}")
-        raise TierError(f"{id!r}, {tokens:,} tokens, fits nowhere ({'; '.join(tried)})")
+            failures.append(f"{name}: {reason}")
+        raise TierError(f"{id!r}, {tokens:,} tokens, fits nowhere ({'; '.join(failures)})")
 
     def get(self, id: str, now: float) -> bytes:
-        """Read an item where it is, which counts as a use. Whoever wants it higher up asks for that.
+        """Read an item where it is and count a use. It is not promoted.
 
-        Raises KeyError if it is nowhere, and TierError if no copy of it is as it was written.
+        Raises KeyError for an unknown id, and TierError if no copy is intact.
         """
         now, tier = self._at(now), self.tier(id)
-        content = self._moving.mover.read(id, now)
+        content = self._executor.mover.read(id, now)
         if content is None:
             raise TierError(
-                f"{id!r} is damaged in {tier!r}, and there is no other copy: restore the tier from a backup"
+                f"{id!r} is damaged in {tier!r}, and there is no intact copy: restore the tier from a backup"
             )
         self.accounts.reads[tier] += 1
-        self._moving.use(id, now)
+        self._executor.use(id, now)
         return content
 
     def forget(self, id: str, now: float) -> None:
-        """Delete an item everywhere. Raises KeyError if it is nowhere."""
+        """Delete an item everywhere. Raises KeyError for an unknown id."""
         now = self._at(now)
-        self._moving.mover.forget(id, now)
+        self._executor.mover.forget(id, now)
         self.heat.forget(id)
 
-    # what moves
+    def promote(self, id: str, to: str, trigger: Trigger, now: float) -> Reason | None:
+        """Request an item in a higher tier. Return the reason if the request is declined, else None.
 
-    def promote(self, id: str, to: str, trigger: Trigger, now: float) -> Why | None:
-        """Ask for an item in a higher tier. None: it is queued, unless it is there already or queued as urgently.
-
-        What is only predicted must be hotter than the threshold. The document asks that of all promotions; but what
-        was never used has no heat, and whoever asks for it explicitly has to get it.
+        An item that is there already, or queued as urgently, is not queued again. A predicted item must be hotter than
+        the threshold. The document requires that of all promotions; but an unused item has no heat, and an explicit
+        request has to be served.
         """
         now, source = self._at(now), self.tier(id)
-        if self._moving.choosing.rises(self._known(to), source):
+        if self._executor.selection.rises(self._known(to), source):
             raise TierError(f"{id!r} is in {source!r}, above {to!r}: a promotion goes up")
         if trigger is Trigger.PREDICTED_USE and self.heat.score(id, now) < self.tuning.threshold:
-            self.accounts.edge(source, to).refused[Why.COLD] += 1
-            return Why.COLD
+            self.accounts.edge(source, to).refused[Reason.COLD] += 1
+            return Reason.COLD
         if source != to:
             self.queue.push(Job.of(id, source, to, trigger, now))
         return None
 
     def collect(self, tier: str, tokens: int, now: float) -> int:
-        """GC pressure: have the coldest of a tier go down, so many tokens at least. How many are queued for it."""
+        """Queue demotions of a tier's coldest items, `tokens` at least (GC pressure). Return the tokens queued."""
         return self._queue(self.tiers[self._known(tier)], tokens, Trigger.GC_PRESSURE, self._at(now))
 
     def decay(self, now: float) -> int:
-        """Have everything that is cold go down. How many tokens are queued for it."""
+        """Queue demotions of all cold items. Return the tokens queued."""
         now = self._at(now)
         tiers = [self.tiers[name] for name in self._order[:-1]]
         return sum(self._queue(tier, math.inf, Trigger.HOTNESS_DECAY, now) for tier in tiers)
 
     def run(self, now: float, most: int | None = None) -> tuple[Outcome, ...]:
-        """Delete what is due, relieve pressure, and do what is queued, `most` jobs of it. What came of each."""
+        """Delete due copies, relieve pressure, and execute at most `most` queued jobs. Return their outcomes."""
         now = self._at(now)
-        self._moving.mover.clean(now)
+        self._executor.mover.clean(now)
         for name in self._order[:-1]:
-            self._moving.pressure.relieve(self.tiers[name], now, self.queue)
+            self._executor.pressure.relieve(self.tiers[name], now, self.queue)
         outcomes: list[Outcome] = []
         while most is None or len(outcomes) < most:
             job = self.queue.pop(now)
             if job is None:
                 break
-            outcomes.append(self._moving.do(job, now))
-        self._moving.mover.clean(now)
+            outcomes.append(self._executor.do(job, now))
+        self._executor.mover.clean(now)
         return tuple(outcomes)
 
     def tune(self, readings: Readings) -> Tuning:
-        """One step of the adaptive tuner. The level is for whoever writes the Archive."""
-        self.tuning = tuned(self.tuning, readings)
+        """Take one step of the adaptive tuner. The caller applies the new zstd level to the Archive."""
+        self.tuning = tuning_step(self.tuning, readings)
         self.heat.weights = self.tuning.weights
         return self.tuning
 
-    # all of it, as plain data
-
     def snapshot(self) -> dict[str, Any]:
-        """Where everything is, how hot, and what is queued; not the content, which is the tiers', nor the accounts."""
-        records = list(self._moving.locations.records())
+        """Return locations, heat, queue and tuning as plain data, without content and accounts."""
+        records = list(self._executor.locations.records())
         uses, jobs = self.heat.state(), self.queue.jobs()
-        looked, policies = dict(self._moving.pressure.looked), self._moving.choosing.state()
-        return MigrationState(self._moving.now, records, uses, self.tuning, jobs, looked, policies).plain()
+        looked, policies = dict(self._executor.pressure.looked), self._executor.selection.state()
+        return MigrationState(self._executor.now, records, uses, self.tuning, jobs, looked, policies).plain()
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Go on where another was, over the same content. Raises TierError, and then nothing has changed."""
+        """Restore a snapshot over the same content. Raises TierError and changes nothing."""
         state, locations = read(snapshot)
-        before, self._moving.now = self._moving.now, state.now
+        before, self._executor.now = self._executor.now, state.now
         try:
-            self.recovered = self._moving.reset(locations, state.replacements)
+            self.recovered = self._executor.reset(locations, state.replacements)
         except TierError:
-            self._moving.now = before
+            self._executor.now = before
             raise
         self.heat.restore(state.uses)
         self.tuning, self.heat.weights = state.tuning, state.tuning.weights
-        self._moving.pressure.looked = state.looked
+        self._executor.pressure.looked = state.looked
         self.queue = Queue()
         for job in state.jobs:
             self.queue.push(job)
 
-    # inside
-
     def _queue(self, tier: Tier, tokens: float, trigger: Trigger, now: float) -> int:
-        return self._moving.pressure.queue_victims(tier, tokens, trigger, now, self.queue)
+        return self._executor.pressure.queue_victims(tier, tokens, trigger, now, self.queue)
 
     def _known(self, tier: str) -> str:
         if tier not in self.tiers:
@@ -217,10 +207,10 @@ class Migration:
         return tier
 
     def _at(self, now: float) -> float:
-        if not math.isfinite(now) or now < self._moving.now:
-            raise TierError(f"the clock says {now}, and said {self._moving.now} before: it never goes back")
-        self._moving.now = float(now)
-        return self._moving.now
+        if not math.isfinite(now) or now < self._executor.now:
+            raise TierError(f"the clock says {now}, and said {self._executor.now} before: it never goes back")
+        self._executor.now = float(now)
+        return self._executor.now
 
     @staticmethod
     def _valid(id: str, tokens: int) -> None:
@@ -236,7 +226,7 @@ VERSION = 2
 
 
 class MigrationState(msgspec.Struct, forbid_unknown_fields=True):
-    """All that the moves to come depend on, but for the content, which is the tiers'."""
+    """The state that future moves depend on, except for content, which the tiers have."""
 
     now: float
     records: list[Record]
@@ -248,13 +238,13 @@ class MigrationState(msgspec.Struct, forbid_unknown_fields=True):
     version: int = VERSION
 
     def plain(self) -> dict[str, Any]:
-        """As plain data."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
-        return found
+        """Return the state as plain data."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
 
 
 def read(snapshot: dict[str, Any]) -> tuple[MigrationState, Locations]:
-    """A snapshot, and what its records come to. Raises TierError if it is none of this version."""
+    """Read a snapshot and its locations. Raises TierError if it is invalid or of another version."""
     try:
         state = msgspec.convert(snapshot, MigrationState)
         if state.version != VERSION:

@@ -1,14 +1,14 @@
-"""What migration asks of a tier: somewhere to put bytes under an id, and to get them back.
+"""The interfaces that migration needs from a tier: a store of bytes by id, and a replacement policy.
 
-    put(id, content, now)    store them; what stood there is replaced
-    get(id)                  the bytes as they are now; not an access. Raises KeyError
-    id in store              whether it has something there, sound or not
-    delete(id, now)          nothing, if it has nothing there
-    tokens                   of all that it has, copies that are not cleaned away yet included
+    put(id, content, tokens, now)   store content, replacing what is there
+    get(id)                         return the content as it is now; not an access. Raises KeyError
+    id in store                     whether there is content, intact or not
+    delete(id, now)                 delete content, if there is any
+    tokens                          of all content, with copies that are not deleted yet
 
-A store need not write whole or not at all: an unfinished copy is found by its checksum. And it is never asked whether a
-copy is sound: the copy is read back and compared. A store says that it cannot with an OSError or a UserError. Anything
-else that it raises is a bug and ends the call; what is journalled by then is enough to go on.
+A store need not write atomically: an unfinished copy fails its checksum. Nor is it trusted with a copy: the copy is
+read back and compared. A store reports failure with an OSError or a UserError. Any other exception is a bug and ends
+the call; the journal has enough by then to continue.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ...parts.units import at_least
 from ..quota import Quota
 
 FAULTS = (OSError, UserError)
-"""What a store raises when it cannot do what it is asked."""
+"""Exceptions with which a store reports failure."""
 
 
 class TierError(UserError):
-    """What was asked of the tiers cannot be done, and nothing has changed. The text says what and why."""
+    """The tiers cannot do a request, and nothing has changed. The text says which and why."""
 
 
 DELAY = 5.0
@@ -36,7 +36,7 @@ DELAY = 5.0
 
 
 class ContentStore(Protocol):
-    """Where one tier keeps its content."""
+    """Storage of one tier."""
 
     def put(self, id: str, content: bytes, tokens: int, now: float) -> None: ...
     def get(self, id: str) -> bytes: ...
@@ -48,17 +48,17 @@ class ContentStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """One tier of a hierarchy: its name, its store, and what it may hold."""
+    """One tier of a hierarchy: its name, its store and its quota."""
 
     name: str
     store: ContentStore
     quota: Quota
     delay: float = DELAY
-    """Seconds that a copy stays here after its content went elsewhere."""
+    """Seconds that a copy stays here after its content moved elsewhere."""
     durable: bool = True
-    """False = what it holds is gone when the process ends. Then the copy that content came from stays where it is."""
+    """False = content ends with the process. Then the copy in a durable tier that it came from stays."""
     replacement: Replacement | None = None
-    """Who leaves. None = the coldest first."""
+    """Policy that chooses victims. None = the coldest first."""
 
     def __post_init__(self) -> None:
         at_least(0, delay=self.delay)
@@ -67,48 +67,50 @@ class Tier:
 
 
 Sum = tuple[int, int]
-"""What content must be again to be sound: its bytes, and their CRC-32, which finds every change of one bit."""
+"""Length of intact content, and its CRC-32, which finds every change of one bit."""
 
 
-def summed(content: bytes) -> Sum:
-    """The sum of some content."""
+def content_sum(content: bytes) -> Sum:
+    """Return the length and CRC-32 of content."""
     return len(content), crc32(content)
 
 
-def sound(store: ContentStore, id: str, wanted: Sum) -> bytes | None:
-    """The content that a store has under an id, if it is what it should be."""
+def read_sound(store: ContentStore, id: str, wanted: Sum) -> bytes | None:
+    """Return the content of an id, or None if it is missing or damaged."""
     try:
         content = store.get(id)
     except (KeyError, *FAULTS):
         return None
-    return content if summed(content) == wanted else None
+    return content if content_sum(content) == wanted else None
 
 
 class Replacement(Protocol):
-    """Who leaves a tier. It is told of all that comes into the tier, is used there, and is gone from it."""
+    """A policy that chooses a tier's victims. It is informed of arrivals, uses and departures."""
 
     def come(self, id: str, tokens: int, now: float, used: bool) -> None:
-        """An item is in the tier now. `used`: because somebody wanted it, not because somebody might."""
+        """Take note of an arrival. `used` is False if the item came because its use was predicted."""
         ...
 
     def use(self, id: str, now: float) -> None:
-        """An item of the tier is used."""
+        """Take note of a use."""
         ...
 
     def gone(self, id: str) -> None:
-        """An item is not in the tier any more."""
+        """Take note of a departure."""
         ...
 
     def leaving(self, now: float, cold: bool) -> Iterator[str]:
-        """Who should leave, the first first; each is chosen when it is asked for. Whoever cannot be moved stays, and is
-        named again the next time, unless it is used. `cold`: only what is not worth its place even if there is room.
+        """Yield victims in order, each chosen when it is needed.
+
+        A victim that cannot be moved stays, and is yielded again the next time unless it is used. With `cold`, yield
+        only items that are not worth their place even if there is room.
         """
         ...
 
     def state(self) -> Any:
-        """What it remembers, as plain data."""
+        """Return the state as plain data."""
         ...
 
     def restore(self, state: Any) -> None:
-        """Remember that instead. Raises ValueError, and then nothing has changed."""
+        """Restore a state. Raises ValueError and changes nothing."""
         ...

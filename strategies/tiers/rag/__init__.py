@@ -1,19 +1,17 @@
-"""The RAG tier: passages without limit, found by vectors, words and entities together. `rag.py` says how."""
+"""The RAG tier: passages without limit, searched by vectors, words and entities together (`rag.py`)."""
 
 from ..snapshot_file import SnapshotError
-from .rag import Embed, Hit, Rag
-from .rules import RETRIEVERS, Fusing, Passage, RagRules, Retriever, passage
-from .snapshot import load, save
+from .rag import RETRIEVERS, Embed, Fusion, Hit, Passage, Rag, RagRules, Retriever, load, passage, save
 
 __all__ = [
     "RETRIEVERS",
     "Embed",
-    "Fusing",
+    "Fusion",
     "Hit",
     "Passage",
     "Rag",
-    "Retriever",
     "RagRules",
+    "Retriever",
     "SnapshotError",
     "load",
     "passage",

@@ -1,9 +1,9 @@
-"""BM25 over documents that come and go, exact at every moment.
+"""BM25 over documents that are added and deleted, exact at every moment.
 
-The formula is Lucene's, which bm25s calls its default: a term weighs idf · tf / (tf + k1 · (1 - b + b · length /
-average length)) with idf = ln(1 + (n - df + ½) / (df + ½)). k1 = 0.9 and b = 0.4 are Anserini's defaults for short
-passages. bm25s computes these weights when its index is made, so one more document would make all of them stale; here
-the counts are kept, and a query computes the weights of its own terms. The tests compare the two after every change.
+The formula is Lucene's, the default of bm25s: a term weighs idf · tf / (tf + k1 · (1 - b + b · length / average
+length)) with idf = ln(1 + (n - df + ½) / (df + ½)). k1 = 0.9 and b = 0.4 are Anserini's defaults for short passages.
+bm25s computes these weights when it builds its index, so one more document outdates all of them. Here the counts are
+stored, and a query computes the weights of its own terms. The tests compare the two after every change.
 """
 
 from __future__ import annotations
@@ -16,31 +16,32 @@ import numpy as np
 from ....metrics.language import STOP_WORDS, words
 from ....metrics.rows import Rows
 from ..snapshot_file import SnapshotReader, SnapshotWriter
-from .fusion import NOTHING, Numbers, Ranked, Scores, ranked, within
-from .postings import Postings
+from .fusion import NOTHING, Numbers, Ranked, Scores
+from .postings import Postings, TextIndex
 
 
-class Bm25:
+class Bm25(TextIndex):
     """Texts searched by their words."""
 
-    __slots__ = ("_b", "_k1", "_last", "_lengths", "_live", "_most", "_postings", "_total")
+    __slots__ = ("_b", "_k1", "_lengths", "_live", "_most", "_total")
 
     def __init__(self, k1: float = 0.9, b: float = 0.4, most: int | None = None) -> None:
-        """`most`: of a question's terms only the rarest count, as many as stand in so many texts together, and one at
-        least. It bounds the time of a search; what it leaves out weighs least. None = all count, as in Lucene.
+        """Create an empty index.
+
+        `most` bounds the time of a search: only the rarest terms of a query count, as many as occur in `most` texts
+        together, and at least one. The terms left out weigh least. None = all terms count, as in Lucene.
         """
+        super().__init__()
         self._k1, self._b, self._most = k1, b, most
-        self._postings = Postings()
         self._lengths = Rows(np.int64)
         self._live = self._total = 0
-        self._last: tuple[str, Ranked] | None = None
 
     def __len__(self) -> int:
-        """Texts that are there."""
+        """Return the number of texts that are not deleted."""
         return self._live
 
     def add(self, text: str) -> None:
-        """Add a text. Texts are numbered in the order they come, from 0."""
+        """Add a text. Texts are numbered in order of addition, from 0."""
         length = self._postings.add(terms(text))
         self._lengths.add(np.array([length], np.int64))
         self._live += 1
@@ -48,101 +49,77 @@ class Bm25:
         self.forget()
 
     def delete(self, number: int) -> None:
-        """Take a text out."""
+        """Delete a text."""
         self._postings.delete(number)
         self._live -= 1
         self._total -= int(self._lengths.all[number])
         self.forget()
 
-    def search(self, query: str, k: int, among: Numbers | None = None) -> Ranked:
-        """The best `k` of the texts that share a term with the query, all or `among` these (sorted)."""
-        numbers, scores = self._scored(query)
-        if among is not None:
-            allowed = within(numbers, among)
-            numbers, scores = numbers[allowed], scores[allowed]
-        return ranked(numbers, scores, k)
+    def containing_all(self, text: str, most: int) -> Numbers:
+        """Return the texts that have all terms of a text, sorted.
 
-    def score(self, query: str, numbers: Numbers) -> Scores:
-        """The score of each of these texts, 0 where no term is shared."""
-        found = self._scored(query)
-        dense = np.zeros(self._lengths.size)
-        dense[found.numbers] = found.scores
-        return dense[numbers]
-
-    def having(self, text: str, most: int) -> Numbers:
-        """The texts that have all terms of this one, sorted. None if it has no terms, or if each of them stands in more
-        than `most` texts.
+        Returns no texts if it has no terms, or if each of them occurs in more than `most` texts.
         """
-        postings, wanted = self._postings, dict.fromkeys(terms(text))
-        if not wanted or not all(map(postings.knows, wanted)):
+        postings, names = self._postings, dict.fromkeys(terms(text))
+        if not names or not all(map(postings.knows, names)):
             return NOTHING.numbers
-        asked = postings.numbers(wanted)
-        rarest = asked[[int(np.argmin(postings.having[asked]))]]
-        if postings.having[rarest[0]] > most:
+        numbers = postings.numbers(names)
+        rarest = numbers[[int(np.argmin(postings.document_counts[numbers]))]]
+        if postings.document_counts[rarest[0]] > most:
             return NOTHING.numbers
-        documents = postings.of(rarest).documents
-        if len(asked) == 1:
+        documents = postings.entries_of(rarest).documents
+        if len(numbers) == 1:
             return np.sort(documents)
         has, which = postings.terms_of(documents)
-        found = np.bincount(which[np.isin(has, asked)], minlength=len(documents)) == len(asked)
-        return np.sort(documents[found])
-
-    def forget(self) -> None:
-        """Forget the scores of the last question."""
-        self._last = None
+        complete = np.bincount(which[np.isin(has, numbers)], minlength=len(documents)) == len(numbers)
+        return np.sort(documents[complete])
 
     def save(self, writer: SnapshotWriter) -> None:
-        """Write all of it."""
+        """Write the index."""
         self._postings.save(writer, "bm25")
         writer.array("bm25.lengths", self._lengths.all)
 
     @classmethod
     def load(cls, reader: SnapshotReader, k1: float = 0.9, b: float = 0.4, most: int | None = None) -> Bm25:
-        """Read all of it."""
-        made = cls(k1, b, most)
-        made._postings = Postings.load(reader, "bm25")
-        made._lengths.add(reader.array("bm25.lengths"))
-        alive = made._postings.alive.all
-        made._live, made._total = int(alive.sum()), int(made._lengths.all[alive].sum())
-        return made
-
-    def _scored(self, query: str) -> Ranked:
-        """All texts that share a term with the query, by their numbers. The last query's are remembered."""
-        if self._last is None or self._last[0] != query:
-            self._last = query, self._scores(query)
-        return self._last[1]
+        """Read an index."""
+        index = cls(k1, b, most)
+        index._postings = Postings.load(reader, "bm25")
+        index._lengths.add(reader.array("bm25.lengths"))
+        alive = index._postings.alive.all
+        index._live, index._total = int(alive.sum()), int(index._lengths.all[alive].sum())
+        return index
 
     def _scores(self, query: str) -> Ranked:
-        asked = self._postings.numbers(terms(query))
-        if not len(asked):
+        query_terms = self._postings.numbers(terms(query))
+        if not len(query_terms):
             return NOTHING
-        having = self._postings.having[asked]
+        counts = self._postings.document_counts[query_terms]
         if self._most is not None:
-            rarest = np.argsort(having, kind="stable")
-            within = np.cumsum(having[rarest]) <= self._most
+            rarest = np.argsort(counts, kind="stable")
+            within = np.cumsum(counts[rarest]) <= self._most
             within[0] = True
-            asked = asked[np.sort(rarest[within])]
-            having = self._postings.having[asked]
-        idf = np.log(1 + (self._live - having + 0.5) / (having + 0.5))
-        numbers, times, which = self._postings.of(asked)
+            query_terms = query_terms[np.sort(rarest[within])]
+            counts = self._postings.document_counts[query_terms]
+        idf = np.log(1 + (self._live - counts + 0.5) / (counts + 0.5))
+        numbers, times, which = self._postings.entries_of(query_terms)
         norm = 1 - self._b + self._b * self._lengths.all[numbers] * (self._live / self._total)
         weights = idf[which] * times / (times + self._k1 * norm)
         scores: Scores = np.bincount(numbers, weights, minlength=self._lengths.size)  # type: ignore[assignment]
-        found = np.flatnonzero(scores > 0)  # of numbers that are no booleans it takes five times as long
-        return Ranked(found, scores[found])
+        matches = np.flatnonzero(scores > 0)  # without the comparison flatnonzero takes five times as long
+        return Ranked(matches, scores[matches])
 
 
 SHORT = 1_000
-"""Characters of the longest text whose terms are remembered for a while: what is asked is soon stored, too."""
+"""Characters of the longest text whose terms are cached: a query is soon added as a text, too."""
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text in order, repeated where they are."""
-    return list(_remembered(text)) if len(text) <= SHORT else _terms(text)
+    """Return the terms of a text in order, with repetitions."""
+    return list(_cached_terms(text)) if len(text) <= SHORT else _terms(text)
 
 
 @lru_cache(256)
-def _remembered(text: str) -> tuple[str, ...]:
+def _cached_terms(text: str) -> tuple[str, ...]:
     return tuple(_terms(text))
 
 
@@ -153,8 +130,8 @@ def _terms(text: str) -> list[str]:
 
 @cache
 def _stemmer() -> Callable[[str], str]:
-    """Words come again and again: what is remembered is had in a fifth of the time."""
-    import Stemmer
+    import Stemmer  # lazy: most strategies never stem
 
+    # Words recur: with the cache stemming takes a fifth of the time.
     stem: Callable[[str], str] = lru_cache(1 << 16)(Stemmer.Stemmer("english").stemWord)
     return stem

@@ -1,16 +1,17 @@
-"""Which documents have which terms, and how often, both ways, while documents come and go.
+"""An inverted index of documents that are added and deleted: terms by document and documents by term.
 
-By document the terms stand in flat arrays, in the order the documents came. By term they stand in segments, as in
-Lucene: the newest documents (the tail) are in none and are looked through; a full tail is sealed into a segment, and a
-segment that is not much larger than the next is merged with it. So an addition costs what the document holds, times the
-logarithm of how many there are, and a look-up touches few segments. What is found does not depend on them.
+Terms by document are flat arrays in order of addition. Documents by term are segments, as in Lucene: the newest
+documents (the tail) are in no segment and are scanned; a full tail is sealed into a segment, and a segment that is not
+much larger than the next is merged with it. So an addition costs the document's terms times the logarithm of the number
+of documents, and a look-up touches few segments. Results do not depend on the segments.
 
-A deleted document is skipped from then on. Its terms are taken out when its segment is merged, and when a share of all
-that is stored is dead, everything is made anew without it, terms that no document has any more among them.
+A deleted document is skipped. Its entries are removed when its segment is merged. Once a share of all entries is dead,
+the index is rebuilt without them, and without terms that no document has any more.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -20,15 +21,15 @@ from numpy.typing import NDArray
 
 from ....metrics.rows import Rows
 from ..snapshot_file import SnapshotReader, SnapshotWriter
-from .fusion import Numbers
+from .fusion import Numbers, Ranked, Scores, is_among, top_k
 
 Terms = NDArray[np.int32]
 Times = NDArray[np.int32]
 
 TAIL = 256
-"""Documents in the tail before it is sealed."""
+"""Documents at which the tail is sealed."""
 FACTOR = 3
-"""A segment with fewer than this many times the documents of the next is merged with it."""
+"""A segment is merged with the next unless it has at least this many times its documents."""
 DEAD = 0.25
 """The share of all stored entries that may belong to deleted documents."""
 
@@ -39,15 +40,13 @@ class _Segment(NamedTuple):
     start: int
     stop: int
     terms: Terms
-    """Sorted."""
-    places: Numbers
-    """Where the entries of each term begin, and where the last ones end."""
+    places: Numbers  # start of the entries of each term, and the end of the last
     documents: Numbers
     times: Times
 
 
 class Entries(NamedTuple):
-    """For each entry: the document, how often it has the term, and which of the terms asked for that is."""
+    """Entries: the document, how often it has the term, and the place of the term among the query's terms."""
 
     documents: Numbers
     times: Times
@@ -55,48 +54,46 @@ class Entries(NamedTuple):
 
 
 class Postings:
-    """Documents as bags of terms, numbered in the order they come."""
+    """Documents as bags of terms, numbered in order of addition."""
 
     __slots__ = ("_dead", "_having", "_names", "_numbers", "_segments", "_starts", "_terms", "_times", "alive")
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
-        self._starts: Rows[np.int64] = Rows(np.int64)
-        """Where the entries of each document begin, and where the last ones end."""
+        self._starts: Rows[np.int64] = Rows(np.int64)  # start of each document's entries, and the end of the last
         self._starts.add(np.zeros(1, np.int64))
         self._terms, self._times = Rows(np.int32), Rows(np.int32)
         self._having = Rows(np.int64)
         self._segments: list[_Segment] = []
-        self._dead = 0
-        """Entries of deleted documents that are still stored."""
+        self._dead = 0  # entries of deleted documents that are still stored
         self.alive = Rows(np.bool_)
-        """For each document, whether it is there."""
+        """Whether each document is still there."""
 
     def __len__(self) -> int:
-        """How many documents ever came."""
+        """Return the number of documents ever added."""
         return self.alive.size
 
     @property
     def terms(self) -> int:
-        """How many different terms are known."""
+        """Number of different terms."""
         return len(self._names)
 
     @property
     def entries(self) -> int:
-        """How many are stored."""
+        """Number of stored entries."""
         return self._terms.size
 
     @property
-    def having(self) -> Numbers:
-        """For each term, how many documents have it."""
+    def document_counts(self) -> Numbers:
+        """Document frequency of each term."""
         return self._having.all
 
     def add(self, terms: Iterable[str]) -> int:
-        """Add a document; how many terms it has, repeated ones counted each time."""
+        """Add a document. Return its length in terms, repetitions included."""
         counts = Counter(terms)
         known = self._numbers
-        numbers = np.array([known[term] if term in known else self._named(term) for term in counts], np.int32)
+        numbers = np.array([known[term] if term in known else self._add_term(term) for term in counts], np.int32)
         times = np.fromiter(counts.values(), np.int32, len(counts))
         self._terms.add(numbers)
         self._times.add(times)
@@ -108,7 +105,7 @@ class Postings:
         return counts.total()
 
     def delete(self, document: int) -> None:
-        """Take a document out."""
+        """Delete a document."""
         start, stop = self._starts.all[document], self._starts.all[document + 1]
         self._having.all[self._terms.all[start:stop]] -= 1
         self.alive.all[document] = False
@@ -117,40 +114,40 @@ class Postings:
             self._rebuild()
 
     def knows(self, term: str) -> bool:
-        """Whether some document has a term."""
+        """Return whether some document has a term."""
         number = self._numbers.get(term)
         return number is not None and bool(self._having.all[number])
 
     def numbers(self, terms: Iterable[str]) -> Numbers:
-        """The numbers of those of the terms that some document has, in their order, each once."""
+        """Return the numbers of the terms that some document has, in order, each once."""
         known = map(self._numbers.get, dict.fromkeys(terms))
-        found = np.array([number for number in known if number is not None], np.int64)
-        return found[self._having.all[found] > 0]
+        numbers = np.array([number for number in known if number is not None], np.int64)
+        return numbers[self._having.all[numbers] > 0]
 
-    def of(self, terms: Numbers) -> Entries:
-        """The entries of terms in the documents that are there. A document's are in the order of the terms."""
+    def entries_of(self, terms: Numbers) -> Entries:
+        """Return the entries of terms in living documents. Entries of one document are in the order of the terms."""
         parts = [_of(segment, terms) for segment in self._segments]
         parts += [self._of_tail(terms)]
-        documents, times, which = (np.concatenate(each) for each in zip(*parts, strict=True))
+        documents, times, which = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         if not self._dead:
             return Entries(documents, times, which)
         alive = self.alive.all[documents]
         return Entries(documents[alive], times[alive], which[alive])
 
     def terms_of(self, documents: Numbers) -> tuple[Terms, Numbers]:
-        """The terms of documents, and for each which of the documents has it."""
+        """Return the terms of documents, and for each term the place of its document among `documents`."""
         starts = self._starts.all
         where, which = _ranges(starts[documents], starts[documents + 1])
         return self._terms.all[where], which
 
     def sizes(self, documents: Numbers) -> Numbers:
-        """How many different terms documents have."""
+        """Return the number of different terms of documents."""
         starts = self._starts.all
-        found: Numbers = starts[documents + 1] - starts[documents]
-        return found
+        sizes: Numbers = starts[documents + 1] - starts[documents]
+        return sizes
 
     def save(self, writer: SnapshotWriter, name: str) -> None:
-        """Write all of it, deleted documents taken out."""
+        """Write the index without deleted documents."""
         if self._dead:
             self._rebuild()
         writer.json(f"{name}.names", self._names)
@@ -160,19 +157,18 @@ class Postings:
 
     @classmethod
     def load(cls, reader: SnapshotReader, name: str) -> Postings:
-        """Read all of it. Everything by term is made anew."""
-        made = cls()
-        made._names = reader.json(f"{name}.names", list[str])
-        made._numbers = {term: at for at, term in enumerate(made._names)}
-        made._starts.size = 0
-        for part, rows in (("starts", made._starts), ("terms", made._terms), ("times", made._times)):
+        """Read the index. Documents by term are computed again."""
+        index = cls()
+        index._names = reader.json(f"{name}.names", list[str])
+        index._numbers = {term: at for at, term in enumerate(index._names)}
+        index._starts.size = 0
+        for part, rows in (("starts", index._starts), ("terms", index._terms), ("times", index._times)):
             rows.add(reader.array(f"{name}.{part}"))
-        made.alive.add(reader.array(f"{name}.alive"))
-        made._rebuild()
-        return made
+        index.alive.add(reader.array(f"{name}.alive"))
+        index._rebuild()
+        return index
 
-    def _named(self, term: str) -> int:
-        """The number of a new term."""
+    def _add_term(self, term: str) -> int:
         number = self._numbers[term] = len(self._names)
         self._names.append(term)
         self._having.add(np.zeros(1, np.int64))
@@ -180,9 +176,9 @@ class Postings:
 
     def _of_tail(self, terms: Numbers) -> Entries:
         starts = self._starts.all[self._sealed :]
-        asked = np.full(self.terms, -1, np.int64)
-        asked[terms] = np.arange(len(terms))
-        which = asked[self._terms.all[starts[0] :]]
+        place = np.full(self.terms, -1, np.int64)
+        place[terms] = np.arange(len(terms))
+        which = place[self._terms.all[starts[0] :]]
         there = np.flatnonzero(which >= 0)
         there = there[np.argsort(which[there], kind="stable")]
         documents = self._sealed + np.searchsorted(starts, starts[0] + there, side="right") - 1
@@ -193,7 +189,7 @@ class Postings:
         return self._segments[-1].stop if self._segments else 0
 
     def _seal(self) -> None:
-        """Make the tail a segment, and merge segments from the newest on."""
+        """Seal the tail into a segment, and merge segments from the newest on."""
         start = self._sealed
         while self._segments and self._size(-1) < FACTOR * (len(self) - start):
             start = self._segments.pop().start
@@ -203,18 +199,18 @@ class Postings:
         return self._segments[at].stop - self._segments[at].start
 
     def _segment(self, start: int, stop: int) -> _Segment:
-        """The living documents from `start` to `stop`, by term."""
+        """Return a segment of the living documents from `start` to `stop`."""
         documents = start + np.flatnonzero(self.alive.all[start:stop])
         starts = self._starts.all
         where, which = _ranges(starts[documents], starts[documents + 1])
         terms = self._terms.all[where]
         order = np.argsort(terms, kind="stable")
-        each, places = np.unique(terms[order], return_index=True)
+        unique, places = np.unique(terms[order], return_index=True)
         ends = np.append(places, len(terms)).astype(np.int64)
-        return _Segment(start, stop, each, ends, documents[which[order]], self._times.all[where[order]])
+        return _Segment(start, stop, unique, ends, documents[which[order]], self._times.all[where[order]])
 
     def _rebuild(self) -> None:
-        """Make everything anew without deleted documents, and without terms that none has."""
+        """Rebuild everything without deleted documents, and without terms that no document has."""
         sizes = np.where(self.alive.all, np.diff(self._starts.all), 0)
         keep = np.repeat(self.alive.all, np.diff(self._starts.all))
         terms, times = self._terms.all[keep], self._times.all[keep]
@@ -233,21 +229,59 @@ class Postings:
 
 
 def _of(segment: _Segment, wanted: Numbers) -> Entries:
-    """A segment's entries of terms."""
+    """Return a segment's entries of terms."""
     if not len(segment.terms):
         return Entries(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
     terms = wanted.astype(np.int32)  # otherwise all terms of the segment are converted
     at = np.minimum(segment.terms.searchsorted(terms), len(segment.terms) - 1)
     there = np.flatnonzero(segment.terms[at] == terms)
     starts, stops = segment.places[at[there]], segment.places[at[there] + 1]
-    where = [slice(*each) for each in zip(starts.tolist(), stops.tolist(), strict=True)] or [slice(0)]
-    documents, times = (np.concatenate([rows[each] for each in where]) for rows in (segment.documents, segment.times))
+    where = [slice(*bounds) for bounds in zip(starts.tolist(), stops.tolist(), strict=True)] or [slice(0)]
+    documents, times = (np.concatenate([rows[part] for part in where]) for rows in (segment.documents, segment.times))
     return Entries(documents, times, there.repeat(stops - starts))
 
 
 def _ranges(starts: Numbers, stops: Numbers) -> tuple[Numbers, Numbers]:
-    """The numbers from each start to its stop, and for each which range it is of."""
+    """Return the numbers from each start to its stop, and the place of the range of each."""
     sizes = stops - starts
     which = np.repeat(np.arange(len(starts)), sizes)
     first = np.cumsum(sizes) - sizes
     return np.arange(len(which)) - first[which] + starts[which], which
+
+
+class TextIndex(ABC):
+    """Texts by number, scored through their postings. The scores of the last query are cached."""
+
+    __slots__ = ("_last", "_postings")
+
+    def __init__(self) -> None:
+        self._postings = Postings()
+        self._last: tuple[str, Ranked] | None = None
+
+    def search(self, query: str, k: int, among: Numbers | None = None) -> Ranked:
+        """Return the `k` best of the matching texts, all or among the sorted numbers `among`."""
+        numbers, scores = self._scored(query)
+        if among is not None:
+            allowed = is_among(numbers, among)
+            numbers, scores = numbers[allowed], scores[allowed]
+        return top_k(numbers, scores, k)
+
+    def score(self, query: str, numbers: Numbers) -> Scores:
+        """Return the score of each of these texts, 0 for one that does not match."""
+        matches = self._scored(query)
+        dense = np.zeros(len(self._postings))
+        dense[matches.numbers] = matches.scores
+        return dense[numbers]
+
+    def forget(self) -> None:
+        """Forget the scores of the last query."""
+        self._last = None
+
+    def _scored(self, query: str) -> Ranked:
+        if self._last is None or self._last[0] != query:
+            self._last = query, self._scores(query)
+        return self._last[1]
+
+    @abstractmethod
+    def _scores(self, query: str) -> Ranked:
+        """Return all texts that match a query, by number, with their scores."""

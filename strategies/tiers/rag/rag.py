@@ -1,70 +1,157 @@
-"""The RAG tier (S9, design document 004 §2.4): passages without limit, found by vectors, words and entities together.
+"""The RAG tier (S9, design document 004 §2.4): passages searched by vectors, words and entities together.
 
-    rag = Rag(Rules(), desk.embed)
-    rag.add([passage(message, user="ann")], now=desk.now)
-    hits = rag.search("Where is the cabin?", k=5, now=desk.now, user="ann")
+    rag = Rag(RagRules(), services.embed)
+    rag.add([passage(message, user="ann")], now=services.now)
+    hits = rag.search("Where is the cabin?", k=5, now=services.now, user="ann")
 
-Three retrievers each rank the passages: `vector` (cosine of embeddings), `bm25` and `graph` (a walk from the question's
-entities). Their rankings are fused, and the first of them may be ranked again by the exact scores of all three. Each
-retriever answers for itself what is honest for a question that it has nothing for: nothing. A passage is embedded
-when a search first needs its vector, in one batch with all that came since, so adding never waits for a model.
+Three retrievers rank the passages: `vector` (cosine of embeddings), `bm25` and `graph` (a walk from the query's
+entities). Their rankings are fused, and the best passages may be reranked by the exact scores of all three. A retriever
+without a match returns nothing. A passage is embedded when a search first needs its vector, in one batch with all
+others added since, so adding never waits for a model.
 
-The number of a document is never given again; what stays of a deleted one is about 50 bytes.
+The number of a passage is never reused; a deleted one leaves about 50 bytes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ....metrics.rows import Rows
+from ....scenarios.model import Message
+from ...parts.units import at_least
+from ..snapshot_file import SnapshotReader, SnapshotWriter, reading, writing
 from .bm25 import Bm25
-from .fusion import NOTHING, Numbers, Ranked, Scores, ranked, reciprocal_rank, relative, weighted
+from .fusion import NOTHING, Numbers, Ranked, Scores, reciprocal_rank, relative, top_k, weighted
 from .graph import EntityGraph
-from .rules import RETRIEVERS, RULES, Fusing, Passage, RagRules, Retriever
-from .vector_store import VectorStore
+from .hnsw import GRAPH, Graph
+from .vector_store import Kind, VectorStore
+
+Retriever = Literal["vector", "bm25", "graph"]
+
+RETRIEVERS: tuple[Retriever, ...] = get_args(Retriever)
+
+DAY = 86_400.0
+
+
+class Passage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A text that is stored and retrieved."""
+
+    id: str
+    text: str
+    """The text that is searched."""
+    user: str = ""
+    time: float | None = None
+    """Seconds; None = the time of the addition."""
+    tokens: int = 0
+    message: Message | None = None
+    """The message of the passage, returned with it."""
+
+
+def passage(message: Message, user: str = "", tokens: int = 0) -> Passage:
+    """Return a message as a passage: its text and its tool calls, a line each.
+
+    The name of the speaker is part of the text, so that a query about a person finds that person's messages.
+    """
+    text = "\n".join((message.text.strip(), *(f"{call.name} {call.arguments}" for call in message.calls))).strip()
+    if message.name and message.role in ("user", "assistant"):
+        text = f"{message.name}: {text}"
+    return Passage(message.id, text, user, message.time, tokens, message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fusion:
+    """How the rankings of the retrievers are fused."""
+
+    by: Literal["rrf", "weighted"] = "rrf"
+    weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """Weights of vector, bm25 and graph."""
+    candidates: int = 100
+    """Passages that each retriever ranks."""
+    rerank: int = 0
+    """Fused passages that are reranked by the weighted exact scores of all retrievers; 0 = none."""
+    recency: float = 0.0
+    """Weight of recency in reranking: a passage of now counts 1, one of `half_life` ago ½."""
+    half_life: float = 30 * DAY
+    floor: float = 0.0
+    """Cosine that a passage must exceed to be found by `vector`."""
+
+    def __post_init__(self) -> None:
+        if self.by not in ("rrf", "weighted"):
+            raise ValueError(f"by={self.by!r}: give rrf or weighted")
+        if len(self.weights) != len(RETRIEVERS) or not all(0 <= weight < math.inf for weight in self.weights):
+            raise ValueError(f"weights={self.weights!r}: give 0 or more for each of {', '.join(RETRIEVERS)}")
+        if self.candidates < 1 or self.rerank < 0 or not self.recency >= 0 or not self.half_life > 0:
+            raise ValueError("candidates are 1 or more, rerank and recency 0 or more, half_life above 0")
+
+
+FUSING = Fusion()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RagRules:
+    """How passages are stored, and how they are searched by default."""
+
+    retrievers: tuple[Retriever, ...] = RETRIEVERS
+    words: bool = True
+    """Whether content words are entities of the graph, too."""
+    index: Kind = "auto"
+    graph: Graph = GRAPH
+    fusing: Fusion = FUSING
+    entries: int | None = None
+    """Most texts that the query words of BM25 occur in together, the rarest words first. None = no limit."""
+
+    def __post_init__(self) -> None:
+        at_least(1, entries=self.entries)
+        unknown = [name for name in self.retrievers if name not in RETRIEVERS]
+        if unknown or not self.retrievers or len(set(self.retrievers)) < len(self.retrievers):
+            raise ValueError(f"retrievers={self.retrievers!r}: give some of {', '.join(RETRIEVERS)}, each once")
+
+
+RULES = RagRules()
+
 
 Embed = Callable[[Sequence[str], bool], NDArray[np.float32]]
-"""Texts to unit vectors, one row a text, as what is searched for (True) or what is found. `Desk.embed` is one."""
-_BATCH = 2048
-"""Passages that are embedded at once."""
+"""Texts to unit vectors, one row per text, as queries (True) or as passages. `StrategyContext.embed` is one."""
+_BATCH = 2048  # passages embedded at once
 
 
 class Hit(NamedTuple):
-    """A passage that was found."""
+    """A passage that a search returns."""
 
     passage: Passage
     score: float
-    """By which hits are ordered."""
+    """Score after fusion and reranking, by which hits are ordered."""
     by: dict[Retriever, float]
-    """The score by each retriever that found it."""
+    """Score of each retriever that found the passage."""
 
 
-class _Question(NamedTuple):
+class _Query(NamedTuple):
     text: str
-    vector: NDArray[np.float32] | None
-    """None = it is not asked for."""
+    vector: NDArray[np.float32] | None  # None if `vector` is not among the retrievers of this search
 
 
 class Rag:
-    """Passages under their ids. Time is what the caller says it is."""
+    """Passages by id. The caller gives the time."""
 
     def __init__(self, rules: RagRules = RULES, embed: Embed | None = None) -> None:
         if "vector" in rules.retrievers and embed is None:
-            raise ValueError("the retriever `vector` needs an embedder: give one, or leave it out of Rules.retrievers")
+            raise ValueError("the retriever `vector` needs an embedder: give one, or leave `vector` out of retrievers")
         self.rules, self._embed = rules, embed
         self.passages: list[Passage | None] = []
-        """By number; None where one was deleted."""
+        """Passages by number; None for a deleted one."""
         self.numbers: dict[str, int] = {}
         self.times, self.alive = Rows(np.float64), Rows(np.bool_)
         self.users: dict[str, Rows[np.int64]] = {}
         self.waiting: list[int] = []
-        """Those that are not embedded yet."""
+        """Numbers of passages that are not embedded yet."""
         self.vectors: VectorStore | None = None
         self.bm25 = Bm25(most=rules.entries)
         self.graph = EntityGraph(with_words=rules.words)
@@ -76,51 +163,53 @@ class Rag:
         return name in self.numbers
 
     def get(self, name: str) -> Passage | None:
-        """The passage with this id."""
+        """Return the passage with an id, or None."""
         number = self.numbers.get(name)
         return None if number is None else self.passages[number]
 
     def add(self, passages: Iterable[Passage], now: float) -> None:
-        """Add passages. Raises ValueError, and then none is added, for an id that is there, and a time that is none."""
-        new = [each if each.time is not None else msgspec.structs.replace(each, time=now) for each in passages]
-        seen: set[str] = set()
-        for each in new:
-            if each.id in self.numbers or each.id in seen:
-                raise ValueError(f"passage {each.id!r} is there already: delete it first")
-            if not _writable(each):
-                raise ValueError(f"passage {each.id!r} has half of a surrogate pair in it, which is no character")
-            if not math.isfinite(each.time or 0.0):
-                raise ValueError(f"passage {each.id!r} has the time {each.time}: give seconds, a finite number")
-            seen.add(each.id)
-        for each in new:
-            self._add(each)
+        """Add passages. Raises ValueError for an id that is present and for an invalid time, and adds none."""
+        new = [
+            passage if passage.time is not None else msgspec.structs.replace(passage, time=now) for passage in passages
+        ]
+        ids: set[str] = set()
+        for passage in new:
+            if passage.id in self.numbers or passage.id in ids:
+                raise ValueError(f"there is a passage {passage.id!r} already: delete it first")
+            if not _is_encodable(passage):
+                raise ValueError(f"passage {passage.id!r} contains half of a surrogate pair, which is no character")
+            if not math.isfinite(passage.time or 0.0):
+                raise ValueError(f"passage {passage.id!r} has the time {passage.time}: give seconds, a finite number")
+            ids.add(passage.id)
+        for passage in new:
+            self._add(passage)
 
-    def _add(self, each: Passage) -> None:
+    def _add(self, passage: Passage) -> None:
         number = len(self.passages)
-        self.passages.append(each)
-        self.numbers[each.id] = number
-        self.times.add(np.array([each.time], np.float64))
+        self.passages.append(passage)
+        self.numbers[passage.id] = number
+        self.times.add(np.array([passage.time], np.float64))
         self.alive.add(np.ones(1, np.bool_))
-        self.users.setdefault(each.user, Rows(np.int64)).add(np.array([number]))
+        self.users.setdefault(passage.user, Rows(np.int64)).add(np.array([number]))
         if "vector" in self.rules.retrievers:
             self.waiting.append(number)
         if "bm25" in self.rules.retrievers:
-            self.bm25.add(each.text)
+            self.bm25.add(passage.text)
         if "graph" in self.rules.retrievers:
-            self.graph.add(each.text)
+            self.graph.add(passage.text)
 
     def delete(self, names: Iterable[str]) -> None:
-        """Take passages out. Raises KeyError, and then none is, for an id that is not there."""
-        each = list(dict.fromkeys(names))
-        gone = np.sort(np.array([self.numbers[name] for name in each], np.int64))
-        for name in each:
+        """Delete passages. Raises KeyError for an unknown id, and deletes none."""
+        unique = list(dict.fromkeys(names))
+        numbers = np.sort(np.array([self.numbers[name] for name in unique], np.int64))
+        for name in unique:
             del self.numbers[name]
-        self.alive.all[gone] = False
-        dead = set(gone.tolist())
+        self.alive.all[numbers] = False
+        dead = set(numbers.tolist())
         self.waiting = [number for number in self.waiting if number not in dead]
         if self.vectors is not None:
-            self.vectors.delete(gone)
-        for number in gone.tolist():
+            self.vectors.delete(numbers)
+        for number in numbers.tolist():
             self.passages[number] = None
             if "bm25" in self.rules.retrievers:
                 self.bm25.delete(number)
@@ -137,11 +226,11 @@ class Rag:
         since: float | None = None,
         until: float | None = None,
         by: Collection[Retriever] | None = None,
-        fusing: Fusing | None = None,
+        fusing: Fusion | None = None,
     ) -> list[Hit]:
-        """The best `k` passages, best first: of this `user`, said from `since` on and before `until`.
+        """Return the best `k` passages, best first: those of this `user`, from `since` on and before `until`.
 
-        `by` are the retrievers to ask, all if None. Raises what the embedder raises; then ask again without `vector`.
+        `by` are the retrievers to use, all if None. Raises the errors of the embedder; then search without `vector`.
         """
         if k < 1:
             raise ValueError(f"k={k}: ask for 1 or more")
@@ -150,43 +239,43 @@ class Rag:
         how = fusing or self.rules.fusing
         unknown = sorted(set(by or ()) - set(self.rules.retrievers))
         if unknown:
-            raise ValueError(f"by={unknown}: this tier has the retrievers {', '.join(self.rules.retrievers)}")
-        asked = [each for each in self.rules.retrievers if by is None or each in by]
-        question = _Question(query, self._query(query) if "vector" in asked else None)
+            raise ValueError(f"by={unknown}: the retrievers of this tier are {', '.join(self.rules.retrievers)}")
+        retrievers = [name for name in self.rules.retrievers if by is None or name in by]
+        embedded = _Query(query, self._embed_query(query) if "vector" in retrievers else None)
         among = self._among(user, since, until)
         most = max(k, how.candidates, how.rerank)
-        rankings = {each: self._ranking(each, question, most, among, how.floor) for each in asked}
-        weights = [how.weights[RETRIEVERS.index(each)] for each in asked]
+        rankings = {name: self._ranking(name, embedded, most, among, how.floor) for name in retrievers}
+        weights = [how.weights[RETRIEVERS.index(name)] for name in retrievers]
         fuse = reciprocal_rank if how.by == "rrf" else weighted
         fused = fuse(list(rankings.values()), weights, max(k, how.rerank))
         if how.rerank:
-            fused = self._reranked(fused, dict(zip(asked, weights, strict=True)), question, now, how)
+            fused = self._rerank(fused, dict(zip(retrievers, weights, strict=True)), embedded, now, how)
         return self._hits(fused, rankings, k)
 
     def forget(self) -> None:
-        """Forget what is remembered of the last question, for those who time searches."""
+        """Forget the cached scores of the last query, for benchmarks."""
         self.bm25.forget()
         self.graph.forget()
 
     def embed(self) -> None:
-        """Embed every passage that is not embedded yet, as a search would."""
+        """Embed every passage without a vector, as a search would."""
         if self._embed is None or "vector" not in self.rules.retrievers:
             return
         while self.waiting:
-            some = self.waiting[:_BATCH]
-            made = self._embed([self._at(number).text for number in some], False)
+            batch = self.waiting[:_BATCH]
+            vectors = self._embed([self._at(number).text for number in batch], False)
             if self.vectors is None:
-                self.vectors = VectorStore(made.shape[1], self.rules.index, self.rules.graph)
-            self.vectors.add(np.array(some, np.int64), made)
+                self.vectors = VectorStore(vectors.shape[1], self.rules.index, self.rules.graph)
+            self.vectors.add(np.array(batch, np.int64), vectors)
             self.waiting = self.waiting[_BATCH:]
 
     def _at(self, number: int) -> Passage:
-        found = self.passages[number]
-        assert found is not None
-        return found
+        passage = self.passages[number]
+        assert passage is not None
+        return passage
 
     def _among(self, user: str | None, since: float | None, until: float | None) -> Numbers | None:
-        """The numbers of the passages that pass, sorted; None = all pass."""
+        """Return the numbers of the passages that pass the filters, sorted; None = no filter."""
         if user is None and since is None and until is None:
             return None
         if user is None:
@@ -202,68 +291,146 @@ class Rag:
             keep &= times < until
         return numbers[keep]
 
-    def _query(self, query: str) -> NDArray[np.float32]:
-        """The question's vector, after every passage has one."""
+    def _embed_query(self, query: str) -> NDArray[np.float32]:
+        """Return the query's vector, after embedding the passages that wait for it."""
         assert self._embed is not None
         self.embed()
-        found: NDArray[np.float32] = self._embed([query], True)[0]
-        return found
+        vector: NDArray[np.float32] = self._embed([query], True)[0]
+        return vector
 
-    def _ranking(self, name: Retriever, question: _Question, most: int, among: Numbers | None, floor: float) -> Ranked:
+    def _ranking(self, name: Retriever, query: _Query, most: int, among: Numbers | None, floor: float) -> Ranked:
         if name == "bm25":
-            return self.bm25.search(question.text, most, among)
+            return self.bm25.search(query.text, most, among)
         if name == "graph":
-            return self.graph.search(question.text, most, among)
-        if self.vectors is None or question.vector is None:
+            return self.graph.search(query.text, most, among)
+        if self.vectors is None or query.vector is None:
             return NOTHING
-        numbers, cosines = self.vectors.search(question.vector, most, among)
+        numbers, cosines = self.vectors.search(query.vector, most, among)
         above = cosines > floor
         return Ranked(numbers[above], cosines[above])
 
-    def _reranked(
-        self, fused: Ranked, weights: dict[Retriever, float], question: _Question, now: float, how: Fusing
-    ) -> Ranked:
-        """The fused ones by the exact scores of all retrievers, each divided by its best, and by how new they are."""
+    def _rerank(self, fused: Ranked, weights: dict[Retriever, float], query: _Query, now: float, how: Fusion) -> Ranked:
+        """Rank the fused passages by recency and the exact scores of all retrievers, each divided by its best."""
         numbers = fused.numbers
         age = np.maximum(now - self.times.all[numbers], 0)
         scores: Scores = how.recency * np.exp2(-age / how.half_life)
         for name, weight in weights.items():
-            scores = scores + weight * relative(self._exact(name, question, numbers))
-        return ranked(numbers, scores, len(numbers))
+            scores = scores + weight * relative(self._exact(name, query, numbers))
+        return top_k(numbers, scores, len(numbers))
 
-    def _exact(self, name: Retriever, question: _Question, numbers: Numbers) -> Scores:
-        """The score of each of these passages by one retriever."""
+    def _exact(self, name: Retriever, query: _Query, numbers: Numbers) -> Scores:
+        """Return the score of each passage by one retriever."""
         if name == "bm25":
-            return self.bm25.score(question.text, numbers)
+            return self.bm25.score(query.text, numbers)
         if name == "graph":
-            return self.graph.score(question.text, numbers)
-        if self.vectors is None or question.vector is None:
+            return self.graph.score(query.text, numbers)
+        if self.vectors is None or query.vector is None:
             return np.zeros(len(numbers))
-        return self.vectors.score(question.vector, numbers)
+        return self.vectors.score(query.vector, numbers)
 
     def _hits(self, fused: Ranked, rankings: dict[Retriever, Ranked], k: int) -> list[Hit]:
-        """The first `k`, each with the scores by which it was found."""
+        """Return the first `k` passages, each with the scores of the retrievers that found it."""
         numbers = fused.numbers[:k].tolist()
-        wanted = set(numbers)
-        where = {
-            name: {
-                number: score
-                for number, score in zip(found.numbers.tolist(), found.scores.tolist(), strict=True)
-                if number in wanted
-            }
-            for name, found in rankings.items()
+        scores = {
+            name: dict(zip(ranking.numbers.tolist(), ranking.scores.tolist(), strict=True))
+            for name, ranking in rankings.items()
         }
         best = zip(numbers, fused.scores[:k].tolist(), strict=True)
         return [
-            Hit(self._at(number), score, {name: found[number] for name, found in where.items() if number in found})
+            Hit(self._at(number), score, {name: by[number] for name, by in scores.items() if number in by})
             for number, score in best
         ]
 
 
-def _writable(each: Passage) -> bool:
-    """Whether a snapshot can hold it."""
+def _is_encodable(passage: Passage) -> bool:
     try:
-        msgspec.json.encode(each)
+        msgspec.json.encode(passage)
     except UnicodeEncodeError:
         return False
     return True
+
+
+KIND = "RAG tier"
+
+
+class _About(msgspec.Struct, frozen=True):
+    """Rules and embedder that the contents of a snapshot depend on."""
+
+    retrievers: tuple[Retriever, ...]
+    words: bool
+    model: str
+
+
+def save(rag: Rag, path: Path, model: str = "") -> None:
+    """Write the tier to a file. `model` names the embedder whose vectors it has. Raises SnapshotError."""
+    with writing(path, KIND) as writer:
+        write_sections(rag, writer, model)
+
+
+def write_sections(rag: Rag, writer: SnapshotWriter, model: str = "") -> None:
+    """Write the tier as sections of a snapshot."""
+    writer.json("about", _About(rag.rules.retrievers, rag.rules.words, model))
+    writer.json("passages", rag.passages)
+    writer.json("waiting", rag.waiting)
+    if "bm25" in rag.rules.retrievers:
+        rag.bm25.save(writer)
+    if "graph" in rag.rules.retrievers:
+        rag.graph.save(writer)
+    if rag.vectors is not None:
+        rag.vectors.save(writer)
+
+
+def load(
+    path: Path,
+    rules: RagRules = RULES,
+    embed: Embed | None = None,
+    model: str = "",
+    dimension: int | None = None,
+) -> Rag:
+    """Read the tier from a file, to be searched by these rules. Raises SnapshotError if it does not fit them.
+
+    `dimension` is the number of coordinates of the embedder's vectors; None = any.
+    """
+    with reading(path, KIND) as reader:
+        return read_sections(reader, rules, embed, model, dimension)
+
+
+def read_sections(
+    reader: SnapshotReader, rules: RagRules, embed: Embed | None, model: str = "", dimension: int | None = None
+) -> Rag:
+    """Read the tier from sections of a snapshot."""
+    _check(reader, rules, model)
+    rag = Rag(rules, embed)
+    rag.passages = reader.json("passages", list[Passage | None])
+    _index_passages(rag)
+    rag.waiting = reader.json("waiting", list[int]) if "vector" in rules.retrievers else []
+    if "bm25" in rules.retrievers:
+        rag.bm25 = Bm25.load(reader, most=rules.entries)
+    if "graph" in rules.retrievers:
+        rag.graph = EntityGraph.load(reader, with_words=rules.words)
+    if "vector" in rules.retrievers and reader.has("vectors.kind"):
+        rag.vectors = VectorStore.load(reader, dimension, rules.index, rules.graph)
+    return rag
+
+
+def _check(reader: SnapshotReader, rules: RagRules, model: str) -> None:
+    about = reader.json("about", _About)
+    missing = [name for name in rules.retrievers if name not in about.retrievers]
+    if missing:
+        raise reader.refuse(f"was written without {', '.join(missing)}: leave them out, or build it again")
+    if "vector" in rules.retrievers and about.model != model:
+        raise reader.refuse(f"its vectors are from the embedder {about.model!r}, not {model!r}: build it again")
+    if "graph" in rules.retrievers and about.words != rules.words:
+        raise reader.refuse(f"its entities were made with words={about.words}: build it again")
+
+
+def _index_passages(rag: Rag) -> None:
+    """Compute ids, times and users from the passages."""
+    living = [(number, passage) for number, passage in enumerate(rag.passages) if passage is not None]
+    rag.numbers = {passage.id: number for number, passage in living}
+    times, alive = np.zeros(len(rag.passages)), np.zeros(len(rag.passages), np.bool_)
+    for number, passage in living:
+        times[number], alive[number] = passage.time, True
+        rag.users.setdefault(passage.user, Rows(np.int64)).add(np.array([number]))
+    rag.times.add(times)
+    rag.alive.add(alive)

@@ -1,8 +1,8 @@
-"""Search by unit vectors behind one interface, and its exact form.
+"""The interface of search by unit vectors, and its exact form.
 
-`Exact` compares a query with every vector. `hnsw.FaissHnsw` and `hnswlib_index.Hnswlib` walk a graph and compare it
-with some: faster from tens of thousands of vectors on, and now and then one of the nearest is missed.
-`switching.Vectors` takes the exact one while there are few.
+`Exact` compares a query with every vector. `hnsw.FaissHnsw` and `hnsw.Hnswlib` walk a graph and compare it with some of
+them: faster from tens of thousands of vectors on, but a near vector may be missed. `vector_store.VectorStore` uses the
+exact one while there are few vectors.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from ....metrics.rows import Rows
 from ..snapshot_file import SnapshotReader, SnapshotWriter
-from .fusion import NOTHING, Numbers, Ranked, ranked
+from .fusion import NOTHING, Numbers, Ranked, top_k
 
 Matrix = NDArray[np.float32]
 
 DEAD = 0.25
-"""The share of vectors that may be deleted before an index is made anew without them."""
+"""Share of vectors that may be deleted before an index is rebuilt without them."""
 DECIMALS = 6
-"""Of a cosine. What differs beyond them differs between machines, and must not change an order."""
+"""Decimals of a cosine. Further ones differ between machines, and must not change an order."""
 
 
 class VectorIndex(Protocol):
@@ -31,52 +31,52 @@ class VectorIndex(Protocol):
 
     @property
     def dimension(self) -> int:
-        """Coordinates of a vector."""
+        """Number of coordinates of a vector."""
         ...
 
     def __len__(self) -> int:
-        """Vectors that are there."""
+        """Return the number of vectors."""
         ...
 
     def add(self, keys: Numbers, vectors: Matrix) -> None:
-        """Add vectors, one a key. Raises ValueError for another dimension, and for keys that do not ascend."""
+        """Add a vector for each key. Raises ValueError for another dimension, and for keys that do not ascend."""
         ...
 
     def delete(self, keys: Numbers) -> None:
-        """Take vectors out. Keys that are not there are passed over."""
+        """Delete vectors. Unknown keys are ignored."""
         ...
 
     def search(self, query: Matrix, k: int, among: Numbers | None = None) -> Ranked:
-        """The `k` nearest by cosine, all or `among` these keys (sorted): always `k` of them, if there are so many."""
+        """Return the `k` nearest by cosine, all or among the sorted keys `among`; fewer only if none is left."""
         ...
 
     def cosines(self, query: Matrix, keys: Numbers) -> NDArray[np.float64]:
-        """The exact cosine of each of these keys; -1 for one that is not there."""
+        """Return the exact cosine of each key, -1 for an unknown one."""
         ...
 
     def take(self) -> tuple[Numbers, Matrix]:
-        """All keys and vectors that are there."""
+        """Return all keys and vectors."""
         ...
 
     def save(self, writer: SnapshotWriter) -> None:
-        """Write all of it."""
+        """Write the index."""
         ...
 
 
 def checked(vectors: Matrix, dimension: int, keys: Numbers | None = None) -> Matrix:
-    """Vectors of the right shape, without holes. Raises ValueError."""
-    made = np.ascontiguousarray(np.atleast_2d(vectors), np.float32)
-    if made.shape[1] != dimension:
-        raise ValueError(f"vectors have {made.shape[1]} coordinates, the index has {dimension}")
-    if keys is not None and len(made) != len(keys):
-        raise ValueError(f"{len(made)} vectors for {len(keys)} keys")
-    if not np.isfinite(made).all():
+    """Return vectors as a matrix of 32-bit rows. Raises ValueError for another shape and for missing numbers."""
+    matrix = np.ascontiguousarray(np.atleast_2d(vectors), np.float32)
+    if matrix.shape[1] != dimension:
+        raise ValueError(f"vectors have {matrix.shape[1]} coordinates, the index has {dimension}")
+    if keys is not None and len(matrix) != len(keys):
+        raise ValueError(f"{len(matrix)} vectors for {len(keys)} keys")
+    if not np.isfinite(matrix).all():
         raise ValueError("a vector has a coordinate that is no number")
-    return made
+    return matrix
 
 
 class Exact:
-    """A query is compared with every vector: one matrix product."""
+    """Exact search: one matrix product compares a query with every vector."""
 
     kind: ClassVar[str] = "exact"
     __slots__ = ("_keys", "_matrix", "dimension")
@@ -90,9 +90,9 @@ class Exact:
         return self._keys.live
 
     def add(self, keys: Numbers, vectors: Matrix) -> None:
-        made = checked(vectors, self.dimension, keys)
+        matrix = checked(vectors, self.dimension, keys)
         self._keys.add(keys)
-        self._matrix.add(made)
+        self._matrix.add(matrix)
 
     def delete(self, keys: Numbers) -> None:
         self._keys.delete(keys)
@@ -107,56 +107,46 @@ class Exact:
         query = checked(query, self.dimension)[0]
         if among is not None:
             rows = self._keys.rows(among)
-            return ranked(self._keys.of(rows), rounded(self._matrix.all[rows] @ query), k)
+            return top_k(self._keys.of(rows), rounded(self._matrix.all[rows] @ query), k)
         cosines = rounded(self._matrix.all @ query)
         if not self._keys.dead:
-            return ranked(self._keys.of(np.arange(len(cosines))), cosines, k)
+            return top_k(self._keys.of(np.arange(len(cosines))), cosines, k)
         rows = self._keys.living()
-        return ranked(self._keys.of(rows), cosines[rows], k)
+        return top_k(self._keys.of(rows), cosines[rows], k)
 
     def cosines(self, query: Matrix, keys: Numbers) -> NDArray[np.float64]:
-        return cosines_of(self._keys, self._matrix.all, checked(query, self.dimension)[0], keys)
+        rows, there = self._keys.find(keys)
+        cosines = np.full(len(keys), -1.0)
+        cosines[there] = rounded(self._matrix.all[rows[there]] @ checked(query, self.dimension)[0])
+        return cosines
 
     def take(self) -> tuple[Numbers, Matrix]:
         rows = self._keys.living()
         return self._keys.of(rows), self._matrix.all[rows]
 
     def save(self, writer: SnapshotWriter) -> None:
-        save_plain(self, writer)
+        keys, vectors = self.take()
+        writer.json("vectors.kind", self.kind)
+        writer.array("vectors.keys", keys)
+        writer.array("vectors", vectors)
 
     @classmethod
     def load(cls, reader: SnapshotReader) -> Exact:
-        """Read all of it."""
+        """Read an index."""
         vectors = reader.array("vectors")
-        made = cls(vectors.shape[1])
-        made.add(reader.array("vectors.keys"), vectors)
-        return made
-
-
-def save_plain(index: VectorIndex, writer: SnapshotWriter) -> None:
-    """Write the keys and vectors that are there, without what makes their search fast."""
-    keys, vectors = index.take()
-    writer.json("vectors.kind", index.kind)
-    writer.array("vectors.keys", keys)
-    writer.array("vectors", vectors)
-
-
-def cosines_of(held: Keys, matrix: Matrix, query: Matrix, keys: Numbers) -> NDArray[np.float64]:
-    """The exact cosine of each of these keys; -1 for one that is not there."""
-    rows, there = held.find(keys)
-    found = np.full(len(keys), -1.0)
-    found[there] = rounded(matrix[rows[there]] @ query)
-    return found
+        index = cls(vectors.shape[1])
+        index.add(reader.array("vectors.keys"), vectors)
+        return index
 
 
 def rounded(cosines: Matrix) -> NDArray[np.float64]:
-    """Cosines to DECIMALS."""
-    found: NDArray[np.float64] = cosines.astype(np.float64).round(DECIMALS)
-    return found
+    """Round cosines to DECIMALS."""
+    cosines_64: NDArray[np.float64] = cosines.astype(np.float64).round(DECIMALS)
+    return cosines_64
 
 
 class Keys:
-    """Ascending keys, one a row. A row that is deleted stays, dead, until the rows are made anew."""
+    """Ascending keys, one per row. A deleted row stays as a dead row until `drop_dead`."""
 
     __slots__ = ("_keys", "alive", "live")
 
@@ -164,19 +154,19 @@ class Keys:
         self._keys = Rows(np.int64)
         self.alive = Rows(np.bool_)
         self.live = 0
-        """How many rows are there."""
+        """Number of living rows."""
 
     def __len__(self) -> int:
-        """How many rows there are, the dead ones too."""
+        """Return the number of rows, dead ones included."""
         return self._keys.size
 
     @property
     def dead(self) -> int:
-        """How many rows are dead."""
+        """Number of dead rows."""
         return len(self) - self.live
 
     def add(self, keys: Numbers) -> None:
-        """New rows at the end. Raises ValueError for keys that do not ascend."""
+        """Append rows. Raises ValueError for keys that do not ascend."""
         last = self._keys.all[-1:]
         if (np.diff(np.concatenate((last, keys))) <= 0).any():
             raise ValueError("keys must ascend: one is not above the key before it")
@@ -185,37 +175,37 @@ class Keys:
         self.live += len(keys)
 
     def delete(self, keys: Numbers) -> Numbers:
-        """The rows that had these keys; keys that are not there are passed over."""
+        """Delete keys and return their rows. Unknown keys are ignored."""
         rows = self.rows(keys)
         self.alive.all[rows] = False
         self.live -= len(rows)
         return rows
 
     def rows(self, keys: Numbers) -> Numbers:
-        """The living rows of these keys, in their order."""
+        """Return the living rows of keys, in their order."""
         rows, there = self.find(keys)
         return rows[there]
 
     def find(self, keys: Numbers) -> tuple[Numbers, NDArray[np.bool_]]:
-        """For each of these keys a row, and whether that is its row and lives."""
+        """Return a row for each key, and whether the row is really its own and alive."""
         if not len(self):
             return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
-        if self._keys.all[-1] == len(self) - 1:  # none is left out, so that each is its own row
+        if self._keys.all[-1] == len(self) - 1:  # no key was skipped, so each key is its own row
             at = np.clip(keys, 0, len(self) - 1)
         else:
             at = np.minimum(np.searchsorted(self._keys.all, keys), len(self) - 1)
         return at, (self._keys.all[at] == keys) & self.alive.all[at]
 
     def of(self, rows: NDArray[np.int64]) -> Numbers:
-        """The keys of rows."""
+        """Return the keys of rows."""
         return self._keys.all[rows]
 
     def living(self) -> Numbers:
-        """The rows that are there."""
+        """Return the living rows."""
         return np.flatnonzero(self.alive.all)
 
     def drop_dead(self) -> Numbers:
-        """The rows that were there; from now on they are numbered without gaps."""
+        """Remove dead rows and number the others without gaps. Return their old rows."""
         rows = self.living()
         keys = self._keys.all[rows]
         self._keys.size = self.alive.size = self.live = 0

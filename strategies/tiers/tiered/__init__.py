@@ -1,15 +1,15 @@
-"""The four tiers joined (design document 004): the strategy `tiered`, and the memory below Focus as a component.
+"""The four tiers together (design document 004): the strategy `tiered`, and the memory below Focus as a component.
 
-`strategy.py` has the parameters, `opened.py` one conversation: what is sent, looked up and called back. `tiers.py` is
-the memory: Working, Archive and RAG under one migration, and an index over all that left Focus. `stores.py` and
-`by_policy.py` fit the tiers to migration, `merging.py` puts what is called back in its place, `gauges.py` has readings
-and alarms, `clock.py` the time, `snapshot.py` all of it in one file. Decision 21 has the figures.
+`session.py` has the strategy and one conversation under it: what is sent, looked up and recalled. `tiers.py` is the
+memory: Working, Archive and RAG under one migration, and an index over all messages that left Focus. `stores.py` fits
+the tiers to migration, `quotes.py` finds quoted messages, `snapshot.py` writes everything to one file. Decision 21 has
+the figures.
 """
 
 from __future__ import annotations
 
+from .session import Tiered
 from .stores import TierRules
-from .strategy import Tiered
 from .tiers import Tiers
 
 __all__ = ["TierRules", "Tiered", "Tiers"]

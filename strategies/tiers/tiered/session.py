@@ -1,170 +1,177 @@
-"""One conversation under the four tiers: before each model call, what is sent."""
+"""S9, `tiered`: Focus, Working, Archive and RAG together (design document 004), and one conversation under it."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
+from typing import ClassVar
 
 from msgspec.structs import replace
 
 from ....metrics.grounding import named
+from ....metrics.language import Language
 from ....metrics.values import Spellings, occurs
 from ....scenarios.model import Message, Tool
 from ....scenarios.view import Messages, Span
-from ...base import Context, StrategyContext
+from ...base import Context, StrategyContext, View
 from ...events import Recalled
-from ...parts.units import Spoken
-from ..focus import Focused
-from ..focus import FocusSession as Focus
+from ...parts.units import Dialogue, at_least
+from ..focus import Focus, Focused, FocusSession
+from ..focus.strategy import TruncationMode
+from ..focus.truncation import both_ends
 from ..migration import Trigger
+from ..rag import Retriever
+from .stores import ARCHIVE_TOKENS, POLICY, WORKING_TOKENS, TierRules
 from .tiers import ARCHIVE, FOCUS, RAG, WORKING, Tiers
 
 QUERY = 400
-"""Characters of a question that are searched for, half from each end."""
+"""Characters of a query, half from each end of the message."""
 SLACK = 32
-"""What is called back may leave so small a part of the limit unused: beyond that, Focus is asked to fill it."""
+"""Recalled messages may leave 1 / SLACK of the limit unused; beyond that Focus fills the rest."""
 READ, VALUES = 4_000, 50
-"""Characters of a message in which values are looked for, half at each end, and how many of them count."""
+"""Characters of a message that are searched for values, half from each end, and the most values."""
 _TRIGGERS = {WORKING: Trigger.FOCUS_REFERENCE, ARCHIVE: Trigger.CACHE_MISS, RAG: Trigger.EXPLICIT_ACCESS}
 
 
 Units = dict[int, float | None]
-"""Where units start, and the score of each; None = it was named."""
+"""Search score by start of the unit; None = the unit was named."""
 
 
 class TieredSession:
-    """What Focus sends, and what is called back from below: what the newest user message is like, looked for once a
-    turn, and what the newest messages name.
+    """One conversation: the messages that Focus sends, and the messages recalled from below.
 
-    It is sent as it was said, calls with their results, in its old place. What was called back stays until the turn is
-    over, so that the start of the context does not change at every call.
+    Messages similar to the newest user message are searched for once a turn; messages that new ones quote or name are
+    looked up at every call. Recalled messages are sent unchanged in their old place, calls with their results. They
+    stay until the turn is over, so that the start of the context does not change at every call.
     """
 
-    def __init__(self, focus: Focus, tiers: Tiers, desk: StrategyContext, limit: int, recall: int, k: int) -> None:
-        self._focus, self.tiers, self._desk = focus, tiers, desk
+    def __init__(
+        self, focus: FocusSession, tiers: Tiers, services: StrategyContext, limit: int, recall: int, k: int
+    ) -> None:
+        self._focus, self.tiers, self._services = focus, tiers, services
         self._limit, self._recall, self._k = limit, recall, k
-        self._spoken = Spoken(desk)
-        self._said: list[Message] = []
-        """The messages that are not the system's; a list is looked into faster than stretches are."""
-        self._weights: list[int] = []
-        """Their tokens."""
+        self._dialogue = Dialogue(services)
+        self._messages: list[Message] = []
+        # All messages but the system's, as a list because indexing spans is slower, with their tokens and texts.
+        self._sizes: list[int] = []
         self._texts: list[str] = []
-        """What they say, arguments of calls too."""
-        self._places: dict[str, int] = {}
-        """Of each message, where it is among those that are not the system's."""
+        self._places: dict[str, int] = {}  # place of each message in that list
+        # The newest user message with text; without user messages the newest message with text.
         self._question: Message | None = None
-        """The newest user message that says something; if no user spoke, the newest that does."""
-        self._answered: tuple[Messages, tuple[Tool, ...], Messages] | None = None
+        self._last: tuple[Messages, tuple[Tool, ...], Messages] | None = None
 
     def view(self, context: Context) -> Context:
-        """What is sent. Asked again with nothing said since, it answers the same."""
+        """Return the context to send. The same history gives the same context."""
         history, tools = context.messages, context.tools
-        if self._answered is None or self._answered[:2] != (history, tools):
-            self._answered = history, tools, self._sent(history, tools)
-        sent = self._answered[2]
+        if self._last is None or self._last[:2] != (history, tools):
+            self._last = history, tools, self._compose(history, tools)
+        sent = self._last[2]
         return context if sent == history else context.sending(sent)
 
-    def _sent(self, history: Messages, tools: tuple[Tool, ...]) -> Messages:
-        now = self.tiers.clock.tick(self._desk.now)
+    def _compose(self, history: Messages, tools: tuple[Tool, ...]) -> Messages:
+        now = self.tiers.clock.tick(self._services.now)
         new = self._read(history, now)
-        found = self._focus.send(history, tools, self._recall)
-        here, units = _ids(found), Units()
-        if found.refused is None and found.messages is not history:
-            self._look_up(new, found.messages, here)
-            units = self._units(history, here, min(self._recall, self._limit - found.used.total))
+        request = self._focus.send(history, tools, self._recall)
+        here, units = _ids(request), Units()
+        if request.over_budget is None and request.messages is not history:
+            self._look_up(new, request.messages, here)
+            units = self._units(history, here, min(self._recall, self._limit - request.used.total))
             needed = self._tokens(units, here)
             if self._recall - needed > self._limit // SLACK:
-                found = self._focus.send(history, tools, needed)
-                here = _ids(found)
-                units = self._begun(history, units, here, self._limit - found.used.total - self._tokens(units, here))
+                request = self._focus.send(history, tools, needed)
+                here = _ids(request)
+                units = self._start_with_user(
+                    history, units, here, self._limit - request.used.total - self._tokens(units, here)
+                )
         self.tiers.keep(here, now)
-        self._lend(here, now)
-        called = self._called_back(units, here, now)
-        sent = merged(history, found.messages, called) if called else found.messages
-        if found.refused is not None:
-            sent = self._desk.systems(history)
+        self._read_chosen(here, now)
+        recalled = self._recall_units(units, here, now)
+        sent = insert_recalled(history, request.messages, recalled) if recalled else request.messages
+        if request.over_budget is not None:
+            sent = self._services.systems(history)
         self.tiers.loans.sent = {message.id for message in sent}
-        used = found.used.total + sum(self._desk.tokens(history[place]) for place in called)
+        used = request.used.total + sum(self._services.tokens(history[place]) for place in recalled)
         self.tiers.run(now, used / self._limit)
         return sent
 
     def _read(self, history: Messages, now: float) -> list[Message]:
-        """Take the history as it is now. The messages that were never there before."""
-        known = len(self._spoken.messages)
-        same = self._spoken.read(history)
-        after = list(self._spoken.messages[same:])
-        del self._said[same:], self._weights[same:], self._texts[same:]
-        self._said += after
-        self._weights += map(self._desk.tokens, after)
+        """Take in the history as it is now. Return the messages that are new."""
+        known = len(self._dialogue.messages)
+        same = self._dialogue.read(history)
+        after = list(self._dialogue.messages[same:])
+        del self._messages[same:], self._sizes[same:], self._texts[same:]
+        self._messages += after
+        self._sizes += map(self._services.tokens, after)
         self._texts += map(_text, after)
         new = [message for message in after if message.id not in self.tiers and message.id not in self.tiers.focus]
         if same < known:
-            self._places = {message.id: at for at, message in enumerate(self._said[:same])}
+            self._places = {message.id: at for at, message in enumerate(self._messages[:same])}
         for at, message in enumerate(after, same):
             self._places[message.id] = at
-            self.tiers.say(message, self._weights[at], now)
-        self._ask(self._said if same < known else after, is_all=same < known)
+            self.tiers.add(message, self._sizes[at], now)
+        self._find_question(self._messages if same < known else after, is_all=same < known)
         return new
 
-    def _ask(self, messages: Sequence[Message], is_all: bool) -> None:
-        """Find the question: in what is new, or in all."""
-        told = [message for message in messages if message.text.strip()]
-        asked = next((message for message in reversed(told) if message.role == "user"), None)
+    def _find_question(self, messages: Sequence[Message], is_all: bool) -> None:
+        """Find the newest question among new messages, or among all."""
+        with_text = [message for message in messages if message.text.strip()]
+        newest = next((message for message in reversed(with_text) if message.role == "user"), None)
         before = None if is_all else self._question
-        if asked is not None:
-            self._question = asked
+        if newest is not None:
+            self._question = newest
         elif before is None or before.role != "user":
-            self._question = told[-1] if told else before
+            self._question = with_text[-1] if with_text else before
 
-    def _lend(self, here: set[str], now: float) -> None:
-        """What Focus has chosen of what is below is read there. Nobody looked it up: it counts as a use, as no hit."""
+    def _read_chosen(self, here: set[str], now: float) -> None:
+        """Read the messages below that Focus itself sends. That counts as a use, but not as a hit."""
         fresh = [id for id in here if id in self.tiers and id not in self.tiers.loans.sent]
         for id in sorted(fresh, key=self._places.__getitem__):
             self.tiers.read(id, Trigger.FOCUS_REFERENCE, now, asked=False)
 
     def _look_up(self, new: Sequence[Message], sent: Messages, here: set[str]) -> None:
-        """Search for the question, if it is a new one, and for what the new messages name."""
+        """Search for a new question, and look up the messages that new messages quote or name."""
         in_focus: list[tuple[str, str, float | None]] = []
         loans = self.tiers.loans
         if self._question is not None and self._question.id != loans.turn:
             loans.turn = self._question.id
-            found = self.tiers.search(_ends(self._question.text, QUERY), self._k)
-            loans.called = dict(found)
-            in_focus += [(id, FOCUS, score) for id, score in found if id in here]
+            hits = self.tiers.search(both_ends(self._question.text, QUERY), self._k)
+            loans.called = dict(hits)
+            in_focus += [(id, FOCUS, score) for id, score in hits if id in here]
         for message in new:
             if message.role == "user":
-                loans.called.update(dict.fromkeys(self.tiers.quoted(_ends(message.text, READ))))
+                loans.called.update(dict.fromkeys(self.tiers.quoted(both_ends(message.text, READ))))
         values = _values(new)
         if values:
             now = {message.id for message in new}
-            known = (each.id for each in sent if each.id in self._places and each.id not in now)
+            known = (message.id for message in sent if message.id in self._places and message.id not in now)
             before = {id: self._texts[self._places[id]] for id in known}
             whole = "\n".join(before.values())
             for value in values:
-                earlier = _says(value, before) if any(each in whole for each in value) else None
+                earlier = _says(value, before) if any(spelling in whole for spelling in value) else None
                 if earlier is not None:
                     in_focus.append((earlier, FOCUS, None))
-                elif (id := self.tiers.having(value)) is not None:
+                elif (id := self.tiers.containing(value)) is not None:
                     loans.called[id] = None
         self._report(list(dict.fromkeys(in_focus)))
 
-    def _called_back(self, units: Units, here: set[str], now: float) -> list[int]:
-        """Read units. The places in the history of what is called back, ascending."""
-        said, places = self._said, list[int]()
+    def _recall_units(self, units: Units, here: set[str], now: float) -> list[int]:
+        """Read units, and return the places of their messages in the history, ascending."""
+        messages, places = self._messages, list[int]()
         read: list[tuple[str, str, float | None]] = []
         for start, score in sorted(units.items()):
-            members = [at for at in range(start, self._stop(start)) if said[at].id not in here]
-            loans = self._loans([said[at] for at in members], score is None, now)
+            members = [at for at in range(start, self._stop(start)) if messages[at].id not in here]
+            loans = self._read_below([messages[at] for at in members], score is None, now)
             if loans is not None:
-                places += [self._spoken.place(at) for at in members]
+                places += [self._dialogue.place(at) for at in members]
                 read += [(id, tier, score) for id, tier in loans]
         self._report(read)
         return places
 
-    def _loans(self, messages: Sequence[Message], is_named: bool, now: float) -> list[tuple[str, str]] | None:
-        """Read messages that were not sent at the last call. Ids and tiers; None if not all can be had."""
-        found = []
+    def _read_below(self, messages: Sequence[Message], is_named: bool, now: float) -> list[tuple[str, str]] | None:
+        """Read messages that were not sent at the last call. Return ids and tiers; None if one cannot be read."""
+        loans = []
         for message in messages:
             if message.id not in self.tiers:
                 return None
@@ -173,37 +180,35 @@ class TieredSession:
                 read = self.tiers.read(message.id, trigger, now)
                 if read is None:
                     return None
-                found.append((message.id, read.tier))
-        return found
+                loans.append((message.id, read.tier))
+        return loans
 
     def _units(self, history: Messages, here: set[str], room: int) -> Units:
-        """Where the units start that are taken, with their scores: what was named first, then by score, as they fit."""
-        said, starts = self._said, self._spoken.units.starts
+        """Choose the units to recall: named ones first, then by score, while they fit in `room` tokens."""
+        messages, starts = self._messages, self._dialogue.units.starts
         taken: Units = {}
-        order = sorted(self.tiers.loans.called.items(), key=lambda each: each[1] is not None)
+        order = sorted(self.tiers.loans.called.items(), key=lambda item: item[1] is not None)
         for id, score in order:
             at = self._places.get(id)
             if at is None or id in here:
                 continue
             start = starts[bisect_right(starts, at) - 1]
-            if start in taken or said[start].role == "tool":  # results that have lost their call
+            if start in taken or messages[start].role == "tool":  # results that have lost their call
                 continue
             tokens = self._tokens((start,), here)
             if tokens <= room:
                 taken[start] = score
                 room -= tokens
-        return self._begun(history, taken, here, room)
+        return self._start_with_user(history, taken, here, room)
 
-    def _begun(self, history: Messages, taken: Units, here: set[str], room: int) -> Units:
-        """With a user message first, as Focus begins: with the one that opened the turn if it fits, else without what
-        it opened.
-        """
+    def _start_with_user(self, history: Messages, taken: Units, here: set[str], room: int) -> Units:
+        """Add the user message that opened the first unit's turn if it fits, else drop units that need one."""
         begins = min((self._places[id] for id in here if id in self._places), default=0)
         while taken and (first := min(taken)) < begins:
-            opening = self._desk.opening(history, self._spoken.place(first))
+            opening = self._services.opening(history, self._dialogue.place(first))
             if opening is None:
                 break
-            start = self._spoken.units.before(self._places[history[opening].id])
+            start = self._dialogue.units.before(self._places[history[opening].id])
             if self._tokens((start,), here) <= room:
                 taken[start] = taken[first]
                 break
@@ -212,43 +217,47 @@ class TieredSession:
         return taken
 
     def _stop(self, start: int) -> int:
-        """Where the unit ends that starts there."""
-        starts = self._spoken.units.starts
+        """Return the end of the unit that starts at a place."""
+        starts = self._dialogue.units.starts
         after = bisect_right(starts, start)
-        return starts[after] if after < len(starts) else len(self._said)
+        return starts[after] if after < len(starts) else len(self._messages)
 
     def _tokens(self, starts: Iterable[int], here: set[str]) -> int:
-        """Of units, without what is sent anyway."""
-        said, weights = self._said, self._weights
+        """Return the tokens of units without the messages that are sent anyway."""
+        messages, sizes = self._messages, self._sizes
         places = (at for start in starts for at in range(start, self._stop(start)))
-        return sum([weights[at] for at in places if said[at].id not in here])
+        return sum([sizes[at] for at in places if messages[at].id not in here])
 
-    def _report(self, found: Sequence[tuple[str, str, float | None]]) -> None:
-        """Record what was looked up, by the tier that it was in: what was searched for, and what was named."""
+    def _report(self, looked_up: Sequence[tuple[str, str, float | None]]) -> None:
+        """Record look-ups by tier, searched messages and named ones separately."""
         for tier in (FOCUS, WORKING, ARCHIVE, RAG):
-            searched = [(id, score) for id, where, score in found if where == tier and score is not None]
+            searched = [(id, score) for id, where, score in looked_up if where == tier and score is not None]
             if searched:
                 ids, scores = zip(*searched, strict=True)
-                self._desk.record(Recalled(ids, scores, tier))
-            if ids := tuple(id for id, where, score in found if where == tier and score is None):
-                self._desk.record(Recalled(ids, (), tier))
+                self._services.record(Recalled(ids, scores, tier))
+            if ids := tuple(id for id, where, score in looked_up if where == tier and score is None):
+                self._services.record(Recalled(ids, (), tier))
 
 
-def _ids(found: Focused) -> set[str]:
-    return {message.id for message in found.messages}
+def _ids(request: Focused) -> set[str]:
+    return {message.id for message in request.messages}
 
 
 def _values(new: Sequence[Message]) -> list[Spellings]:
-    """The values that these messages name: what the user says, and what tools are called with."""
-    naming = (each for each in new if each.role == "user" or each.calls)
-    found = (value for each in naming for value in named(replace(each, text=_ends(each.text, READ))))
-    return list(islice(dict.fromkeys(found), VALUES))
+    """Return the values in user messages and in the arguments of tool calls."""
+    naming = (
+        replace(message, text=both_ends(message.text, READ))
+        for message in new
+        if message.role == "user" or message.calls
+    )
+    values = (value for message in naming for value in named(message))
+    return list(islice(dict.fromkeys(values), VALUES))
 
 
 def _says(value: Spellings, texts: dict[str, str]) -> str | None:
-    """The latest of these messages that says a value."""
+    """Return the id of the latest message that contains a value."""
     for id, text in reversed(texts.items()):
-        if any(occurs(each, text) for each in value):
+        if any(occurs(spelling, text) for spelling in value):
             return id
     return None
 
@@ -257,53 +266,116 @@ def _text(message: Message) -> str:
     return "\n".join((message.text, *(call.arguments for call in message.calls)))
 
 
-def _ends(text: str, characters: int) -> str:
-    """The two ends of a text that is longer."""
-    half = characters // 2
-    return text if len(text) <= characters else f"{text[:half]}\n{text[len(text) - half :]}"
+def insert_recalled(history: Messages, sent: Messages, places: Sequence[int]) -> Messages:
+    """Insert messages at ascending places of the history into the messages that are sent.
 
-
-def merged(history: Messages, sent: Messages, places: Sequence[int]) -> Messages:
-    """The messages that are sent, and those of these places in the history, ascending, that are not among them.
-
-    What was written in place of others keeps its neighbour after it: what is put before that comes between.
+    A summary or merged message keeps the message after it as its neighbour.
     """
-    where = _Where(history)
+    where = _SpanPlaces(history)
     waiting = list(reversed(places))
-    made: list[Span] = []
+    spans: list[Span] = []
     for span in sent.spans:
         for start, piece in where.pieces(span):
             while start is not None and waiting and waiting[-1] < start:
-                made += history[waiting[-1] : waiting.pop() + 1].spans
-            made.append(piece)
+                spans += history[waiting[-1] : waiting.pop() + 1].spans
+            spans.append(piece)
     while waiting:
-        made += history[waiting[-1] : waiting.pop() + 1].spans
-    return _joined(made)
+        spans += history[waiting[-1] : waiting.pop() + 1].spans
+    return sum((Messages((span,)) for span in spans), Messages())
 
 
-class _Where:
-    """The places of spans in a history."""
+class _SpanPlaces:
+    """Places of spans in a history."""
 
     def __init__(self, history: Messages) -> None:
-        self._stretches: dict[int, list[tuple[int, int, int]]] = {}
-        """Of each store, its stretches: start, stop, and the place of the start."""
+        self._spans: dict[int, list[tuple[int, int, int]]] = {}  # by store: start, stop, place of the start
         place = 0
         for store, start, stop in history.spans:
-            self._stretches.setdefault(id(store), []).append((start, stop, place))
+            self._spans.setdefault(id(store), []).append((start, stop, place))
             place += stop - start
 
     def pieces(self, span: Span) -> list[tuple[int | None, Span]]:
-        """A span cut where it is cut in the history, each piece with its place; None if it is not of the history."""
-        found: list[tuple[int | None, Span]] = []
-        for start, stop, place in sorted(self._stretches.get(id(span.store), ())):
+        """Cut a span where the history cuts it. Return pieces with their places, None for a span that is not in it."""
+        pieces: list[tuple[int | None, Span]] = []
+        for start, stop, place in sorted(self._spans.get(id(span.store), ())):
             low, high = max(start, span.start), min(stop, span.stop)
             if low < high:
-                found.append((place + low - start, Span(span.store, low, high)))
-        return found or [(None, span)]
+                pieces.append((place + low - start, Span(span.store, low, high)))
+        return pieces or [(None, span)]
 
 
-def _joined(spans: Sequence[Span]) -> Messages:
-    made = Messages()
-    for span in spans:
-        made = made + Messages((span,))
-    return made
+RESERVE = 8
+"""System messages and tool schemas each have a reserve of 1 / RESERVE of the limit: the document's 1K of 8K."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiered:
+    """Four memory tiers: a request takes at most `limit` tokens, older messages are demoted, searched and recalled.
+
+    - *Focus* is `focus(limit)` with its truncations. A conversation that fits is sent as it is. A longer one leaves
+      `recall` tokens of the limit for recalled messages.
+    - *Working* holds `working` tokens of the messages that Focus leaves out; the cache policy `policy` chooses its
+      victims (`ctxbench bench-tier working` compares policies).
+    - *Archive* holds `archive` tokens of Working's victims, in compressed blocks; *RAG* the rest.
+
+    At each new user message, the best `k` messages below Focus are searched for (`retrievers`: bm25, graph, and vector,
+    which needs an embedder), and the messages that it quotes. At each call, the values (identifiers, numbers, dates,
+    paths) in user messages and arguments of tool calls are looked up: the latest message with the value, if few have
+    it. Recalled messages are sent unchanged in their old place, calls with their results: named and quoted ones first,
+    then by score, while they fit in `recall`. They stay until the turn is over. Named messages are promoted to Working,
+    search results only if they are hot.
+
+    Every message is in exactly one tier; a message below that Focus sends is a loan. Moves, crossed quotas, alarms and
+    look-ups with the tier that answered are events (Moved, LimitReached, Alarmed, Recalled).
+
+    `preload` promotes messages that usually come next, `tune` lets the document's tuner change weights, threshold and
+    level. Neither is worth it (decisions 15 and 20).
+
+    Time is recorded time; it never goes back, and a call without a time is a second after the last.
+    """
+
+    limit: int = 8192
+    working: int = WORKING_TOKENS
+    archive: int = ARCHIVE_TOKENS
+    policy: str = POLICY
+    truncation: TruncationMode = "tail_cutoff"
+    recall: int = 2048
+    k: int = 20
+    retrievers: tuple[Retriever, ...] = ("bm25",)
+    preload: bool = False
+    tune: bool = False
+    language: Language = "zh"
+
+    source: ClassVar[str] = "004"
+    fails: ClassVar[str] = "the question shares no words or values with the messages that it needs"
+    copyable: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        at_least(1, limit=self.limit, k=self.k)
+        at_least(0, below=self.limit, recall=self.recall)
+        self._rules()
+        try:
+            self._focus(self.limit - self.recall)
+        except ValueError as error:
+            raise ValueError(f"without the {self.recall} tokens of recall, {error}") from None
+
+    @property
+    def budget(self) -> int:
+        """Largest request in tokens."""
+        return self.limit
+
+    def start(self, desk: StrategyContext) -> View:
+        return self.open(desk).view
+
+    def open(self, desk: StrategyContext, tiers: Tiers | None = None) -> TieredSession:
+        """Open one conversation, or continue one with its restored `tiers`."""
+        if tiers is None:
+            tiers = Tiers(self._rules(), desk.record, desk.embed)
+        return TieredSession(self._focus(self.limit).open(desk), tiers, desk, self.limit, self.recall, self.k)
+
+    def _rules(self) -> TierRules:
+        return TierRules(self.working, self.archive, self.policy, self.retrievers, self.preload, self.tune)
+
+    def _focus(self, limit: int) -> Focus:
+        share = self.limit // RESERVE
+        return Focus(limit, self.truncation, share, share, language=self.language)

@@ -1,17 +1,18 @@
-"""The four tiers to one file and back: equal behaviour afterwards, or SnapshotError and nothing loaded (004 §8.1).
+"""Snapshots of the four tiers in one file: equal behaviour after loading, or SnapshotError (004 §8.1).
 
     save(tiers, path)
     tiers = load(path, record)
 
-In the file are Focus's messages and loans, Working's content with the history of its policy, the Archive's files and
-what waits for them, RAG's content, the index, and migration's records, heat, queue and tuning. What is counted for
-reports is not: the run has it. A restored ArchiveTier is in memory, wherever it was.
+The file has Focus's messages and loans, Working's content with the history of its policy, the Archive's files and the
+messages that wait for them, RAG's content, the index, and migration's records, heat, queue and tuning. It has no counts
+for reports: the run has those. A restored archive is in memory, wherever it was before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,12 @@ from ....scenarios.model import Message
 from ...events import Moved
 from ..archive import ArchivedMessage, ArchiveTier, MemoryFiles
 from ..archive.codec import Coding
+from ..migration.alarms import Gauges
+from ..migration.alarms import TierState as Gauged
 from ..migration.store import Sum
 from ..rag import Embed
-from ..rag.snapshot import read as read_index
-from ..rag.snapshot import write as write_index
-from ..snapshot_file import SnapshotReader, SnapshotWriter, reading, writing
-from .gauges import Gauges
-from .gauges import TierState as Gauged
+from ..rag.rag import read_sections, write_sections
+from ..snapshot_file import SnapshotReader, reading, writing
 from .quotes import Prints, Quotes
 from .stores import KEPT, DictStore, TierRules
 from .tiers import Event, Loans, Tiers
@@ -38,7 +38,7 @@ VERSION = 1
 
 
 class _State(msgspec.Struct, forbid_unknown_fields=True):
-    """All but the Archive's files and the index."""
+    """The state of the tiers without the Archive's files and the index."""
 
     version: int
     rules: dict[str, Any]
@@ -66,20 +66,20 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def save(tiers: Tiers, path: Path, model: str = "") -> None:
-    """Write all tiers. `model` names the embedder, if there is one. Raises SnapshotError."""
+    """Write all tiers to a file. `model` names the embedder, if there is one. Raises SnapshotError."""
     with writing(path, KIND) as writer:
         files = tiers.blocks.archive.raw()
         writer.json("state", _state(tiers, list(files)))
         for number, data in enumerate(files.values()):
-            _bytes(writer, f"archive.{number}", data)
-        write_index(tiers.index, writer, model)
+            writer.stream(f"archive.{number}", partial(_write_bytes, data))
+        write_sections(tiers.index, writer, model)
 
 
 def load(path: Path, record: Callable[[Event], None], embed: Embed | None = None, model: str = "") -> Tiers:
-    """Read all tiers. From now on events go to `record`. Raises SnapshotError."""
+    """Read all tiers from a file. Later events go to `record`. Raises SnapshotError."""
     with reading(path, KIND) as reader:
         try:
-            return _restored(reader, record, embed, model)
+            return _restore(reader, record, embed, model)
         except (msgspec.MsgspecError, UserError, ValueError, TypeError, KeyError) as error:
             raise reader.refuse(f"cannot be restored: {error}") from None
 
@@ -113,14 +113,14 @@ def _state(tiers: Tiers, files: list[str]) -> _State:
     )
 
 
-def _restored(reader: SnapshotReader, record: Callable[[Event], None], embed: Embed | None, model: str) -> Tiers:
+def _restore(reader: SnapshotReader, record: Callable[[Event], None], embed: Embed | None, model: str) -> Tiers:
     state = reader.json("state", _State)
     if state.version != VERSION:
-        raise ValueError(f"it is of version {state.version}, this ctxbench reads {VERSION}: build it anew")
+        raise ValueError(f"it is of version {state.version}, this ctxbench reads {VERSION}: build it again")
     rules = msgspec.convert(state.rules, TierRules)
     files = {name: reader.stream(f"archive.{at}")(reader.size(f"archive.{at}")) for at, name in enumerate(state.files)}
     archive = ArchiveTier(MemoryFiles(files), msgspec.convert(state.coding, Coding), keep=KEPT)
-    tiers = Tiers(rules, _unheard, embed, archive, state.block)
+    tiers = Tiers(rules, _ignore, embed, archive, state.block)
     tiers.clock.now, tiers.focus = state.now, state.focus
     tiers.loans = Loans(state.turn, state.called, set(state.sent))
     tiers.question, tiers.gauges, tiers.quotes = state.question, Gauges(state.gauges), Quotes(state.prints)
@@ -132,7 +132,7 @@ def _restored(reader: SnapshotReader, record: Callable[[Event], None], embed: Em
     blocks.tokens = sum(state.sizes.values())
     if tiers.successors is not None and state.successors is not None:
         tiers.successors.restore(state.successors)
-    tiers.index = read_index(reader, tiers.index.rules, embed, model)
+    tiers.index = read_sections(reader, tiers.index.rules, embed, model)
     tiers.migration.restore(state.migration)
     tiers.moves, tiers.record = state.moves, record
     return tiers
@@ -142,9 +142,9 @@ def _hold(store: DictStore, held: dict[str, tuple[bytes, int]]) -> None:
     store.held, store.tokens = held, sum(tokens for _, tokens in held.values())
 
 
-def _unheard(event: Event) -> None:
-    """Nothing happens while tiers are restored that has not happened before."""
+def _ignore(event: Event) -> None:
+    """Ignore events while tiers are restored: they were recorded when they first happened."""
 
 
-def _bytes(writer: SnapshotWriter, name: str, data: bytes) -> None:
-    writer.stream(name, lambda write: write(data))
+def _write_bytes(data: bytes, write: Callable[[bytes], None]) -> None:
+    write(data)

@@ -1,4 +1,4 @@
-"""Where the tiers below Focus keep content: messages as JSON, in a dictionary, or in an archive's blocks."""
+"""The stores of the tiers below Focus: messages as JSON, in a dictionary or in the blocks of an archive."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from ....scenarios.errors import SpecError
 from ....scenarios.model import Message
 from ...parts.units import at_least
 from ..archive import ArchivedMessage, ArchiveTier
-from ..migration.store import Sum, summed
+from ..migration.store import Sum, content_sum
 from ..rag import Retriever
-from ..rag.rules import RagRules
+from ..rag.rag import RagRules
 from ..working.belady import Belady
 from ..working.policies import POLICIES, parse
 
 DEAD = 0.5
-"""The share of a block's messages that may be deleted before it is written anew."""
+"""Share of a block's messages that may be deleted before it is rewritten."""
 _decode = msgspec.json.Decoder(Message).decode
 
 
 def content_of(message: Message) -> bytes:
-    """A message as it is stored: equal messages have equal bytes. Raises UnicodeEncodeError for half a character."""
+    """Encode a message: equal messages have equal bytes. Raises UnicodeEncodeError for half a character."""
     return msgspec.json.encode(message)
 
 
 def message_of(content: bytes) -> Message:
-    """The message again."""
+    """Decode a message."""
     return _decode(content)
 
 
 class DictStore:
-    """A dictionary: the Working tier and the RAG tier."""
+    """Content in a dictionary, for the Working tier and the RAG tier."""
 
     def __init__(self) -> None:
         self.held: dict[str, tuple[bytes, int]] = {}
@@ -45,43 +45,44 @@ class DictStore:
         self.tokens += tokens
 
     def get(self, id: str) -> bytes:
-        """The content."""
+        """Return the content of an id."""
         return self.held[id][0]
 
     def __contains__(self, id: str) -> bool:
         return id in self.held
 
     def delete(self, id: str, now: float) -> None:  # noqa: ARG002
-        """Forget it."""
+        """Delete the content of an id, if there is any."""
         self.tokens -= self.held.pop(id, (b"", 0))[1]
 
 
 class Blocks:
-    """An archive. What comes waits until there are `block` tokens of it, and is written together; 0 = it never waits.
+    """Content in an archive, written a block at a time.
 
-    What is deleted is marked when the next block is written, and cleaned away when half of its own block is.
+    New messages wait in memory until there are `block` tokens of them (0 = they never wait). Deleted ones are marked
+    when the next block is written, and their bytes removed once half of their own block is deleted.
     """
 
     def __init__(self, archive: ArchiveTier, block: int) -> None:
         self.archive, self.block = archive, block
         self.sizes: dict[str, int] = {}
-        """Tokens of all that is there."""
+        """Tokens by id."""
         self.waiting: dict[str, ArchivedMessage] = {}
         self.written: dict[str, Sum] = {}
-        """Of what is there and in the archive's files, what its content is."""
+        """Checksums of content in the archive's files."""
         self.dead: dict[str, Sum] = {}
-        """The same of what is in the files and not there any more."""
+        """Checksums of deleted content that is still in the files."""
         self.tokens = 0
         self.saved: float | None = None
-        """The share of the bytes that the archive saved when it was written last; None before the first block."""
+        """Share of bytes saved at the last write of the archive; None before the first block."""
 
     def put(self, id: str, content: bytes, tokens: int, now: float) -> None:
-        """Store content. What was deleted and is still in the files need not be written again. Raises ArchiveError."""
+        """Store content. Deleted content that is still in the files is not written again. Raises ArchiveError."""
         self.delete(id, now)
         self.sizes[id] = tokens
         self.tokens += tokens
         if (before := self.dead.pop(id, None)) is not None:
-            if before == summed(content):
+            if before == content_sum(content):
                 self.written[id] = before
                 return
             self.archive.delete([id], now)
@@ -90,7 +91,7 @@ class Blocks:
             self.flush(now)
 
     def get(self, id: str) -> bytes:
-        """The content. Raises KeyError, Damaged."""
+        """Return the content of an id. Raises KeyError, Damaged."""
         if id not in self.sizes:
             raise KeyError(id)
         item = self.waiting.get(id) or self.archive.get(id)
@@ -100,40 +101,41 @@ class Blocks:
         return id in self.sizes
 
     def delete(self, id: str, now: float) -> None:  # noqa: ARG002
-        """It is not there any more; its bytes may be."""
+        """Delete the content of an id. Its bytes may stay in a block until the block is rewritten."""
         self.tokens -= self.sizes.pop(id, 0)
         self.waiting.pop(id, None)
         if (written := self.written.pop(id, None)) is not None:
             self.dead[id] = written
 
     def flush(self, now: float) -> None:
-        """Write what waits, and clean."""
+        """Write the messages that wait, and remove deleted ones."""
         if self.dead:
             self.archive.delete(self.dead, now)
             self.archive.clean(now, delay=0, least=DEAD)
             self.dead = {}
         self.archive.put(self.waiting.values())
-        self.written |= {id: summed(content_of(item.message)) for id, item in self.waiting.items()}
+        self.written |= {id: content_sum(content_of(item.message)) for id, item in self.waiting.items()}
         self.waiting = {}
-        raw, there = sum(size for size, _ in self.written.values()), sum(part.messages for part in self.archive.parts)
+        raw = sum(size for size, _ in self.written.values())
         if raw:
-            self.saved = 1 - self.archive.size * len(self.written) / there / raw
+            messages = sum(part.messages for part in self.archive.parts)
+            self.saved = 1 - self.archive.size * len(self.written) / messages / raw
 
 
-WORKING, ARCHIVE = 131_072, 1_048_576
+WORKING_TOKENS, ARCHIVE_TOKENS = 131_072, 1_048_576
 POLICY = "lru_k(correlated=100)"
 BLOCKS = 16
-"""Of the Archive tier, when it is full: 64K tokens each at the document's size."""
+"""Blocks of a full Archive tier: 64K tokens each at the document's size."""
 KEPT = 2 * BLOCKS
-"""Blocks that stay decompressed: up to half of each may be messages that have left."""
+"""Blocks that stay decompressed: up to half of each may be deleted messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class TierRules:
-    """The tiers below Focus. Their parameters are those of `Tiered`, which says what they mean."""
+    """Parameters of the tiers below Focus, which `Tiered` explains."""
 
-    working: int = WORKING
-    archive: int = ARCHIVE
+    working: int = WORKING_TOKENS
+    archive: int = ARCHIVE_TOKENS
     policy: str = POLICY
     retrievers: tuple[Retriever, ...] = ("bm25",)
     preload: bool = False
@@ -147,7 +149,7 @@ class TierRules:
             raise ValueError(f"policy: {error}") from None
         recipe.sized(self.working)
         if issubclass(POLICIES[recipe.name], Belady):
-            raise ValueError(f"policy={self.policy!r} must know the future: a strategy does not")
+            raise ValueError(f"policy={self.policy!r} needs future accesses, which a strategy does not know")
         RagRules(retrievers=self.retrievers)
 
     @property

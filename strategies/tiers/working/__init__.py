@@ -1,4 +1,4 @@
-"""The Working tier: a cache of messages by tokens. `tier.Working` is the component, `policies` its policies."""
+"""The Working tier: a message cache sized in tokens. `tier.Working` is the component, `policies` lists its policies."""
 
 from .tier import CAPACITY, CachedMessage, Put, Working
 

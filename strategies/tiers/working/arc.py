@@ -1,12 +1,12 @@
-"""ARC (Megiddo and Modha, FAST 2003, figure 4): two LRU lists, of what was used once and more often, share the cache.
+"""ARC (Megiddo and Modha, FAST 2003, figure 4): two LRU lists, of items used once and of items used more often.
 
     hit: to the front of T2
     miss, in B1: p grows by max(1, |B2| / |B1|); replace; enter T2
     miss, in B2: p shrinks by max(1, |B1| / |B2|); replace; enter T2
-    else:        T1 and B1 fill c: the last of B1 is forgotten, replace; if B1 is empty, the last of T1 leaves for good
+    else:        T1 and B1 fill c: the last of B1 is forgotten, replace; if B1 is empty, evict the last of T1, no ghost
                  all four fill 2c: the last of B2 is forgotten, replace
                  enter T1
-    replace: the last of T1 leaves to B1 if T1 is over p (or at p, and the item is in B2), else the last of T2 to B2
+    replace: evict the last of T1 to B1 if T1 is over p (or at p, and the item is in B2), else the last of T2 to B2
 
 Departs from the paper: sizes are tokens, so p moves by the item's tokens times the ratio, and each step is repeated
 until the item fits. libCacheSim takes the ratio as a whole number and moves p by it, whatever the size.
@@ -17,13 +17,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from .policy import Policy
-from .queues import Ghosts
+from .policy import Ghosts, Policy
 
 
 @dataclass(eq=False)
 class Arc(Policy):
-    """No parameters: `target`, the paper's p, is what T1 should have."""
+    """No parameters. `target`, the paper's p, is the size in tokens that T1 should have."""
 
     target: float = field(init=False, default=0.0)
     t1: dict[str, int] = field(init=False, default_factory=OrderedDict)
@@ -39,11 +38,11 @@ class Arc(Policy):
     def _miss(self, id: str, tokens: int) -> None:
         if id in self.b1:
             self.target = min(self.target + tokens * self._step(self.b2.used, self.b1.used), self.capacity)
-            self._replaced(tokens)
+            self._replace_until_room(tokens)
             self.b1.forget(id)
         elif id in self.b2:
             self.target = max(self.target - tokens * self._step(self.b1.used, self.b2.used), 0)
-            self._replaced(tokens, is_in_b2=True)
+            self._replace_until_room(tokens, is_in_b2=True)
             self.b2.forget(id)
         else:
             self._make_room(tokens)
@@ -62,13 +61,13 @@ class Arc(Policy):
             self.b1.forget(next(iter(self.b1.left)))
         while self.used + tokens > self.capacity:
             if self.t1_used + self.b1.used + tokens > self.capacity and not len(self.b1):
-                self._leave_for_good()
+                self._evict_without_ghost()
                 continue
             self._replace()
         while self.used + self.b1.used + self.b2.used + tokens > 2 * self.capacity and len(self.b2):
             self.b2.forget(next(iter(self.b2.left)))
 
-    def _replaced(self, tokens: int, is_in_b2: bool = False) -> None:
+    def _replace_until_room(self, tokens: int, is_in_b2: bool = False) -> None:
         while self.used + tokens > self.capacity:
             self._replace(is_in_b2)
 
@@ -84,7 +83,7 @@ class Arc(Policy):
         self._leave(id)
         ghosts.remember(id, tokens, 2 * self.capacity)
 
-    def _leave_for_good(self) -> None:
+    def _evict_without_ghost(self) -> None:
         id = next(iter(self.t1))
         self._take(id)
         self._leave(id)

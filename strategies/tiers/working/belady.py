@@ -1,10 +1,10 @@
-"""Belady's MIN (IBM Systems Journal 1966): who is needed again last leaves first. It knows the future.
+"""Belady's MIN (IBM Systems Journal 1966): evict the item that is needed again last. It knows the future.
 
-    hit, miss: note when the item is needed again · evict: the one whose next use is farthest; of equals, who came first
+    hit, miss: note when the item is needed again · evict: the item whose next use is farthest; of equals the oldest
 
-Of items of one size no policy that lets every item in has more hits. Of sizes in tokens it is no bound: then
+With items of one size, no policy that admits every item has more hits. With sizes in tokens it is no bound:
 `BeladySize`, which evicts the largest (tokens × distance), is usually better, and neither is optimal (the problem is
-NP-hard). The bound for sizes is `metrics.caching.most_hits`.
+NP-hard). The bound for sizes is `metrics.hit_rates.most_hits`.
 """
 
 from __future__ import annotations
@@ -12,24 +12,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .policy import DERIVED, Policy
-from .queues import Ranks
+from .policy import DERIVED, Policy, Ranks
 
 NEVER = float("inf")
 
 
 @dataclass(eq=False)
 class Belady(Policy):
-    """`foresee` tells it all accesses, in order, before the first."""
+    """The offline optimum for items of one size. `foresee` gives it all accesses before the first."""
 
     future: dict[str, list[int]] = field(init=False, default_factory=dict)
-    """When each item is still needed, the next time at the end."""
+    """Remaining accesses of each item, the next one at the end."""
     clock: int = field(init=False, default=0)
     came: dict[str, int] = field(init=False, default_factory=dict)
     ranks: Ranks = field(init=False, default_factory=Ranks, metadata=DERIVED)
 
     def foresee(self, ids: Sequence[str]) -> None:
-        """Know the accesses that will come from now on."""
+        """Set the accesses to come, in order."""
         self.future, self.clock = {}, 0
         for at in range(len(ids) - 1, -1, -1):
             self.future.setdefault(ids[at], []).append(at)
@@ -37,7 +36,7 @@ class Belady(Policy):
     def _hit(self, id: str) -> None:
         times = self.future.get(id)
         if not times:
-            raise ValueError(f"{id!r} was not foreseen: tell all accesses with foresee() first")
+            raise ValueError(f"{id!r} was not foreseen: give all accesses to foresee() first")
         self.clock = times.pop()
         self._rank(id)
 
@@ -76,7 +75,7 @@ class Belady(Policy):
 
 @dataclass(eq=False)
 class BeladySize(Belady):
-    """The largest tokens × distance leaves: what is large and needed late frees the most room for the longest time."""
+    """The largest tokens × distance is evicted: a large item needed late frees the most room for the longest time."""
 
     def _evict(self) -> None:
         id = max(self.tokens, key=lambda id: (self._next(id) - self.clock) * self.tokens[id])

@@ -1,10 +1,10 @@
-"""LRU-K as machine code: `lru_k.py` in arrays. Imports numba, so only `fast.py` imports it.
+"""LRU-K as machine code: `lru_k.py` in arrays. It imports numba, so only `fast.py` imports it.
 
-Two queues are linked lists, `after` and `before`: of those that may be within their correlated period, with item n as
-both its ends, and of those whose HIST(q, K) is empty, with n + 1 as its ends. Both are in order of LAST, so the second
-needs no heap (but for ties by arrival, which go into the heap). The heap has (HIST(q, K), order, q). A hit leaves its
-entry behind, which no longer fits the item, and is skipped; when such entries are more than the others they are thrown
-out. So the heap is never over 2 n and a few.
+Two queues are linked lists, `after` and `before`: items that may be within their correlated period, with item n as both
+ends, and items whose HIST(q, K) is empty, with n + 1 as both ends. Both are in order of LAST, so the second needs no
+heap (except for ties by arrival, which go into the heap). The heap has entries (HIST(q, K), order, q). A hit outdates
+the entry of its item, which is then skipped; outdated entries are removed once they outnumber the others. So the heap
+never has more than 2 n entries and a few.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _compiled: Callable[[Any], Any] = njit(cache=True)
 
 @_compiled
 def less(keys: Any, orders: Any, one: int, other: int) -> bool:
-    """Whether an entry of the heap goes before another."""
+    """Return whether an entry of the heap goes before another."""
     return bool(keys[one] < keys[other] or (keys[one] == keys[other] and orders[one] < orders[other]))
 
 
@@ -35,7 +35,7 @@ def swap(keys: Any, orders: Any, items: Any, one: int, other: int) -> None:
 
 @_compiled
 def rise(keys: Any, orders: Any, items: Any, at: int) -> None:
-    """Let an entry rise to its place."""
+    """Move an entry up the heap to its place."""
     while at and less(keys, orders, at, (at - 1) >> 1):
         swap(keys, orders, items, at, (at - 1) >> 1)
         at = (at - 1) >> 1
@@ -43,7 +43,7 @@ def rise(keys: Any, orders: Any, items: Any, at: int) -> None:
 
 @_compiled
 def sink(keys: Any, orders: Any, items: Any, at: int, size: int) -> None:
-    """Let an entry sink to its place."""
+    """Move an entry down the heap to its place."""
     while True:
         child = 2 * at + 1
         if child >= size:
@@ -57,22 +57,22 @@ def sink(keys: Any, orders: Any, items: Any, at: int, size: int) -> None:
 
 
 @_compiled
-def cleared(keys: Any, orders: Any, items: Any, size: int, history: Any, order: Any, is_ranked: Any) -> int:
-    """Throw out the entries that no longer fit their item. How many are left."""
-    kept = 0
+def compact(keys: Any, orders: Any, items: Any, size: int, history: Any, order: Any, is_ranked: Any) -> int:
+    """Remove outdated entries from the heap. Return the number of entries left."""
+    left = 0
     for at in range(size):
         item = items[at]
         if is_ranked[item] and orders[at] == order[item] and keys[at] == history[item, -1]:
-            keys[kept], orders[kept], items[kept] = keys[at], orders[at], item
-            kept += 1
-    for at in range(kept // 2 - 1, -1, -1):
-        sink(keys, orders, items, at, kept)
-    return kept
+            keys[left], orders[left], items[left] = keys[at], orders[at], item
+            left += 1
+    for at in range(left // 2 - 1, -1, -1):
+        sink(keys, orders, items, at, left)
+    return left
 
 
 @_compiled
 def append(after: Any, before: Any, end: int, item: int) -> None:
-    """Put an item at the end of a queue."""
+    """Append an item to a queue."""
     last = before[end]
     before[item], after[item] = last, end
     after[last] = before[end] = item
@@ -80,7 +80,7 @@ def append(after: Any, before: Any, end: int, item: int) -> None:
 
 @_compiled
 def take(after: Any, before: Any, item: int) -> None:
-    """Take an item out of its queue."""
+    """Remove an item from its queue."""
     after[before[item]], before[after[item]] = after[item], before[item]
 
 
@@ -88,7 +88,7 @@ def take(after: Any, before: Any, item: int) -> None:
 def lru_k(
     ids: Any, tokens: Any, times: Any, n: int, capacity: int, k: int, correlated: float, retained: float, fifo: bool
 ) -> Any:
-    """Of each access whether it hits; and the victims in order, each with the access that room was made for."""
+    """Return whether each access is a hit, the victims in order, and the access for which each victim made room."""
     hits = np.zeros(len(ids), np.bool_)
     victims, reasons, evicted = np.empty(len(ids), np.int64), np.empty(len(ids), np.int64), 0
     history, last, order = np.full((n, k), -np.inf), np.full(n, -np.inf), np.zeros(n, np.int64)
@@ -123,7 +123,7 @@ def lru_k(
                         append(after, before, n + 1, q)
                         continue
                     if size > 2 * held + SPARE:
-                        size = cleared(keys, orders, items, size, history, order, is_ranked)
+                        size = compact(keys, orders, items, size, history, order, is_ranked)
                     keys[size], orders[size], items[size] = history[q, k - 1], order[q], q
                     rise(keys, orders, items, size)
                     size += 1

@@ -1,6 +1,6 @@
-"""LRU-K over a trace of numbered items, at millions of accesses a second. Same victims as `LruK`.
+"""LRU-K over a trace of numbered items, at millions of accesses a second, with the same victims as `LruK`.
 
-Needs numba (the extra `tiers`).
+Needs numba (the extra `tiers`), which is imported when `lru_k` is called.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Ints = NDArray[np.int64]
 
 
 class FastReplay(NamedTuple):
-    """What a cache did with a trace."""
+    """Hits and evictions of a trace."""
 
     hits: NDArray[np.bool_]
-    """Of each access."""
+    """Whether each access was a hit."""
     victims: Ints
-    """Items that were evicted, in order."""
+    """Evicted items, in order."""
     reasons: Ints
-    """Of each of these, the access that room was made for."""
+    """The access for which each victim made room."""
 
 
 def lru_k(
@@ -38,17 +38,17 @@ def lru_k(
     retained: float | None = None,
     ties: Literal["lru", "fifo"] = "lru",
 ) -> FastReplay:
-    """LRU-K (`lru_k.LruK` explains the parameters) over items numbered from 0, as few numbers left out as can be.
+    """Replay accesses to items numbered from 0 under LRU-K (`lru_k.LruK` explains the parameters).
 
-    Without `tokens` each item takes 1; without `times` the clock is the number of the access, from 0. Raises
-    ValueError for what cannot be, MissingExtra without numba.
+    Memory is proportional to the highest number. Without `tokens` each item has size 1; without `times` the clock is
+    the number of the access, from 0. Raises ValueError for impossible values, MissingExtra without numba.
     """
     at_least(1, capacity=capacity, k=k)
     at_least(0, correlated=correlated, retained=retained)
     tokens = np.ones(len(ids), np.int64) if tokens is None else np.ascontiguousarray(tokens, np.int64)
     times = np.arange(len(ids), dtype=np.float64) if times is None else np.ascontiguousarray(times, np.float64)
     if not len(ids) == len(tokens) == len(times):
-        raise ValueError(f"ids, tokens and times must be as many: {len(ids)}, {len(tokens)}, {len(times)}")
+        raise ValueError(f"ids, tokens and times must have the same length: {len(ids)}, {len(tokens)}, {len(times)}")
     if len(ids) and (ids.min() < 0 or tokens.min() < 1 or (np.diff(times) < 0).any()):
         raise ValueError("items are numbered from 0, take at least 1 token, and come in order of time")
     try:
@@ -56,6 +56,8 @@ def lru_k(
     except ModuleNotFoundError:
         raise MissingExtra("numba", "tiers") from None
     size = int(ids.max()) + 1 if len(ids) else 0
-    kept = math.inf if retained is None else retained
+    retention = math.inf if retained is None else retained
     ids = np.ascontiguousarray(ids, np.int64)
-    return FastReplay(*compiled(ids, tokens, times, size, capacity, k, float(correlated), float(kept), ties == "fifo"))
+    return FastReplay(
+        *compiled(ids, tokens, times, size, capacity, k, float(correlated), float(retention), ties == "fifo")
+    )

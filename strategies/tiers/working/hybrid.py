@@ -1,13 +1,13 @@
-"""The hybrid score of design document 004 (§5.1): α · recency + β · frequency + γ · similarity; the lowest leaves.
+"""The hybrid score of design document 004 (§5.1): α · recency + β · frequency + γ · similarity; the lowest is evicted.
 
-    recency    0 for who was used longest ago of those held, 1 for who was used last, by time between
-    frequency  uses since it came, as a share of the most that any has
-    similarity to the context of now, 0 to 1, as `similarity` says; the tier or the benchmark sets it. Without it, 0
+    recency    0 for the least, 1 for the most recently used item in the cache, linear in time between
+    frequency  uses since admission, as a share of the largest count in the cache
+    similarity to the current context, 0 to 1, from `similarity`, which the tier or the benchmark sets; 0 without it
 
 Departs from the document, which gives the weights and no scale: in its other formulas recency is 1 / (age + 1), which
-is nothing after some accesses, and frequency is a count, which outweighs all else. Here each part is a share of what is
-held, so that weights mean what they say. The profile `victims` is the document's 0.7 LRU + 0.3 LFU (§4.4). Of equals,
-who came first leaves. As similarity changes with the context, an eviction looks at all items.
+is nothing after some accesses, and frequency is a count, which outweighs all else. Here each part is relative to the
+items in the cache, so that the weights mean what they say. The profile `victims` is the document's 0.7 LRU + 0.3 LFU
+(§4.4). Of equal scores the oldest item is evicted. Similarity changes with the context: an eviction scores all items.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ PROFILES: dict[Profile, Weights] = {
 
 
 def unrelated(id: str) -> float:  # noqa: ARG001
-    """No item is similar to anything."""
+    """Return 0: without a context no item is similar to it."""
     return 0.0
 
 
 @dataclass(eq=False)
 class Hybrid(Policy):
-    """Weighted by one of the document's profiles, or by what is put into `weights` later (a tuner may)."""
+    """Weights are those of one of the document's profiles, until a tuner replaces `weights`."""
 
     profile: Profile = "default"
     weights: Weights = field(init=False, default=(0.0, 0.0, 0.0))
     counts: dict[str, int] = field(init=False, default_factory=dict)
     last: dict[str, int] = field(init=False, default_factory=dict)
-    """The number of the last use."""
+    """Number of the last use of each item."""
     clock: int = field(init=False, default=0)
     similarity: Callable[[str], float] = field(init=False, default_factory=lambda: unrelated, metadata=DERIVED)
 
@@ -78,6 +78,6 @@ class Hybrid(Policy):
         del self.counts[id], self.last[id]
 
     def restored(self, state: dict[str, Any]) -> Self:
-        made = super().restored(state)
-        made.similarity = self.similarity
-        return made
+        policy = super().restored(state)
+        policy.similarity = self.similarity
+        return policy

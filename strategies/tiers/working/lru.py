@@ -1,16 +1,15 @@
-"""LRU: who was not used for the longest time goes first."""
+"""LRU, FIFO and LFU: the policies that every other one is compared with."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .policy import DERIVED, Policy
-from .queues import Ranks
+from .policy import DERIVED, Policy, Ranks
 
 
 @dataclass(eq=False)
 class Lru(Policy):
-    """on a hit: to the end of the queue · evict: the front of the queue."""
+    """Least recently used. Hit: move to the end of the queue · evict: the front of the queue."""
 
     def _hit(self, id: str) -> None:
         self.tokens[id] = self.tokens.pop(id)
@@ -21,10 +20,10 @@ class Lru(Policy):
 
 @dataclass(eq=False)
 class Fifo(Policy):
-    """on a hit: nothing · evict: the oldest."""
+    """First in, first out. Hit: nothing · evict: the oldest."""
 
     def _hit(self, id: str) -> None:
-        """It keeps its place."""
+        """Keep the item's place in the queue."""
 
     def _evict(self) -> None:
         self._leave(next(iter(self.tokens)))
@@ -32,11 +31,11 @@ class Fifo(Policy):
 
 @dataclass(eq=False)
 class Lfu(Policy):
-    """on a hit: one more · evict: the fewest."""
+    """Least frequently used. Hit: count one more use · evict: the fewest uses, of equals the one used longest ago."""
 
     counts: dict[str, int] = field(init=False, default_factory=dict)
     since: dict[str, int] = field(init=False, default_factory=dict)
-    """At which access it got this count."""
+    """Number of the access at which the item got its count."""
     clock: int = field(init=False, default=0)
     ranks: Ranks = field(init=False, default_factory=Ranks, metadata=DERIVED)
 

@@ -1,27 +1,28 @@
 """LRU-K (O'Neil, O'Neil and Weikum, SIGMOD 1993; optimality: JACM 1999).
 
-Of each item the times of its last K uncorrelated references are kept, HIST(p, 1..K), and of the last one, LAST(p).
+For each item the policy keeps the times of its last K uncorrelated references, HIST(p, 1..K), and of the last
+reference of any kind, LAST(p).
 
     a hit on p at time t
         if t - LAST(p) > correlated:                       a new reference
-            span = LAST(p) - HIST(p, 1)                    how long the last one went on: it is taken out
+            span = LAST(p) - HIST(p, 1)                    length of the previous correlated period, which is left out
             HIST(p, i) = HIST(p, i-1) + span  for i = K..2
             HIST(p, 1) = t
         LAST(p) = t
     a miss on p at time t
         until there is room:
-            of those held with t - LAST(q) > correlated, the one with the smallest HIST(q, K) leaves
-        HIST(p, i) = HIST(p, i-1)  for i = K..2, if its history is kept; else they are empty
+            evict the item with the smallest HIST(q, K) among those in the cache with t - LAST(q) > correlated
+        HIST(p, i) = HIST(p, i-1)  for i = K..2, if its history is retained; else they are empty
         HIST(p, 1) = LAST(p) = t
-    history is kept while an item is held, and for `retained` after its last reference
+    history is retained while an item is in the cache, and for `retained` after its last reference
 
-An empty HIST(q, K) is the infinite distance: such items leave first. What the paper leaves open is settled here: of
-equal distances the least recently used leaves (its "subsidiary policy"), or with `ties="fifo"` who came first; if all
-are within their correlated period, the least recently used leaves. Sizes are tokens, and one victim may not be enough.
-Time is the caller's: numbers of accesses, or seconds, in which `correlated` and `retained` are then meant.
+An empty HIST(q, K) is an infinite distance: such items are evicted first. The paper leaves ties open. Here the least
+recently used of equal distances is the victim (its "subsidiary policy"), or the oldest with `ties="fifo"`. If all items
+are within their correlated period, the least recently used is the victim. Sizes are tokens, so one victim may not be
+enough. `correlated` and `retained` are in the unit of the caller's clock: accesses or seconds.
 
-Cost: items go through a queue, in order of LAST, until they may leave, and only then into a heap; a hit takes them out.
-So a hit costs O(1), an eviction O(log n).
+Cost: items wait in a queue, in order of LAST, until they may be evicted, and only then enter a heap; a hit removes
+them. So a hit costs O(1), an eviction O(log n).
 """
 
 from __future__ import annotations
@@ -31,34 +32,33 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ...parts.units import at_least
-from .policy import DERIVED, Policy
-from .queues import Ranks
+from .policy import DERIVED, Policy, Ranks
 
 NEVER = float("-inf")
 
 
 @dataclass(eq=False)
 class LruK(Policy):
-    """LRU-K. Without history after eviction (`retained=0`) each newcomer is the next victim, and the cache freezes."""
+    """LRU-K. Without history after eviction (`retained=0`) every new item is the next victim, and the cache freezes."""
 
     k: int = 2
     correlated: float = 0.0
-    """References within this time of the last one belong to it, and protect from eviction."""
+    """References this soon after the last one count as the same reference, and protect the item from eviction."""
     retained: float | None = None
-    """How long after the last reference the history of what left is kept; None = for ever."""
+    """How long after its last reference the history of an evicted item is retained; None = for ever."""
     ties: Literal["lru", "fifo"] = "lru"
     history: dict[str, list[float]] = field(init=False, default_factory=dict)
-    """The times of the last references, the newest first, at most K; of what is held or has left and is remembered."""
+    """Times of the last K references, newest first, of items in the cache and of evicted items still remembered."""
     last: dict[str, float] = field(init=False, default_factory=dict)
     order: dict[str, int] = field(init=False, default_factory=dict)
-    """Of each item held, the number of its last reference; with `ties="fifo"`, of its coming."""
+    """Number of the last reference to each item in the cache; with `ties="fifo"`, of its admission."""
     count: int = field(init=False, default=0)
     recent: dict[str, None] = field(init=False, default_factory=OrderedDict)
-    """Those that may be within their correlated period, in order of LAST."""
+    """Items that may be within their correlated period, in order of LAST."""
     kept: int = field(init=False, default=0)
-    """How many histories there were when they were last looked through."""
+    """Number of histories when outdated ones were last removed."""
     eligible: Ranks = field(init=False, default_factory=Ranks, metadata=DERIVED)
-    """The others."""
+    """Items past their correlated period, by rank of eviction."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,7 +80,7 @@ class LruK(Policy):
         self._arrived(id)
 
     def _unused(self, id: str, tokens: int) -> None:
-        """Its history, if there is one, stays as it is."""
+        """Admit an item without a reference: its history stays as it is."""
         self._room(tokens)
         self._enter(id, tokens)
         self._arrived(id)
@@ -109,7 +109,7 @@ class LruK(Policy):
         self.order[id] = self.count
         self._used(id)
         if len(self.history) > 2 * self.kept + 64:
-            self._look_through()
+            self._forget_outdated()
 
     def _used(self, id: str) -> None:
         self.count += 1
@@ -134,8 +134,8 @@ class LruK(Policy):
     def _is_remembered(self, id: str) -> bool:
         return id in self.history and (self.retained is None or self._now - self.last[id] <= self.retained)
 
-    def _look_through(self) -> None:
-        """Forget the histories that are over their time (the paper's demon)."""
+    def _forget_outdated(self) -> None:
+        """Forget histories past their retention (the paper's demon)."""
         for id in [id for id in self.history if id not in self.tokens and not self._is_remembered(id)]:
             del self.history[id], self.last[id]
         self.kept = len(self.history)

@@ -1,15 +1,14 @@
-"""LRU-K as design document 004 writes it (§5.2), bugs included: what it would have been to ship that.
+"""LRU-K as design document 004 writes it (§5.2), bugs included: the policy that following it would have shipped.
 
-    get: on a hit, note the time · put: if it is not held, evict until there is room; note the time
-    evict: of all, the one with the largest distance leaves, with its history; the first found of equals
+    get: on a hit, record the time · put: if it is not in the cache, evict until there is room; record the time
+    evict: the item with the largest distance, with its history; the first in order of equals
     distance: now minus the K-th last time; infinite if there are fewer ("a period of protection")
 
-How it differs from LRU-K (`lru_k.py`): it evicts exactly what it says it protects; among those, the first that came,
-used or not; history dies with the eviction, so a returning item is new; a miss alone is not noted; its clock is in
-milliseconds, so times tie, and ties go by who came first; each eviction looks at all items.
+It differs from LRU-K (`lru_k.py`): it evicts exactly the items that it says it protects, and of those the oldest, used
+or not; history dies with the eviction, so a returning item is new; a miss alone is not recorded; its clock is in
+milliseconds, so times tie, and ties go to the oldest; each eviction looks at all items.
 
-Here its size is in tokens, so it evicts until the item fits: nothing else is changed. An access is its get and, on a
-miss, its put.
+The only change is that sizes are tokens, so it evicts until the item fits. An access is a get and, on a miss, a put.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from .policy import Policy
 
 @dataclass(eq=False)
 class LruKDocument(Policy):
-    """`now` is in seconds here, as everywhere: its clock has a thousand ticks in each."""
+    """The document's LRU-K. `now` is in seconds, as everywhere; its own clock is in milliseconds."""
 
     k: int = 2
     records: dict[str, list[float]] = field(init=False, default_factory=dict)
-    """Of each item the last K times in milliseconds, the oldest first; items in the order they came."""
+    """Last K times of each item in milliseconds, oldest first; items in order of admission."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

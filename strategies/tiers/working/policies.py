@@ -1,4 +1,4 @@
-"""The policies by name, and as text: `lru_k(k=3, correlated=20)`. The parameters are the identity."""
+"""The cache policies by name, and as text: `lru_k(k=3, correlated=20)`. The parameters are the identity."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ POLICIES: dict[str, type[Policy]] = {
 
 @dataclass(frozen=True, slots=True)
 class PolicyRecipe:
-    """A policy and its parameters, for a cache of any size."""
+    """A policy and its parameters, without the capacity of the cache."""
 
     name: str
     parameters: Mapping[str, Any]
 
     def sized(self, capacity: int) -> Policy:
-        """An empty cache of this policy. Raises ValueError for a capacity that cannot be."""
+        """Return an empty cache of this policy. Raises ValueError for a capacity below 1."""
         return POLICIES[self.name](capacity, **self.parameters)
 
     def __str__(self) -> str:
-        given = ", ".join(f"{name}={_text(value)}" for name, value in self.parameters.items())
-        return f"{self.name}({given})" if given else self.name
+        parameters = ", ".join(f"{name}={_text(value)}" for name, value in self.parameters.items())
+        return f"{self.name}({parameters})" if parameters else self.name
 
 
 def _text(value: object) -> str:
@@ -60,16 +60,19 @@ def _text(value: object) -> str:
 
 
 def parse(text: str) -> PolicyRecipe:
-    """A policy as text. Parameters at their defaults are left out, so one policy has one text. Raises SpecError."""
-    found = calls(text, "policy")
-    if len(found) != 1:
-        raise SpecError(f"one policy is wanted, not a chain: {text!r}")
-    call = found[0]
+    """Parse the text of a policy. Parameters at their defaults are dropped, so one policy has one text.
+
+    Raises SpecError.
+    """
+    policies = calls(text, "policy")
+    if len(policies) != 1:
+        raise SpecError(f"expected one policy, not a chain: {text!r}")
+    call = policies[0]
     if "capacity" in call.parameters:
-        raise SpecError(f"policy {call.name!r}: its size is given apart, not as capacity")
-    made = build(type(call)(call.name, {"capacity": 1, **call.parameters}), POLICIES, "policy")
-    names = [field.name for field in parameters(type(made)) if field.name != "capacity"]
-    plain = POLICIES[call.name](1)
+        raise SpecError(f"policy {call.name!r}: give the capacity separately, not as a parameter")
+    policy = build(type(call)(call.name, {"capacity": 1, **call.parameters}), POLICIES, "policy")
+    names = [field.name for field in parameters(type(policy)) if field.name != "capacity"]
+    default = POLICIES[call.name](1)
     return PolicyRecipe(
-        call.name, {name: getattr(made, name) for name in names if getattr(made, name) != getattr(plain, name)}
+        call.name, {name: getattr(policy, name) for name in names if getattr(policy, name) != getattr(default, name)}
     )

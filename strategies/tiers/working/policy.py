@@ -1,14 +1,14 @@
-"""What a cache policy is: it says which items stay when they do not all fit. Items have a size in tokens.
+"""The base of all cache policies: which items stay when they do not all fit. Items have a size in tokens.
 
-    access(id, tokens, now) = hit                          if it is held
-                            = refused                      if it is larger than the whole cache; nothing else happens
-                            = miss, and what was evicted   otherwise; then it is held, unless the policy turned it away
+    access(id, tokens, now) = hit                 if the item is in the cache
+                            = refused             if it is larger than the whole cache; nothing else happens
+                            = miss, and victims   otherwise; the item is admitted, unless the policy rejects it
 
 `now` is the caller's clock: the number of the access, or recorded seconds. It never goes back. A policy says what to
-do on a hit (`_hit`), on a miss (`_miss`, by default: make room, enter) and whom to evict (`_evict`); sizes, refusals,
-the clock and the reports are here.
+do on a hit (`_hit`), on a miss (`_miss`, by default: make room, enter) and which item to evict (`_evict`). Sizes,
+refusals, the clock and the results are handled here.
 
-All that a policy remembers is in its fields, as plain data: `state()` and `restored()` need no code of their own.
+The whole state of a policy is in its fields, as plain data: `state()` and `restored()` need no code of their own.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import Field, dataclass, field, fields
+from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple, Self, get_type_hints
 
 import msgspec
@@ -24,15 +25,15 @@ import msgspec
 from ...parts.units import at_least
 
 DERIVED = {"derived": True}
-"""Metadata of a field that `_rebuild` makes from the others."""
+"""Metadata of a field that `_rebuild` computes from the others."""
 
 
 class Access(NamedTuple):
-    """What came of one access."""
+    """Result of one access."""
 
     hit: bool
     evicted: tuple[str, ...] = ()
-    """Who had to leave, in order. The item itself, if the policy did not admit it."""
+    """Victims in order; the item itself if the policy did not admit it."""
     refused: bool = False
     """The item is larger than the cache."""
 
@@ -46,43 +47,42 @@ class Policy(ABC):
 
     capacity: int
     tokens: dict[str, int] = field(init=False, default_factory=OrderedDict)
-    """What is held, and how large it is."""
+    """Items in the cache and their sizes."""
     used: int = field(init=False, default=0)
     now: float | None = field(init=False, default=None)
-    """When the last access was."""
+    """Time of the last access."""
     evicted: list[str] = field(init=False, default_factory=list, metadata=DERIVED)
-    """Who had to leave during this access."""
+    """Victims of the current access."""
 
     def __post_init__(self) -> None:
         at_least(1, capacity=self.capacity)
 
     def access(self, id: str, tokens: int, now: float) -> Access:
-        """Refer to an item: it counts as used, and is brought in if it is not held."""
-        held = self._checked(id, tokens, now)
-        if held:
+        """Count a reference to an item, and admit the item if it is not in the cache."""
+        if self._check(id, tokens, now):
             self._hit(id)
             return HIT
-        return self._bring(id, tokens)
+        return self._admit(id, tokens)
 
     def preload(self, id: str, tokens: int, now: float) -> Access:
-        """Bring an item in that nobody referred to. One that is held stays as it is."""
-        return HIT if self._checked(id, tokens, now) else self._bring(id, tokens, used=False)
+        """Admit an item without a reference to it. An item in the cache stays as it is."""
+        return HIT if self._check(id, tokens, now) else self._admit(id, tokens, used=False)
 
     def remove(self, id: str) -> None:
-        """Take an item out that is held. It does not count as evicted."""
+        """Remove an item from the cache. This is not an eviction."""
         self._take(id)
         self.used -= self.tokens.pop(id)
 
     def expel(self, now: float) -> tuple[str, ...]:
-        """Have the next to go leave, as if room were needed now. Who had to: mostly one, nobody if nothing is held."""
-        self._passes(now)
+        """Evict the next victim, as if room were needed now. Return the victims: mostly one, none if it is empty."""
+        self._advance(now)
         self.evicted = []
         if self.tokens:
             self._evict()
         return tuple(self.evicted)
 
     def shrink(self, tokens: int) -> tuple[str, ...]:
-        """Evict until at most so many tokens are held. Who had to leave."""
+        """Evict until the cache holds at most `tokens`. Return the victims."""
         at_least(0, tokens=tokens)
         self.evicted = []
         while self.used > tokens:
@@ -91,41 +91,41 @@ class Policy(ABC):
 
     @abstractmethod
     def _hit(self, id: str) -> None:
-        """An item that is held was referred to."""
+        """Count a reference to an item in the cache."""
 
     def _miss(self, id: str, tokens: int) -> None:
-        """An item that is not held was referred to: make room for it and let it in."""
+        """Make room for a referenced item and admit it."""
         self._room(tokens)
         self._enter(id, tokens)
 
     def _unused(self, id: str, tokens: int) -> None:
-        """An item is brought in that was not referred to."""
+        """Admit an item without a reference to it."""
         self._miss(id, tokens)
 
     @abstractmethod
     def _evict(self) -> None:
-        """Choose one of those held, and `_leave` it."""
+        """Choose a victim, and `_leave` it."""
 
     def _take(self, id: str) -> None:  # noqa: B027
-        """Forget what else there is of an item that is held."""
+        """Drop the policy's own data on an item in the cache."""
 
     def _rebuild(self) -> None:  # noqa: B027
-        """Make the derived fields."""
+        """Compute the derived fields."""
 
-    def _checked(self, id: str, tokens: int, now: float) -> bool:
+    def _check(self, id: str, tokens: int, now: float) -> bool:
         at_least(1, tokens=tokens)
-        held = self.tokens.get(id)
-        if held is not None and held != tokens:
-            raise ValueError(f"{id!r} is held with {held} tokens, not {tokens}: what changed needs an id of its own")
-        self._passes(now)
-        return held is not None
+        size = self.tokens.get(id)
+        if size is not None and size != tokens:
+            raise ValueError(f"{id!r} has {size} tokens in the cache, not {tokens}: give changed content a new id")
+        self._advance(now)
+        return size is not None
 
-    def _passes(self, now: float) -> None:
+    def _advance(self, now: float) -> None:
         if self.now is not None and now < self.now:
             raise ValueError(f"the clock went back from {self.now} to {now}: accesses come in order of time")
         self.now = now
 
-    def _bring(self, id: str, tokens: int, used: bool = True) -> Access:
+    def _admit(self, id: str, tokens: int, used: bool = True) -> Access:
         if tokens > self.capacity:
             return REFUSED
         self.evicted = []
@@ -145,26 +145,101 @@ class Policy(ABC):
         self.evicted.append(id)
 
     def state(self) -> dict[str, Any]:
-        """All that it remembers, as plain data: what JSON can hold."""
-        return {each.name: msgspec.to_builtins(getattr(self, each.name)) for each in self._remembered()}
+        """Return the whole state as plain data that JSON can hold."""
+        return {stored.name: msgspec.to_builtins(getattr(self, stored.name)) for stored in self._state_fields()}
 
     def restored(self, state: dict[str, Any]) -> Self:
-        """A policy with these parameters that remembers what another had in its `state()`. Raises ValueError."""
-        made = type(self)(**{each.name: getattr(self, each.name) for each in fields(self) if each.init})
+        """Return a policy with these parameters and the state of another. Raises ValueError for another policy's."""
+        policy = type(self)(**{own.name: getattr(self, own.name) for own in fields(self) if own.init})
         hints = get_type_hints(type(self))
         try:
-            for each in self._remembered():
-                value = msgspec.convert(state[each.name], hints[each.name])
-                kind = type(getattr(made, each.name))
-                setattr(made, each.name, kind(value) if kind is OrderedDict else value)
+            for stored in self._state_fields():
+                value = msgspec.convert(state[stored.name], hints[stored.name])
+                kind = type(getattr(policy, stored.name))
+                setattr(policy, stored.name, kind(value) if kind is OrderedDict else value)
         except (KeyError, TypeError, msgspec.ValidationError) as error:
             raise ValueError(f"this is no state of {type(self).__name__}: {error}") from None
-        if made.used != sum(made.tokens.values()) or made.used > made.capacity:
+        if policy.used != sum(policy.tokens.values()) or policy.used > policy.capacity:
             raise ValueError(
                 f"this is no state of {type(self).__name__} with {self.capacity} tokens: sizes do not add up"
             )
-        made._rebuild()
-        return made
+        policy._rebuild()
+        return policy
 
-    def _remembered(self) -> Iterator[Field[Any]]:
-        return (each for each in fields(self) if not each.init and not each.metadata.get("derived"))
+    def _state_fields(self) -> Iterator[Field[Any]]:
+        return (own for own in fields(self) if not own.init and not own.metadata.get("derived"))
+
+
+Rank = tuple[float, int]
+
+
+class Ranks:
+    """Priority queue of items: a heap in which outdated entries stay and are skipped.
+
+    It has at most twice as many entries as items, and a few.
+    """
+
+    __slots__ = ("_heap", "_ranks")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[Rank, str]] = []
+        self._ranks: dict[str, Rank] = {}
+
+    def __len__(self) -> int:
+        return len(self._ranks)
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._ranks
+
+    def put(self, id: str, rank: Rank) -> None:
+        """Set the rank of an item. No two items have the same rank."""
+        self._ranks[id] = rank
+        if len(self._heap) > 2 * len(self._ranks) + 64:
+            self._heap = [(current, name) for name, current in self._ranks.items()]
+            heapify(self._heap)
+        else:
+            heappush(self._heap, (rank, id))
+
+    def drop(self, id: str) -> None:
+        """Remove an item if it is queued."""
+        self._ranks.pop(id, None)
+
+    def pop(self) -> str:
+        """Remove and return the item with the lowest rank. There must be one."""
+        while True:
+            rank, id = heappop(self._heap)
+            if self._ranks.get(id) == rank:
+                del self._ranks[id]
+                return id
+
+
+class Ghosts(msgspec.Struct):
+    """Ghost queue: ids of items evicted recently, without their content."""
+
+    left: dict[str, int] = msgspec.field(default_factory=OrderedDict)
+    """Tokens by id, oldest first."""
+    used: int = 0
+
+    def __post_init__(self) -> None:
+        self.left = OrderedDict(self.left)  # removing the front of a dict is slow
+
+    def __contains__(self, id: str) -> bool:
+        return id in self.left
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def remember(self, id: str, tokens: int, limit: int) -> None:
+        """Add an evicted item, and forget the oldest ones while all together exceed `limit` tokens."""
+        if tokens > limit:
+            return
+        while self.used + tokens > limit:
+            self.forget(next(iter(self.left)))
+        self.left[id] = tokens
+        self.used += tokens
+
+    def forget(self, id: str) -> bool:
+        """Remove an item. Return whether it was in the queue."""
+        tokens = self.left.pop(id, None)
+        self.used -= tokens or 0
+        return tokens is not None

@@ -1,13 +1,13 @@
-"""S3-FIFO (Yang et al., SOSP 2023, algorithm 1): a small FIFO filters, a main FIFO with second chances keeps.
+"""S3-FIFO (Yang et al., SOSP 2023, algorithm 1): a small FIFO filters, a main FIFO gives second chances.
 
     hit: one more use, at most 3
     miss: evict until there is room; enter M if it is in G, else S
     evict: from S if it has its share, else from M
-    from S: the oldest goes to M if it was used more than once; the first that was not leaves, and is remembered in G
-    from M: the oldest, if it was used, goes round again with one use less; the first that was not leaves
+    from S: promote the oldest to M if it was used more than once; evict the first other item into the ghost queue G
+    from M: reinsert the oldest if it was used, with one use less; evict the first other item
 
 Departs from the paper: sizes are tokens. As in the authors' later code (libCacheSim's S3FIFO), until the first eviction
-what does not fit into S goes to M, and M may be over its share until the next eviction.
+items that do not fit into S enter M, and M may be over its share until the next eviction.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from ...parts.units import at_least
-from .policy import Policy
-from .queues import Ghosts
+from .policy import Ghosts, Policy
 
 MOST_USES = 3
 
 
 @dataclass(eq=False)
 class S3Fifo(Policy):
-    """`small` is the share of S, `remembered` that of G, `uses` how many it takes to get from S to M."""
+    """`small` is the share of S, `remembered` the share of G, `uses` the number of uses that promote from S to M."""
 
     small: float = 0.1
     remembered: float = 0.9
@@ -33,7 +32,7 @@ class S3Fifo(Policy):
     m: dict[str, int] = field(init=False, default_factory=OrderedDict)
     s_used: int = field(init=False, default=0)
     used_again: dict[str, int] = field(init=False, default_factory=dict)
-    """How often each item was used since it came or was moved."""
+    """Uses of each item since its admission or promotion."""
     ghosts: Ghosts = field(init=False, default_factory=Ghosts)
     has_evicted: bool = field(init=False, default=False)
 

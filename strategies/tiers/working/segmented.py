@@ -2,11 +2,11 @@
 
     hit: to the front of the next hotter segment; in the hot one, to its front
     miss: make room; enter at the front of the cold segment
-    a segment over its share: its last goes to the front of the next colder one
-    evict: the last of the coldest segment that holds anything
+    a segment over its share: its last item is demoted to the front of the next colder one
+    evict: the last item of the coldest segment that is not empty
 
-The document draws the segments and says nothing of how items move. This is how S4LRU does it (Huang et al., "An
-Analysis of Facebook Photo Caching", SOSP 2013), with three lists and the document's shares.
+The document draws the segments and does not say how items move. Here they move as in S4LRU (Huang et al., "An Analysis
+of Facebook Photo Caching", SOSP 2013), with three lists and the document's shares.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ NAMES = ("cold", "warm", "hot")
 
 @dataclass(eq=False)
 class Segmented(Policy):
-    """`shares` are those of the cold, the warm and the hot segment."""
+    """`shares` are the shares of the cold, the warm and the hot segment."""
 
     shares: tuple[float, ...] = (0.25, 0.5, 0.25)
     queues: Queues = field(init=False, default_factory=list)
     at: dict[str, int] = field(init=False, default_factory=dict)
-    """In which segment each item is."""
+    """Segment of each item, by number."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.shares or min(self.shares) < 0 or abs(sum(self.shares) - 1) > 1e-9:
-            raise ValueError(f"shares must be of the whole, none below 0, together 1; not {self.shares}")
+            raise ValueError(f"shares must be 0 or more and add up to 1, not {self.shares}")
         self.queues = [OrderedDict() for _ in self.shares]
 
     def segments(self) -> dict[str, int]:
-        """Tokens in each segment, by name where there are three, else by number."""
+        """Return the tokens in each segment, by name if there are three, else by number."""
         names = NAMES if len(self.shares) == len(NAMES) else tuple(map(str, range(len(self.shares))))
         return {name: sum(queue.values()) for name, queue in zip(names, self.queues, strict=True)}
 
@@ -61,7 +61,7 @@ class Segmented(Policy):
         self.at[id] = segment
 
     def _balance(self, segment: int) -> None:
-        """Let what is over its share go down. The coldest may be over: what it holds is within the whole."""
+        """Demote items from segments over their share. The coldest may exceed its own: the cache is within capacity."""
         for number in range(segment, 0, -1):
             queue, limit = self.queues[number], self.capacity * self.shares[number]
             over = sum(queue.values()) - limit

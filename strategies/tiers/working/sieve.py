@@ -1,9 +1,9 @@
 """SIEVE (Zhang et al., NSDI 2024, algorithm 1): a FIFO queue in which nothing moves, and a hand that goes round it.
 
-hit: mark it
+hit: mark the item
 miss: evict until there is room; enter at the head, unmarked
 evict: while the hand is at a marked item, unmark it and go on towards the head, from the head back to the tail;
-       the unmarked one leaves, and the hand stays before it
+       the unmarked item is the victim, and the hand stays before it
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Link = dict[str | None, str | None]
 
 @dataclass(eq=False)
 class Sieve(Policy):
-    """One bit an item."""
+    """One bit per item."""
 
     marked: dict[str, bool] = field(init=False, default_factory=OrderedDict)
-    """By age, the oldest (the tail) first."""
+    """Whether each item is marked, the oldest (the tail) first."""
     hand: str | None = field(init=False, default=None)
-    """None = at the tail."""
+    """Item at the hand; None = at the tail."""
     newer: Link = field(init=False, default_factory=lambda: {None: None}, metadata=DERIVED)
-    """Who came next after each; after None comes the tail, after the head None."""
+    """Next newer item; for None the tail, for the head None."""
     older: Link = field(init=False, default_factory=lambda: {None: None}, metadata=DERIVED)
 
     def _hit(self, id: str) -> None:

@@ -1,34 +1,35 @@
-"""The Working tier (004 §2.2): messages in memory, up to so many tokens; a cache policy says which.
+"""The Working tier (004 §2.2): messages in memory up to a number of tokens; a cache policy chooses which.
 
     working = Working()                                    # 128K tokens
-    left = working.put(Item(message.id, tokens, message), now)
-    item = working.get(message.id, now)                    # None: it is not here; load it and put it
+    result = working.put(CachedMessage(message.id, tokens, message), now)
+    item = working.get(message.id, now)                    # None = a miss: load the message and put it
 
-What leaves is returned, never lost: the caller takes it to the Archive. `now` is the recorded time in seconds, or any
-clock that does not go back; the policy's periods are in it.
+Evicted messages are returned, never lost: the caller moves them to the Archive. `now` is the recorded time in seconds,
+or any other clock that does not go back; the policy's periods are in its unit.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ....scenarios.model import Message
+from ...parts.units import at_least
 from .policies import parse
 from .policy import Policy
-from .preload import Successors
 from .segmented import Segmented
 
 CAPACITY = 131_072
 DEFAULT = "lru_k(correlated=100)"
-"""Decision 15 says why: without a correlated period a message that has just come is the first to go."""
+"""Without a correlated period a new message is the first victim (decision 15)."""
 VERSION = 1
 
 
 class CachedMessage(NamedTuple):
-    """A message and its tokens."""
+    """A message and its size."""
 
     id: str
     tokens: int
@@ -36,25 +37,25 @@ class CachedMessage(NamedTuple):
 
 
 class Put(NamedTuple):
-    """What came of putting an item in."""
+    """Result of `Working.put`."""
 
     evicted: tuple[CachedMessage, ...] = ()
-    """What has to go to the Archive, in order; the item itself, if the policy does not admit it."""
+    """Victims in order, for the Archive; the item itself if the policy did not admit it."""
     refused: bool = False
-    """It is larger than the tier, which is as it was before."""
+    """The item is larger than the tier, which has not changed."""
 
 
 class CacheCounts(NamedTuple):
-    """What was looked up so far."""
+    """Look-ups so far."""
 
     hits: int
     misses: int
     hit_tokens: int
     evictions: int
     preloaded: int
-    """Items that were put because they were predicted."""
+    """Number of items put because they were predicted."""
     used: int
-    """Those of them that were looked up while they were here."""
+    """Number of preloaded items that were looked up before they left."""
 
 
 class _State(msgspec.Struct, forbid_unknown_fields=True):
@@ -69,7 +70,7 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Working:
-    """Messages by id, held as the policy says. `preload` has it say what will probably be wanted next."""
+    """Messages by id, cached by a policy. `preload` predicts the messages that are needed next."""
 
     def __init__(self, capacity: int = CAPACITY, policy: str = DEFAULT, preload: Successors | None = None) -> None:
         self.policy = parse(policy)
@@ -90,33 +91,33 @@ class Working:
 
     @property
     def tokens(self) -> int:
-        """Tokens held."""
+        """Tokens in the cache."""
         return self.cache.used
 
     @property
     def segments(self) -> dict[str, int]:
-        """Tokens in the hot, warm and cold segment; empty if the policy has none."""
+        """Tokens in the hot, warm and cold segment; empty if the policy has no segments."""
         return self.cache.segments() if isinstance(self.cache, Segmented) else {}
 
     def put(self, item: CachedMessage, now: float, preloaded: bool = False) -> Put:
-        """Hold an item: it counts as used, unless it is `preloaded`. One that is held already is used once more.
+        """Cache an item and count a use of it, unless it is `preloaded`. Putting it again counts another use.
 
-        Raises ValueError if the same id has other tokens or another message, and if the clock goes back.
+        Raises ValueError if the id has other tokens or another message, or if the clock goes back.
         """
-        held = self._items.get(item.id)
-        if held is not None and held != item:
-            raise ValueError(f"{item.id!r} is held with other content: what changed needs an id of its own")
+        cached = self._items.get(item.id)
+        if cached is not None and cached != item:
+            raise ValueError(f"{item.id!r} is in the tier with other content: give changed content a new id")
         access = (self.cache.preload if preloaded else self.cache.access)(item.id, item.tokens, now)
         if access.refused:
             return Put(refused=True)
         self._items[item.id] = item
-        if preloaded and held is None:
+        if preloaded and cached is None:
             self._predicted.add(item.id)
             self.counts = self.counts._replace(preloaded=self.counts.preloaded + 1)
-        return Put(self._left(access.evicted))
+        return Put(self._drop(access.evicted))
 
     def get(self, id: str, now: float) -> CachedMessage | None:
-        """Look an item up. A miss changes nothing in the cache: what is then loaded is put."""
+        """Look an item up. A miss does not change the cache: the caller loads the message and puts it."""
         item = self._items.get(id)
         if self.preload is not None:
             self.preload.learn(id)
@@ -131,27 +132,27 @@ class Working:
         return item
 
     def wanted(self, id: str) -> list[str]:
-        """What will probably be looked up after this item and is not here: to be loaded and put with `preloaded`."""
+        """Return the ids predicted after an item that are not cached: load them and put them as `preloaded`."""
         return [] if self.preload is None else [other for other in self.preload.after(id) if other not in self._items]
 
     def evict(self, tokens: int) -> tuple[CachedMessage, ...]:
-        """Let go of the policy's victims until at most so many tokens are held."""
-        return self._left(self.cache.shrink(tokens))
+        """Evict the policy's victims until at most `tokens` are cached."""
+        return self._drop(self.cache.shrink(tokens))
 
     def remove(self, id: str) -> CachedMessage:
-        """Take an item out that went elsewhere. Raises KeyError if it is not here."""
+        """Remove an item that moved elsewhere. Raises KeyError if it is not cached."""
         item = self._items.pop(id)
         self.cache.remove(id)
         self._predicted.discard(id)
         return item
 
-    def _left(self, ids: tuple[str, ...]) -> tuple[CachedMessage, ...]:
+    def _drop(self, ids: tuple[str, ...]) -> tuple[CachedMessage, ...]:
         self.counts = self.counts._replace(evictions=self.counts.evictions + len(ids))
         self._predicted.difference_update(ids)
         return tuple(self._items.pop(id) for id in ids)
 
     def snapshot(self) -> dict[str, Any]:
-        """All that it holds and remembers, the history of what left with it, as plain data that JSON can hold."""
+        """Return items, policy state (with its ghosts) and counts as plain data that JSON can hold."""
         state = _State(
             version=VERSION,
             policy=str(self.policy),
@@ -162,27 +163,71 @@ class Working:
             counts=self.counts,
             predicted=sorted(self._predicted),
         )
-        found: dict[str, Any] = msgspec.to_builtins(state)
-        return found
+        plain: dict[str, Any] = msgspec.to_builtins(state)
+        return plain
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Go on where a tier with this policy and capacity was. Raises ValueError with the reason, nothing changed."""
+        """Restore the snapshot of a tier with this policy and capacity. Raises ValueError and changes nothing."""
         try:
             state = msgspec.convert(snapshot, _State)
         except msgspec.ValidationError as error:
             raise ValueError(f"this is no snapshot of a Working tier: {error}") from None
-        for what, there, here in (
+        for name, theirs, ours in (
             ("version", state.version, VERSION),
             ("policy", state.policy, str(self.policy)),
             ("capacity", state.capacity, self.cache.capacity),
         ):
-            if there != here:
-                raise ValueError(f"the snapshot is of a Working tier with {what} {there}, this one has {here}")
+            if theirs != ours:
+                raise ValueError(f"the snapshot is of a Working tier with {name} {theirs}, this one has {ours}")
         items = {id: CachedMessage(id, tokens, message) for id, tokens, message in state.items}
-        fresh = self.cache.restored(state.cache)
-        if {item.id: item.tokens for item in items.values()} != dict(fresh.tokens) or len(items) != len(state.items):
+        cache = self.cache.restored(state.cache)
+        if {item.id: item.tokens for item in items.values()} != dict(cache.tokens) or len(items) != len(state.items):
             raise ValueError("this is no snapshot of a Working tier: its items are not those of its policy")
         if self.preload is not None:
             self.preload.restore(state.successors)
-        self.cache, self._items = fresh, items
+        self.cache, self._items = cache, items
         self.counts, self._predicted = state.counts, set(state.predicted)
+
+
+class Successors:
+    """Prediction of the next access: a first-order Markov chain over the accesses so far.
+
+    It predicts the items that followed an item in at least a share `sure` of the times, and at least twice; at most
+    `most` of them. A preload costs the tokens that it loads, which may not be used, and room in the cache.
+    """
+
+    __slots__ = ("_followed", "_last", "most", "sure")
+
+    def __init__(self, sure: float = 0.5, most: int = 1) -> None:
+        at_least(0, at_most=1, sure=sure)
+        at_least(1, most=most)
+        self.sure, self.most = sure, most
+        self._followed: dict[str, Counter[str]] = {}
+        self._last: str | None = None
+
+    def learn(self, id: str) -> None:
+        """Count an access as the successor of the previous one, unless it repeats the same item."""
+        if self._last is not None and self._last != id:
+            self._followed.setdefault(self._last, Counter())[id] += 1
+        self._last = id
+
+    def after(self, id: str) -> list[str]:
+        """Return the items predicted after an item, the most probable first."""
+        followed = self._followed.get(id)
+        if followed is None:
+            return []
+        least = max(2, self.sure * followed.total())
+        return [other for other, times in followed.most_common(self.most) if times >= least]
+
+    def state(self) -> dict[str, Any]:
+        """Return the counts as plain data."""
+        return {"followed": {id: dict(counts) for id, counts in self._followed.items()}, "last": self._last}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore a `state()`. Raises ValueError and changes nothing."""
+        try:
+            followed = msgspec.convert(state["followed"], dict[str, dict[str, int]])
+            last = msgspec.convert(state["last"], str | None)
+        except (KeyError, TypeError, msgspec.ValidationError) as error:
+            raise ValueError(f"this is no state of a preload: {error}") from None
+        self._followed, self._last = {id: Counter(counts) for id, counts in followed.items()}, last

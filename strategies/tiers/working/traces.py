@@ -1,62 +1,166 @@
-"""Traces that are made: seeded, so that the same name and seed give the same accesses.
+"""Traces of accesses, generated or recorded, and their replay under a cache policy.
 
-Of design document 004: `mem_002*` are its acceptance load in the three ways in which "80–20" can be read, `load_*` one
-load for each profile of its hybrid score (it names the profiles and describes no load: what they are is said at each).
-The others are what tells cache policies apart. Sizes are lognormal, 200 tokens on average, as the document has it
-(10 000 messages, about 2M tokens).
+    result = replay(zipf(seed=0), parse("lru_k"), capacity=131_072)
+    rates(result.hits, trace.tokens, trace.counted)          # metrics.hit_rates
+
+Generated traces are seeded: the same name and seed give the same accesses. `mem_002*` are the acceptance load of design
+document 004 in the three ways in which its "80–20" can be read. `load_*` are one load for each profile of its hybrid
+score; the document names the profiles and describes no load, so these are ours. The others tell cache policies apart.
+Sizes are lognormal, 200 tokens on average, as in the document (10 000 messages, about 2M tokens).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....metrics.grounding import references
 from ....metrics.language import words
-from ....metrics.references import references
 from ....metrics.tfidf import Scores, TfIdf
+from ....scenarios.errors import MissingExtra
 from ....scenarios.model import Conversation, Message
-from .trace import Ints, Likeness, Trace
+from .belady import Belady
+from .fast import lru_k
+from .hybrid import Hybrid
+from .policies import PolicyRecipe
+from .tier import Successors
+
+Ints = NDArray[np.int64]
+
+Flags = NDArray[np.bool_]
+
+Likeness = Callable[[int], Sequence[float] | NDArray[np.float64]]
+
+LONG = 50_000
+"""Accesses from which LRU-K runs compiled if numba is installed. The result is the same."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Accesses to items, which are numbered from 0."""
+
+    name: str
+    ids: Ints
+    """Item of each access."""
+    sizes: Ints
+    """Tokens of each item."""
+    times: NDArray[np.float64]
+    """Clock of each access."""
+    counted: Flags
+    """Whether each access is a look-up. Other accesses fill the cache or are messages that arrive."""
+    likeness: Likeness | None = None
+    """Similarity of every item to the context at an access, 0 to 1, for the hybrid score."""
+    popularity: NDArray[np.float64] | None = None
+    """Probability of each item at a look-up, if look-ups are independent of each other."""
+
+    @cached_property
+    def tokens(self) -> Ints:
+        """Tokens of the item of each access."""
+        return self.sizes[self.ids]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Item of each access as a text."""
+        texts = [str(item) for item in range(len(self.sizes))]
+        return [texts[item] for item in self.ids.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceReplay:
+    """Result of a trace under a cache."""
+
+    hits: Flags
+    evictions: int
+    loaded: int
+    """Tokens loaded on counted misses, items that the cache refused included."""
+    preloaded: int = 0
+    """Tokens loaded because they were predicted."""
+
+
+def replay(trace: Trace, recipe: PolicyRecipe, capacity: int, preload: Successors | None = None) -> TraceReplay:
+    """Replay a trace with an empty cache. After each access, the items that `preload` predicts are admitted."""
+    if recipe.name == "lru_k" and preload is None and len(trace.ids) >= LONG:
+        with suppress(MissingExtra):
+            fast = lru_k(trace.ids, capacity, trace.tokens, trace.times, **recipe.parameters)
+            return TraceReplay(fast.hits, len(fast.victims), _loaded(trace, fast.hits))
+    cache = recipe.sized(capacity)
+    if isinstance(cache, Belady):
+        cache.foresee(trace.names)
+    hybrid = cache if isinstance(cache, Hybrid) and cache.weights[2] and trace.likeness else None
+    hits = np.zeros(len(trace.ids), np.bool_)
+    evictions = preloaded = 0
+    accesses = zip(trace.names, trace.tokens.tolist(), trace.times.tolist(), strict=True)
+    for at, (id, tokens, now) in enumerate(accesses):
+        if hybrid is not None and id not in cache.tokens:
+            _set_similarity(hybrid, trace, at)
+        access = cache.access(id, tokens, now)
+        hits[at] = access.hit
+        evictions += len(access.evicted)
+        if preload is None:
+            continue
+        preload.learn(id)
+        for other in preload.after(id):
+            if other not in cache.tokens:
+                size = int(trace.sizes[int(other)])
+                evictions += len(cache.preload(other, size, now).evicted)
+                preloaded += size
+    return TraceReplay(hits, evictions, _loaded(trace, hits), preloaded)
+
+
+def _set_similarity(cache: Hybrid, trace: Trace, at: int) -> None:
+    assert trace.likeness is not None
+    likeness = trace.likeness(at)
+    cache.similarity = lambda id: float(likeness[int(id)])
+
+
+def _loaded(trace: Trace, hits: Flags) -> int:
+    return int(trace.tokens[trace.counted & ~hits].sum())
+
 
 MESSAGES, ACCESSES = 10_000, 1_000
 ITEMS, LENGTH = 2_000, 20_000
 MEAN = 200
 Generator = np.random.Generator
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 def mem_002(seed: int) -> Trace:
-    """10 000 messages arrive; then 1000 look-ups, 80 % of them to a fifth of the messages, chosen by chance."""
+    """Generate 10 000 arriving messages, then 1000 look-ups, 80 % of them to a random fifth of the messages."""
     chance = _chance(1, seed)
     return _acceptance("mem_002", chance, chance.permutation(MESSAGES), _fifth())
 
 
 def mem_002_recent(seed: int) -> Trace:
-    """The same, but the fifth are the newest messages."""
+    """Generate `mem_002` with the newest messages as the popular fifth."""
     chance = _chance(1, seed)
     return _acceptance("mem_002_recent", chance, np.arange(MESSAGES)[::-1], _fifth())
 
 
 def mem_002_pareto(seed: int) -> Trace:
-    """The same at every scale: of the 80 %, 80 % to a fifth of the fifth, and so on (Gray et al., SIGMOD 1994)."""
+    """Generate `mem_002` with 80–20 at every scale: 80 % of the 80 % go to a fifth of the fifth, and so on.
+
+    Source: Gray et al., SIGMOD 1994.
+    """
     chance = _chance(1, seed)
     below = (np.arange(MESSAGES + 1) / MESSAGES) ** (np.log(0.8) / np.log(0.2))
     return _acceptance("mem_002_pareto", chance, chance.permutation(MESSAGES), np.diff(below))
 
 
 def zipf(seed: int, length: int = LENGTH, items: int = ITEMS, exponent: float = 1.0) -> Trace:
-    """Popularity by Zipf's law, the same throughout."""
+    """Generate accesses by Zipf's law; popularity does not change."""
     chance = _chance(2, seed)
-    made = _plain("zipf", chance, _zipf(chance, length, items, exponent), items)
-    return replace(made, popularity=_weights(items, exponent))
+    trace = _plain("zipf", chance, _zipf(chance, length, items, exponent), items)
+    return replace(trace, popularity=_weights(items, exponent))
 
 
 def scan(seed: int, length: int = LENGTH, items: int = ITEMS) -> Trace:
-    """Zipf, and every fifth access is to something that is never used again."""
+    """Generate Zipf accesses in which every fifth is to an item that is never used again."""
     chance = _chance(3, seed)
     ids = _zipf(chance, length, items)
     once = np.flatnonzero(chance.random(length) < 0.2)
@@ -65,27 +169,27 @@ def scan(seed: int, length: int = LENGTH, items: int = ITEMS) -> Trace:
 
 
 def loop(seed: int, length: int = LENGTH, items: int = 1_000) -> Trace:
-    """The same items in the same order, again and again: LRU's worst case where they do not all fit."""
+    """Generate the same items in the same order again and again: LRU's worst case if they do not all fit."""
     return _plain("loop", _chance(4, seed), np.arange(length) % items, items)
 
 
 def shifting(seed: int, length: int = LENGTH, items: int = ITEMS, stretches: int = 10) -> Trace:
-    """Zipf, and who is popular is drawn anew for each stretch."""
+    """Generate Zipf accesses in which the popular items are drawn again for each of the `stretches`."""
     chance = _chance(5, seed)
     ids = _zipf(chance, length, items)
-    for stretch in np.array_split(np.arange(length), stretches):
-        ids[stretch] = chance.permutation(items)[ids[stretch]]
+    for span in np.array_split(np.arange(length), stretches):
+        ids[span] = chance.permutation(items)[ids[span]]
     return _plain("shifting", chance, ids, items)
 
 
 def pairs(seed: int, length: int = LENGTH, items: int = ITEMS) -> Trace:
-    """Zipf, each item again within 20 accesses: a burst that says nothing of the time after it."""
+    """Generate Zipf accesses, each repeated within 20 accesses: a burst that does not predict later use."""
     chance = _chance(6, seed)
     return _plain("pairs", chance, twice(chance, _zipf(chance, length // 2, items)), items)
 
 
 def partners(seed: int, length: int = LENGTH, items: int = ITEMS) -> Trace:
-    """Nearly uniform, but after each item comes its partner, nine times of ten: what a preload can learn."""
+    """Generate nearly uniform accesses in which an item's partner follows it nine times of ten, for preloading."""
     chance = _chance(7, seed)
     partner = chance.permutation(items)
     first = _zipf(chance, length // 2, items, 0.3)
@@ -94,25 +198,25 @@ def partners(seed: int, length: int = LENGTH, items: int = ITEMS) -> Trace:
 
 
 def load_conversation(seed: int) -> Trace:
-    """Messages arrive one by one, and each looks up two earlier ones: mostly among the last 40, one of ten anywhere."""
+    """Generate arriving messages that each look up two earlier ones: mostly of the last 40, one of ten anywhere."""
     chance = _chance(8, seed)
     return _load("load_conversation", chance, *_conversation(chance, LENGTH // 3))
 
 
 def load_knowledge(seed: int) -> Trace:
-    """Knowledge is asked for again and again (Zipf 0.9 over 1500 points), between chat that is used once (a fifth)."""
+    """Generate repeated look-ups of knowledge (Zipf 0.9 over 1500 points), a fifth of them chat that is used once."""
     chance = _chance(9, seed)
     return _load("load_knowledge", chance, *_knowledge(chance, LENGTH))
 
 
 def load_context(seed: int) -> Trace:
-    """40 topics of 60 messages. A topic lasts 50 accesses on average; all its messages are equally likely."""
+    """Generate look-ups in 40 topics of 60 messages. A topic lasts 50 accesses on average; its messages are equal."""
     chance = _chance(10, seed)
     return _load("load_context", chance, *_context(chance, LENGTH))
 
 
 def load_default(seed: int) -> Trace:
-    """A third of each of the other loads, by turns of 100 accesses."""
+    """Generate a third of each of the other loads, in turns of 100 accesses."""
     chance = _chance(11, seed)
     third = LENGTH // 3
     parts: list[tuple[Ints, Flags, Ints]] = []
@@ -122,12 +226,12 @@ def load_default(seed: int) -> Trace:
         parts.append((ids + first, counted, topics + 1000 * len(parts)))
         first += len(topics)
     turns = np.argsort(np.concatenate([np.arange(len(ids)) // 100 for ids, _, _ in parts]), kind="stable")
-    ids, counted, topics = (np.concatenate(each) for each in zip(*parts, strict=True))
+    ids, counted, topics = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return _load("load_default", chance, ids[turns], counted[turns], topics)
 
 
 def twice(chance: Generator, ids: Ints, within: int = 20) -> Ints:
-    """Each access, and the same item again at most `within` accesses later."""
+    """Repeat each access at most `within` accesses later."""
     place = 2 * np.arange(len(ids))
     order = np.argsort(np.concatenate([place, place + chance.integers(1, within, len(ids))]), kind="stable")
     return np.concatenate([ids, ids])[order]
@@ -141,7 +245,7 @@ TRACES: dict[str, Callable[[int], Trace]] = {
         *(zipf, scan, loop, shifting, pairs, partners),
     )
 }
-"""By name; each makes the trace of a seed."""
+"""Generators by name: each makes the trace of a seed."""
 
 
 def _chance(stream: int, seed: int) -> Generator:
@@ -149,7 +253,7 @@ def _chance(stream: int, seed: int) -> Generator:
 
 
 def _sizes(chance: Generator, items: int) -> Ints:
-    """Tokens of messages: lognormal, a median of 140, 200 on average, at least 4."""
+    """Draw message sizes: lognormal, a median of 140 tokens, 200 on average, at least 4."""
     return np.maximum(np.rint(chance.lognormal(np.log(MEAN) - 0.36, 0.85, items)), 4).astype(np.int64)
 
 
@@ -159,22 +263,22 @@ def _zipf(chance: Generator, length: int, items: int, exponent: float = 1.0) -> 
 
 def _weights(items: int, exponent: float) -> Floats:
     weights = np.arange(1, items + 1) ** -exponent
-    made: Floats = weights / weights.sum()
-    return made
+    probabilities: Floats = weights / weights.sum()
+    return probabilities
 
 
 def _fifth() -> Floats:
-    """80 % for the first fifth, evenly."""
+    """Return probabilities: 80 % for the first fifth, evenly."""
     hot = MESSAGES // 5
     return np.repeat([0.8 / hot, 0.2 / (MESSAGES - hot)], [hot, MESSAGES - hot])
 
 
 def _acceptance(name: str, chance: Generator, order: Ints, popularity: Floats) -> Trace:
-    """All messages arrive; then look-ups, the first of the order with the first popularity."""
-    asked = order[chance.choice(MESSAGES, ACCESSES, p=popularity)]
-    ids = np.concatenate([np.arange(MESSAGES), asked])
-    made = _trace(name, chance, ids, np.arange(len(ids)) >= MESSAGES, MESSAGES, None)
-    return replace(made, popularity=popularity[np.argsort(order)])
+    """Generate the arrival of all messages, then look-ups; the first of `order` has the first popularity."""
+    looked_up = order[chance.choice(MESSAGES, ACCESSES, p=popularity)]
+    ids = np.concatenate([np.arange(MESSAGES), looked_up])
+    trace = _trace(name, chance, ids, np.arange(len(ids)) >= MESSAGES, MESSAGES, None)
+    return replace(trace, popularity=popularity[np.argsort(order)])
 
 
 def _plain(name: str, chance: Generator, ids: Ints, items: int) -> Trace:
@@ -187,7 +291,7 @@ def _trace(name: str, chance: Generator, ids: Ints, counted: Flags, items: int, 
 
 
 def _conversation(chance: Generator, messages: int) -> tuple[Ints, Flags, Ints]:
-    """Arrivals and look-ups, which of them count, and the topic of each item."""
+    """Generate arrivals and look-ups, whether each counts, and the topic of each item."""
     near = chance.geometric(1 / 12, (messages, 2))
     far = (chance.random((messages, 2)) * np.arange(messages)[:, None]).astype(np.int64)
     new = np.arange(messages)[:, None]
@@ -205,15 +309,15 @@ def _knowledge(chance: Generator, length: int) -> tuple[Ints, Flags, Ints]:
 
 
 def _context(chance: Generator, length: int) -> tuple[Ints, Flags, Ints]:
-    topics, each = 40, 60
+    topics, size = 40, 60
     begins = chance.random(length) < 1 / 50
     drawn = chance.integers(0, topics, length)
     topic = drawn[np.maximum.accumulate(np.where(begins, np.arange(length), 0))]
-    return topic * each + chance.integers(0, each, length), np.ones(length, np.bool_), np.arange(topics * each) // each
+    return topic * size + chance.integers(0, size, length), np.ones(length, np.bool_), np.arange(topics * size) // size
 
 
 def _load(name: str, chance: Generator, ids: Ints, counted: Flags, topics: Ints) -> Trace:
-    """With a likeness as an embedder would see it: messages of a topic are near each other, with much noise."""
+    """Add similarities as an embedder would see them: messages of a topic are near each other, with much noise."""
     _, topic = np.unique(topics, return_inverse=True)
     centres = chance.normal(size=(int(topic.max()) + 1, 32))
     vectors = centres[topic] + 0.7 * chance.normal(size=(len(topic), 32))
@@ -222,24 +326,24 @@ def _load(name: str, chance: Generator, ids: Ints, counted: Flags, topics: Ints)
 
 
 def recorded(conversation: Conversation, count: Callable[[Message], int], seconds: bool = False) -> Trace:
-    """The trace of one conversation; items are its messages by their places. `count` gives a message's tokens.
+    """Return the trace of one conversation; its items are the messages by their places.
 
-    The clock is the number of the access; with `seconds` it is the recorded time, where a message without one has that
-    of the message before, and nothing goes back.
+    `count` gives the tokens of a message. The clock is the number of the access. With `seconds` it is the recorded
+    time: a message without a time has that of the message before, and the clock never goes back.
     """
     messages = conversation.messages
     ids: list[int] = []
     counted: list[bool] = []
     times: list[float] = []
-    looked_up = {at: list(each) for at, each in groupby(references(conversation), key=lambda reference: reference.at)}
+    looked_up = {at: list(group) for at, group in groupby(references(conversation), key=lambda reference: reference.at)}
     now = 0.0
     for at, message in enumerate(messages):
         now = max(now, message.time or now)
-        of_message = [each.to for each in looked_up.get(at, ()) if each.kind != "probe"]
-        of_probes = [each.to for each in looked_up.get(at, ()) if each.kind == "probe"]
-        arrives = [] if message.role == "system" else [at]
-        ids += [*of_message, *arrives, *of_probes]
-        counted += [True] * len(of_message) + [False] * len(arrives) + [True] * len(of_probes)
+        by_message = [reference.to for reference in looked_up.get(at, ()) if reference.kind != "probe"]
+        by_probes = [reference.to for reference in looked_up.get(at, ()) if reference.kind == "probe"]
+        arrival = [] if message.role == "system" else [at]
+        ids += [*by_message, *arrival, *by_probes]
+        counted += [True] * len(by_message) + [False] * len(arrival) + [True] * len(by_probes)
         times += [now] * (len(ids) - len(times))
     clock = np.array(times if seconds else range(len(ids)), np.float64)
     sizes = np.array([count(message) for message in messages], np.int64)
@@ -254,14 +358,14 @@ def recorded(conversation: Conversation, count: Callable[[Message], int], second
 
 
 def _likeness(conversation: Conversation, ids: list[int]) -> Likeness:
-    """TF-IDF cosine of every message with the one that is accessed. The index is made when it is first asked for."""
-    said: list[list[str]] = []
+    """Return the TF-IDF cosine of every message with the accessed one. The index is built at the first call."""
+    texts: list[list[str]] = []
     index = TfIdf()
 
     def likeness(at: int) -> Scores:
-        if not said:
-            said.extend(words(message.text) for message in conversation.messages)
-            index.add(said)
-        return index.cosine(said[ids[at]])
+        if not texts:
+            texts.extend(words(message.text) for message in conversation.messages)
+            index.add(texts)
+        return index.cosine(texts[ids[at]])
 
     return likeness

@@ -1,11 +1,11 @@
-"""2Q, the full version (Johnson and Shasha, VLDB 1994): newcomers wait in a FIFO; who returns goes into an LRU.
+"""2Q, the full version (Johnson and Shasha, VLDB 1994): new items enter a FIFO; returning ones enter an LRU.
 
     hit in Am: to its front · hit in A1in: nothing
     miss, in A1out: make room, enter Am · else: make room, enter A1in
-    make room: while A1in is over its share, its oldest leaves and is remembered in A1out; else the last of Am leaves
+    make room: while A1in is over its share, evict its oldest into the ghost queue A1out; else evict the last of Am
 
 Departs from the paper: sizes are tokens, and shares are of tokens; an item that returns leaves A1out before room is
-made for it, so that it cannot push itself out; if Am is empty, A1in gives way though it is within its share.
+made for it, so that it cannot push itself out; if Am is empty, A1in is the victim though it is within its share.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from ...parts.units import at_least
-from .policy import Policy
-from .queues import Ghosts
+from .policy import Ghosts, Policy
 
 
 @dataclass(eq=False)

@@ -1,15 +1,16 @@
-"""W-TinyLFU (Einziger, Friedman, Manes, ACM Transactions on Storage 2017): a window, and a gate before the main cache.
+"""W-TinyLFU (Einziger, Friedman, Manes, ACM Transactions on Storage 2017): a window, then admission to the main cache.
 
-    each access: count it; after 10 accesses for each item held, halve all counts
-    hit: to the front of its list; from probation to protected, whose last goes to probation when it is over its share
-    miss: enter the window. What falls out of the window enters probation if there is room; else it stands against the
-          last of probation (then of protected): who was used less often leaves
+    access: count it; after 10 accesses for each item in the cache, halve all counts
+    hit: move to the front of its list; promote from probation to protected, which demotes its last item if it is over
+         its share
+    miss: enter the window. The item pushed out of the window is a candidate: it enters probation if there is room;
+          else it competes with the last of probation (then of protected), and the less frequently used is evicted
 
-Departs from the paper: counts are exact up to 15, and those at 0 are forgotten, where the paper approximates them with
-a sketch and a doorkeeper. So there is no hash in the result. Sizes are tokens: a candidate stands against as many
-victims as it needs room for, and wins if it was used more often than all of them together (aggregated victims:
+Departs from the paper: counts are exact up to 15, and counts of 0 are forgotten, where the paper approximates them with
+a sketch and a doorkeeper. So results do not depend on a hash. Sizes are tokens: a candidate competes with as many
+victims as it needs room for, and is admitted if it was used more often than all of them together (aggregated victims:
 Einziger, Eytan, Friedman and Manes, "Lightweight Robust Size Aware Cache Management", 2021). An item larger than the
-window is a candidate at once, so it may be turned away on the access that brings it.
+window is a candidate at once, so it may be rejected on its first access.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ MOST, SAMPLE = 15, 10
 
 @dataclass(eq=False)
 class WTinyLfu(Policy):
-    """`window` is its share of the cache, `protected` that of the protected list of the rest."""
+    """`window` is the window's share of the cache, `protected` the protected list's share of the rest."""
 
     window: float = 0.01
     protected: float = 0.8
     lists: dict[str, dict[str, int]] = field(init=False, default_factory=dict)
-    """window, probation, protected: each in LRU order, the last used at the end."""
+    """Window, probation and protected list, each in LRU order, the last used at the end."""
     held_in: dict[str, str] = field(init=False, default_factory=dict)
     sums: dict[str, int] = field(init=False, default_factory=dict)
     counts: dict[str, int] = field(init=False, default_factory=dict)
     counted: int = field(init=False, default=0)
     is_full: bool = field(init=False, default=False)
-    """Whether anything had to leave yet: before that, nothing is halved."""
+    """Whether anything was evicted yet: before that, counts are not halved."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -62,14 +63,14 @@ class WTinyLfu(Policy):
         self._enter(id, tokens)
         self._put(id, "window")
         while self.sums["window"] > self.capacity - self._main:
-            self._admit(next(iter(self.lists["window"])))
+            self._compete(next(iter(self.lists["window"])))
 
     @property
     def _main(self) -> int:
         return self.capacity - max(1, int(self.capacity * self.window))
 
-    def _admit(self, candidate: str) -> None:
-        """Let a candidate into the main cache, or out."""
+    def _compete(self, candidate: str) -> None:
+        """Admit a candidate to the main cache in the place of its victims, or evict it."""
         tokens = self.tokens[candidate]
         spare = self._main - self.sums["probation"] - self.sums["protected"]
         victims, votes = [], 0
@@ -100,7 +101,7 @@ class WTinyLfu(Policy):
         self.counts[id] = min(self.counts.get(id, 0) + 1, MOST)
         self.counted += 1
         if self.counted >= SAMPLE * max(len(self.tokens), 1) and self.is_full:
-            self.counts = {each: count // 2 for each, count in self.counts.items() if count > 1}
+            self.counts = {item: count // 2 for item, count in self.counts.items() if count > 1}
             self.counted //= 2
 
     def _put(self, id: str, name: str) -> None:
@@ -117,4 +118,4 @@ class WTinyLfu(Policy):
         self.sums[name] -= self.lists[name].pop(id)
 
     def _rebuild(self) -> None:
-        self.lists = {name: OrderedDict(each) for name, each in self.lists.items()}
+        self.lists = {name: OrderedDict(items) for name, items in self.lists.items()}

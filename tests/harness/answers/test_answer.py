@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from ctxbench.harness.answers.answer import Offline, answer
-from ctxbench.harness.answers.questions import RunProbes
+from ctxbench.harness.answers.answer import Offline, RunProbes, answer
 from ctxbench.harness.answers.store import answered
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
@@ -19,7 +18,7 @@ from ctxbench.harness.models import Models, Settings
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.summary import summarise
+from ctxbench.reports.results import summarise
 from ctxbench.scenarios.errors import Stopped
 from ctxbench.strategies.window import Window
 from tests.harness.answers.builders import plan, talks
@@ -36,7 +35,7 @@ def test_a_run_is_answered_and_graded(tmp_path: Path, small_shards: None) -> Non
     [found] = answered(load(tmp_path / "run")).whole
     assert (found.answerer, found.grader.startswith("rules")) == ("offline", True)
     assert len(found.answers) == len(found.grades) == 5 * 4 * 4
-    [figures] = summarise(load(tmp_path / "run")).answers.found  # type: ignore[union-attr]
+    [figures] = summarise(load(tmp_path / "run")).answers.figures  # type: ignore[union-attr]
     correct = {each.strategy: each.correct for each in figures.strategies}
     assert correct["none"] == pytest.approx(1.0)
     assert correct["last_turn"] == 0.0 or correct["last_turn"] < correct["none"]  # type: ignore[operator]
@@ -101,7 +100,7 @@ def test_a_cell_that_failed_has_no_answers(tmp_path: Path, monkeypatch: pytest.M
     run = load(tmp_path / "run")
     [found] = answered(run).whole
     assert set(found.answers.strategy.astype(str)) == {"none", "last_turn", "evidence_only"}
-    [figures] = summarise(run).answers.found  # type: ignore[union-attr]
+    [figures] = summarise(run).answers.figures  # type: ignore[union-attr]
     assert [each.strategy for each in figures.strategies] == ["none", "last_turn", "evidence_only"]
 
 
@@ -147,7 +146,7 @@ def test_the_run_prints_them(tmp_path: Path) -> None:
     path = talks(tmp_path)
     words = ("run", path, "-s", "none", "-s", "window(max_tokens=60)")
     shown = ctxbench(*words, "-o", "with", cwd=tmp_path).stdout
-    for text in ("Answers by offline, graded by rules", "Bounds of the answers", "extractive reader", "kappa"):
+    for text in ("Answers by offline, graded by rules", "Bounds of the answers", "extractive baseline", "kappa"):
         assert text in shown
     found = json.loads(ctxbench(*words, "-o", "with", "--json", cwd=tmp_path).stdout)["answers"]
     assert found[0]["strategies"]["none"]["correct"] == 1.0

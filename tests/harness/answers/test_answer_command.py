@@ -93,7 +93,7 @@ def test_the_embedded_reader_answers_and_the_rules_grade(ran: Path) -> None:
     assert none["abstained"] == 1.0
     shown = answer().stdout
     assert "Answers by offline, graded by rules" in shown
-    assert "extractive reader" in shown
+    assert "extractive baseline" in shown
 
 
 def test_what_is_answered_is_not_answered_again(ran: Path) -> None:

@@ -57,10 +57,10 @@ def found(run: Run) -> Answered:
 
 def test_what_is_wrong_is_named_and_the_rest_is_asked(run: Run, found: Answered) -> None:
     """Five have no probe that can be read: each is named with its file, field and remedy."""
-    problems = {Path(each["file"]).stem: each for each in run.manifest["problems"]}
+    problems = {Path(problem.file).stem: problem for problem in run.manifest.problems}
     assert LEFT_OUT | {"evidence that is nowhere"} == problems.keys()
-    assert all(each["line"] == 1 and each["field"].startswith("probes[0]") for each in problems.values())
-    assert all(each["remedy"] for each in problems.values())
+    assert all(problem.line == 1 and problem.field.startswith("probes[0]") for problem in problems.values())
+    assert all(problem.remedy for problem in problems.values())
     assert set(found.answers.conversation.astype(str)) == set(ASKED) - LEFT_OUT
 
 

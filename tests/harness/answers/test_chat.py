@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from ctxbench.harness.answers.answer import Answer, Question
 from ctxbench.harness.answers.chat import NOT_AVAILABLE, ByModel
-from ctxbench.harness.answers.questions import Answer, Question
 from ctxbench.harness.models import Models, Reply, Settings, Unusable
 from ctxbench.harness.models.recorded import ModelRequest
 from ctxbench.metrics.tokens import TokenCounter

@@ -1,4 +1,4 @@
-"""The bill of a stored run: by hand, the laws of its sums, and the command."""
+"""The bill of a stored run: by hand, the invariants of its sums, and the command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load
-from ctxbench.metrics.cache.placement import PLACEMENTS
+from ctxbench.metrics.cache.requests import PLACEMENTS
 from ctxbench.metrics.prices import BUNDLED, Price
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import RunError

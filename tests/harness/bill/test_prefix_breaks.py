@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.bill.prefix_breaks import breaks
-from ctxbench.harness.bill.requests import RunRequests
+from ctxbench.harness.bill.requests import RunRequests, breaks
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
 from ctxbench.metrics.tokens import TokenCounter

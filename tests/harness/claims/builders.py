@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from ctxbench.harness.claims.claim import Verdict
 from ctxbench.harness.claims.inputs import ClaimInputs
 from ctxbench.harness.compare.figures import About
 from ctxbench.harness.compare.figures import MeasuredRun as Figures
+from ctxbench.harness.folder.schema import FORMAT, Manifest, ManifestPlan
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Form
 
@@ -27,9 +27,10 @@ FORMS: Mapping[str, Form] = {"net_saving": "saving", "saving_with_newest": "savi
 class Stored:
     """A run of which the tables are given."""
 
-    def __init__(self, tables: Mapping[str, pd.DataFrame], plan: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
         self.tables, self.folder = tables, Path("nowhere")
-        self.manifest = {"plan": {"strategies": [], "summariser": "offline", "encoding": "o200k_base", **(plan or {})}}
+        plan = ManifestPlan((), None, None, 0, (), "o200k_base", "gpt-4o", True, "offline", "offline")
+        self.manifest = Manifest(FORMAT, plan, 128_000, {}, complete=True)
 
     def table(self, name: str) -> pd.DataFrame:
         return self.tables[name]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from ctxbench.harness.claims.claim import (
-    Claim,
     Claimed,
     ClaimRow,
     Measurement,
@@ -19,6 +18,7 @@ from ctxbench.harness.claims.claim import (
     together,
     verdict_of,
 )
+from ctxbench.harness.claims.inputs import Claim
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ctxbench.harness.claims.rows import against, by_kind, of_groups, of_metric, of_sums
+from ctxbench.harness.claims.inputs import against, by_kind, of_groups, of_metric, of_sums
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 from tests.harness.claims.builders import figures, inputs, saving

@@ -59,7 +59,6 @@ def test_archiving_saves(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(storage, "measured", lambda *_, known=known: figures(known))
         made = inputs(figures=figures(known))
         run = Stored({})
-        run.manifest["window"] = 128_000
         made.executed = lambda *_, run=run, **__: run  # type: ignore[method-assign]
         monkeypatch.setattr(storage, "loads", lambda seeds: [])
         assert verdict_of(storage.saving(made).rows) == word

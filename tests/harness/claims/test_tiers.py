@@ -82,7 +82,7 @@ def _archive(monkeypatch: pytest.MonkeyPatch, size: int, share: float, lost: flo
     written = [compression.ArchivedConversation(1000, int(1000 * (1 - share)) + at % 2, made) for at in range(size)]
     monkeypatch.setattr(compression, "_samples", lambda inputs: [Conversation(str(at), ()) for at in range(size)])
     monkeypatch.setattr(compression, "_archives", lambda inputs, name: written)
-    beside = compression.Row(setting="a model", figure="saved", unit="share", found=Missing("undefined"))
+    beside = compression.ClaimRow(setting="a model", figure="saved", unit="share", found=Missing("undefined"))
     beside = replace(beside, decides=False)
     monkeypatch.setattr(compression, "_modelled", lambda inputs: beside)
     monkeypatch.setattr(compression, "_summary", lambda said, inputs: Lossy(1000, 100, 4000, 200, 0.5))

@@ -270,4 +270,4 @@ def test_a_report_of_the_run_before(tmp_path: Path) -> None:
     (tmp_path / "r" / "report").mkdir()
     assert "report" not in ctxbench(*run, cwd=tmp_path).stderr
     again = ctxbench(*run, "--overwrite", cwd=tmp_path)
-    assert [line.partition(" before: ")[0] for line in said(again.stderr)] == ["note: r/report is of what was here"]
+    assert [line.partition(" run: ")[0] for line in said(again.stderr)] == ["note: r/report shows the previous"]

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from ctxbench.strategies.chain import parse, strategies
-from ctxbench.strategies.recipes import NAMED
+from ctxbench.strategies.chain import NAMED, parse, strategies
 from tests.harness.command import ctxbench
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 
 
 def listed(*words: object) -> dict[str, Any]:

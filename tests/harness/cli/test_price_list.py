@@ -59,7 +59,7 @@ def test_without_a_name(tmp_path: Path) -> None:
     names = [line.split()[0] for line in shown.splitlines() if line[:1].isalpha()]
     assert {"claude-opus-5", "gpt-5.6", "gemini/gemini-2.5-pro", "deepseek-v4-pro"} <= set(names)
     assert not {"deepseek/deepseek-v4-pro", "vertex_ai/claude-sonnet-4-5", "gpt-4o-2024-11-20"} & set(names)
-    assert "From litellm 1." in shown
+    assert "Source: litellm 1." in shown
     assert "models with a known price" in shown
 
 
@@ -68,7 +68,7 @@ def test_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("COLUMNS", "200")
     print_prices("claude-haiku-5-5", as_json=False)
     shown = capsys.readouterr().out
-    assert "Prices, US dollars for a million tokens" in shown
+    assert "Prices in US dollars per million tokens" in shown
     rows = [line.split() for line in shown.splitlines() if line.startswith("claude-haiku-5-5 ")]
     assert rows[0][1:7] == ["0.1", "0.5", "0.01", "0.125", "0.2", "0.05"]
     assert rows[1][1:7] == ["100,000", "0.5", "2.5", "0.05", "0.625", "1"]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.cli import progress
-from ctxbench.harness.cli.progress import ProgressCounts, counting, watching
+from ctxbench.harness.cli import streams
+from ctxbench.harness.cli.streams import ProgressCounts, counting, watching
 from ctxbench.harness.engine.plan import execute
 from ctxbench.scenarios.errors import Stopped
 from tests.builders import talk
@@ -53,7 +53,7 @@ def test_the_share_counts_what_is_under_way() -> None:
 @pytest.fixture
 def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line at every change."""
-    monkeypatch.setattr(progress, "EVERY", 0)
+    monkeypatch.setattr(streams, "EVERY", 0)
 
 
 @pytest.mark.usefixtures("talkative", "small_shards")

@@ -81,7 +81,7 @@ def test_stopped_half_way(tmp_path: Path, number: signal.Signals, whom: str) -> 
         (os.kill if whom == "the run" else os.killpg)(process.pid, number)
         _, errors = process.communicate(timeout=30)
     assert process.returncode == CODES[number]
-    assert said(errors) == [f"stopped; what is finished is kept. To go on: {CTXBENCH} {' '.join(WORDS)}"]
+    assert said(errors) == [f"stopped; finished work is stored. To continue: {CTXBENCH} {' '.join(WORDS)}"]
     deadline = time.monotonic() + 10
     while left := group(process.pid):
         assert time.monotonic() < deadline, left
@@ -113,5 +113,5 @@ def test_stopped_while_printing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", STOPPED_WHILE_PRINTING]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (143, "")
-    assert said(done.stderr) == ["stopped; everything is measured. To print it: ctxbench report 'my runs'"]
+    assert said(done.stderr) == ["stopped; everything is measured. To print the tables: ctxbench report 'my runs'"]
     assert "2 conversations" in ctxbench("report", "my runs", cwd=tmp_path).stdout

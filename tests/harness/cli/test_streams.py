@@ -25,7 +25,7 @@ COMMANDS = {
 }
 
 
-AGAIN = ["r: everything was measured before; --overwrite measures again"]
+AGAIN = ["r: already measured; --overwrite measures again"]
 
 
 @pytest.fixture(scope="module")

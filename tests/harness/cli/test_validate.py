@@ -49,7 +49,7 @@ def test_prices_of_the_users_own(tmp_path: Path) -> None:
     """A model that no map has is missing from the money, and is told how to be priced; with a file it is there."""
     path = recorded(tmp_path, 0, 5000, model="claude-9-own", cost=0.02)
     shown = ctxbench("validate", path, cwd=tmp_path).stdout
-    assert "Money is missing: the price of claude-9-own is not known" in shown
+    assert "Costs are missing: the price of claude-9-own is not known" in shown
     assert "(unsupported)" in shown
     (tmp_path / "my.toml").write_text('[models."claude-9-own"]\ninput = 3.0\noutput = 15.0\ncache_read = 0.3\n')
     shown = ctxbench("validate", path, "--prices", "my.toml", cwd=tmp_path).stdout

@@ -11,8 +11,7 @@ import pytest
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import GatePolicy, MetricPolicy, gate
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.contexts import rows_of
-from ctxbench.harness.folder.run import Run, load
+from ctxbench.harness.folder.run import Run, load, rows_of
 from tests.harness.compare.builders import Steps
 from tests.harness.runs import plan
 

@@ -16,11 +16,10 @@ from ctxbench.harness.compare.compare import compare
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import GatePolicy
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.contexts import rows_of
-from ctxbench.harness.folder.run import load
+from ctxbench.harness.folder.run import load, rows_of
 from ctxbench.metrics.figures import METRICS, OF_STEPS, Metric
 from ctxbench.metrics.value import Missing, Total, value
-from ctxbench.reports.summary import by_conversation
+from ctxbench.reports.results import by_conversation
 from ctxbench.scenarios.errors import RunError
 from ctxbench.strategies.bounds import LastTurn
 from tests.harness.compare.builders import made
@@ -96,8 +95,10 @@ def test_figures_are_those_of_the_report(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_new_metric_joins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An entry of METRICS, of any table of a run, is all that it takes: it is in the baseline, and is compared."""
     events = Total(lambda rows: rows.input_tokens.notna())
-    metric = Metric("model calls of the strategy", events, "steps", "lower", table="events")
-    waits = Metric("longest step", lambda rows: int(rows.model_wait_ns.max()), "steps", "lower", table="timings")
+    metric = Metric("own calls", "model calls of the strategy", events, "steps", "lower", table="events")
+    waits = Metric(
+        "waits", "longest step", lambda rows: int(rows.model_wait_ns.max()), "steps", "lower", table="timings"
+    )
     monkeypatch.setitem(METRICS, "own_calls", metric)  # type: ignore[arg-type]
     monkeypatch.setitem(METRICS, "waits", waits)  # type: ignore[arg-type]
     execute(

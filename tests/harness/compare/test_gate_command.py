@@ -70,7 +70,7 @@ def test_a_regression(folder: Path) -> None:
     assert "The gate FAILS" in done.stdout
     assert "window(max_tokens=400)  tokens_sent" in done.stdout
     assert "+5.0 %" in done.stdout
-    assert "Power: this sample can find, four times in five, changes of tokens_sent ±" in done.stdout
+    assert "Power: this sample detects, four times in five, changes of tokens_sent ±" in done.stdout
     assert "report.html#conversation=c" in done.stdout
     text = (folder / "fail.md").read_text()
     assert text.startswith("before\n## The gate FAILS")
@@ -91,7 +91,7 @@ def test_a_policy(folder: Path) -> None:
     words = ("gate", "one", "--baseline", worse(folder), "--policy", "gate.toml")
     done = ctxbench(*words, cwd=folder)
     assert "The gate passes" in done.stdout
-    assert "Not guarded, since the policy does not name them: " in done.stdout
+    assert "Not guarded, because the policy does not name them: " in done.stdout
     (folder / "gate.toml").write_text("\n[metrics.token_sent]\n")
     done = ctxbench(*words, cwd=folder, code=2)
     assert done.stderr.startswith("error: gate.toml:2: metrics.token_sent: unknown metric; did you mean 'tokens_sent'")

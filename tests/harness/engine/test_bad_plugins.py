@@ -59,7 +59,7 @@ class Bad:
         ("return context.sending([{'role': 'user'}])", "a dict is among the messages of the Context"),
         ("return context.sending([Message('m', 'user', None)])", "a Message of the strategy is not well formed"),
         ("return context.sending([Message('m', 'user', '\\ud800')])", "a Message of the strategy is not well formed"),
-        ("return Context(Messages([Span((), 0, 9)]))", "have a stretch 0:9 of 0"),
+        ("return Context(Messages([Span((), 0, 9)]))", "have a span 0:9 of 0"),
         ("sys.exit(3)", "SystemExit: 3 (bad.py:14)"),
     ],
 )

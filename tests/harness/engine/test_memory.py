@@ -23,7 +23,7 @@ from ctxbench.scenarios.read import find, read
 from ctxbench.scenarios.source import Problems
 problems = Problems()
 count = sum(1 for _ in read(find([Path(sys.argv[1])], problems), problems))
-print(count, len(problems.found), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(count, len(problems.errors), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 RUN = """
 import resource, sys
@@ -31,7 +31,7 @@ from pathlib import Path
 from ctxbench.harness.engine.plan import Inputs
 from ctxbench.harness.engine.plan import Plan, execute
 manifest = execute(Plan(Inputs((sys.argv[1],)), ("none", "window(max_tokens=8000)")), Path(sys.argv[2]))
-print(manifest["conversations"], len(manifest["problems"]), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(manifest.conversations, len(manifest.problems), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
-from ctxbench.scenarios.folder import files_below
-from ctxbench.scenarios.source import Problems
+from ctxbench.scenarios.source import Problems, files_below
 
 WINDOW = "window(max_tokens=8000)"
 
@@ -47,7 +46,7 @@ def test_sample_recordings(recordings: Path, tmp_path: Path, name: str) -> None:
     run = load(tmp_path / "run")
     conversations, steps = run.table("conversations"), run.table("steps")
     sent = steps[steps.strategy == "none"]
-    assert manifest["problems"] == []
+    assert manifest.problems == ()
     assert HELD[name] == Held(
         len(conversations),
         len(run.table("messages")),
@@ -62,4 +61,4 @@ def test_sample_recordings(recordings: Path, tmp_path: Path, name: str) -> None:
     for fault in ("orphan_results", "misordered", "dropped_system", "over_budget"):
         assert not windowed[fault].any(), fault
     if not len(conversations):
-        assert manifest["ignored"] == [str(path) for path in files_below(folder, Problems())]
+        assert manifest.ignored == tuple(str(path) for path in files_below(folder, Problems()))

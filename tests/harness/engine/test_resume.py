@@ -113,6 +113,6 @@ def test_fewer_recordings_leave_no_stale_parts(tmp_path: Path, small_shards: Non
     path = recording(tmp_path, conversations=6)
     execute(plan(path), tmp_path / "run")
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
-    assert execute(plan(path), tmp_path / "run")["conversations"] == 3
+    assert execute(plan(path), tmp_path / "run").conversations == 3
     execute(plan(path), tmp_path / "small")
     assert bytes_of(tmp_path / "run") == bytes_of(tmp_path / "small")

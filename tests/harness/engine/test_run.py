@@ -24,8 +24,8 @@ def test_bad_conversations_are_counted_and_the_rest_runs(tmp_path: Path) -> None
     lines[2] = lines[2].replace(b'"role":"system"', b'"role":"sytem"')
     path.write_bytes(b"\n".join(lines) + b"\n")
     manifest = execute(plan(path), tmp_path / "run")
-    assert manifest["conversations"] == 2
-    assert [(each["line"], each["field"]) for each in manifest["problems"]] == [(2, ""), (3, "messages[0].role")]
+    assert manifest.conversations == 2
+    assert [(problem.line, problem.field) for problem in manifest.problems] == [(2, ""), (3, "messages[0].role")]
     with pytest.raises(RecordingError, match=r"some\.jsonl:2"):
         execute_strict(path, tmp_path / "strict")
 
@@ -104,5 +104,5 @@ def test_ids_are_unique_over_scenarios_and_files(tmp_path: Path) -> None:
     assert names.is_unique
     assert "traps/unicode~2" in set(names)
     assert "traps/unicode~3" not in set(names)
-    assert manifest["notes"][0] == "traps: named more than once, measured once"
-    assert "traps/parallel_tool_calls~2" in manifest["notes"][1]
+    assert manifest.notes[0] == "traps: named more than once, measured once"
+    assert "traps/parallel_tool_calls~2" in manifest.notes[1]

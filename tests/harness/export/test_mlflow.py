@@ -25,8 +25,7 @@ from ctxbench.harness.export.mlflow import (
     place,
     waiting,
 )
-from ctxbench.harness.folder.contexts import rows_of
-from ctxbench.harness.folder.run import load
+from ctxbench.harness.folder.run import load, rows_of
 from ctxbench.metrics.figures import growth
 from ctxbench.scenarios.errors import NotLogged
 from ctxbench.strategies.window import Window
@@ -74,13 +73,13 @@ def test_what_is_logged(run: Path) -> None:
     assert set(children) == {"none", "window(max_tokens=400)", "last_turn"}
     assert parent.info.status == "FINISHED"
     assert parent.data.metrics["conversations"] == 5
-    assert parent.data.tags["version.ctxbench"] == load(run).manifest["versions"]["ctxbench"]
+    assert parent.data.tags["version.ctxbench"] == load(run).manifest.versions["ctxbench"]
     window = children["window(max_tokens=400)"]
     assert window.data.params["strategy"] == "window(max_tokens=400)"
     assert window.data.params["window.max_tokens"] == "400"
     assert window.data.params["encoding"] == "o200k_base"
     (data,) = window.inputs.dataset_inputs
-    assert load(run).manifest["digest"].startswith(data.dataset.digest)
+    assert load(run).manifest.digest.startswith(data.dataset.digest)
     assert json.loads(data.dataset.profile)["conversations"] == 5
     assert "cost/claude-sonnet-5" in window.data.metrics
 
@@ -132,7 +131,7 @@ def test_again_is_once(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log(run, models=MODELS, report=False)
     before = logged(run)[0].info.run_id
     log(run, models=MODELS, report=False)
-    assert "is there already" in capsys.readouterr().out
+    assert "already in MLflow" in capsys.readouterr().out
     assert logged(run)[0].info.run_id == before
     log(run, models=("gpt-5.6",), report=False)
     assert "logged anew" in capsys.readouterr().out
@@ -199,7 +198,7 @@ def test_a_run_that_is_logged_at_its_end(tmp_path: Path, store: Path) -> None:
     done = ctxbench(*command, cwd=tmp_path, code=2)
     assert "cannot be written to" in done.stderr
     assert "results: runs/one/" in done.stdout
-    assert load(tmp_path / "runs" / "one").manifest["complete"]
+    assert load(tmp_path / "runs" / "one").manifest.complete
 
 
 def test_no_mlflow(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +219,7 @@ def test_a_server(run: Path, empty: Path, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("OPENAI_API_KEY", "sk-" + secret)
     down = ctxbench("mlflow", "runs/one", "--model", MODELS[0], cwd=tmp_path, code=2)
     assert "connection refused" in down.stderr
-    assert "runs/one is kept, and waits" in down.stderr
+    assert "runs/one waits" in down.stderr
     assert list(waiting(tmp_path / "runs")) == [tmp_path / "runs" / "one"]
     (tmp_path / "far").mkdir()
     far = Path(shutil.copy(empty, tmp_path / "far" / "mlflow.db"))
@@ -228,7 +227,7 @@ def test_a_server(run: Path, empty: Path, tmp_path: Path, monkeypatch: pytest.Mo
         up = ctxbench("mlflow", "--waiting", "--model", MODELS[0], cwd=tmp_path)
         assert "runs/one: logged in MLflow: http://***127.0.0.1" in up.stdout
         again = ctxbench("mlflow", "runs/one", "--model", MODELS[0], cwd=tmp_path)
-        assert "is there already" in again.stdout
+        assert "already in MLflow" in again.stdout
         into = client(TrackingStore(os.environ["MLFLOW_TRACKING_URI"]))
         identity = bench(load(run), rows_of).identity
         runs = into.search_runs(["1"], f"tags.`{RUN}` = '{identity}'")

@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.contexts import sent, steps_of
-from ctxbench.harness.folder.run import Run, load
+from ctxbench.harness.folder.run import Run, load, sent_contexts, steps_of
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.model import Message, Tool
 from ctxbench.strategies.base import StrategyContext, View
@@ -35,7 +34,7 @@ def ran(folder: Path, *strategies: str) -> Run:
 
 
 def in_plain_words(run: Run, name: str, strategy: str) -> list[tuple[int, bool]]:
-    """The same as `sent`, message by message, for a recording without tools."""
+    """The same as `sent_contexts`, message by message, for a recording without tools."""
     said = run.conversation(name)
     steps = run.table("steps")
     totals = steps.tokens_sent[(steps.conversation == name) & (steps.strategy == strategy)].tolist()
@@ -52,7 +51,7 @@ def test_as_in_plain_words(tmp_path: Path) -> None:
     run = ran(tmp_path, *STRATEGIES)
     assert {"archived", "summarised"} <= set(run.table("events").kind)
     steps = run.table("steps")
-    steps = steps.join(sent(run, run.arrow("steps")))
+    steps = steps.join(sent_contexts(run, run.arrow("steps")))
     lacking = 0
     for name in ("c0", "c1"):
         for strategy in STRATEGIES:

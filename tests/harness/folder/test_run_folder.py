@@ -78,7 +78,7 @@ def test_a_run_folder_does_not_hide_the_scenario_of_its_name(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
         manifest = execute(plan("traps", strategies=("none",)), Path("traps"))
-        assert manifest["conversations"] > 1
+        assert manifest.conversations > 1
 
 
 def test_a_cell_is_read_from_its_own_file(tmp_path: Path) -> None:
@@ -138,17 +138,17 @@ def test_leftovers_do_not_fill_a_folder(tmp_path: Path, left: str) -> None:
     (tmp_path / "run" / left).write_text("{")
     execute(plan(path), tmp_path / "run")
     assert (tmp_path / "run" / left).exists() == (left == ".DS_Store")
-    assert load(tmp_path / "run").manifest["conversations"] == 2
+    assert load(tmp_path / "run").manifest.conversations == 2
 
 
 def test_a_run_that_measured_nothing_gives_way(tmp_path: Path) -> None:
     """After a run that found nothing to read, another one may go into the same folder."""
     path = recording(tmp_path, conversations=2)
     (tmp_path / "empty.jsonl").touch()
-    assert execute(plan(tmp_path / "empty.jsonl"), tmp_path / "run")["conversations"] == 0
+    assert execute(plan(tmp_path / "empty.jsonl"), tmp_path / "run").conversations == 0
     with pytest.raises(RecordingError, match="the file is empty"):
         execute(plan(tmp_path / "empty.jsonl", strategies=("none",)), tmp_path / "run", strict=True)
-    assert execute(plan(path), tmp_path / "run")["conversations"] == 2
+    assert execute(plan(path), tmp_path / "run").conversations == 2
 
 
 def test_a_run_of_another_layout(tmp_path: Path) -> None:
@@ -159,4 +159,4 @@ def test_a_run_of_another_layout(tmp_path: Path) -> None:
     manifest.write_text(re.sub(r'"format": \d+', '"format": 1', manifest.read_text()))
     with pytest.raises(RunError, match=r"format 1.*--overwrite"):
         execute(asked, tmp_path / "run")
-    assert execute(asked, tmp_path / "run", overwrite=True)["complete"]
+    assert execute(asked, tmp_path / "run", overwrite=True).complete

@@ -10,7 +10,7 @@ import pytest
 from ctxbench.harness.graders.attacks import ATTACKS, Attack, Attempt, attacked, attempts, flipped
 from ctxbench.harness.graders.registry import grader
 from ctxbench.harness.models import Settings
-from ctxbench.harness.models.local import weights
+from ctxbench.harness.models.weights import weights
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.value import Missing
 from tests.harness.graders.attacks import ITEMS, flips

@@ -64,7 +64,7 @@ def test_from_a_file_to_a_profile(tmp_path: Path) -> None:
     for title in ("mine: labels and verdicts", "mine: by system", "mine: time and cost"):
         assert title in done.stdout
     assert "at best" in done.stdout
-    assert "kept: kept/rules-mine-" in done.stderr
+    assert "written: kept/rules-mine-" in done.stderr
     found = json.loads(ctxbench("calibrate", path, "-o", "kept", "--json", cwd=tmp_path).stdout)
     [grader] = found[0]["graders"]
     [file] = (tmp_path / "kept").iterdir()
@@ -195,5 +195,5 @@ def test_a_narrow_terminal(tmp_path: Path) -> None:
 def test_a_date_is_a_day(tmp_path: Path, date: str) -> None:
     """Anything else is refused before anything is graded."""
     done = ctxbench("calibrate", written(tmp_path), "-o", "kept", "--date", date, cwd=tmp_path, code=2)
-    assert f"error: --date '{date}' is no day: give it as 2026-11-22" in done.stderr
+    assert f"error: --date '{date}' is not a day: write it as 2026-11-22" in done.stderr
     assert not (tmp_path / "kept").exists()

@@ -76,7 +76,7 @@ def test_stopped_half_way(tmp_path: Path, server: Server) -> None:
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert not out
-    assert "stopped; what models replied is in c.sqlite. To go on: " in err
+    assert "stopped; replies of models are in c.sqlite. To continue: " in err
     assert "Traceback" not in err
     before = len(server.seen)
     server.pause = 0.0

@@ -115,7 +115,7 @@ def test_a_threshold_of_few_questions() -> None:
 def test_scores_that_are_no_numbers() -> None:
     """Such a grade is none: it could not be ranked among the others."""
     [found] = measured(Stub(lambda item: Grade(True, float("nan") if item.id == "q3-a" else 1.0))).profiles
-    assert found.missing == {"failed: its score is no number": 1}
+    assert found.missing == {"failed: its score is not a number": 1}
 
 
 def test_a_grader_that_loses_count() -> None:

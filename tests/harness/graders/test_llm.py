@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.harness.graders.attacks import ATTACKS
-from ctxbench.harness.graders.llm import Llm, LlmGrader, fenced, rubric
-from ctxbench.harness.graders.pairwise import Pairwise
+from ctxbench.harness.graders.llm import Llm, LlmGrader, Pairwise, fenced, rubric
 from ctxbench.harness.models.recorded import ModelRequest
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.value import Missing

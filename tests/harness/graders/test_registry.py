@@ -8,7 +8,7 @@ import pytest
 
 from ctxbench.harness.graders.registry import grader, model_of, prompts
 from ctxbench.harness.models import Settings
-from ctxbench.harness.models.local import NAME
+from ctxbench.harness.models.weights import NAME
 from ctxbench.scenarios.errors import SetupError, SpecError
 
 REMOTE = Settings(grader="openai/gpt-4o-mini")
@@ -35,7 +35,7 @@ def test_a_grader_is_known_by_its_model_and_prompts() -> None:
         ("rule", r"unknown grader 'rule'; did you mean 'rules'\?"),
         ("judge", "unknown grader 'judge'; there are rules, llm, logit, ragas"),
         ("llm(votes=2)", "votes must be odd"),
-        ("llm(votes=3)", "3 votes at temperature 0 are one: give temperature=0.7"),
+        ("llm(votes=3)", "3 votes at temperature 0 are all the same: give temperature=0.7"),
         ("llm(variant='strikt')", r"variant must be .* did you mean 'strict'\?"),
         ("llm(key='x')", "has no parameter 'key'"),
         ("ragas", "grader 'ragas' needs metric"),
@@ -53,7 +53,7 @@ def test_what_names_no_grader(name: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        (Settings(grader="offline"), "`offline` grades nothing"),
+        (Settings(grader="offline"), "`offline` cannot grade"),
         (Settings(grader="gpt-4o-mimi"), "grader: unknown model 'gpt-4o-mimi'; did you mean"),
         (Settings(), "no weights for the model `local`: give --gguf PATH"),
         (Settings(gguf="/nowhere.gguf"), "/nowhere.gguf: cannot be read"),

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctxbench.harness.models import Models, Settings
-from ctxbench.harness.models.local import PARTS, Choice, Local, assemble, local_name, main, pieces, weights
+from ctxbench.harness.models.local import Choice, Local, local_name
 from ctxbench.harness.models.recorded import ModelRequest
+from ctxbench.harness.models.weights import PARTS, assemble, main, pieces, weights
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import MissingExtra, SetupError
 from ctxbench.strategies.base import ModelError, Prompt

@@ -224,7 +224,7 @@ def test_the_desk_charges_the_strategy(server: Server, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="empty text"):
         desk.complete(Prompt("again {conversation}", ("hello",), 50, said.messages))
     cost = pytest.approx(1000 * 1.5e-7 + 100 * 6e-7)
-    (reply, empty), _ = desk.taken()
+    (reply, empty), _ = desk.drain()
     assert reply == Called("summariser", "openai/gpt-4o-mini", 1000, 100, cost, about=3, shown=2)
     assert empty == Called("summariser", "openai/gpt-4o-mini", 1000, 100, cost)
 

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from ctxbench.harness.probes.fork import Copier
+from ctxbench.harness.probes.ask import Copier
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.base import Context, Misfit, View
+from ctxbench.strategies.base import Context, StrategyTypeError, View
 
 CONTEXT = Context(Messages.of((Message("m", "user", "hi"),)))
 
@@ -132,7 +132,7 @@ def test_a_cache_of_a_pure_function_is_shared() -> None:
     assert Copier().copied(lambda context: pure(1) and context, {})(CONTEXT) == CONTEXT
     held = [1]
     unclear = lru_cache(lambda: held)
-    with pytest.raises(Misfit, match="cannot be copied"):
+    with pytest.raises(StrategyTypeError, match="cannot be copied"):
         Copier().copied(lambda context: unclear() and context, {})
 
 
@@ -144,5 +144,5 @@ def test_what_cannot_be_seen_into_is_refused(held: Any) -> None:
     if held is open:
         Copier().copied(lambda context: held and context, {})
         return
-    with pytest.raises(Misfit, match="is not `copyable`"):
+    with pytest.raises(StrategyTypeError, match="is not `copyable`"):
         Copier().copied(lambda context: held and context, {})

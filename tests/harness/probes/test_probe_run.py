@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from ctxbench.harness.engine.plan import Plan, RunInputs
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.store import read_manifest
-from ctxbench.harness.probes.probe_run import bounded
-from ctxbench.harness.probes.results import asked_probes
+from ctxbench.harness.probes.probe_run import asked_probes, bounded
 from ctxbench.harness.replay import ConversationIndex
 from ctxbench.metrics.tokens import PRIMING
 from ctxbench.scenarios.errors import RunError, SpecError
@@ -115,7 +114,7 @@ def test_what_stands_for_evidence() -> None:
     probe = Probe("p", "What was in it?", (), ("r",))
     conversation = replace(talk(("system", "s"), *said), probes=(probe,))  # type: ignore[arg-type]
     [archived] = found(conversation, "archive(threshold=100)")
-    assert archived.evidence[0].state in ("loadable", "part")
+    assert archived.evidence[0].state in ("loadable", "partial")
     assert [name for name, _ in archived.loadable] == ["r"]
     assert archived.tools is not None
     [summarised] = found(conversation, "summary(threshold=1, max_summary_tokens=60)")
@@ -132,7 +131,7 @@ def test_a_probe_that_fails_costs_itself(tmp_path: Path, plugin: str) -> None:
     spec = f"{plugin}:Counts(fails_on='boom')"
     made = run(tmp_path / "run", conversation, "none", spec)
     assert set(made.table("results").status) == {"ok"}
-    bad, good = asked_probes(made, conversation, made.manifest["plan"]["strategies"][1])
+    bad, good = asked_probes(made, conversation, made.manifest.plan.strategies[1])
     assert (bad.failed, bad.context) == ("ValueError: no idea (mine.py:16)", None)
     assert (good.failed, good.evidence) == ("", {"m3": "verbatim"})
 

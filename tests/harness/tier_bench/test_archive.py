@@ -74,7 +74,7 @@ def test_one_short_conversation() -> None:
     found = archived([talk(("user", "Hi"), ("assistant", "Hello"))], Coding(level=1), TokenCounter(), quiet)
     assert isinstance(found.later, Missing)
     assert isinstance(found.vectors, Missing)
-    assert any("one conversation only" in note for table in archive_tables(found) for note in table.notes)
+    assert any("only one conversation" in note for table in archive_tables(found) for note in table.notes)
 
 
 def test_messages_without_texts() -> None:

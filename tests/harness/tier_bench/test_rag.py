@@ -68,7 +68,7 @@ def test_locomo(recordings: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     """Tables on a terminal, exact figures as JSON, the same figures each time."""
     shown = ctxbench("bench-tier", "rag", "smoke", cwd=tmp_path).stdout
-    assert "Evidence recall of" in shown
+    assert "Recall of the evidence of" in shown
     assert "vector + bm25 + graph, reranked" in shown
     assert "the best single retriever" in shown
     words = ("bench-tier", "rag", "traps", "-r", "graph,bm25", "--json")

@@ -85,4 +85,4 @@ def test_recordings_that_go_back_to_nothing_are_an_error(tmp_path: Path) -> None
     path = tmp_path / "short.jsonl"
     path.write_text('{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}\n')
     done = ctxbench("bench-tier", "working", "-t", path, cwd=tmp_path, code=2)
-    assert "in no conversation is anything gone back to" in done.stderr
+    assert "no conversation goes back to an earlier message" in done.stderr

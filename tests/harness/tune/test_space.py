@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.harness.tune.space import Choices, Numbers, asked, space, written
+from ctxbench.harness.tune.space import Choices, Numbers, searched, space, written
 from ctxbench.scenarios.errors import SpecError
 
 LONGEST = {"max_tokens": 64_000, "messages": 100}
@@ -14,7 +14,7 @@ LONGEST = {"max_tokens": 64_000, "messages": 100}
 
 def ranges(text: str, *given_: str) -> dict[str, str]:
     """The ranges of a strategy's free parameters, as they are written."""
-    found = asked(text)
+    found = searched(text)
     made = space(found, written(given_, [each.name for each in found.free]), LONGEST)
     return {name: str(each) for name, each in made.ranges.items()}
 
@@ -37,12 +37,12 @@ def test_a_range_is_cut_to_what_the_strategy_takes() -> None:
 
 def test_ends_that_are_not_the_strategys() -> None:
     """Below 1 `every` takes nothing, beyond 8 it does; of all of the longest conversation there is no more."""
-    found = asked("summary(every=?)")
+    found = searched("summary(every=?)")
     assert space(found, {}, LONGEST).beyond == {"every": (8,)}
-    found = asked("window(max_tokens=?, reserve=?)")
+    found = searched("window(max_tokens=?, reserve=?)")
     assert space(found, {}, LONGEST).beyond == {"max_tokens": (), "reserve": ()}
     given_ = written(["max_tokens=500..2000"], ["max_tokens"])
-    assert space(asked("window(max_tokens=?)"), given_, LONGEST).beyond == {"max_tokens": (500, 2000)}
+    assert space(searched("window(max_tokens=?)"), given_, LONGEST).beyond == {"max_tokens": (500, 2000)}
 
 
 def test_ranges_that_are_given() -> None:

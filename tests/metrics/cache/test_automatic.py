@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.cache.automatic import AutomaticCache, AutomaticRules
+from ctxbench.metrics.cache.mechanisms import AutomaticCache, AutomaticRules
 from ctxbench.metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes
 
 OPENAI = AutomaticRules(1024, 128, 600.0)

@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.cache.boundary import BoundaryCache, BoundaryRules, UnitCache, UnitRules
+from ctxbench.metrics.cache.mechanisms import BoundaryCache, BoundaryRules, UnitCache, UnitRules
 from ctxbench.metrics.cache.prefixes import CacheMark, CacheRequest, CacheUsage, Prefixes
 
 

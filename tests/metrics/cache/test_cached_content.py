@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxbench.metrics.cache.cached_content import CachedContent, CachedContentRules
+from ctxbench.metrics.cache.mechanisms import CachedContent, CachedContentRules
 from ctxbench.metrics.cache.prefixes import CacheMark, CacheRequest, CacheUsage, Prefixes
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.cache.explicit import ExplicitCache, ExplicitRules, TooManyMarks
+from ctxbench.metrics.cache.mechanisms import ExplicitCache, ExplicitRules, TooManyMarks
 from ctxbench.metrics.cache.prefixes import CacheMark, CacheRequest, CacheUsage, Prefixes
 
 HOUR = 3600.0

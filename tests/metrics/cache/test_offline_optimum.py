@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxbench.metrics.cache.explicit import HOUR, ExplicitCache, ExplicitRules
+from ctxbench.metrics.cache.mechanisms import HOUR, ExplicitCache, ExplicitRules
 from ctxbench.metrics.cache.offline_optimum import LIFETIMES, Bound, lowest
 from ctxbench.metrics.cache.prefixes import CacheMark, CacheRequest, CacheUsage, Prefixes
 from ctxbench.metrics.prices import Price
@@ -45,7 +45,7 @@ def traced(rows: Iterable[Asked], sizes: dict[str, int] | None = None) -> list[C
 def bound(
     *rows: Asked, prices: Sequence[Price] = (), least: int = 0, lifetimes: Sequence[float] = LIFETIMES
 ) -> tuple[float, ...]:
-    """The bound, its cost to the thousandth of a token."""
+    """Return the bound, its cost to the thousandth of a token."""
     requests = traced(rows)
     found = lowest(zip(requests, prices or [PRICE] * len(rows), strict=True), ExplicitRules(least), lifetimes)
     return round(found.cost, 3), *found[1:]
@@ -65,7 +65,7 @@ def times(factor: float) -> Price:
 def bill(
     requests: Sequence[CacheRequest], marks: Iterable[tuple[CacheMark, ...]], prices: Sequence[Price], least: int
 ) -> float:
-    """What a placement really costs."""
+    """Return what a placement really costs."""
     cache = ExplicitCache(ExplicitRules(least))
     rows = zip(requests, marks, prices, strict=True)
     return math.fsum(paid(cache.request(replace(asked, marks=each)), price) for asked, each, price in rows)
@@ -78,7 +78,7 @@ def placements(blocks: int, lifetimes: Sequence[float]) -> list[tuple[CacheMark,
 
 
 def best(requests: Sequence[CacheRequest], prices: Sequence[Price], least: int, lifetimes: Sequence[float]) -> float:
-    """The lowest bill of all placements, by trying each."""
+    """Return the lowest bill of all placements, by trying each."""
     options = [placements(len(each.prefixes), lifetimes) for each in requests]
     return min(bill(requests, marks, prices, least) for marks in product(*options))
 
@@ -250,7 +250,7 @@ def test_no_placement_is_below_it_on_longer_traces(
 
 
 def slow(asking: Sequence[tuple[float, Price]], until: float = -math.inf) -> float:
-    """A token that these requests ask for, one answered before the next: every choice at every request."""
+    """Try every choice at every request for a token that these requests use, one answered before the next."""
     if not asking:
         return 0.0
     (now, price), rest = asking[0], asking[1:]

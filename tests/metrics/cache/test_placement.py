@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxbench.metrics.cache.placement import PLACEMENTS
-from ctxbench.metrics.cache.requests import MessageSizes, RequestStep, requests
+from ctxbench.metrics.cache.requests import PLACEMENTS, MessageSizes, RequestStep, requests
 from ctxbench.metrics.tokens import PRIMING
 
 ROLES = ("system", "system", "user", "assistant", "tool", "tool", "assistant", "user")

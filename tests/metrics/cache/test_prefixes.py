@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.cache.automatic import AutomaticCache, AutomaticRules
+from ctxbench.metrics.cache.mechanisms import AutomaticCache, AutomaticRules
 from ctxbench.metrics.cache.prefixes import START, CacheRequest, Prefixes, SharedStarts
 from ctxbench.metrics.tokens import FRAME, ROLE, TokenCounter, text_encoder
 
@@ -20,7 +20,7 @@ def said(block: Hashable) -> Said:
 
 
 def letters(text: str) -> list[int]:
-    """A tokenizer with a token a character."""
+    """Tokenize with one token per character."""
     return list(map(ord, text))
 
 

@@ -21,7 +21,7 @@ from ctxbench.scenarios.source import Problems
 
 
 def halves(path: Path) -> tuple[list[Labelled], list[Labelled]]:
-    """The answers of a file, by half."""
+    """Return the answers of a file, by half."""
     found = list(read([path], Problems(strict=True)))
     return [each for each in found if not half(each.question)], [each for each in found if half(each.question)]
 
@@ -39,7 +39,7 @@ def shares(answers: Iterable[Labelled], form: str) -> dict[int, tuple[float, int
 
 
 def table(answers: Iterable[Labelled]) -> tuple[list[dict[str, float]], list[bool]]:
-    """The features of the best accepted answer where only names and phrases are accepted, and the labels."""
+    """Return the features of the best accepted answer where only names and phrases are accepted, and the labels."""
     rows, labels = [], []
     for each in answers:
         golds = [read_gold(text, each.question) for text in each.accepted]

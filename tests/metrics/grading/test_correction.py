@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ctxbench.metrics.grading.agreement import Verdicts, agreement
-from ctxbench.metrics.grading.correction import Known, corrected
+from ctxbench.metrics.grading.agreement import Known, Verdicts, agreement, corrected
 from ctxbench.metrics.value import Missing
 
 

@@ -114,7 +114,7 @@ def test_equal_quantities(accepted: str, given: str, same: bool) -> None:
 
 
 def spelled(number: int) -> str:
-    """The obvious way to say a number below a million in Chinese, digit by digit with its rank."""
+    """Say a number below a million in Chinese in the obvious way, digit by digit with its rank."""
     if number >= 10_000:
         rest = number % 10_000
         return spelled(number // 10_000) + "万" + ("零" if 0 < rest < 1000 else "") + (spelled(rest) if rest else "")

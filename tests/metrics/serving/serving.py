@@ -55,7 +55,7 @@ MEMORY = st.integers(5, 18)
 
 
 def run(cache: Any, deeds: Sequence[Deed]) -> list[Did]:
-    """A cache, or an obvious version of one, put through deeds."""
+    """Put a cache, or an obvious version of one, through actions."""
     running: list[tuple[Any, Tokens]] = []
     said: list[Tokens] = []
     did = []
@@ -91,7 +91,7 @@ class Trace(NamedTuple):
 
 @st.composite
 def traces(draw: st.DrawFn) -> list[Trace]:
-    """Requests one after the other, many of which go on from, or begin like, an earlier one."""
+    """Generate consecutive requests, many of which go on from, or begin like, an earlier one."""
     made: list[Trace] = []
     for _ in range(draw(st.integers(1, 7))):
         start: Tokens = []
@@ -104,7 +104,7 @@ def traces(draw: st.DrawFn) -> list[Trace]:
 
 
 def one_by_one(cache: KvCache[Any], trace: Sequence[Trace]) -> list[int]:
-    """What each request of a trace reads."""
+    """Return what each request of a trace reads."""
     reads = []
     for prompt, answer in trace:
         held = cache.begin(prompt)

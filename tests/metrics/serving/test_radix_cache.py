@@ -18,7 +18,7 @@ def begun(cache: RadixCache, prompt: Tokens) -> RadixRequest:
 
 
 def served(cache: RadixCache, prompt: Tokens, answer: Tokens) -> int:
-    """A request from its beginning to its end: what it reads."""
+    """Run a request from its beginning to its end, and return what it reads."""
     running = begun(cache, prompt)
     assert cache.finish(running, answer)
     return running.read
@@ -176,7 +176,7 @@ class Obvious:
         return -(-tokens // self.page) * self.page
 
     def walk(self, ids: Tokens) -> list[Piece]:
-        """The nodes along a prompt. The last that matches in part is split, all running requests with it."""
+        """Return the nodes along a prompt. The last that matches in part is split, all running requests with it."""
         self.clock += 1
         now, along, at = self.clock, list[Piece](), 0
         while True:

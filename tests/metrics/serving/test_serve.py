@@ -16,7 +16,7 @@ from ctxbench.metrics.serving.serve import KvCache, Served, ServedCall, serve
 
 
 def call(prompt: Iterable[int], answer: int = 1, pause: float | None = 1.0, took: float | None = 1.0) -> ServedCall:
-    """A call whose answer is so many tokens 99."""
+    """Build a call whose answer is so many tokens 99."""
     return ServedCall(np.array([*prompt], np.int32), np.full(answer, 99, np.int32), pause, took)
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ctxbench.metrics.statistics.bootstrap import Resampled, interval, mean_of, resampled
-from ctxbench.metrics.statistics.intervals import Interval, quantile
+from ctxbench.metrics.statistics.intervals import Interval, Resampled, interval, mean_of, quantile, resampled
 from ctxbench.metrics.value import Missing
 
 

@@ -16,7 +16,7 @@ COUNTER = TokenCounter()
 
 
 def call(at: float | None, prompt: int | None, read: int | None, written: int | None, *marks: str, **more: Any) -> Call:
-    """A call so many seconds after T0 (None = the recording does not say), with marks after messages of these names.
+    """Build a call so many seconds after T0 (None = not recorded), with marks after messages of these names.
 
     `hour`: tokens written for an hour; `ttl` of all marks; anything else is a field of the call.
     """
@@ -43,11 +43,11 @@ def compared(*conversations: Conversation) -> list[ComparedCall]:
 
 
 def replayed(*conversations: Conversation) -> tuple[CacheReplay, list[ComparedCall]]:
-    """The same, with what was assumed and left out."""
+    """Return the same, with the assumptions and the calls left out."""
     made = CacheReplay(lambda _: COUNTER)
     return made, list(made.compare(conversations))
 
 
 def reads(rows: Iterable[ComparedCall]) -> list[int]:
-    """What is predicted to be read."""
+    """Return what is predicted to be read."""
     return [row.predicted.read for row in rows]

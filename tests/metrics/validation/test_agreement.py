@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxbench.metrics.prices import Prices
-from ctxbench.metrics.validation.agreement import CacheAgreement, agreement
+from ctxbench.metrics.validation.validation import CacheAgreement, agreement
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation
 from tests.metrics.validation.recordings import call, compared, said

@@ -12,7 +12,7 @@ from tests.metrics.validation.recordings import COUNTER, MODEL, call, compared, 
 
 
 def counted(name: str, factor: float, constant: int, calls: int = 3) -> Conversation:
-    """A conversation whose provider counts `constant` tokens and for each of ours `factor`."""
+    """Build a conversation whose provider counts `constant` tokens and for each of ours `factor`."""
     texts = [f"{name} " * 400 * at for at in range(1, calls + 1)]
     ours = list(accumulate(COUNTER.message(Message("", "user", text)) for text in texts))
     answers = [COUNTER.message(Message("", "assistant", f"answer {at}")) for at in range(calls)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ctxbench.metrics.prices import Prices
-from ctxbench.metrics.validation.costs import Costs, recorded_costs
+from ctxbench.metrics.validation.validation import Costs, recorded_costs
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation
 from tests.metrics.validation.recordings import call, replayed, said

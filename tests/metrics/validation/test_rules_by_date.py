@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxbench.metrics.cache.automatic import AutomaticRules
-from ctxbench.metrics.cache.boundary import BoundaryRules, UnitRules
+from ctxbench.metrics.cache.mechanisms import AutomaticRules, BoundaryRules, UnitRules
 from ctxbench.metrics.cache.rules import rule_for
 
 

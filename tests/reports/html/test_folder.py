@@ -13,7 +13,7 @@ from ctxbench.harness.folder.run import Run
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.html import folder
 from ctxbench.reports.html.folder import as_markdown, check, write
-from ctxbench.reports.html.section import ReportSection
+from ctxbench.reports.html.page import ReportSection
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.errors import RunError
 from tests.harness.runs import bytes_of

@@ -21,12 +21,12 @@ ALL_FATES = """async ([name, strategies]) => {
   const text = (runs) => runs.reduce((made, from, at) => at % 2 ? made
     : made + conversation.pieces.slice(from, from + runs[at + 1]).join(""), "");
   return conversation.strategies.map((strategy) => {
-    const cell = new Cell(conversation, strategy), size = conversation.messages.id.length;
+    const result = new Result(conversation, strategy), size = conversation.messages.id.length;
     const order = [...strategy.at.keys()];
     order.sort((a, b) => (a * 7919) % 13 - (b * 7919) % 13); // forwards and backwards
     const found = [];
     for (const step of order) {
-      found[step] = cell.fates(step).map(({ number, status, origin, at }) => {
+      found[step] = result.diff(step).map(({ number, status, origin, at }) => {
         const messages = number < size ? conversation.messages : strategy.written;
         return [status, origin, at, text(messages.text[number < size ? number : number - size])];
       });
@@ -49,16 +49,16 @@ def shown(page: Any, box: str) -> list[str]:
 
 
 def test_as_show_has_it(opening: Opening, run: Run, page_of: Path) -> None:
-    """Under every strategy, in any order of steps: the same messages, fates and texts as `ctxbench show` has."""
+    """Under every strategy, in any order of steps: the same messages, diffs and texts as `ctxbench show` has."""
     page = opening(page_of)
     found = page.evaluate(ALL_FATES, ["talk 2", list(STRATEGIES)])
     for strategy, steps in zip(STRATEGIES, found, strict=True):
         for step in (0, 2, 5, 6, 11):
             at, rows = step_diff(run, "talk 2", strategy, step), steps[step]
-            wanted = [[fate.status, fate.origin, -1 if fate.place is None else fate.place] for fate in at.fates]
+            wanted = [[fate.status, fate.origin, -1 if fate.place is None else fate.place] for fate in at.messages]
             assert [row[:3] for row in rows] == wanted, (strategy, step)
-            texts = [fate.message.text[: CUTS[0]] for fate in at.fates if not fate.message.calls]
-            assert [row[3] for row, fate in zip(rows, at.fates, strict=True) if not fate.message.calls] == texts
+            texts = [fate.message.text[: CUTS[0]] for fate in at.messages if not fate.message.calls]
+            assert [row[3] for row, fate in zip(rows, at.messages, strict=True) if not fate.message.calls] == texts
     fates = {word for steps in found for rows in steps for row in rows for word in row[:2]}
     assert fates == {"same", "again", "new", "summarised", "dropped", "recorded", "replaced", "written"}
 
@@ -66,15 +66,15 @@ def test_as_show_has_it(opening: Opening, run: Run, page_of: Path) -> None:
 def test_a_link_opens_a_step(opening: Opening, run: Run, page_of: Path) -> None:
     """The anchor that others link to opens that step; its counts are those of `ctxbench show`."""
     page = opening(page_of, "#conversation=talk%201&strategy=summary%28threshold%3D4%29&step=7")
-    page.locator("#told:not(:empty)").wait_for()
+    page.locator("#status:not(:empty)").wait_for()
     at = step_diff(run, "talk 1", "summary(threshold=4)", 7)
-    told = page.locator("#told").inner_text()
+    told = page.locator("#status").inner_text()
     assert f"step 7 of 0 to {at.steps - 1}" in told
     assert f"{at.sent} messages sent, {at.said} said" in told
     assert f"{at.count('summarised')} summarised" in told
     assert f"{at.tokens_sent:,} of {at.tokens_full:,} tokens" in told
     page.evaluate("location.hash = '#conversation=talk+2&step=1'")  # as forms write a space
-    page.locator("#told", has_text="step 1 of 0 to").wait_for()
+    page.locator("#status", has_text="step 1 of 0 to").wait_for()
     assert page.locator("#conversation").input_value() == "talk 2"
     assert page.locator("#strategy").input_value() == "summary(threshold=4)"  # as it was
 
@@ -90,19 +90,19 @@ def test_what_is_not_there(opening: Opening, page_of: Path) -> None:
 def test_by_keys(opening: Opening, page_of: Path) -> None:
     """Arrows go through messages and steps; a chosen message is shown whole, and stays chosen as steps go by."""
     page = opening(page_of, "#conversation=talk%200&strategy=none&step=3")
-    page.locator("#told:not(:empty)").wait_for()
-    page.locator("#said").focus()
+    page.locator("#status:not(:empty)").wait_for()
+    page.locator("#history").focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
     assert page.locator("#number").input_value() == "4"
     assert "u0 · same" in page.locator("#message h3").inner_text()
     assert page.locator("#message pre").inner_text() == "Point 0 of talk 0. Order AB-1000."
     assert page.locator("#sent .row[aria-selected=true]").count() == 1
-    assert page.locator("#said").get_attribute("aria-activedescendant") == "said-1"
+    assert page.locator("#history").get_attribute("aria-activedescendant") == "history-1"
     page.keyboard.press("ArrowLeft")
     assert page.locator("#number").input_value() == "3"
     page.keyboard.press("End")
-    assert page.locator("#said .row[aria-selected=true]").get_attribute("data-at") == "7"
+    assert page.locator("#history .row[aria-selected=true]").get_attribute("data-at") == "7"
     page.wait_for_timeout(400)
     assert page.evaluate("location.hash").endswith("&step=3")
 
@@ -110,9 +110,9 @@ def test_by_keys(opening: Opening, page_of: Path) -> None:
 def test_evidence_is_marked(opening: Opening, page_of: Path) -> None:
     """With a question chosen, what its answer rests on is marked wherever it is, and what of it is sent is counted."""
     page = opening(page_of, "#conversation=talk%200&strategy=window%28max_tokens%3D300%29")
-    page.locator("#told:not(:empty)").wait_for()
+    page.locator("#status:not(:empty)").wait_for()
     page.locator("#probe").select_option(index=1)
-    assert "evidence: 0 of 2 sent · answer: AB-1000" in page.locator("#told").inner_text()
+    assert "evidence: 0 of 2 sent · answer: AB-1000" in page.locator("#status").inner_text()
     rows = [row for row in shown(page, "said") if "evidence" in row]
     assert len(rows) == 2
     assert all(row.startswith("dropped") for row in rows)
@@ -137,8 +137,8 @@ def test_letters_without_a_font(opening: Opening, tmp_path: Path) -> None:
     """Chinese is shown as it is where the machine has a font for it, else as codes: never as boxes."""
     run = ran(tmp_path, recorded("谈话", ["你好,世界。"]), strategies=("none", "last_turn"))
     page = opening(write(results(run), tmp_path / "report"))
-    page.locator("#told:not(:empty)").wait_for()
-    said, there = page.locator("#said").inner_text(), page.evaluate("CHINESE")
+    page.locator("#status:not(:empty)").wait_for()
+    said, there = page.locator("#history").inner_text(), page.evaluate("CHINESE")
     assert ("你好" in said) == there
     assert ("\\u4f60\\u597d" in said) == (not there)
     assert page.locator("#conversations tbody a").inner_text() == ("谈话" if there else "\\u8c08\\u8bdd")
@@ -158,10 +158,10 @@ def test_a_hostile_recording(opening: Opening, tmp_path: Path) -> None:
     file = write(results(hostile(tmp_path)), tmp_path / "report")
     assert file.stat().st_size < 3_000_000
     page = opening(file)
-    page.locator("#told:not(:empty)").wait_for()
+    page.locator("#status:not(:empty)").wait_for()
     for arm in (1, 3, 4):
         page.locator("#strategy").select_option(index=arm)
-        page.locator("#said").focus()
+        page.locator("#history").focus()
         page.keyboard.press("Home")
         for _ in range(12):
             page.keyboard.press("ArrowDown")
@@ -173,7 +173,7 @@ def test_a_hostile_recording(opening: Opening, tmp_path: Path) -> None:
     )
     assert page.evaluate("document.querySelectorAll('[style*=\"javascript\"], [onclick], [onerror]').length") == 0
     assert not set("\u202e\u2066\u200f\x00\x07") & set(page.evaluate("document.body.textContent"))
-    page.locator("#said").focus()
+    page.locator("#history").focus()
     page.keyboard.press("Home")
     page.keyboard.press("ArrowDown")
     assert "more characters are in the run" in page.locator("#message").inner_text()
@@ -189,7 +189,7 @@ def test_two_thousand_steps(opening: Opening, tmp_path: Path) -> None:
     strategies = ("none", "window(max_tokens=16000)", "layered", "session_summary")
     run = ran(tmp_path, recorded("long", [f"Point {at}." for at in range(1000)]), strategies=strategies)
     page = opening(write(results(run), tmp_path / "report"), "#conversation=long&strategy=none&step=0")
-    page.locator("#told:not(:empty)").wait_for()
+    page.locator("#status:not(:empty)").wait_for()
     slowest = 0.0
     for strategy in strategies:
         page.locator("#strategy").select_option(strategy)

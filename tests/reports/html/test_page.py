@@ -14,8 +14,7 @@ import pytest
 
 from ctxbench.harness.folder.run import Run
 from ctxbench.reports.html.inspector import CUTS, Inspected, inspected
-from ctxbench.reports.html.page import page
-from ctxbench.reports.html.section import ReportSection
+from ctxbench.reports.html.page import ReportSection, page
 from ctxbench.reports.html.sections import sections
 from ctxbench.reports.render import Table
 from ctxbench.scenarios.errors import RunError
@@ -88,7 +87,7 @@ def test_one_conversation(tmp_path: Path) -> None:
     assert [row[1] for row in how.rows] == ["–", "–"]
     assert {"growth", "bill", "cache", "grounding", "structure", "decisions", "method"} <= set(found)
     assert "tiers" in found, "what is gone back to is of the recordings"
-    assert not {"survival", "evidence", "deeds"} & set(found)
+    assert not {"survival", "evidence", "actions"} & set(found)
 
 
 def test_no_model_was_called(tmp_path: Path) -> None:
@@ -106,7 +105,9 @@ def test_a_strategy_that_fails_everywhere(tmp_path: Path, monkeypatch: pytest.Mo
     fail(monkeypatch, LastTurn, "")
     run = ran(tmp_path, recorded("a", ["x", "y"]), recorded("b", ["z", "w"]), strategies=("none", "last_turn"))
     found = made(run)
-    verdict = next(part for part in found["overview"].parts if isinstance(part, Table) and part.title == "Verdict")
+    verdict = next(
+        part for part in found["overview"].parts if isinstance(part, Table) and part.title == "Verdict on each strategy"
+    )
     assert [(row[1], row[2], row[3]) for row in verdict.rows] == [
         ("none", "on the frontier", "–"),
         ("last_turn", "no figure", "failed in 2 conversations"),
@@ -138,7 +139,9 @@ def test_a_price_that_is_not_known(tmp_path: Path) -> None:
     column = pa.array(texts, events.schema.field("event").type)
     pq.write_table(events.set_column(events.schema.get_field_index("event"), "event", column), part)
     found = made(run)
-    verdict = next(part for part in found["overview"].parts if isinstance(part, Table) and part.title == "Verdict")
+    verdict = next(
+        part for part in found["overview"].parts if isinstance(part, Table) and part.title == "Verdict on each strategy"
+    )
     assert [(row[1], row[2], row[5]) for row in verdict.rows][1] == ("summary(threshold=2)", "no figure", "(unknown)")
 
 

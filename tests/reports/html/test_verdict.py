@@ -42,7 +42,7 @@ def test_the_frontier_by_hand() -> None:
     shares = {"none": [1.0, 1.0], "half": [0.8, 0.8], "worse": [0.8, 0.7], "own": [0.8, 0.8], "dark": [1.0, 1.0]}
     found = by_hand(costs, shares, own=4.0, dark=float("nan"))
     assert found.best("m") == ["none", "half"]
-    assert found.under == {"worse": ["half"], "own": ["half", "none"]}
+    assert found.dominated_by == {"worse": ["half"], "own": ["half", "none"]}
     twice_the_first = pytest.approx(0.25, abs=0.05)  # in which it is as cheap and as good as `half`
     assert found.sure == {"none": 1.0, "half": 1.0, "worse": twice_the_first, "own": 0.0}
     blind = replace(found.quality, values={**found.quality.values, "half": Missing("undefined", "nothing")})
@@ -61,7 +61,7 @@ def test_what_breaks(tmp_path: Path) -> None:
     with_none = ran(tmp_path / "a", conversation, strategies=("none", "window(max_tokens=200)"))
     found = results(with_none).summary
     assert breakage(found, "none") == []
-    assert any(each.startswith("newest missing: ") for each in breakage(found, "window(max_tokens=200)"))
+    assert any(each.startswith("newest message missing: ") for each in breakage(found, "window(max_tokens=200)"))
 
 
 def test_the_best_measure_counts(run: Run, tmp_path: Path) -> None:
@@ -69,9 +69,9 @@ def test_the_best_measure_counts(run: Run, tmp_path: Path) -> None:
     assert verdict(results(run)).quality.name == "correct"
     asked = recorded("one", ["a", "b"], probes=[{"id": "q", "question": "Which?", "evidence": ["u0"]}])
     unanswered = ran(tmp_path / "unanswered", asked, strategies=("none", "last_turn"), answers=False)
-    assert verdict(results(unanswered)).quality.name == "evidence sent"
+    assert verdict(results(unanswered)).quality.name == "context recall"
     plain = ran(tmp_path, recorded("one", ["a", "b"]), strategies=("none", "last_turn"))
     found = verdict(results(plain)).quality
-    assert found.name == "grounded"
+    assert found.name == "grounding recall"
     sums = found.sums.groupby("strategy")[["got", "wanted"]].sum()
     assert sums.got["last_turn"] / sums.wanted["last_turn"] == found.values["last_turn"]

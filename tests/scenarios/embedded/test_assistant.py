@@ -11,8 +11,9 @@ from random import Random
 import pytest
 
 from ctxbench.scenarios.embedded.assistant import make
+from ctxbench.scenarios.embedded.assistant.generator import Examiner
 from ctxbench.scenarios.embedded.assistant.language import ENGLISH, Writer
-from ctxbench.scenarios.embedded.assistant.questions import Examiner, Ledger, Value
+from ctxbench.scenarios.embedded.assistant.life import FactLedger, FactValue
 from ctxbench.scenarios.model import Conversation
 
 LANGUAGES = ("en", "zh")
@@ -28,18 +29,18 @@ def spoken(dialogue: Conversation) -> str:
     return "\n".join(message.text for message in dialogue.messages if message.role in ("user", "assistant"))
 
 
-def examiner(ledger: Ledger) -> Examiner:
+def examiner(ledger: FactLedger) -> Examiner:
     write = Writer(Random(0), ENGLISH, {"friend": ("Gwen",)}, lambda: date(2026, 3, 1))
     return Examiner(ledger, write, ENGLISH)
 
 
 def test_the_newest_value_is_the_gold() -> None:
     """After a change the updated fact is the new value with the message that changed it; the old one is history."""
-    ledger = Ledger()
+    ledger = FactLedger()
     trip = ledger.subject("trip", "the trip to Porto")
-    ledger.record(trip, "out", Value(("3 May",), "m1", day=date(2026, 5, 3)))
+    ledger.record(trip, "out", FactValue(("3 May",), "m1", day=date(2026, 5, 3)))
     assert examiner(ledger).questions("updated_fact") == []
-    ledger.record(trip, "out", Value(("7 May",), "m9", day=date(2026, 5, 7)))
+    ledger.record(trip, "out", FactValue(("7 May",), "m9", day=date(2026, 5, 7)))
     (updated,) = examiner(ledger).questions("updated_fact")
     assert (updated.answers, updated.evidence) == (("7 May",), ("m9",))
     (former,) = examiner(ledger).questions("temporal")
@@ -49,9 +50,9 @@ def test_the_newest_value_is_the_gold() -> None:
 
 def test_days_between_two_dates_are_counted() -> None:
     """3 May to 20 May are 17 days, and both messages are the evidence."""
-    ledger = Ledger()
-    ledger.record(ledger.subject("trip", "the trip"), "out", Value(("3 May",), "m1", day=date(2026, 5, 3)))
-    ledger.record(ledger.subject("race", "the race"), "day", Value(("20 May",), "m5", day=date(2026, 5, 20)))
+    ledger = FactLedger()
+    ledger.record(ledger.subject("trip", "the trip"), "out", FactValue(("3 May",), "m1", day=date(2026, 5, 3)))
+    ledger.record(ledger.subject("race", "the race"), "day", FactValue(("20 May",), "m5", day=date(2026, 5, 20)))
     (gap,) = examiner(ledger).questions("temporal")
     assert gap.answers[0] == "17 days"
     assert gap.evidence == ("m1", "m5")
@@ -59,18 +60,18 @@ def test_days_between_two_dates_are_counted() -> None:
 
 def test_two_prices_are_added() -> None:
     """£30 and £45 a month make £75."""
-    ledger = Ledger()
+    ledger = FactLedger()
     for label, amount in (("the gym", 30), ("the broadband", 45)):
-        ledger.record(ledger.subject("bill", label), "price", Value((f"£{amount}",), label, amount=amount))
+        ledger.record(ledger.subject("bill", label), "price", FactValue((f"£{amount}",), label, amount=amount))
     (total,) = examiner(ledger).questions("multi_hop")
     assert total.answers[0] == "£75"
 
 
 def test_subjects_with_the_same_name_are_not_asked_about() -> None:
     """Two trips with one label cannot be told apart, so neither is asked about."""
-    ledger = Ledger()
+    ledger = FactLedger()
     for source in ("m1", "m7"):
-        ledger.record(ledger.subject("trip", "the trip to Porto"), "ref", Value((source.upper(),), source))
+        ledger.record(ledger.subject("trip", "the trip to Porto"), "ref", FactValue((source.upper(),), source))
     assert not any(examiner(ledger).questions(category) for category in ("single_hop", "updated_fact"))
 
 

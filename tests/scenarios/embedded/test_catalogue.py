@@ -8,10 +8,9 @@ from collections.abc import Iterator
 import pytest
 import quicktok
 
-from ctxbench.scenarios.check import check
 from ctxbench.scenarios.embedded import KINDS, LANGUAGES, SCENARIOS, scenario
 from ctxbench.scenarios.errors import Place, SpecError
-from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.model import Conversation, check
 
 COUNT = quicktok.get_encoding("o200k_base").count
 

@@ -12,10 +12,9 @@ from itertools import pairwise
 
 import pytest
 
-from ctxbench.scenarios.check import check
 from ctxbench.scenarios.embedded import KINDS, LANGUAGES
 from ctxbench.scenarios.errors import Place
-from ctxbench.scenarios.model import Conversation, Probe
+from ctxbench.scenarios.model import Conversation, Probe, check
 
 every = pytest.mark.parametrize("kind", KINDS)
 both = pytest.mark.parametrize("language", LANGUAGES)

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from ctxbench.scenarios.check import check
 from ctxbench.scenarios.embedded.traps import make_all
 from ctxbench.scenarios.errors import Place
-from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.model import Conversation, check
 from tests.scenarios.embedded.test_kinds import without_gold
 
 TRAPS = {conversation.id.removeprefix("traps/"): conversation for conversation in make_all()}

@@ -54,7 +54,7 @@ def load(path: Path, *records: object) -> tuple[list[Conversation], list[Recordi
     path.write_text("\n".join(json.dumps(record) for record in records))
     assert isinstance(detect(path), AnthropicMessages)
     problems = Problems()
-    return list(read(find([path], problems), problems)), problems.found
+    return list(read(find([path], problems), problems)), problems.errors
 
 
 def test_blocks_become_messages(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_truncated_line_is_named(tmp_path: Path) -> None:
     path.write_text(good + "\n" + good[:-30])
     problems = Problems()
     assert len(list(read(find([path], problems), problems))) == 1
-    [error] = problems.found
+    [error] = problems.errors
     assert (error.place.line, error.what) == (2, "the JSON ends in the middle")
 
 

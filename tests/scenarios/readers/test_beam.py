@@ -55,7 +55,7 @@ def test_a_chat_and_its_questions(tmp_path: Path) -> None:
     """The published folders: the questions stand one folder below the chat, and belong to it."""
     write(tmp_path)
     [conversation], problems = load(tmp_path)
-    assert not problems.found
+    assert not problems.errors
     assert conversation.id == "100K/1"
     assert [message.id for message in conversation.messages] == ["0", "1", "2", "3", "4", "5"]
     assert conversation.messages[3].time == datetime(2024, 3, 15, 12, tzinfo=UTC).timestamp()
@@ -90,7 +90,7 @@ def test_message_ids_that_stand_twice(tmp_path: Path) -> None:
     """They are told apart, and evidence that could mean either is dropped and counted."""
     chat = [{"batch_number": 1, "turns": [[turn(0), turn(0, "assistant"), turn(4), turn(2)]]}]
     [conversation], problems = load(write(tmp_path, chat, {"event_ordering": QUESTIONS["event_ordering"]}))
-    assert not problems.found
+    assert not problems.errors
     assert [message.id for message in conversation.messages] == ["0", "0~2", "4", "2"]
     assert conversation.probes[0].evidence == ("4",)
     assert conversation.meta["evidence_dropped"] == 1
@@ -99,7 +99,7 @@ def test_message_ids_that_stand_twice(tmp_path: Path) -> None:
 def test_a_chat_without_questions(tmp_path: Path) -> None:
     """It is a conversation without probes."""
     [conversation], problems = load(write(tmp_path, CHAT, None))
-    assert not problems.found
+    assert not problems.errors
     assert conversation.probes == ()
 
 
@@ -108,7 +108,7 @@ def test_questions_beside_the_chat(tmp_path: Path) -> None:
     home = write(tmp_path, CHAT, None)
     (home / "probing_questions.json").write_text(json.dumps(QUESTIONS))
     [conversation], problems = load(home)
-    assert not problems.found
+    assert not problems.errors
     assert len(conversation.probes) == 5
 
 
@@ -143,12 +143,12 @@ def test_a_damaged_chat_is_no_conversation(tmp_path: Path) -> None:
     ):
         conversations, problems = load(write(tmp_path / str(n), chat, None))
         assert not conversations
-        assert [problem.place.field for problem in problems.found] == [field]
+        assert [problem.place.field for problem in problems.errors] == [field]
     home = write(tmp_path / "cut", CHAT, None)
     (home / "chat.json").write_text((home / "chat.json").read_text()[:-20])
     conversations, problems = load(home)
     assert not conversations
-    assert "ends in the middle" in problems.found[0].what
+    assert "ends in the middle" in problems.errors[0].what
 
 
 def test_damaged_questions_cost_only_themselves(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_damaged_questions_cost_only_themselves(tmp_path: Path) -> None:
     wrong = [{"question": 5}, {"question": "a", "source_chat_ids": [True]}, {"question": "b"}]
     [conversation], problems = load(write(tmp_path, CHAT, {"event_ordering": wrong}))
     assert [probe.id for probe in conversation.probes] == ["event_ordering:2"]
-    assert [problem.place.field for problem in problems.found] == [
+    assert [problem.place.field for problem in problems.errors] == [
         "event_ordering[0].question",
         "event_ordering[1].source_chat_ids",
     ]

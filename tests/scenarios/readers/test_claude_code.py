@@ -59,7 +59,7 @@ def load(path: Path, *lines: object) -> tuple[list[Conversation], list[Recording
     path.write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in lines))
     assert isinstance(detect(path), ClaudeCode)
     problems = Problems()
-    return list(read(find([path], problems), problems)), problems.found
+    return list(read(find([path], problems), problems)), problems.errors
 
 
 def test_lines_of_one_response_are_one_message(tmp_path: Path) -> None:

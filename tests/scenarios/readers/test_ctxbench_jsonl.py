@@ -95,7 +95,7 @@ GOOD = b'{"ctxbench":"1","id":"%s","messages":[{"id":"a","role":"user","text":"h
 
 def load(file: Path) -> tuple[list[Conversation], list[RecordingError]]:
     problems = Problems()
-    return list(read([Batch(CtxbenchJsonl(), (file,))], problems)), problems.found
+    return list(read([Batch(CtxbenchJsonl(), (file,))], problems)), problems.errors
 
 
 def write(folder: Path, lines: Iterable[bytes]) -> Path:
@@ -116,7 +116,7 @@ def test_nothing_is_lost(conversations: list[Conversation]) -> None:
         file = write(Path(folder), [each.to_json() for each in conversations])
         problems = Problems()
         back = [each for _, each in CtxbenchJsonl().read([file], problems)]
-    assert not problems.found
+    assert not problems.errors
     assert back == conversations
     assert [each.digest() for each in back] == [each.digest() for each in conversations]
 

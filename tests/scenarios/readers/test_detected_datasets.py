@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ctxbench.scenarios.folder import files_below
 from ctxbench.scenarios.read import detect
-from ctxbench.scenarios.source import Problems
+from ctxbench.scenarios.source import Problems, files_below
 
 EXPECTED = {
     "TauBench": {"tau-bench/gpt-4o-airline.json"},

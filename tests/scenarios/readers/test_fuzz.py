@@ -13,9 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ctxbench.scenarios.check import check
 from ctxbench.scenarios.errors import Place
-from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.model import Conversation, check
 from ctxbench.scenarios.read import detect, find, read
 from ctxbench.scenarios.readers import readers
 from ctxbench.scenarios.source import Problems
@@ -153,7 +152,7 @@ def come_out(name: str, sample: Sample, text: bytes, form: str | None) -> list[C
         files = {str(path), *(str(Path(folder, more)) for more, _ in sample.beside)}
         problems = Problems()
         found = list(read(find([path], problems, form), problems))
-        for problem in problems.found:
+        for problem in problems.errors:
             assert problem.what
             assert problem.place.file in files
             str(problem).encode()
@@ -161,7 +160,7 @@ def come_out(name: str, sample: Sample, text: bytes, form: str | None) -> list[C
             check(conversation, Place(str(path)))
             assert msgspec.json.decode(conversation.to_json(), type=Conversation) == conversation
         assert len({conversation.id for conversation in found}) == len(found)
-        assert found or problems.found or problems.ignored or readers()[name].folder, "lost in silence"
+        assert found or problems.errors or problems.ignored or readers()[name].folder, "lost in silence"
         return found
 
 
@@ -178,7 +177,7 @@ def test_the_samples_are_sound(name: str, tmp_path: Path) -> None:
     assert type(detect(path)) is readers()[name]
     problems = Problems()
     found = list(read(find([path], problems), problems))
-    assert not problems.found
+    assert not problems.errors
     expected = {"lines": 2, "array": 2, "object": 1, "session": 1} | {"tau2": 2, "claude_code": 2}
     assert len(found) == expected.get(name, expected[sample.form])
 

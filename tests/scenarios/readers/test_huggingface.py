@@ -28,7 +28,7 @@ SHAREGPT = [{"from": "human", "value": "hello"}, {"from": "gpt", "value": "hi"}]
 
 def load(*files: Path, reader: HuggingFace | None = None) -> tuple[list[Conversation], list[RecordingError]]:
     problems = Problems()
-    return list(read([Batch(reader or HuggingFace(), files)], problems)), problems.found
+    return list(read([Batch(reader or HuggingFace(), files)], problems)), problems.errors
 
 
 def jsonl(folder: Path, *rows: dict[str, Any]) -> Path:
@@ -105,7 +105,7 @@ class TestWithTheLibrary:
         datasets.DatasetDict({"train": table, "test": table}).save_to_disk(str(tmp_path / "saved"))
         problems = Problems()
         conversations = list(read(find([tmp_path / "saved"], problems, "huggingface"), problems))
-        assert not problems.found
+        assert not problems.errors
         assert [conversation.id for conversation in conversations] == ["test/0", "train/0"]
 
     def test_damaged_rows_cost_only_themselves(self, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ TURNS = [{"message": "看过吗？"}, {"message": "看过。", "attrs": [{"attrn
 
 def load(*files: Path) -> tuple[list[Conversation], list[RecordingError]]:
     problems = Problems()
-    return list(read([Batch(KdConv(), files)], problems)), problems.found
+    return list(read([Batch(KdConv(), files)], problems)), problems.errors
 
 
 def write(folder: Path, *dialogues: object) -> Path:
@@ -61,7 +61,7 @@ def test_the_sample_recordings(recordings: Path) -> None:
     batches = find([recordings / "kdconv-zh"], problems)
     assert [batch.reader for batch in batches] == [KdConv()] * 3
     conversations = list(read(batches, problems))
-    assert not problems.found
+    assert not problems.errors
     assert len(conversations) == 450
     assert len({conversation.id for conversation in conversations}) == 450
     assert sum(len(conversation.messages) for conversation in conversations) == 9737

@@ -40,7 +40,7 @@ def load(folder: Path, *logs: object) -> tuple[list[Conversation], list[Recordin
         path = folder / f"{at}.json"
         path.write_text(record if isinstance(record, str) else json.dumps(record))
     problems = Problems()
-    return list(read(find([folder], problems), problems)), problems.found
+    return list(read(find([folder], problems), problems)), problems.errors
 
 
 FINAL = {"role": "assistant", "content": "done"}
@@ -112,7 +112,7 @@ def test_openhands_recordings(recordings: Path) -> None:
     batches = find([recordings / "openhands"], problems)
     assert [type(batch.reader) for batch in batches] == [LitellmLog] * 7
     chats = list(read(batches, problems))
-    assert not problems.found
+    assert not problems.errors
     assert [(chat.id, len(chat.messages)) for chat in chats] == [
         ("astropy__astropy-12907", 21),
         ("astropy__astropy-13236", 19),

@@ -37,7 +37,7 @@ def sample(*questions: dict[str, Any], **spoken: Any) -> dict[str, Any]:
 
 def load(file: Path, corrections: Path | str = "") -> tuple[list[Conversation], list[RecordingError]]:
     problems = Problems()
-    return list(read([Batch(Locomo(str(corrections)), (file,))], problems)), problems.found
+    return list(read([Batch(Locomo(str(corrections)), (file,))], problems)), problems.errors
 
 
 def write(folder: Path, *samples: object) -> Path:

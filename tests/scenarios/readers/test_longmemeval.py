@@ -31,7 +31,7 @@ def load(folder: Path, *changed: dict[str, Any]) -> tuple[list[Conversation], li
     problems = Problems()
     text = ",\n".join(json.dumps({**RECORD, **each}) for each in changed)
     (folder / "longmemeval_s.json").write_text(f"[\n{text}\n]")
-    return list(read([Batch(LongMemEval(), (folder / "longmemeval_s.json",))], problems)), problems.found
+    return list(read([Batch(LongMemEval(), (folder / "longmemeval_s.json",))], problems)), problems.errors
 
 
 def test_a_question_and_its_haystack(tmp_path: Path) -> None:
@@ -107,4 +107,4 @@ def test_what_stands_before_a_cut_is_read(tmp_path: Path) -> None:
     file.write_text(file.read_text()[:-60])
     problems = Problems()
     assert len(list(read([Batch(LongMemEval(), (file,))], problems))) == 1
-    assert "ends in the middle" in problems.found[0].what
+    assert "ends in the middle" in problems.errors[0].what

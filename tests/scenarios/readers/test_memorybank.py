@@ -31,7 +31,7 @@ def load(folder: Path, bank: object, questions: str = "") -> tuple[list[Conversa
     if questions:
         (folder / "probing_questions_en.jsonl").write_text(questions)
     problems = Problems()
-    return list(read([Batch(MemoryBank(), (folder / "memory_bank_en.json",))], problems)), problems.found
+    return list(read([Batch(MemoryBank(), (folder / "memory_bank_en.json",))], problems)), problems.errors
 
 
 def test_days_of_one_person(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_bank_that_was_cut_off(tmp_path: Path) -> None:
     (tmp_path / "memory_bank_en.json").write_text(json.dumps({"Emily": EMILY})[:-20])
     problems = Problems()
     assert not list(read([Batch(MemoryBank(), (tmp_path / "memory_bank_en.json",))], problems))
-    assert "ends in the middle" in problems.found[0].what
+    assert "ends in the middle" in problems.errors[0].what
 
 
 @pytest.mark.parametrize(("folder", "language", "name"), [("cn", "zh", "张曼婷"), ("en", "en", "Emily")])
@@ -97,7 +97,7 @@ def test_the_sample_recordings(recordings: Path, folder: str, language: str, nam
     problems = Problems()
     batches = find([recordings / "memorybank" / "eval_data" / folder], problems)
     conversations = list(read(batches, problems))
-    assert not problems.found
+    assert not problems.errors
     assert not problems.ignored
     assert len(conversations) == 15
     assert {conversation.language for conversation in conversations} == {language}

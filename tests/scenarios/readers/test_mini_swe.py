@@ -50,7 +50,7 @@ def load(path: Path, record: object) -> tuple[list[Conversation], list[Recording
     path.write_text(record if isinstance(record, str) else json.dumps(record))
     assert isinstance(detect(path), MiniSwe)
     problems = Problems()
-    return list(read(find([path], problems), problems)), problems.found
+    return list(read(find([path], problems), problems)), problems.errors
 
 
 def test_a_trajectory_keeps_calls_and_times(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_mini_swe_recordings(recordings: Path) -> None:
     batches = find([recordings / "mini-swe-agent"], problems)
     assert [type(batch.reader) for batch in batches] == [MiniSwe] * 14
     chats = list(read(batches, problems))
-    assert not problems.found
+    assert not problems.errors
     assert len(chats) == 14
     assert sum(len(chat.messages) for chat in chats) == 2175
     assert {chat.meta["exit_status"] for chat in chats} == {"Submitted"}

@@ -37,7 +37,7 @@ TASK: dict[str, Any] = {
 
 def load(file: Path) -> tuple[list[Conversation], list[RecordingError]]:
     problems = Problems()
-    return list(read([Batch(Mtrag(), (file,))], problems)), problems.found
+    return list(read([Batch(Mtrag(), (file,))], problems)), problems.errors
 
 
 def lines(folder: Path, *tasks: object) -> Path:

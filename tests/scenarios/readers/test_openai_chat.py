@@ -31,7 +31,7 @@ TOOL = {"type": "function", "function": {"name": "look", "description": "Looks",
 def load(path: Path, *, reader: type[Any] = OpenAIChat) -> tuple[list[Conversation], list[RecordingError]]:
     assert isinstance(detect(path), reader)
     problems = Problems()
-    return list(read(find([path], problems), problems)), problems.found
+    return list(read(find([path], problems), problems)), problems.errors
 
 
 FORMS = {

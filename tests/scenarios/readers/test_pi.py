@@ -63,7 +63,7 @@ def load(path: Path, *entries: object) -> tuple[Conversation, list[RecordingErro
     assert isinstance(detect(path), Pi)
     problems = Problems()
     [conversation] = read(find([path], problems), problems)
-    return conversation, problems.found
+    return conversation, problems.errors
 
 
 def test_an_old_session_is_read_in_a_row(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_arguments_that_are_no_text_are_an_error(tmp_path: Path) -> None:
     problems = Problems()
     [chat] = read(find([path], problems), problems)
     assert len(chat.messages) == 1
-    [error] = problems.found
+    [error] = problems.errors
     assert (error.place.line, error.place.field) == (3, "message.content[0]")
     assert "not UTF-8" in error.what
 
@@ -214,7 +214,7 @@ def test_a_bad_entry_is_one_clear_error(tmp_path: Path, bad: object, field: str,
 def sessions(recordings: Path) -> list[Conversation]:
     problems = Problems()
     found = list(read(find([recordings / "pi-sessions"], problems), problems))
-    assert not problems.found
+    assert not problems.errors
     return found
 
 

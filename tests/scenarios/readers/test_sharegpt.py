@@ -22,7 +22,7 @@ def load(path: Path, *records: object) -> tuple[list[Conversation], list[Recordi
     path.write_text("\n".join(json.dumps(record) for record in records))
     assert isinstance(detect(path), ShareGpt)
     problems = Problems()
-    return list(read(find([path], problems), problems)), problems.found
+    return list(read(find([path], problems), problems)), problems.errors
 
 
 def test_function_call_and_observation_become_call_and_result(tmp_path: Path) -> None:

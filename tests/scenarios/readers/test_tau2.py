@@ -59,7 +59,7 @@ INFO = {
 def load(folder: Path, results: object) -> tuple[list[Conversation], list[RecordingError]]:
     problems = Problems()
     (folder / "run.json").write_text(json.dumps(results, indent=2))
-    return list(read([Batch(Tau2(), (folder / "run.json",))], problems)), problems.found
+    return list(read([Batch(Tau2(), (folder / "run.json",))], problems)), problems.errors
 
 
 def test_the_agent_sees_nothing_of_the_users_own_tools(tmp_path: Path) -> None:
@@ -156,4 +156,4 @@ def test_a_file_that_was_cut_off(tmp_path: Path) -> None:
     (tmp_path / "cut.json").write_text(json.dumps({"simulations": [RUN]})[:-30])
     problems = Problems()
     assert not list(read([Batch(Tau2(), (tmp_path / "cut.json",))], problems))
-    assert "ends in the middle" in problems.found[0].what
+    assert "ends in the middle" in problems.errors[0].what

@@ -27,7 +27,7 @@ TRIAL = {
 
 def load(file: Path) -> tuple[list[Conversation], list[RecordingError]]:
     problems = Problems()
-    return list(read([Batch(TauBench(), (file,))], problems)), problems.found
+    return list(read([Batch(TauBench(), (file,))], problems)), problems.errors
 
 
 def write(folder: Path, *trials: object) -> Path:

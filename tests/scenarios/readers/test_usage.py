@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.scenarios.check import usage_faults
 from ctxbench.scenarios.errors import Place, RecordingError
-from ctxbench.scenarios.model import Usage
-from ctxbench.scenarios.readers.usage import dollars, usage
+from ctxbench.scenarios.model import Usage, usage_faults
+from ctxbench.scenarios.readers.requests import dollars, usage
 from ctxbench.scenarios.source import Problems
 
 HERE = Place("log.json", 3, "response.usage")
@@ -19,7 +18,7 @@ HERE = Place("log.json", 3, "response.usage")
 
 def read(reported: Any, cost: float | None = None) -> tuple[Usage | None, list[RecordingError]]:
     problems = Problems()
-    return usage(reported, HERE, problems, cost), problems.found
+    return usage(reported, HERE, problems, cost), problems.errors
 
 
 @pytest.mark.parametrize(
@@ -135,7 +134,7 @@ def test_what_is_no_cost(recorded: Any) -> None:
     """A cost that is none is a problem, and is not read."""
     problems = Problems()
     assert dollars(recorded, HERE.at("cost"), problems) is None
-    [problem] = problems.found
+    [problem] = problems.errors
     assert problem.place.field == "cost"
     assert dollars(0.25, HERE, problems) == 0.25
     assert dollars(None, HERE, problems) is None

@@ -37,7 +37,7 @@ MESSAGES = st.builds(
 
 
 def item(at: int, text: str = "", tokens: int = 10, talk: str = "talk") -> ArchivedMessage:
-    """A short message."""
+    """Return a short message."""
     return ArchivedMessage(f"{talk}/m{at}", tokens, Message(f"m{at}", "user", text or f"message {at} of this talk"))
 
 

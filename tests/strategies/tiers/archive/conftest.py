@@ -15,7 +15,7 @@ from tests.strategies.tiers.archive.disk import Disk
 
 @pytest.fixture(autouse=True)
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
-    """A disk that has room and power."""
+    """Return a disk that has room and power."""
     disk = Disk()
     monkeypatch.setattr(files, "os", disk)
     return disk
@@ -23,7 +23,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 @pytest.fixture
 def memory() -> Iterator[Path]:
-    """A folder in memory where there is one: for tests that write thousands of files."""
+    """Return a folder in memory if possible, for tests that write thousands of files."""
     shared = Path("/dev/shm")
     folder = Path(mkdtemp(dir=shared if shared.is_dir() else None))
     yield folder

@@ -43,7 +43,7 @@ def test_every_bit_is_checked(memory: Path) -> None:
 
 
 def said_of(folder: Path) -> str:
-    """What opening and verifying say is wrong; empty if nothing is."""
+    """Return the damage that opening and verifying report; empty if there is none."""
     try:
         archive = ArchiveTier(folder, write=False)
     except ArchiveError as error:
@@ -149,7 +149,7 @@ def test_killed_at_every_byte(memory: Path, monkeypatch: pytest.MonkeyPatch, nam
 
 
 def state(folder: Path) -> tuple[object, ...]:
-    """What a reader sees."""
+    """Return the messages that a reader sees."""
     archive = ArchiveTier(folder, write=False)
     assert archive.verify() == ()
     return (*archive.items(), sum(len(part.deleted) for part in archive.parts))
@@ -209,7 +209,7 @@ def test_another_process_writes(tmp_path: Path) -> None:
     with ArchiveTier(tmp_path):
         with pytest.raises(ArchiveError, match="another process writes here"):
             ArchiveTier(tmp_path)
-        with pytest.raises(ArchiveError, match="no archive is there"):
+        with pytest.raises(ArchiveError, match="there is no archive"):
             ArchiveTier(tmp_path, write=False)
     with ArchiveTier(tmp_path) as archive:
         archive.put(items(1))
@@ -229,7 +229,7 @@ def test_what_is_no_archive(tmp_path: Path) -> None:
     (tmp_path / "index").write_text("ctxbench archive 7\nwhatever comes with it")
     with pytest.raises(ArchiveError, match="of version 7, this ctxbench reads version 1"):
         ArchiveTier(tmp_path)
-    with pytest.raises(ArchiveError, match="no archive is there"):
+    with pytest.raises(ArchiveError, match="there is no archive"):
         ArchiveTier(tmp_path / "nowhere", write=False)
 
 
@@ -238,7 +238,7 @@ def test_the_same_id_twice(tmp_path: Path) -> None:
     with ArchiveTier(tmp_path) as archive:
         assert archive.put([item(1), item(1)]) == 1
         for again in ([item(2), item(1, "another")], [item(2), item(2, "another")], [item(1, tokens=11)]):
-            with pytest.raises(ArchiveError, match="is there already, and is another"):
+            with pytest.raises(ArchiveError, match="is there already, with other content"):
                 archive.put(again)
         assert archive.ids == ["talk/m1"]
 

@@ -10,17 +10,25 @@ from hypothesis import strategies as st
 
 from ctxbench.scenarios.model import Message
 from ctxbench.strategies.tiers.archive import ArchivedMessage
-from ctxbench.strategies.tiers.archive.part import HOLE, Laid, by_field, by_key, shaped, split, unshaped
+from ctxbench.strategies.tiers.archive.part import (
+    HOLE,
+    PartMessages,
+    by_field,
+    by_key,
+    join_shape,
+    split_scalars,
+    split_shape,
+)
 from tests.strategies.tiers.archive.builders import JSON, MESSAGES, TEXTS
 
 SPACED = st.sampled_from([(", ", ": "), (",", ":"), (" ,\n", "  :\t")])
 
 
 def again(text: str) -> str | None:
-    found = shaped(text)
+    found = split_shape(text)
     if found is None:
         return None
-    return unshaped(found.shape, {key: split(",".join(each)) for key, each in found.scalars.items()})
+    return join_shape(found.shape, {key: split_scalars(",".join(each)) for key, each in found.scalars.items()})
 
 
 @given(JSON, SPACED, st.none() | st.integers(0, 3), st.booleans())
@@ -42,7 +50,7 @@ def test_any_text_comes_back_or_has_no_shape(text: str) -> None:
 
 def test_shape_by_hand() -> None:
     """The scalars of a key stand together, the rest once."""
-    found = shaped('[{"id": 7, "to": "JFK"}, {"id": 1e3, "to": null}]')
+    found = split_shape('[{"id": 7, "to": "JFK"}, {"id": 1e3, "to": null}]')
     assert found is not None
     hole = HOLE
     assert found.shape == f'[{{"id": {hole}, "to": {hole}}}, {{"id": {hole}, "to": {hole}}}]'
@@ -52,7 +60,7 @@ def test_shape_by_hand() -> None:
 @pytest.mark.parametrize("text", ["", "7", "{", '{"a": }', "{'a': 1}", '{"a": "\0"}', "[" * 100_000, '{"a": NaN}'])
 def test_what_has_no_shape(text: str) -> None:
     """Scalars, broken JSON, JSON that is none and endless nesting have none."""
-    assert shaped(text) is None
+    assert split_shape(text) is None
 
 
 @given(st.lists(MESSAGES, min_size=1, max_size=8))
@@ -62,7 +70,7 @@ def test_every_message_comes_back_alone(messages: list[Message]) -> None:
         items = [ArchivedMessage(f"{prefix}{message.id}", 1, message) for message in messages]
         for content in (by_field(items), by_key(items)):
             if content is not None:
-                laid = Laid(content, [item.id for item in items])
+                laid = PartMessages(content, [item.id for item in items])
                 for at in reversed(range(len(items))):
                     assert laid[at] == messages[at]
 

@@ -14,17 +14,17 @@ from ctxbench.metrics.tokens import PRIMING, TokenCounter
 from ctxbench.scenarios.model import Message, Tool
 from ctxbench.strategies.events import LimitReached, OverBudget, Summarised
 from ctxbench.strategies.tiers.focus import Focus
-from ctxbench.strategies.tiers.focus.strategy import Truncating
+from ctxbench.strategies.tiers.focus.strategy import TruncationMode
 from tests.builders import answering, calling, talk
 
 COUNTER = TokenCounter()
-TRUNCATIONS: tuple[Truncating, ...] = get_args(Truncating)
+TRUNCATIONS: tuple[TruncationMode, ...] = get_args(TruncationMode)
 every = pytest.mark.parametrize("truncation", TRUNCATIONS)
 WORDS = ("order", "ticket", "refund", "budget", "invoice", "friday", "server", "policy", "deadline", "meeting")
 
 
-def small(truncation: Truncating, limit: int = 160) -> Focus:
-    """A tier that is soon full. No reserves: the conversation may have all of it."""
+def small(truncation: TruncationMode, limit: int = 160) -> Focus:
+    """Open a tier that is soon full, without reserves: the conversation may have all of it."""
     return Focus(limit, truncation, 0, 0, max_summary_tokens=30, keep=0.6, run=30, ratio=0.6, language="en")
 
 
@@ -34,12 +34,12 @@ def total(sent: list[Message]) -> int:
 
 
 def sentence(number: int, tokens: int) -> str:
-    """A text of about so many tokens that is like no other."""
+    """Return a unique text of about so many tokens."""
     return " ".join(WORDS[(number * 7 + at * at) % len(WORDS)] + f" {number}" for at in range(tokens // 3))
 
 
 @every
-def test_mem_001(truncation: Truncating) -> None:
+def test_mem_001(truncation: TruncationMode) -> None:
     """004's scenario: ~1K of system prompt, then messages of ~200 tokens one by one, until long over 8192."""
     system = Message("system", "system", sentence(0, 1000))
     said = [system]
@@ -60,7 +60,7 @@ def test_mem_001(truncation: Truncating) -> None:
 @every
 @settings(max_examples=40)
 @given(said=messages(), limit=st.sampled_from([90, 160, 400]))
-def test_whatever_is_said_the_limit_holds(truncation: Truncating, said: tuple[Message, ...], limit: int) -> None:
+def test_whatever_is_said_the_limit_holds(truncation: TruncationMode, said: tuple[Message, ...], limit: int) -> None:
     """After each message: within the limit, all of the system, the order kept, calls with results, the newest there."""
     tier = small(truncation, limit).open()
     for stop in range(1, len(said) + 1):
@@ -70,9 +70,9 @@ def test_whatever_is_said_the_limit_holds(truncation: Truncating, said: tuple[Me
         spoken = [message for message in history if message.role != "system"]
         systems = [message for message in history if message.role == "system"]
         assert total(sent) == found.used.total <= limit or not sent
-        if found.refused is not None:
+        if found.over_budget is not None:
             assert not sent
-            assert found.refused.tokens > limit == found.refused.budget
+            assert found.over_budget.tokens > limit == found.over_budget.budget
             assert list(found.overflow) == spoken
             continue
         recorded = [message for message in sent if message in history]
@@ -92,7 +92,7 @@ def test_whatever_is_said_the_limit_holds(truncation: Truncating, said: tuple[Me
 @every
 @settings(max_examples=15)
 @given(said=messages())
-def test_said_at_once_or_one_by_one(truncation: Truncating, said: tuple[Message, ...]) -> None:
+def test_said_at_once_or_one_by_one(truncation: TruncationMode, said: tuple[Message, ...]) -> None:
     """Asked twice it answers the same; a tier that is given another conversation forgets the first one."""
     once, again = small(truncation).open(), small(truncation).open()
     for stop in range(1, len(said) + 1):
@@ -110,7 +110,7 @@ def test_what_fits_is_sent_as_it_is() -> None:
     said = talk(("system", "be brief"), ("user", "hello")).messages
     found = tier.send(said)
     assert list(found.messages) == list(said)
-    assert (found.refused, found.overflow) == (None, ())
+    assert (found.over_budget, found.overflow) == (None, ())
 
 
 def test_the_conversation_has_what_the_shares_leave() -> None:
@@ -135,18 +135,18 @@ def test_tools_take_from_the_conversation_what_is_over_their_share() -> None:
 
 
 @every
-def test_a_message_larger_than_the_tier_is_refused(truncation: Truncating) -> None:
+def test_a_message_larger_than_the_tier_is_refused(truncation: TruncationMode) -> None:
     """Nothing is sent while it is the newest; once others follow it is left out as any."""
     tier = Focus(truncation=truncation).open()
     said = [Message("m0", "user", "hello"), Message("m1", "user", sentence(1, 12_000))]
     found = tier.send(said)
-    assert found.refused is not None
-    assert found.refused.why == "the newest message does not fit"
+    assert found.over_budget is not None
+    assert found.over_budget.why == "the newest message does not fit"
     assert len(found.messages) == 0
     assert any(isinstance(each, OverBudget) for each in found.events)
     said.append(Message("m2", "user", "and now?"))
     after = tier.send(said)
-    assert after.refused is None
+    assert after.over_budget is None
     assert after.messages[-1].id == "m2"
     assert "m1" in {message.id for message in after.overflow}
 
@@ -155,7 +155,7 @@ def test_reserves_give_way_to_the_newest_message() -> None:
     """7000 tokens fit in 8192 beside a short system prompt, though not in the conversation's share."""
     said = [Message("s", "system", "be brief"), Message("m0", "user", sentence(1, 6800))]
     found = Focus().open().send(said)
-    assert found.refused is None
+    assert found.over_budget is None
     assert list(found.messages) == said
     assert found.used.conversation > 6141
 
@@ -163,8 +163,8 @@ def test_reserves_give_way_to_the_newest_message() -> None:
 def test_a_system_prompt_over_the_limit_is_refused() -> None:
     """It cannot be cut, and nothing fits beside it; in a replay the strategy sends it and says so."""
     found = Focus(limit=100, system=10, functions=0).open().send([Message("s", "system", sentence(1, 300))])
-    assert found.refused is not None
-    assert found.refused.why == "system messages and tool schemas alone are over the limit"
+    assert found.over_budget is not None
+    assert found.over_budget.why == "system messages and tool schemas alone are over the limit"
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_conversation_merge_says_old_stretches_in_short() -> None:
 def test_without_a_model_or_embedder() -> None:
     """The tier's own desk extracts summaries, and has no embedder and no clock."""
     from ctxbench.strategies.base import ModelError, Prompt
-    from ctxbench.strategies.tiers.focus.standalone import StandaloneContext
+    from ctxbench.strategies.tiers.focus.strategy import StandaloneContext
 
     desk = StandaloneContext(COUNTER)
     assert desk.complete(Prompt("", ("It costs 12 dollars.",), 20)) == "It costs 12 dollars."

@@ -9,10 +9,10 @@ from ctxbench.harness.invariants import messages
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.parts.units import Spoken, Units
+from ctxbench.strategies.parts.units import Dialogue, Units
 from ctxbench.strategies.tiers.focus import Focus
-from ctxbench.strategies.tiers.focus.importance import Importance, ImportanceWeights
-from ctxbench.strategies.tiers.focus.standalone import StandaloneContext
+from ctxbench.strategies.tiers.focus.strategy import StandaloneContext
+from ctxbench.strategies.tiers.focus.truncation import Importance, ImportanceWeights
 from tests.builders import answering, calling, talk
 
 COUNTER = TokenCounter()
@@ -20,9 +20,9 @@ DOCUMENT = ImportanceWeights(0.4, 0.3, 0.2, 0.1)
 
 
 def scored(said: tuple[Message, ...], weights: ImportanceWeights) -> list[float]:
-    """The scores of messages of which none is the system's."""
+    """Return the scores of messages without system messages."""
     made = Importance(StandaloneContext(COUNTER), weights, 1000)
-    made.look(Messages.of(said), 0)
+    made.read(Messages.of(said), 0)
     return [round(float(each), 4) for each in made.scores(Messages.of(said))]
 
 
@@ -75,9 +75,9 @@ def test_a_result_without_its_call_is_not_taken() -> None:
 
 
 def obvious(said: tuple[Message, ...], room: int) -> list[str]:
-    """The same choice, said plainly and slowly: by units, best first, then put back in order."""
+    """Make the same choice in the obvious, slow way: units by score, then back in order."""
     made, units = Importance(StandaloneContext(COUNTER), DOCUMENT, 1000), Units()
-    made.look(Messages.of(said), 0)
+    made.read(Messages.of(said), 0)
     units.read(Messages.of(said))
     scores = made.scores(Messages.of(said))
     pieces = [list(range(start, stop)) for start, stop in units.bounds()]
@@ -113,10 +113,10 @@ def test_the_choice_is_the_obvious_one(said: tuple[Message, ...], room: int) -> 
     spoken = tuple(message for message in said if message.role != "system")
     history = Messages.of(spoken)
     desk = StandaloneContext(COUNTER)
-    reader = Spoken(desk)
+    reader = Dialogue(desk)
     reader.read(history)
     if not spoken or desk.total(history[reader.units.starts[-1] :]) > room:
         return
     made = Importance(desk, DOCUMENT, 1000)
-    made.look(history, 0)
+    made.read(history, 0)
     assert [message.id for message in made.cut(history, reader, room)] == obvious(spoken, room)

@@ -29,7 +29,7 @@ class Bench:
         self.migration = Migration(tiers(stores), self.journal, self.events.append, now, **more)
 
     def where(self, id: str) -> list[str]:
-        """The tiers whose store has something of it."""
+        """Return the tiers whose store has a copy of an item."""
         return [name for name, store in self.memories.items() if id in store]
 
     def moved(self) -> list[tuple[str, str, str]]:

@@ -179,7 +179,7 @@ def tiers(stores: Iterable[ContentStore], sizes: tuple[int, ...] = SIZES, policy
 
 
 def spoiled(content: bytes) -> bytes:
-    """The same, but for one bit."""
+    """Return the same bytes with one bit flipped."""
     return content[:-1] + bytes([content[-1] ^ 1])
 
 

@@ -19,7 +19,7 @@ TRIGGERS = [Trigger.EXPLICIT_ACCESS, Trigger.CACHE_MISS, Trigger.FOCUS_REFERENCE
 
 
 def content_of(id: str) -> bytes:
-    """What a message says: different for every id."""
+    """Return the content of a message, different for every id."""
     return f"what {id} says, at some length".encode()
 
 
@@ -61,7 +61,7 @@ class World:
             assert any(id in store and store.get(id) == content_of(id) for store in self.stores), id
 
     def rot(self, id: str, at: int) -> None:
-        """A bit of a copy turns over on its own, if there is another copy."""
+        """Flip a bit of a copy if there is another copy."""
         whole = [store for store in self.stores if id in store and store.get(id) == content_of(id)]
         if len(whole) > 1:
             store = whole[at % len(whole)]

@@ -65,7 +65,7 @@ def test_a_bit_that_is_wrong_anywhere_is_refused_with_its_line(tmp_path: Path) -
         altered = bytearray(whole)
         altered[at] ^= 1 << at % 8
         path.write_bytes(altered)
-        with pytest.raises(JournalError, match=r"journal: (it is no journal|line [23] is not)"):
+        with pytest.raises(JournalError, match=r"journal: (this is not a journal|line [23] is altered)"):
             FileJournal(path)
 
 

@@ -16,10 +16,10 @@ from ctxbench.strategies.tiers.migration import (
     MemoryJournal,
     Migration,
     Readings,
+    Reason,
     Tier,
     TierError,
     Trigger,
-    Why,
 )
 from ctxbench.strategies.tiers.quota import Quota
 from tests.strategies.tiers.migration.bench import WORDS, Bench
@@ -58,7 +58,7 @@ def test_a_snapshot_goes_on_as_the_original(steps: list[tuple[int, str, int]], c
     ("change", "says"),
     [
         ({"version": 9}, "version 9"),
-        ({"records": [{"kind": "cleaned", "id": "a", "tier": "archive"}]}, "none is known"),
+        ({"records": [{"kind": "cleaned", "id": "a", "tier": "archive"}]}, "but there is none"),
         ({"now": None}, "now"),
         ({"records": [{"kind": "copied", "id": "a", "tier": "attic", "due": None}]}, "items are in attic"),
     ],
@@ -78,7 +78,7 @@ def test_what_is_larger_than_a_tier_goes_to_the_next_that_holds_it() -> None:
     bench = Bench()
     assert bench.migration.put("a", WORDS, 30, "focus", 0) == "working"
     bench.migration.promote("a", "focus", Trigger.FOCUS_REFERENCE, 0)
-    assert [each.why for each in bench.migration.run(0)] == [Why.TOO_LARGE]
+    assert [each.why for each in bench.migration.run(0)] == [Reason.TOO_LARGE]
     with pytest.raises(TierError, match=r"'b', 20,000 tokens, fits nowhere \(archive: larger than the tier; rag"):
         bench.migration.put("b", WORDS, 20_000, "archive", 0)
     assert "b" not in bench.migration
@@ -100,7 +100,7 @@ def test_the_same_id_twice() -> None:
     bench.migration.put("a", WORDS, 10, "archive", 0)
     assert bench.migration.put("a", WORDS, 10, "focus", 1) == "archive"
     for content, tokens in ((b"other", 10), (WORDS, 11)):
-        with pytest.raises(TierError, match="'a' is held with other content"):
+        with pytest.raises(TierError, match="'a' is stored with other content"):
             bench.migration.put("a", content, tokens, "archive", 2)
     assert bench.migration.get("a", 3) == WORDS
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.strategies.tiers.migration import Alarm, Heat, HeatWeights, Readings, Tuning, judged, tuned
+from ctxbench.strategies.tiers.migration import Alarm, Heat, HeatWeights, Readings, Tuning, find_alarms, tuning_step
 from ctxbench.strategies.tiers.migration.alarms import GAUGES
 
 BAD = Readings(hit_rate=0.84, promotion=0.101, storage_pressure=0.81)
@@ -26,19 +26,19 @@ def weights(draw: st.DrawFn) -> HeatWeights:
 def test_each_reading_moves_what_the_document_says() -> None:
     """Beyond its limit, not on it; what was not measured moves nothing."""
     start = Tuning()
-    assert tuned(start, FINE) == tuned(start, Readings()) == start
-    by_hits = tuned(start, Readings(hit_rate=0.84))
+    assert tuning_step(start, FINE) == tuning_step(start, Readings()) == start
+    by_hits = tuning_step(start, Readings(hit_rate=0.84))
     assert by_hits.weights == pytest.approx((0.6 / 1.05, 0.25 / 1.05, 0.2 / 1.05))
     assert (by_hits.threshold, by_hits.level) == (0.7, 9)
-    assert tuned(start, Readings(promotion=0.101)) == Tuning(threshold=0.7 + 0.1)
-    assert tuned(start, Readings(storage_pressure=0.81)) == Tuning(level=12)
+    assert tuning_step(start, Readings(promotion=0.101)) == Tuning(threshold=0.7 + 0.1)
+    assert tuning_step(start, Readings(storage_pressure=0.81)) == Tuning(level=12)
 
 
 def test_it_stops_at_its_limits() -> None:
     """Fifty bad readings: LRU 0.8, threshold 0.9, level 22, and the weights are 1."""
     tuning = Tuning()
     for _ in range(50):
-        tuning = tuned(tuning, BAD)
+        tuning = tuning_step(tuning, BAD)
     assert tuning.weights.lru == 0.8
     assert sum(tuning.weights) == pytest.approx(1)
     assert (tuning.threshold, tuning.level) == (0.9, 22)
@@ -50,7 +50,7 @@ def test_one_step_stays_in_bounds(
 ) -> None:
     """From any setting: weights are shares of 1, nothing goes over its limit that was not, nothing goes back."""
     before = Tuning(start, threshold, level)
-    after = tuned(before, Readings(hit_rate=hits, promotion=latency, storage_pressure=pressure))
+    after = tuning_step(before, Readings(hit_rate=hits, promotion=latency, storage_pressure=pressure))
     assert sum(after.weights) == pytest.approx(1)
     assert all(0 <= weight <= 1 for weight in after.weights)
     assert before.weights.lru - 1e-12 <= after.weights.lru <= max(0.8, before.weights.lru)
@@ -88,15 +88,15 @@ def test_the_table_of_alarms() -> None:
 def test_readings_are_judged() -> None:
     """Good, off target, an alarm; on the target is not within it, on the limit is not beyond it."""
     readings = Readings(focus_utilisation=0.96, hit_rate=0.87, compression=0.91, promotion=0.05, demotion=0.2)
-    assert judged(readings) == (
+    assert find_alarms(readings) == (
         Alarm("focus utilisation", 0.96, "alarm", 0.9, 0.95, "share"),
         Alarm("working hit rate", 0.87, "off target", 0.9, 0.85, "share"),
         Alarm("promotion latency", 0.05, "off target", 0.05, 0.1),
         Alarm("demotion latency", 0.2, "off target", 0.1, 0.2),
     )
-    assert judged(Readings()) == ()
-    with pytest.raises(ValueError, match="a number is wanted"):
-        judged(Readings(hit_rate=math.nan))
+    assert find_alarms(Readings()) == ()
+    with pytest.raises(ValueError, match="give a number"):
+        find_alarms(Readings(hit_rate=math.nan))
 
 
 def test_heat_falls_by_half_each_half_life() -> None:

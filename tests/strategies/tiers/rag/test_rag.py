@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ctxbench.scenarios.model import Message, ToolCall
-from ctxbench.strategies.tiers.rag import RETRIEVERS, Fusing, Passage, Rag, RagRules, passage
+from ctxbench.strategies.tiers.rag import RETRIEVERS, Fusion, Passage, Rag, RagRules, passage
 from tests.strategies.tiers.rag.builders import embed, tier
 
-WAYS = [Fusing(), Fusing(by="weighted"), Fusing(rerank=3, recency=0.2, half_life=100.0)]
+WAYS = [Fusion(), Fusion(by="weighted"), Fusion(rerank=3, recency=0.2, half_life=100.0)]
 
 
 def ids(rag: Rag, query: str, **how: object) -> list[str]:
@@ -22,7 +22,7 @@ def ids(rag: Rag, query: str, **how: object) -> list[str]:
 
 
 @pytest.mark.parametrize("fusing", WAYS)
-def test_finds_by_each_way(fusing: Fusing) -> None:
+def test_finds_by_each_way(fusing: Fusion) -> None:
     """A name, an identifier, a Chinese word: what has it comes first, and says which retrievers found it."""
     rag = tier()
     assert ids(rag, "Where is Anna's cabin?", fusing=fusing)[0] == "m1"
@@ -62,7 +62,7 @@ def test_filters_never_leak(user: str | None, since: float | None, until: float 
     }
     question = "Where is the office and the cabin, and when is the report due? 办公室"
     assert set(ids(rag, question, user=user, since=since, until=until)) <= passing
-    everything = Fusing(floor=-2.0)
+    everything = Fusion(floor=-2.0)
     assert set(ids(rag, question, user=user, since=since, until=until, by=["vector"], fusing=everything)) == passing
 
 
@@ -72,7 +72,7 @@ def test_recency_decides_between_equals() -> None:
     rag.add([Passage("new", "the price is 50", time=900.0), Passage("old", "the price is 40", time=100.0)], now=0.0)
     rag.add([Passage("other", "the weather", time=950.0)], now=0.0)
     plain = [hit.passage.id for hit in rag.search("price", 2, now=1000.0)]
-    newest = [hit.passage.id for hit in rag.search("price", 2, now=1000.0, fusing=Fusing(rerank=5, recency=1.0))]
+    newest = [hit.passage.id for hit in rag.search("price", 2, now=1000.0, fusing=Fusion(rerank=5, recency=1.0))]
     assert plain == ["old", "new"]
     assert newest == ["new", "old"]
 
@@ -93,9 +93,9 @@ def test_question_in_another_script() -> None:
 def test_the_same_id_twice() -> None:
     """A second passage of an id is refused by name, with all that came with it; deleted, the id is free again."""
     rag = tier()
-    with pytest.raises(ValueError, match="'m1' is there already: delete it first"):
+    with pytest.raises(ValueError, match="there is a passage 'm1' already: delete it first"):
         rag.add([Passage("m9", "new"), Passage("m1", "again")], now=0.0)
-    with pytest.raises(ValueError, match="'m9' is there already"):
+    with pytest.raises(ValueError, match="there is a passage 'm9' already"):
         rag.add([Passage("m9", "new"), Passage("m9", "again")], now=0.0)
     assert len(rag) == 5
     assert "m9" not in rag
@@ -144,10 +144,10 @@ def test_bad_rules() -> None:
     with pytest.raises(ValueError, match="needs an embedder"):
         Rag()
     with pytest.raises(ValueError, match="give 0 or more for each"):
-        Fusing(weights=(1.0, -1.0, 1.0))
+        Fusion(weights=(1.0, -1.0, 1.0))
     with pytest.raises(ValueError, match="half_life above 0"):
-        Fusing(half_life=0)
-    with pytest.raises(ValueError, match="this tier has the retrievers vector, bm25, graph"):
+        Fusion(half_life=0)
+    with pytest.raises(ValueError, match="the retrievers of this tier are vector, bm25, graph"):
         tier().search("x", now=0.0, by=["bm52"])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="k=0"):
         tier().search("x", 0, now=0.0)
@@ -172,7 +172,7 @@ def test_an_embedder_that_fails() -> None:
 
 
 @pytest.mark.parametrize("fusing", WAYS)
-def test_identical_messages(fusing: Fusing) -> None:
+def test_identical_messages(fusing: Fusion) -> None:
     """Many of the same message: it is found, newest first, and what else there is is found too."""
     rag = Rag(RagRules(), embed)
     rag.add([Passage("odd", "Anna Berg rents a cabin")], now=0.0)

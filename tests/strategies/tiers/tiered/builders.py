@@ -43,9 +43,9 @@ class Talk:
 
     def play(self, calls: Sequence[int] | None = None) -> Iterator[Sent]:
         for at in calls if calls is not None else self.conversation.calls():
-            self.desk.turn_to(at)
+            self.desk.move_to(at)
             context = self.opened.view(Context(Messages.prefix(self.conversation.messages, at)))
-            events, _ = self.desk.taken()
+            events, _ = self.desk.drain()
             yield Sent(at, context.messages, events)
 
     def resume(self, tiers: Tiers) -> None:
@@ -54,7 +54,7 @@ class Talk:
 
 
 def chat(*said: str, filler: int = 12, words: int = 30) -> Conversation:
-    """What is said, `filler` turns about nothing, and then the last of what is said."""
+    """Return a conversation with `filler` turns about nothing before its last message."""
     messages = [Message("sys", "system", "be brief")]
 
     def say(text: str) -> None:

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.references import QUOTED
+from ctxbench.metrics.grounding import QUOTED
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.events import Alarmed
 from ctxbench.strategies.tiers.archive import ArchiveError, ArchiveTier, Coding, MemoryFiles, files
-from ctxbench.strategies.tiers.migration import MemoryJournal, Migration, Readings, Tier, TierError, Why
+from ctxbench.strategies.tiers.migration import MemoryJournal, Migration, Readings, Reason, Tier, TierError
+from ctxbench.strategies.tiers.migration.alarms import Gauges
 from ctxbench.strategies.tiers.quota import Quota
-from ctxbench.strategies.tiers.tiered.gauges import Gauges
 from ctxbench.strategies.tiers.tiered.quotes import Quotes
-from ctxbench.strategies.tiers.tiered.session import merged
+from ctxbench.strategies.tiers.tiered.session import insert_recalled
 from ctxbench.strategies.tiers.tiered.stores import Blocks, content_of
 from ctxbench.strategies.tiers.tiered.tiers import MigrationClock
 from tests.strategies.tiers.archive.disk import FULL, READ_ONLY, Disk
@@ -92,7 +92,7 @@ def test_an_archive_that_cannot_be_written(
             blocks.put("x", content(9), 10, 0)
         with pytest.raises(TierError, match="fits nowhere"):
             migration.put("m2", content(2), 10, "upper", 1)
-        assert set(migration.accounts.edges["upper", "archive"].refused) == {Why.FAILED}
+        assert set(migration.accounts.edges["upper", "archive"].refused) == {Reason.FAILED}
         monkeypatch.setattr(files, "os", Disk())
         assert [migration.get(f"m{number}", 2) for number in range(2)] == [content(0), content(1)]
         assert migration.put("m2", content(2), 10, "upper", 3) == "upper"
@@ -151,7 +151,7 @@ def test_what_is_called_back_stands_in_its_place(sent: set[int], more: set[int],
         if number == written:
             chosen = chosen + Messages.of(stores[1])
         chosen = chosen + history[at : at + 1]
-    found = [message.id for message in merged(history, chosen, sorted(more - sent))]
+    found = [message.id for message in insert_recalled(history, chosen, sorted(more - sent))]
     places = [int(id[1:]) for id in found if id != "new"]
     assert places == sorted(sent | more)
     if written < len(here):

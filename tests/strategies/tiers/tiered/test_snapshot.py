@@ -48,7 +48,7 @@ class Bench:
         tiers, id = self.tiers, f"m{number}"
         now = tiers.clock.tick(None)
         if what == "s":
-            tiers.say(Message(id, "user", f"number {number} has the value V-{number}{version}"), 10, now)
+            tiers.add(Message(id, "user", f"number {number} has the value V-{number}{version}"), 10, now)
         elif what == "k":
             tiers.keep({f"m{each}" for each in range(number)}, now)
         elif what == "r" and id in tiers:
@@ -56,7 +56,7 @@ class Bench:
         elif what == "f" and id in tiers:
             tiers.forget(id, now)
         elif what == "q":
-            return tiers.search(f"value of V-{number}{version}", 3), tiers.having((f"V-{number}{version}",))
+            return tiers.search(f"value of V-{number}{version}", 3), tiers.containing((f"V-{number}{version}",))
         tiers.run(now, number / 20)
         return None
 
@@ -105,18 +105,18 @@ def test_a_conversation_goes_on(tmp_path: Path, more: dict[str, object]) -> None
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder in memory where there is one: for tests that write thousands of files."""
+    """Return a folder in memory if possible, for tests that write thousands of files."""
     with TemporaryDirectory(dir=SHARED) as name:
         yield Path(name)
 
 
 @pytest.fixture
 def small(folder: Path) -> Path:
-    """A file with something in every tier."""
+    """Write a snapshot with content in every tier."""
     tiers, _ = memory(TierRules(working=20, archive=20))
     for at in range(8):
         now = tiers.clock.tick(None)
-        tiers.say(Message(f"m{at}", "user", f"message {at}"), 8, now)
+        tiers.add(Message(f"m{at}", "user", f"message {at}"), 8, now)
         tiers.keep({f"m{at}"}, now)
         tiers.run(now, 0.5)
     assert tiers.focus
@@ -178,7 +178,7 @@ def test_an_archive_on_disk_comes_back_in_memory(tmp_path: Path) -> None:
         tiers = Tiers(TierRules(working=20, archive=1_000), unheard, archive=archive, block=0)
         for at in range(12):
             now = tiers.clock.tick(None)
-            tiers.say(Message(f"m{at}", "user", f"message {at}"), 8, now)
+            tiers.add(Message(f"m{at}", "user", f"message {at}"), 8, now)
             tiers.keep((), now)
             tiers.run(now, 0.5)
         assert tiers.migration.ids("archive") == archive.ids

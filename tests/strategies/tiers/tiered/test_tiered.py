@@ -15,9 +15,8 @@ from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.strategies.base import ModelError
-from ctxbench.strategies.chain import parse
+from ctxbench.strategies.chain import PRESETS, parse
 from ctxbench.strategies.events import Alarmed, Failed, LimitReached, Moved, OverBudget, Recalled
-from ctxbench.strategies.recipes import PRESETS
 from ctxbench.strategies.tiers.migration import TierError, Trigger
 from ctxbench.strategies.tiers.tiered import Tiered, TierRules
 from tests.strategies.tiers.tiered.builders import COUNTER, Talk, chat, memory
@@ -143,7 +142,7 @@ def test_the_same_id_with_other_content() -> None:
     sent = {message.id: message for message in last.messages}
     assert sent.get("u1", other) == other
     assert talk.opened.tiers.search("QP-7703", 1)[0][0] == "u1"
-    assert talk.opened.tiers.having(("KX-1181",)) is None
+    assert talk.opened.tiers.containing(("KX-1181",)) is None
 
 
 def test_a_history_without_times_and_one_whose_clock_goes_back() -> None:
@@ -237,7 +236,7 @@ def test_presets_send_what_they_promise(name: str) -> None:
         ("tiered(recall=8192)", "recall must be at least 0 and below 8192, not 8192"),
         ("tiered(recall=7000)", "without the 7000 tokens of recall, limit=1192 leaves no tokens"),
         ("tiered(policy='lru_j')", "policy: unknown policy 'lru_j'; did you mean 'lru_k'"),
-        ("tiered(policy='belady')", "must know the future"),
+        ("tiered(policy='belady')", "needs future accesses"),
         ("tiered(retrievers=())", "retrievers"),
     ],
 )
@@ -260,7 +259,7 @@ def test_the_memory_never_loses_a_message(steps: list[tuple[int, int, bool]]) ->
         now = tiers.clock.tick(None)
         message = Message(f"m{number}", "user", f"message {number}, version {version}")
         last[message.id] = message
-        tiers.say(message, 10, now)
+        tiers.add(message, 10, now)
         tiers.keep({message.id} if kept else (), now)
         tiers.run(now, 0.5)
         for id, said in last.items():
@@ -279,8 +278,8 @@ def test_the_same_message_very_often(times: int) -> None:
     tiers, _ = memory(TierRules(working=10_000, archive=50_000))
     for at in range(times):
         now = tiers.clock.tick(None)
-        tiers.say(Message(f"m{at}", "user", "an identical message"), 10, now)
-        tiers.say(Message("one", "user", "an identical message"), 10, now)
+        tiers.add(Message(f"m{at}", "user", "an identical message"), 10, now)
+        tiers.add(Message("one", "user", "an identical message"), 10, now)
         tiers.keep((), now)
         tiers.run(now, 0.5)
     assert sum(len(tiers.migration.ids(tier)) for tier in ("working", "archive", "rag")) == times + 1
@@ -291,7 +290,7 @@ def test_the_same_message_very_often(times: int) -> None:
 def test_wrong_calls_are_refused() -> None:
     """A clock that goes back, an id that is nowhere."""
     tiers, _ = memory()
-    tiers.say(Message("a", "user", "x"), 5, 5)
+    tiers.add(Message("a", "user", "x"), 5, 5)
     tiers.keep((), 5)
     with pytest.raises(TierError, match="never goes back"):
         tiers.run(4, 0.5)

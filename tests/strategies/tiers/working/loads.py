@@ -33,7 +33,7 @@ def accesses(draw: st.DrawFn, most: int = 80, unit: bool = False) -> Accesses:
 
 
 def opened(text: str, capacity: int, ids: Iterable[Any] = ()) -> Policy:
-    """A policy by its text; one that knows the future is told it."""
+    """Return an empty cache of a policy; one that knows the future is given the accesses."""
     policy = parse(text).sized(capacity)
     if hasattr(policy, "foresee"):
         policy.foresee([str(id) for id in ids])

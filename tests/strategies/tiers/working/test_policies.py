@@ -178,10 +178,10 @@ def test_a_policy_as_text_names_what_differs_from_its_defaults() -> None:
     [
         ("lruk", "unknown policy 'lruk'; did you mean 'lru_k'"),
         ("lru_k(k=0)", "k must be at least 1"),
-        ("lru_k(capacity=3)", "its size is given apart"),
+        ("lru_k(capacity=3)", "give the capacity separately"),
         ("hybrid(profile='chat')", "profile must be"),
-        ("lru | lfu", "one policy is wanted"),
-        ("segmented(shares=(0.5, 0.2))", "together 1"),
+        ("lru | lfu", "expected one policy"),
+        ("segmented(shares=(0.5, 0.2))", "add up to 1"),
         ("s3_fifo(small=2)", "small must be at least 0 and at most 1"),
     ],
 )

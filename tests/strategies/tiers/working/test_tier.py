@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctxbench.scenarios.model import Message
 from ctxbench.strategies.tiers.working import CachedMessage, Put, Working
-from ctxbench.strategies.tiers.working.preload import Successors
+from ctxbench.strategies.tiers.working.tier import Successors
 from ctxbench.strategies.tiers.working.traces import mem_002
 
 
@@ -50,9 +50,9 @@ def test_the_same_id_twice() -> None:
     working = Working(10)
     working.put(item("a", 6), 0)
     assert working.put(item("a", 6), 1) == Put()
-    with pytest.raises(ValueError, match="'a' is held with other content"):
+    with pytest.raises(ValueError, match="'a' is in the tier with other content"):
         working.put(item("a", 7), 2)
-    with pytest.raises(ValueError, match="'a' is held with other content"):
+    with pytest.raises(ValueError, match="'a' is in the tier with other content"):
         working.put(CachedMessage("a", 6, Message("a", "user", "something else")), 2)
     assert working.tokens == 6
 

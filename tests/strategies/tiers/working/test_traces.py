@@ -10,12 +10,11 @@ import pytest
 from ctxbench.metrics.hit_rates import rates
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
-from ctxbench.strategies.tiers.working import trace as module
+from ctxbench.strategies.tiers.working import traces as module
 from ctxbench.strategies.tiers.working.fast import lru_k
 from ctxbench.strategies.tiers.working.policies import parse
-from ctxbench.strategies.tiers.working.preload import Successors
-from ctxbench.strategies.tiers.working.trace import Trace, replay
-from ctxbench.strategies.tiers.working.traces import TRACES, recorded, zipf
+from ctxbench.strategies.tiers.working.tier import Successors
+from ctxbench.strategies.tiers.working.traces import TRACES, Trace, recorded, replay, zipf
 
 
 @pytest.mark.parametrize("name", TRACES)

@@ -1,0 +1,399 @@
+"""Prompt-cache mechanisms of providers, simulated: one class each, with its rules. All take requests in order of start.
+
+**Explicit breakpoints** (Anthropic). A prefix is cached where a request marks its end, and nowhere else.
+
+    read      at each mark, the last first: is this prefix cached? If not, the prefixes that end one block earlier,
+              two …, `look_back` places in all, the mark's own among them. The first cached one is read.
+    write     one entry at each mark behind what was read. The entry that is read and every marked prefix within it
+              get a new lifetime.
+    too short prefixes of fewer than `least` tokens are neither read nor written.
+
+A lifetime begins with the start of the request that writes or reads. An entry can be read once the answer to the
+request that wrote it has begun, so requests side by side all pay. With two lifetimes the bill has four parts: up to A,
+what was read; up to B, the last mark of an hour behind A, written for an hour; up to C, the last mark, written for five
+minutes; the rest is plain input. Source: platform.claude.com/docs/en/build-with-claude/prompt-caching (2026-08-21).
+
+**Automatic prefix caches** (OpenAI before GPT-5.6, DeepSeek before V4, Gemini). The longest common prefix with a
+request, or with a request and its answer, of the last `lifetime` seconds is read, rounded down to `step` tokens, if it
+is at least `least`. Writing is not billed. A prefix that breaks within a block is common up to there: where requests
+have texts (`CacheRequest.alike`), the tokens that the block shares with another one after the same prefix are read too.
+OpenAI: least 1 024, step 128, answers not counted. DeepSeek before 2026-04: 64 and 64, with the answer.
+
+**Boundaries** (OpenAI since GPT-5.6). A boundary is the end of an eligible message (a user's, the last of a row of tool
+results, the last of the system messages that a prompt begins with) or of a block that the caller marks.
+
+    looked up   the first 2 and latest 50 marks, the last eligible end, up to 20 before it, the end of the system's
+    read        the longest of those that is cached
+    written     behind what was read: the last eligible end and the latest 3 marks; billed once, up to the last of them
+
+Source: developers.openai.com/api/docs/guides/prompt-caching (2026-10-02). It does not say whether the end of the system
+messages is written too; looking it up is of no use otherwise, so it is (`system_written`).
+
+**Units** (DeepSeek since V4). The end of each prompt and of each answer is a unit, and so is a prefix that two requests
+turn out to share: the second misses it, the third reads it. Writing is not billed. Units at fixed intervals within long
+texts, whose size is not published, are left out. Source: api-docs.deepseek.com/guides/kv_cache (2026).
+
+**Cached content** (Gemini). The caller stores a prefix for a time, and pays for it by the hour.
+
+    create    the prefix up to the last mark, at the plain input price, outside of any prompt
+    read      by every prompt that goes on from it, until its time is over
+    anew      when its time is over, when a prompt no longer begins with it (it is deleted then), or when the marked
+              prefix has grown to `grow` times its size: so at most twice the final size is created in all
+
+Storage is paid for from its creation until it is deleted or its time is over; nobody deletes the last one. Source:
+ai.google.dev/gemini-api/docs/caching (2026-10-13): 60 minutes unless set otherwise. When to create it anew is our rule.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .prefixes import START, CacheMark, CacheRequest, CacheUsage, common
+
+HOUR = 3600.0
+
+MOST_MARKS = 4
+
+
+class TooManyMarks(ValueError):
+    """A request that the provider answers with status 400."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplicitRules:
+    """Parameters of explicit breakpoints that differ by model and date."""
+
+    least: int = 1024
+    """Tokens of the shortest prefix that is cached."""
+    look_back: int = 20
+    """Places looked at for each mark, its own among them; 1 before there was a look-back. A place is a content block: a
+    message with five tool calls has five or, with a text, six."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A prefix in the cache."""
+
+    until: float
+    ready: float
+    """Time from which it can be read."""
+    lifetime: float
+
+
+class ExplicitCache:
+    """Cache with explicit breakpoints."""
+
+    __slots__ = ("_entries", "rules")
+
+    def __init__(self, rules: ExplicitRules | None = None) -> None:
+        self.rules = rules or ExplicitRules()
+        self._entries: dict[int, _Entry] = {}
+
+    def request(self, request: CacheRequest) -> CacheUsage:
+        """Return what a request reads and writes. Raises TooManyMarks for more than four marks."""
+        ends, least, marks = request.ends, self.rules.least, request.marks
+        if len(marks) > MOST_MARKS:
+            raise TooManyMarks(f"{len(marks)} cache breakpoints, {MOST_MARKS} are the most")
+        while marks and ends[marks[0].block] < least:
+            marks = marks[1:]
+        if not marks:
+            return CacheUsage(0, 0, 0, request.tokens)
+        hit = self._hit(request, marks)
+        read = end = 0
+        if hit >= 0:
+            entry = self._entries[request.prefixes[hit]]
+            entry.until = request.started + entry.lifetime
+            read = end = ends[hit]
+        for mark in marks:
+            self._mark(request, mark, mark.block <= hit)
+            if mark.lifetime >= HOUR:
+                end = max(end, ends[mark.block])
+        last = max(end, ends[marks[-1].block])
+        return CacheUsage(read, last - end, end - read, request.tokens - last, hit)
+
+    def _hit(self, request: CacheRequest, marks: tuple[CacheMark, ...]) -> int:
+        """Return the last block of the longest cached prefix, or -1."""
+        prefixes, started, known, look_back = request.prefixes, request.started, self._entries.get, self.rules.look_back
+        places = request.places or range(len(prefixes))
+        for mark in reversed(marks):
+            block, last = mark.block, places[mark.block] - look_back
+            while block >= 0 and places[block] > last:
+                entry = known(prefixes[block])
+                if entry is not None and entry.ready <= started < entry.until:
+                    return block
+                block -= 1
+        return -1
+
+    def _mark(self, request: CacheRequest, mark: CacheMark, read: bool) -> None:
+        """Renew the entry of a mark, or write it if its prefix was not read."""
+        entry = self._entries.get(request.prefixes[mark.block])
+        if entry is not None and request.started < entry.until:
+            entry.until = max(entry.until, request.started + mark.lifetime)
+            entry.lifetime = max(entry.lifetime, mark.lifetime)
+        elif not read:
+            self._entries[request.prefixes[mark.block]] = _Entry(
+                request.started + mark.lifetime, request.answered, mark.lifetime
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class AutomaticRules:
+    """Parameters of automatic prefix caches that differ by provider, model and date."""
+
+    least: int
+    """Tokens of the shortest prefix that is read."""
+    step: int
+    """Tokens are read in multiples of this number."""
+    lifetime: float
+    """Seconds for which an unused prefix stays."""
+    answers: bool = False
+    """Whether the answer is cached as well, as the continuation of its prompt."""
+
+
+class AutomaticCache:
+    """Automatic prefix cache.
+
+    Every request renews all prefixes on its path. Times are stored only for prefixes that the next request leaves, so
+    a step costs no more than it adds.
+    """
+
+    __slots__ = ("_path", "_ready", "_started", "_used", "rules")
+
+    def __init__(self, rules: AutomaticRules) -> None:
+        self.rules = rules
+        self._ready: dict[int, float] = {}  # time from which each prefix can be read
+        self._used: dict[int, float] = {}  # time of the last use of each prefix that is not on the last request's path
+        self._path: list[int] = []
+        self._started = 0.0  # start of the last request
+
+    def request(self, request: CacheRequest) -> CacheUsage:
+        """Return what a request reads."""
+        rules, now, since, ready = self.rules, request.started, request.started - self.rules.lifetime, self._ready
+        known = self._enter(request.prefixes, since)
+        path, size = self._path, len(request.prefixes)
+        hit, within = known, self._within(request, known, since) if known + 1 < size else 0
+        if rules.answers and request.answer is not None:
+            path.append(request.answer)
+            known += known + 1 == size and self._used.get(request.answer, since) > since
+        while hit >= 0 and ready[path[hit]] > now:
+            hit, within = hit - 1, 0
+        for prefix in path[known + 1 :]:
+            ready[prefix] = request.answered
+        self._started = now
+        units = ((request.ends[hit] if hit >= 0 else 0) + within) // rules.step * rules.step
+        read = units if units >= rules.least else 0
+        return CacheUsage(read, 0, 0, request.tokens - read, hit if read else -1)
+
+    def _enter(self, prefixes: Sequence[int], since: float) -> int:
+        """Leave the last path for this one. Return the last place of the longest (soon to be) cached prefix, or -1."""
+        path = self._path
+        shared = common(path, prefixes)
+        for prefix in path[shared:]:
+            self._used[prefix] = self._started
+        path[shared:] = prefixes[shared:]
+        if self._started <= since:
+            return -1
+        known = shared - 1
+        while known + 1 < len(path) and self._used.get(path[known + 1], since) > since:
+            known += 1
+        return known
+
+    def _within(self, request: CacheRequest, known: int, since: float) -> int:
+        """Return the tokens that the first unknown block shares with the start of another one after the same prefix."""
+        if request.alike is None:
+            return 0
+        before = self._path[known] if known >= 0 else START
+        for other, tokens in request.alike.to(before, request.prefixes[known + 1]):
+            if self._used.get(other, since) > since and self._ready[other] <= request.started:
+                return min(tokens, request.ends[known + 1] - (request.ends[known] if known >= 0 else 0))
+        return 0
+
+
+FIRST_MARKS, LATEST_MARKS, EARLIER_ENDS, WRITTEN_MARKS = 2, 50, 20, 3
+
+MOST_WRITES = 4
+"""Most writes in one request. The system's end gives way, since the guide does not say that it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryRules:
+    """Parameters of boundary caches that differ by model and date."""
+
+    least: int = 1024
+    """Tokens of the shortest prefix that is cached."""
+    lifetime: float = 1800.0
+    """Seconds after the last write or read; the provider promises no less."""
+    system_written: bool = True
+
+
+class BoundaryCache:
+    """Cache that matches at boundaries alone."""
+
+    __slots__ = ("_entries", "rules")
+
+    def __init__(self, rules: BoundaryRules | None = None) -> None:
+        self.rules = rules or BoundaryRules()
+        self._entries: dict[int, list[float]] = {}  # first and last time at which each prefix can be read
+
+    def request(self, request: CacheRequest) -> CacheUsage:
+        """Return what a request reads and writes."""
+        ends, started = request.ends, request.started
+        hit = next((block for block in self._looked_up(request) if self._cached(request, block)), -1)
+        last = hit
+        for block in self._written(request):
+            if ends[block] >= self.rules.least and (block > hit or self._cached(request, block)):
+                self._renew(request, block)
+                last = max(last, block)
+        if hit >= 0:
+            self._entries[request.prefixes[hit]][1] = started + self.rules.lifetime
+        read = ends[hit] if hit >= 0 else 0
+        end = ends[last] if last >= 0 else 0
+        return CacheUsage(read, end - read, 0, request.tokens - end, hit)
+
+    def _looked_up(self, request: CacheRequest) -> Iterable[int]:
+        """Return the blocks at which a cached prefix may end, the last first."""
+        marks, system = request.marks, request.system
+        if marks:
+            places = [mark.block for mark in marks]
+            looked_up = {*places[:FIRST_MARKS], *places[-LATEST_MARKS:], *request.eligible[-1 - EARLIER_ENDS :], system}
+            return sorted(looked_up - {-1}, reverse=True)
+        latest = [*request.eligible[-1 - EARLIER_ENDS :]]
+        if system >= 0 and latest[:1] != [system]:
+            latest.insert(0, system)
+        return reversed(latest)
+
+    def _written(self, request: CacheRequest) -> set[int]:
+        """Return the blocks whose prefixes are to be cached."""
+        written = {mark.block for mark in request.marks[-WRITTEN_MARKS:]}
+        written.update(request.eligible[-1:])
+        if self.rules.system_written and request.system >= 0 and len(written) < MOST_WRITES:
+            written.add(request.system)
+        return written
+
+    def _cached(self, request: CacheRequest, block: int) -> bool:
+        entry = self._entries.get(request.prefixes[block])
+        return entry is not None and entry[0] <= request.started < entry[1] and request.ends[block] >= self.rules.least
+
+    def _renew(self, request: CacheRequest, block: int) -> None:
+        ready = self._entries[request.prefixes[block]][0] if self._cached(request, block) else request.answered
+        self._entries[request.prefixes[block]] = [ready, request.started + self.rules.lifetime]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRules:
+    """Parameters of unit caches that differ by model and date."""
+
+    lifetime: float = 7200.0
+    """Seconds. Assumed: its page says "a few hours to a few days"."""
+
+
+class UnitCache:
+    """Cache of whole units."""
+
+    __slots__ = ("_ends", "_path", "_units", "rules")
+
+    def __init__(self, rules: UnitRules | None = None) -> None:
+        self.rules = rules or UnitRules()
+        self._units: dict[int, tuple[float, float]] = {}  # first and last time at which each unit's prefix can be read
+        self._path: list[int] = []  # prefixes of the last request, and of its answer
+        self._ends: list[int] = []  # blocks of that path where a unit ends, in order
+
+    def request(self, request: CacheRequest) -> CacheUsage:
+        """Return what a request reads."""
+        prefixes, now, last = request.prefixes, request.started, len(request.prefixes) - 1
+        shared = self._enter(prefixes) - 1
+        ends, units, hit = self._ends, self._units, -1
+        for block in reversed(ends):
+            ready, until = units[prefixes[block]]
+            if ready <= now < until:
+                hit = block
+                break
+        if hit >= 0:
+            self._renew(prefixes[hit], request)
+        if shared >= 0 and shared != hit:
+            self._renew(prefixes[shared], request)
+            at = bisect_left(ends, shared)
+            if ends[at : at + 1] != [shared]:
+                ends.insert(at, shared)
+        if last not in (hit, shared):
+            self._renew(prefixes[last], request)
+            if not ends or ends[-1] != last:
+                ends.append(last)
+        if request.answer is not None:
+            self._renew(request.answer, request)
+            self._path.append(request.answer)
+            ends.append(last + 1)
+        read = request.ends[hit] if hit >= 0 else 0
+        return CacheUsage(read, 0, 0, request.tokens - read, hit)
+
+    def _enter(self, prefixes: Sequence[int]) -> int:
+        """Leave the last path for this one. Return the number of leading prefixes that they share."""
+        path, ends = self._path, self._ends
+        shared = common(path, prefixes)
+        path[shared:] = prefixes[shared:]
+        while ends and ends[-1] >= shared:
+            ends.pop()
+        units = self._units
+        ends += [block for block in range(shared, len(path)) if path[block] in units]
+        return shared
+
+    def _renew(self, prefix: int, request: CacheRequest) -> None:
+        entry, now = self._units.get(prefix), request.started
+        ready = entry[0] if entry is not None and entry[0] <= now < entry[1] else request.answered
+        self._units[prefix] = (ready, now + self.rules.lifetime)
+
+
+@dataclass(frozen=True, slots=True)
+class CachedContentRules:
+    """Parameters of cached content that differ by model and date."""
+
+    least: int
+    """Tokens of the shortest content that is stored."""
+    lifetime: float = 3600.0
+    """Seconds from its creation; reading does not prolong it."""
+    grow: float = 2.0
+
+
+class CachedContent:
+    """One caller's cached content."""
+
+    __slots__ = ("_block", "_created", "_paid", "_prefix", "_tokens", "rules")
+
+    def __init__(self, rules: CachedContentRules) -> None:
+        self.rules = rules
+        self._prefix, self._block, self._tokens = -1, 0, 0  # the stored prefix; none has the number -1
+        self._created = self._paid = 0.0  # time of its creation, and time until which its storage is paid for
+
+    def request(self, request: CacheRequest) -> CacheUsage:
+        """Return what a request reads, what is created for it, and the storage since the last one."""
+        stored, created = self._pay(request.started), 0
+        mark = request.marks[-1].block if request.marks else -1
+        wanted = request.ends[mark] if mark >= 0 else 0
+        if not self._holds(request) or wanted >= self.rules.grow * self._tokens:
+            self._prefix = -1
+            if wanted >= self.rules.least:
+                self._prefix, self._block, self._tokens = request.prefixes[mark], mark, wanted
+                self._created = self._paid = request.started
+                created = wanted
+        if self._prefix < 0:
+            return CacheUsage(0, 0, 0, request.tokens, token_seconds=stored)
+        return CacheUsage(self._tokens, 0, 0, request.tokens - self._tokens, self._block, created, stored)
+
+    def finish(self) -> float:
+        """Return the token-seconds of storage after the last request: the content stays until its time is over."""
+        return self._pay(math.inf)
+
+    def _holds(self, request: CacheRequest) -> bool:
+        if self._prefix < 0 or request.started >= self._created + self.rules.lifetime:
+            return False
+        return self._block < len(request.prefixes) and request.prefixes[self._block] == self._prefix
+
+    def _pay(self, until: float) -> float:
+        until = min(until, self._created + self.rules.lifetime)
+        if self._prefix < 0 or until <= self._paid:
+            return 0.0
+        paid, self._paid = self._paid, until
+        return self._tokens * (until - paid)

@@ -1,0 +1,331 @@
+"""Recorded messages as our messages: the OpenAI chat form, the Anthropic content blocks, times and live histories.
+
+The chat form, which most recordings share:
+
+    {"role", "content": text | [blocks] | null, "tool_calls": [{"id", "function": {"name", "arguments"}}],
+     "tool_call_id", "name"}
+
+The roles `developer` and `function` are the newer and older words for `system` and `tool`.
+
+The content blocks of the Anthropic Messages API:
+
+    {"type": "text", "text"} · {"type": "thinking", "thinking"} · {"type": "image"} · {"type": "tool_use", "id", "name",
+    "input"} · {"type": "tool_result", "tool_use_id", "content": text | [blocks]}, each with an optional cache_control
+
+A tool result is a block of a user's message there and a message of its own here. Blocks of other types (documents,
+tools that the provider ran itself) are read as their plain `text`, if they have one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Annotated, Any
+
+import msgspec
+
+from ..errors import Place, RecordingError
+from ..model import Call, Message, Role, Tool, ToolCall
+from ..source import Problems, json_text
+
+ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+"""An ISO time with its zone. A time without one would be read in the zone of the reading machine."""
+
+
+class ChatFunction(msgspec.Struct):
+    """Name and arguments of a tool call. Some recorders store the arguments as an object instead of text."""
+
+    name: str
+    arguments: str | dict[str, Any] | None = None
+
+
+class ChatCall(msgspec.Struct):
+    """One tool call."""
+
+    function: ChatFunction
+    id: str | None = None
+
+
+class ChatMessage(msgspec.Struct):
+    """One message. Content blocks are read by `texts`, whatever their type."""
+
+    role: str
+    content: str | list[dict[str, Any] | str] | None = None
+    tool_calls: list[ChatCall] | None = None
+    function_call: ChatFunction | None = None
+    tool_call_id: str | None = None
+    name: str | None = None
+    reasoning_content: str | None = None
+
+
+class ChatTool(msgspec.Struct):
+    """A tool schema, in the form `{"type": "function", "function": {…}}`."""
+
+    function: dict[str, Any]
+
+
+def chat_messages(
+    messages: Iterable[ChatMessage], place: Place, times: Iterable[float | None] = ()
+) -> tuple[Message, ...]:
+    """Return chat messages in our form, with the ids `m0`, `m1` … `place` is the place of the list, for errors."""
+    converted: list[Message] = []
+    clock = iter(times)
+    last_call = ""
+    for at, message in enumerate(messages):
+        where = place.at(f"{place.field}[{at}]")
+        converted.append(chat_message(message, f"m{at}", where, last_call, next(clock, None)))
+        last_call = converted[-1].calls[-1].id if converted[-1].calls else last_call
+    return tuple(converted)
+
+
+def chat_message(
+    message: ChatMessage,
+    name: str,
+    place: Place,
+    last_call: str = "",
+    time: float | None = None,
+    call: Call | None = None,
+) -> Message:
+    """Return one chat message in our form, with the id `name`.
+
+    A tool result without the id of its call (the older function form) answers `last_call`.
+    """
+    role = role_of(message.role, place)
+    calls = tuple(_call(call, f"{name}c{n}") for n, call in enumerate(message.tool_calls or ()))
+    if message.function_call is not None and not calls:
+        calls = (_call(ChatCall(message.function_call), f"{name}c0"),)
+    text, images, thinking = texts(message.content)
+    return Message(
+        id=name,
+        role=role,
+        text=text,
+        calls=calls,
+        answers=(message.tool_call_id or last_call) if role == "tool" else None,
+        name=message.name or "",
+        time=time,
+        thinking=message.reasoning_content or thinking,
+        images=images,
+        call=call,
+    )
+
+
+def role_of(role: str, place: Place) -> Role:
+    """Return our name of a recorded role. Raises RecordingError if it is unknown."""
+    if role not in ROLES:
+        raise RecordingError(place.at(f"{place.field}.role"), f"unknown role {role!r}", f"use {', '.join(ROLES)}")
+    return ROLES[role]
+
+
+def texts(content: str | list[dict[str, Any] | str] | None) -> tuple[str, int, str]:
+    """Return content as (text, number of images, thinking). Text blocks are joined by line ends."""
+    if content is None or isinstance(content, str):
+        return content or "", 0, ""
+    text, thinking, images = [], [], 0
+    for block in content:
+        if isinstance(block, str):
+            text.append(block)
+        elif block.get("type") in ("image", "image_url", "input_image"):
+            images += 1
+        elif block.get("type") in ("thinking", "reasoning"):
+            thinking.append(str(block.get("thinking") or block.get("text") or ""))
+        elif isinstance(plain := block.get("text") or block.get("refusal"), str):
+            text.append(plain)
+    return "\n".join(text), images, "\n".join(thinking)
+
+
+def chat_tools(tools: Iterable[ChatTool] | None) -> tuple[Tool, ...]:
+    """Return tool schemas in our form."""
+    return tuple(tool(schema.function) for schema in tools or ())
+
+
+def tool(function: dict[str, Any]) -> Tool:
+    """Return a tool from `{name, description, parameters | input_schema}`."""
+    schema = function.get("parameters") or function.get("input_schema") or {}
+    return Tool(
+        name=str(function.get("name", "")),
+        description=str(function.get("description") or ""),
+        parameters=msgspec.json.encode(schema).decode(),
+    )
+
+
+def _call(call: ChatCall, name: str) -> ToolCall:
+    arguments = call.function.arguments
+    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments or {}).decode()
+    return ToolCall(id=call.id or name, name=call.function.name, arguments=text)
+
+
+class Block(msgspec.Struct):
+    """One content block of any type."""
+
+    type: str
+    text: str = ""
+    thinking: str = ""
+    id: str = ""
+    name: str = ""
+    input: msgspec.Raw = msgspec.Raw(b"{}")
+    tool_use_id: str = ""
+    content: str | list[dict[str, Any] | str] | dict[str, Any] | None = None
+    cache_control: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        json_text(self.input)  # raises if it is not UTF-8, while the place of the field is still known
+        if self.type == "tool_use" and not (self.id and self.name):
+            raise ValueError("a tool_use block needs an id and a name")
+        if self.type == "tool_result" and not self.tool_use_id:
+            raise ValueError("a tool_result block needs a tool_use_id")
+
+
+Content = str | list[Block]
+
+
+def blocks(content: Content) -> list[Block]:
+    """Return content as blocks; plain text becomes one text block."""
+    return [Block(type="text", text=content)] if isinstance(content, str) else content
+
+
+def user_messages(content: Content, names: Iterator[str], time: float | None = None) -> Iterator[Message]:
+    """Yield a user's message in our form: one message per tool result, and one per run of other blocks between them."""
+    for part in user_parts(content):
+        if part[0].type == "tool_result":
+            result = part[0].content
+            text, images, _ = texts([result] if isinstance(result, dict) else result)
+            yield Message(next(names), "tool", text, answers=part[0].tool_use_id, time=time, images=images)
+        else:
+            yield Message(next(names), "user", _text(part), time=time, images=_images(part))
+
+
+def user_parts(content: Content) -> Iterator[list[Block]]:
+    """Yield the blocks of every message that `user_messages` yields, in the same order."""
+    for result, group in groupby(blocks(content), key=lambda block: block.type == "tool_result"):
+        if result:
+            yield from ([block] for block in group)
+        else:
+            yield list(group)
+
+
+def assistant_message(
+    content: Sequence[Block], name: str, time: float | None = None, call: Call | None = None
+) -> Message:
+    """Return an assistant's message in our form, with the id `name`."""
+    uses = (block for block in content if block.type == "tool_use")
+    return Message(
+        name,
+        "assistant",
+        _text(content),
+        calls=tuple(ToolCall(block.id, block.name, json_text(block.input)) for block in uses),
+        time=time,
+        thinking="\n".join(block.thinking for block in content if block.thinking),
+        images=_images(content),
+        call=call,
+    )
+
+
+def _text(content: Iterable[Block]) -> str:
+    return "\n".join(block.text for block in content if block.text)
+
+
+def _images(content: Iterable[Block]) -> int:
+    return sum(block.type == "image" for block in content)
+
+
+def seconds(text: str, form: str, place: Place, example: str) -> float:
+    """Return the seconds since 1970 of a time in a `strptime` form, taken as UTC.
+
+    Raises a RecordingError that shows the example.
+    """
+    try:
+        return datetime.strptime(text.strip(), form).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise RecordingError(place, f"{text!r} is no time", f"write it like {example!r}") from None
+
+
+def iso_seconds(text: str, place: Place) -> float:
+    """Return the seconds since 1970 of a time in ISO 8601; without a zone it is taken as UTC."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise RecordingError(place, f"{text!r} is no time", "write it like '2025-06-15T12:00:00'") from None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def forward(times: Iterable[float | None]) -> tuple[list[float | None], int]:
+    """Replace by None as few times as possible so that none runs behind an earlier one; return their number as well.
+
+    >>> forward([1, 3, 2, 4])
+    ([1, 3, None, 4], 1)
+    >>> forward([1, 99, 2, 3])
+    ([1, None, 2, 3], 1)
+    """
+    recorded = list(times)
+    in_order = set(rising(recorded))
+    cleaned = [time if at in in_order else None for at, time in enumerate(recorded)]
+    return cleaned, sum(time is not None for time in recorded) - len(in_order)
+
+
+def rising(times: Sequence[float | None]) -> list[int]:
+    """Return the indices of a longest non-decreasing subsequence of the times; None is skipped.
+
+    Of several of that length the one that comes first is taken, so the search runs from the end.
+    """
+    tails: list[float] = []  # tails[n]: the latest time, negated, with which n + 1 times from there on can begin
+    places: list[int] = []
+    after: dict[int, int] = {}
+    for at in range(len(times) - 1, -1, -1):
+        time = times[at]
+        if time is None:
+            continue
+        length = bisect_right(tails, -time)
+        if length:
+            after[at] = places[length - 1]
+        tails[length : length + 1], places[length : length + 1] = [-time], [at]
+    indices, at_next = [], places[-1] if places else None
+    while at_next is not None:
+        indices.append(at_next)
+        at_next = after.get(at_next)
+    return indices
+
+
+@dataclass(slots=True)
+class History:
+    """Messages of a session that was recorded live, added one by one and repaired.
+
+    A tool result whose call is missing (its line was damaged) is left out, and is a problem. Times that run backwards
+    become None, as few as possible: results of parallel tools, and of tools that ran while the answer still streamed,
+    are recorded in the order of their calls.
+    """
+
+    problems: Problems
+    messages: list[Message] = field(default_factory=list)
+    _calls: set[str] = field(default_factory=set)
+
+    def add(self, message: Message, place: Place) -> None:
+        """Add the next message, which stands at `place`."""
+        if message.role == "tool" and message.answers not in self._calls:
+            what = f"tool result for {message.answers!r}, which no message before it called"
+            self.problems.add(RecordingError(place, what, "left out; restore the line with the call"))
+            return
+        self._calls.update(call.id for call in message.calls)
+        self.messages.append(message)
+
+    def in_order(self) -> tuple[Message, ...]:
+        """Return all messages, with the times that run backwards removed."""
+        times, _ = forward(message.time for message in self.messages)
+        pairs = zip(self.messages, times, strict=True)
+        return tuple(m if m.time == time else msgspec.structs.replace(m, time=time) for m, time in pairs)
+
+    @property
+    def last(self) -> str:
+        """Id of the last message; empty before the first."""
+        return self.messages[-1].id if self.messages else ""

@@ -1,0 +1,352 @@
+"""The four ways in which Focus cuts a conversation that does not fit (design document 004 §5.4)."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....metrics.extract import extract
+from ....metrics.grounding import said as spelled
+from ....metrics.language import Language, is_constraint, is_decision
+from ....metrics.rows import Rows
+from ....metrics.tfidf import Scores
+from ....scenarios.model import Message
+from ....scenarios.view import Messages
+from ...base import Context, StrategyContext
+from ...parts.fact_extraction import is_preference
+from ...parts.memories import WordSearch
+from ...parts.summarize import RunningSummary, Summariser
+from ...parts.units import Dialogue, NewestMessages, select_newest, without
+from ...smart import scorer
+from ...summary import RollingSummary
+
+
+class Truncation(Protocol):
+    """A way to cut a conversation that does not fit."""
+
+    def read(self, messages: Messages, same: int) -> None:
+        """Take in all messages but the system's. The first `same` have not changed since the previous call."""
+        ...
+
+    def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
+        """Return all system messages of a history, and other messages that take at most `room` tokens.
+
+        The newest unit of the history fits in the room, the whole conversation does not.
+        """
+        ...
+
+
+class Tail:
+    """`tail_cutoff`: the newest messages stay.
+
+    The document says "simple cut of the tail". But the tail of a conversation is its newest message, and a request
+    without it asks the model nothing: so here the tail is the part that stays.
+    """
+
+    __slots__ = ("_services",)
+
+    def __init__(self, services: StrategyContext) -> None:
+        self._services = services
+
+    def read(self, messages: Messages, same: int) -> None:
+        """Remember nothing."""
+
+    def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
+        """Return system messages, the newest messages that fit, and the user message that opened their turn."""
+        head, tail = fit_newest(self._services, history, dialogue.messages[-1], 0, room)
+        return head + tail
+
+
+def fit_newest(services: StrategyContext, history: Messages, last: Message, start: int, room: int) -> NewestMessages:
+    """Return the newest messages from `start` on that fit, always with `last`.
+
+    The user message that opened the turn is left out if `last` would not fit beside it.
+    """
+    fitting = select_newest(services, history, start, room)
+    return fitting if contains(fitting.tail, last) else select_newest(services, history, start, room, user_first=False)
+
+
+def contains(messages: Messages, last: Message) -> bool:
+    """Return whether a message is among others, from its id."""
+    return any(message.id == last.id for message in reversed(messages))
+
+
+def both_ends(text: str, characters: int) -> str:
+    """Return a text, or half as many characters from each end of a longer one."""
+    half = characters // 2
+    return text if len(text) <= characters else f"{text[:half]}\n{text[len(text) - half :]}"
+
+
+EMPHASISED, USER = 1.0, 0.5
+"""Emphasis of user messages that decide, demand or prefer something, and of all other user messages."""
+
+_HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
+
+_has_parts = scorer(user=0, call=0, keyword=0, code=1, listing=1, keywords=())
+
+
+class ImportanceWeights(NamedTuple):
+    """Weight of each part of a score."""
+
+    semantic: float
+    recency: float
+    emphasis: float
+    structure: float
+
+
+class Importance:
+    """`importance`: the messages with the best scores stay, in their order (design document 004 §5.4).
+
+    The document names the parts of a score without defining them. Here each is from 0 to 1:
+
+    - semantic: the share of the newest user message's words that the message has, rare words weighing more;
+    - recency: its place among the messages, from 0 for the first to 1 for the newest. Not its age: recordings without
+      times have none, and after a night's pause all earlier messages would be equally old;
+    - emphasis: `EMPHASISED` or `USER`, and 0 for other roles. Recordings know of no favourites and copies;
+    - structure: 1 with a heading, a list or a code block.
+
+    A call and its results are one unit, with the highest of their scores. The newest unit stays, then the user message
+    that opened its turn. Then units are taken by score while they fit, the later one of equal scores first. If the
+    first message taken is the assistant's, the user message before it is taken too if it fits; otherwise that first
+    unit is dropped, because providers reject such requests.
+    """
+
+    __slots__ = ("_base", "_index", "_read", "_result", "_rows", "_services", "_tokens", "_users", "_weights")
+
+    def __init__(self, services: StrategyContext, weights: ImportanceWeights, read: int) -> None:
+        self._services, self._weights, self._read = services, weights, read
+        self._index = WordSearch()
+        self._rows: Rows[np.int64] = Rows(np.int64)
+        self._base: Rows[np.float64] = Rows(np.float64)  # emphasis and structure, which never change
+        self._tokens: Rows[np.int64] = Rows(np.int64)
+        # Whether a message is a tool's result. A unit that begins with one has lost its call: it is never taken.
+        self._result: Rows[np.bool_] = Rows(np.bool_)
+        self._users: list[int] = []  # places of the user messages
+
+    def read(self, messages: Messages, same: int) -> None:
+        """Score the messages from `same` on; the earlier ones have not changed."""
+        for rows in (self._rows, self._base, self._tokens, self._result):
+            rows.size = min(same, rows.size)
+        known = self._rows.size
+        new = list(messages[known:])
+        del self._users[bisect_left(self._users, known) :]
+        self._users += [at for at, message in enumerate(new, known) if message.role == "user"]
+        texts = [both_ends(spelled(message), self._read) for message in new]
+        weights = self._weights
+        base = [weights.emphasis * _emphasis(message.role, text) for message, text in zip(new, texts, strict=True)]
+        shaped = [weights.structure * _structure(both_ends(message.text, self._read)) for message in new]
+        self._rows.add(self._index.rows(texts))
+        self._base.add(np.array(base, np.float64) + np.array(shaped, np.float64))
+        self._result.add(np.array([message.role == "tool" for message in new], np.bool_))
+        self._tokens.add(np.array([self._services.tokens(message) for message in new], np.int64))
+
+    def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
+        """Return system messages and the units with the best scores, in order."""
+        messages, starts = dialogue.messages, dialogue.units.starts
+        tokens = np.add.reduceat(self._tokens.all, starts).tolist()
+        scores = np.where(self._result.all[starts], -1.0, np.maximum.reduceat(self.scores(messages), starts))
+        stay = _Units(starts, self._users, tokens, scores).choose(room)
+        repeated = np.repeat(stay, np.diff([*starts, len(messages)])).tolist()
+        dropped = {message.id for message, stays in zip(messages, repeated, strict=True) if not stays}
+        return without(history, dropped, None)
+
+    def scores(self, messages: Messages) -> Scores:
+        """Return the score of each message, to 6 decimals: further ones differ between machines."""
+        similar = self._index.scores(self._question(messages))[self._rows.all]
+        recent = np.arange(1, len(messages) + 1) / len(messages)
+        scores: Scores = self._weights.semantic * similar + self._weights.recency * recent + self._base.all
+        return scores.round(6)
+
+    def _question(self, messages: Messages) -> str:
+        """Return the newest user message with text, or without user messages the newest one with text."""
+        places = reversed(self._users) if self._users else range(len(messages) - 1, -1, -1)
+        return both_ends(next((text for at in places if (text := messages[at].text).strip()), ""), self._read)
+
+
+class _Units:
+    """Units of a history with their scores."""
+
+    __slots__ = ("_scores", "_starts", "_tokens", "_users")
+
+    def __init__(self, starts: list[int], users: list[int], tokens: list[int], scores: Scores) -> None:
+        self._starts, self._users, self._tokens, self._scores = starts, users, tokens, scores
+
+    def choose(self, room: int) -> list[bool]:
+        """Return for each unit whether it stays. The newest must fit."""
+        stay = [False] * len(self._starts)
+        newest = len(stay) - 1
+        opening = self._opening(newest)
+        first = (newest,) if opening is None else (newest, opening)
+        for at in (*first, *self._best_first()):
+            if not stay[at] and self._tokens[at] <= room:
+                stay[at] = True
+                room -= self._tokens[at]
+        return self._start_with_user(stay, room)
+
+    def _best_first(self) -> list[int]:
+        places: NDArray[np.int64] = np.flatnonzero(self._scores >= 0)
+        order: list[int] = places[np.lexsort((-places, -self._scores[places]))].tolist()
+        return order
+
+    def _start_with_user(self, stay: list[bool], room: int) -> list[bool]:
+        """Add the user message that opens the first unit, or drop units until none is needed."""
+        first = stay.index(True)
+        while (opening := self._opening(first)) is not None:
+            if self._tokens[opening] <= room:
+                stay[opening] = True
+                break
+            if first == len(stay) - 1:
+                break
+            stay[first] = False
+            room += self._tokens[first]
+            first = stay.index(True)
+        return stay
+
+    def _opening(self, unit: int) -> int | None:
+        """Return the unit of the user message that opened this unit's turn; None if it is this unit, or missing."""
+        before = bisect_right(self._users, self._starts[unit])
+        opening = bisect_right(self._starts, self._users[before - 1]) - 1 if before else unit
+        return None if opening == unit else opening
+
+
+def _emphasis(role: str, text: str) -> float:
+    if role != "user":
+        return 0.0
+    return EMPHASISED if is_preference(text) or is_decision(text) or is_constraint(text) else USER
+
+
+def _structure(text: str) -> bool:
+    return _has_parts(Message("", "user", text)) > 0 or _HEADING.search(text) is not None
+
+
+FORM: dict[Language, str] = {"zh": "[合并的对话]\n{text}", "en": "[Merged conversation]\n{text}"}
+
+READ = 20_000
+"""Characters from the start of a message that sentences are extracted from."""
+
+
+class _Run(NamedTuple):
+    """A span of merged messages."""
+
+    stop: int
+    merged: Message | None  # None if no sentence of the span fits into its share
+    tokens: int  # of the merged message
+
+
+class ConversationMerge:
+    """`conversation_merge`: the oldest spans become one system message each, with sentences extracted from them.
+
+    The document has the name only. A span is whole units of at least `run` tokens together. Its message takes at most
+    `ratio` of its tokens, heading included, and at most `run`. No model is called, and a span is merged once, so its
+    message never changes. If all but the newest unit are merged and still do not fit, the oldest merged messages are
+    dropped.
+    """
+
+    __slots__ = ("_form", "_ratio", "_run", "_runs", "_services")
+
+    def __init__(self, services: StrategyContext, run: int, ratio: float, language: Language) -> None:
+        self._services, self._run, self._ratio, self._form = services, run, ratio, FORM[language]
+        self._runs: list[_Run] = []
+
+    def read(self, messages: Messages, same: int) -> None:  # noqa: ARG002
+        """Forget the spans that have changed."""
+        while self._runs and self._runs[-1].stop > same:
+            self._runs.pop()
+
+    def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
+        """Return system messages, merged messages, and the newest messages."""
+        runs = self._fewest(dialogue, room)
+        start = dialogue.place(runs[-1].stop if runs else 0)
+        rest = self._dialogue_tokens(select_newest(self._services, history, start).tail)
+        merged = sum(run.tokens for run in runs)
+        while runs and merged + rest > room:
+            merged -= runs.pop(0).tokens
+        head, tail = fit_newest(self._services, history, dialogue.messages[-1], start, room - merged)
+        return head + Messages.of(tuple(run.merged for run in runs if run.merged is not None)) + tail
+
+    def _fewest(self, dialogue: Dialogue, room: int) -> list[_Run]:
+        """Return the oldest spans that must be merged for the rest to fit, as far as possible."""
+        messages, starts = dialogue.messages, dialogue.units.starts
+        self._drop_split(starts)
+        left, start = self._services.total(messages), 0
+        merged = count = 0
+        while left + merged > room and (count < len(self._runs) or self._merge_next(messages, starts)):
+            run = self._runs[count]
+            left -= self._services.total(messages[start : run.stop])
+            merged += run.tokens
+            start, count = run.stop, count + 1
+        return self._runs[:count]
+
+    def _drop_split(self, starts: list[int]) -> None:
+        """Forget spans whose end a late tool result has moved into the middle of a unit."""
+        for number, run in enumerate(self._runs):
+            at = bisect_left(starts, run.stop)
+            if at == len(starts) or starts[at] != run.stop:
+                del self._runs[number:]
+                break
+
+    def _merge_next(self, messages: Messages, starts: list[int]) -> bool:
+        """Merge the next span. Return False if there is none: the newest unit is never merged."""
+        start = self._runs[-1].stop if self._runs else 0
+        first = bisect_left(starts, start)
+        for stop in starts[first + 1 :]:
+            span = messages[start:stop]
+            tokens = self._services.total(span)
+            if tokens >= self._run:
+                merged = self._merge(span, min(int(self._ratio * tokens), self._run))
+                self._runs.append(_Run(stop, merged, self._services.tokens(merged) if merged is not None else 0))
+                return True
+        return False
+
+    def _merge(self, span: Messages, most: int) -> Message | None:
+        """Return a message of at most `most` tokens with sentences of a span, or None if none fits."""
+        empty = Message(f"focus:{span[-1].id}", "system", self._form)
+        room = most - self._services.tokens(empty)
+        lines = [f"{message.role}: {spelled(message)[:READ]}" for message in span]
+        while room > 0 and (text := extract(lines, room, self._services.text_tokens)):
+            merged = Message(empty.id, "system", self._form.replace("{text}", text))
+            if (over := self._services.tokens(merged) - most) <= 0:
+                return merged
+            room -= over  # a text may have more tokens inside the form than alone
+        return None
+
+    def _dialogue_tokens(self, messages: Messages) -> int:
+        return self._services.total(messages) - self._services.total(self._services.systems(messages))
+
+
+class DynamicSummary:
+    """`dynamic_summary`: all but the newest messages that fit in `keep` of the room are summarised.
+
+    The previous summary is summarised with them. Messages that have been summarised are never sent again.
+    """
+
+    __slots__ = ("_keep", "_rolling", "_services")
+
+    def __init__(self, services: StrategyContext, summariser: Summariser, keep: float) -> None:
+        self._services, self._keep = services, keep
+        self._rolling = RollingSummary(services, RunningSummary(services, summariser))
+
+    def read(self, messages: Messages, same: int) -> None:
+        """Remember nothing: the rolling summary compares the messages itself."""
+
+    def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
+        """Return system messages, the summary, and the messages after it."""
+        rolling = self._rolling
+        rolling.read(history)
+        budget = rolling.system_tokens + room
+        for _ in range(2):  # a summary may be longer than the messages that it replaces
+            if rolling.tokens <= budget or not rolling.summarise(self._old(room)):
+                break
+        sent, last = rolling.context(Context(history), budget).messages, dialogue.messages[-1]
+        if contains(sent, last):
+            return sent
+        head, tail = fit_newest(self._services, history, last, dialogue.place(dialogue.units.starts[-1]), room)
+        return head + tail
+
+    def _old(self, room: int) -> int:
+        """Return how many of the messages without a summary are to be summarised."""
+        return self._rolling.beyond(self._services.fit(self._rolling.rest, int(self._keep * room)))

@@ -1,0 +1,92 @@
+"""README.md, CONTRIBUTING.md and docs/: what they name is there, and the site builds without a warning."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ROOMS = ("scenarios", "metrics", "strategies", "harness", "reports", "tests", "docs", "notebooks")
+page = pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+def test_the_readme_is_short() -> None:
+    """A newcomer reads it in five minutes."""
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
+
+
+@page
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every link to a file of the repository, and to a heading where it names one."""
+    for target, heading in re.findall(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)", page.read_text("utf-8")):
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), target
+        if heading:
+            heads = re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.MULTILINE)
+            assert heading in [re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads], heading
+
+
+@page
+def test_paths_are_there(page: Path) -> None:
+    """Every path in a room that is set as code. The names of files that the reader is to make are not in a room yet."""
+    paths = re.findall(rf"`((?:{'|'.join(ROOMS)})/[\w./-]*)`", page.read_text("utf-8"))
+    missing = {path for path in paths if "my_" not in path and not (ROOT / path).exists()}
+    assert not missing
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Yield every ctxbench command of the blocks of commands, as words, without comments."""
+    for block in re.findall(r"^ *```console\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["ctxbench"]:
+                yield words[1:]
+
+
+@page
+def test_commands_have_the_options_that_they_are_given(page: Path) -> None:
+    """Every command on the page is one of the program's, with options that it has."""
+    import typer
+
+    from ctxbench.harness.cli import app
+
+    for words in commands(page.read_text("utf-8")):
+        command: Any = typer.main.get_command(app)
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+        assert not hasattr(command, "commands"), words
+        known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        given = {word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+        assert given <= known | {"--help"}, (words, given - known)
+
+
+def test_every_decision_is_in_the_index() -> None:
+    """The index names each page by its title."""
+    folder = ROOT / "docs" / "decisions"
+    index = (folder / "README.md").read_text("utf-8")
+    for file in folder.glob("0*.md"):
+        title = file.read_text("utf-8").splitlines()[0].partition(". ")[2]
+        assert f"[{title}]({file.name})" in index
+
+
+def test_the_site_builds(tmp_path: Path) -> None:
+    """MkDocs finds no broken link, no missing page and no module that cannot be documented; nothing is fetched."""
+    pytest.importorskip("mkdocs")
+    pytest.importorskip("mkdocstrings")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    reference = (tmp_path / "reference" / "commands.html").read_text("utf-8")
+    assert 'id="ctxbench-run"' in reference
+    assert 'id="ctxbench-bench-tier-rag"' in reference
+    fetches = re.compile(r'(?:<script[^>]* src|<link[^>]* rel="stylesheet"[^>]* href)="(https?:[^"]*)"')
+    for html in tmp_path.rglob("*.html"):
+        assert not fetches.findall(html.read_text("utf-8")), html.name

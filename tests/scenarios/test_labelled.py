@@ -1,0 +1,242 @@
+"""Sets of labelled answers: what is read of each format, and what is said of what cannot be read."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxbench.scenarios.labelled import FORMATS, Labelled, read
+from ctxbench.scenarios.source import Problems
+
+ROW: dict[str, Any] = {"question": "Who?", "accepted": ["Ann"], "candidate": "Ann Lee", "correct": True}
+NQ: dict[str, Any] = {"question": "who", "golden_answer": "Ann/Ann Lee", "improper": False}
+NQ |= {"answer_fid": "Ann", "judge_fid": True, "answer_gpt4": None, "judge_gpt4": False}
+HALLU: dict[str, Any] = {
+    "question_id": 7,
+    "Question": "谁？",
+    "Best Answer1": "甲",
+    "Best Answer2": "乙",
+    "Wrong_Answer1": "丙",
+}
+ASKED: dict[str, Any] = {
+    "task_id": "c<::>2",
+    "input": [{"speaker": "user", "text": "Cash?"}],
+    "targets": [{"text": "No."}],
+}
+RATED: dict[str, Any] = {"task_id": "c<::>2", "model_id": "m", "model_response": "Never."}
+RUN: dict[str, Any] = {"question_id": "q0", "question": "When?", "golden_answer": "7 May", "generated_answer": "May 7"}
+RUN |= {"llm_judgments": {"a": True, "b": True, "c": False}, "category": "2"}
+AUDIT: dict[str, Any] = {"question_id": "q0", "golden_answer": "7 May", "correct_answer": "8 May", "error_type": "X"}
+
+
+def written(path: Path, *lines: object) -> Path:
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
+    return path
+
+
+def ratings(*values: int, low: int | None = None) -> dict[str, Any]:
+    given = {
+        name: {f"r{at}": {"value": str(v)} for at, v in enumerate(values)} for name in ("faithfulness", "completeness")
+    }
+    return given | {"appropriateness": {f"r{at}": {"value": str(low or v)} for at, v in enumerate(values)}}
+
+
+def subset(*rated: dict[str, Any], **task: object) -> dict[str, Any]:
+    return {
+        "models": [{"model_id": "m"}],
+        "metrics": [{"aggregator": "median"}],
+        "documents": [{"document_id": "d", "text": "Banks."}],
+    } | {
+        "tasks": [ASKED | task],
+        "evaluations": list(rated),
+    }
+
+
+def run(*answers: dict[str, Any]) -> dict[str, Any]:
+    return {"total_questions": 1, "correct": 1, "accuracy": 1.0, "detailed_results": {"user": list(answers)}}
+
+
+def found(*paths: Path) -> tuple[list[Labelled], Problems]:
+    problems = Problems()
+    return list(read(paths, problems)), problems
+
+
+def test_answers_of_your_own(tmp_path: Path) -> None:
+    """Lines of JSON or an array; accepted answers may be a text, a number or a list; ids and groups are made up."""
+    rows = [
+        ROW,
+        ROW | {"accepted": 7, "candidate": "7", "question": "几个？"},
+        ROW | {"accepted": ["", 2.5], "correct": False},
+    ]
+    answers, problems = found(written(tmp_path / "mine.jsonl", *rows))
+    assert not problems.errors
+    assert answers[0] == Labelled("r1", "mine", "Who?", ("Ann",), "Ann Lee", True, "Who?")
+    assert [(each.id, each.accepted, each.language, each.correct) for each in answers[1:]] == [
+        ("r2", ("7",), "zh", True),
+        ("r3", ("2.5",), "en", False),
+    ]
+    array = written(tmp_path / "array.json", rows)
+    assert [each.candidate for each in found(array)[0]] == [each.candidate for each in answers]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"correct": 1}, "correct: expected bool, got int"),
+        ({"correct": "true"}, "correct: expected bool, got str"),
+        ({"corect": True}, "corect"),
+        ({"accepted": []}, "accepted: no accepted answer (give one, or a rubric, or the kind unanswerable)"),
+        ({"accepted": ""}, "accepted: no accepted answer"),
+        ({"accepted": {"a": 1}}, "accepted: expected"),
+        ({"kind": "hard"}, "kind: invalid enum value 'hard'"),
+        ({"rating": 3}, "rating: expected"),
+        ({"candidate": None}, "candidate: expected str, got null"),
+    ],
+)
+def test_a_bad_row_is_named_and_the_rest_is_read(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    """The file, the line, the field and what is wrong with it; the rows around it come out."""
+    path = written(tmp_path / "mine.jsonl", ROW, ROW | change, ROW)
+    answers, problems = found(path)
+    assert [each.id for each in answers] in (["r1", "r3"], ["r1", "r2"])
+    [problem] = problems.errors
+    assert str(problem).startswith(f"{path}:2: ")
+    assert said in str(problem)
+
+
+def test_no_accepted_answer_is_fine_where_none_is_wanted(tmp_path: Path) -> None:
+    """An unanswerable question, or a rubric, needs none."""
+    rows = [ROW | {"accepted": [], "kind": "unanswerable"}, ROW | {"accepted": None, "rubric": "short"}]
+    answers, problems = found(written(tmp_path / "mine.jsonl", *rows))
+    assert not problems.errors
+    assert [(each.kind, each.rubric) for each in answers] == [("unanswerable", ()), ("plain", ("short",))]
+
+
+def test_evouna(tmp_path: Path) -> None:
+    """Alternatives between slashes; improper questions, null answers and null labels are counted, not read."""
+    rows = [
+        NQ,
+        NQ | {"improper": True},
+        NQ | {"judge_fid": None},
+        NQ | {"golden_answer": None},
+        NQ | {"judge_fid": "yes"},
+    ]
+    answers, problems = found(written(tmp_path / "NQ.json", rows))
+    assert answers == [Labelled("q0-fid", "evouna-nq", "who", ("Ann", "Ann Lee"), "Ann", True, "q0", "fid")]
+    assert problems.notes == [f"{tmp_path}/NQ.json: 2 answers to improper questions, 3 without answer or label"]
+    assert ["golden_answer: no accepted answer" in str(each) for each in problems.errors] == [True, False]
+    assert "judge_fid: expected bool | null, got str" in str(problems.errors[1])
+
+
+def test_halluqa(tmp_path: Path) -> None:
+    """A wrong answer beside all right ones; a right one beside the other right ones; none if it is the only one."""
+    rows = [HALLU, HALLU | {"question_id": 8, "Best Answer2": "", "Wrong_Answer2": "丁"}]
+    answers, problems = found(written(tmp_path / "a.json", rows))
+    assert not problems.errors
+    assert [(each.id, each.accepted, each.candidate, each.correct) for each in answers] == [
+        ("q7-right0", ("乙",), "甲", True),
+        ("q7-right1", ("甲",), "乙", True),
+        ("q7-wrong0", ("甲", "乙"), "丙", False),
+        ("q8-wrong0", ("甲",), "丙", False),
+        ("q8-wrong1", ("甲",), "丁", False),
+    ]
+    assert {(each.language, each.labelled_by, each.set) for each in answers} == {("zh", "people", "halluqa-zh")}
+
+
+def test_what_a_model_judged_is_marked(tmp_path: Path) -> None:
+    """HalluQA's outputs and LoCoMo's answers have no labels by people."""
+    output = {"question_id": 1, "question": "谁？", "response": "甲", "Best_Answer": "甲", "is_hallucination": False}
+    rows = [output, output | {"is_hallucination": "Invalid_Judge"}, output | {"is_hallucination": "maybe"}]
+    path = written(tmp_path / "qwen_output.json", rows)
+    [answer], problems = found(path)
+    assert (answer.correct, answer.labelled_by, answer.system) == (True, "model", "qwen")
+    assert problems.notes == [f"{path}: 1 answers that the judge gave no verdict on"]
+    assert "is_hallucination" in str(problems.errors[0])
+
+
+def test_ratings_become_labels(tmp_path: Path) -> None:
+    """Right is a median of 3 or more in faithfulness, appropriateness and completeness; the mean is kept, 0 to 1."""
+    rated = [
+        RATED | {"annotations": ratings(4, 4, 1)},
+        RATED | {"model_id": "n", "annotations": ratings(4, 4, 4, low=2)},
+    ]
+    skipped = RATED | {"model_id": "reference", "annotations": ratings(4)}
+    answers, problems = found(written(tmp_path / "a.json", subset(*rated, skipped, contexts=[{"document_id": "d"}])))
+    assert not problems.errors
+    assert [(each.system, each.correct, each.accepted, each.evidence) for each in answers] == [
+        ("m", True, ("No.",), ("Banks.",)),
+        ("n", False, ("No.",), ("Banks.",)),
+    ]
+    assert [each.rating for each in answers] == [pytest.approx(2 / 3), pytest.approx(7 / 9)]
+    [unanswerable], _ = found(written(tmp_path / "b.json", subset(rated[0], Answerability=["UNANSWERABLE"])))
+    assert (unanswerable.kind, unanswerable.accepted) == ("unanswerable", ())
+
+
+def test_bad_ratings_are_named(tmp_path: Path) -> None:
+    """A rating that is none, and an evaluation of no task."""
+    bad = [RATED | {"annotations": ratings(5)}, RATED | {"task_id": "x", "annotations": ratings(4)}]
+    answers, problems = found(written(tmp_path / "a.json", subset(*bad, RATED | {"annotations": ratings(3)})))
+    assert len(answers) == 1
+    assert [str(each).partition(": ")[2].split(" (")[0] for each in problems.errors] == [
+        "evaluations[0].annotations.faithfulness: no ratings from 1 to 4",
+        "evaluations[1].task_id: 'x' names no task with a question and a reference",
+    ]
+
+
+def test_locomo_and_its_corrections(tmp_path: Path) -> None:
+    """The label is the votes' majority; a vote beside a golden answer that is wrong says nothing and is left out."""
+    path = written(tmp_path / "gpt" / "eval.json", run(RUN, RUN | {"question_id": "q1", "golden_answer": 5}))
+    answers, problems = found(path)
+    assert [(each.id, each.accepted, each.correct, each.kind, each.labelled_by) for each in answers] == [
+        ("q0-gpt", ("7 May",), True, "temporal", "model"),
+        ("q1-gpt", ("5",), True, "temporal", "model"),
+    ]
+    audit = written(tmp_path / "errors.json", [AUDIT, AUDIT | {"question_id": "q1", "correct_answer": "7 May"}])
+    answers, problems = found(path, audit)
+    assert [each.id for each in answers] == ["q1-gpt"]
+    assert problems.notes == [f"{path}: 1 answers left out: the audit corrects the golden answer of their votes"]
+
+
+def test_unknown_files_are_named(tmp_path: Path) -> None:
+    """A named file of no format says what is known; in a folder it is passed over, by name; an empty one says so."""
+    other, empty = written(tmp_path / "in" / "other.json", {"a": 1}), written(tmp_path / "in" / "empty.json", "")
+    answers, problems = found(other, empty)
+    assert not answers
+    assert "no known format of labelled answers fits (known are evouna, halluqa" in str(problems.errors[0])
+    assert "the file is empty" in str(problems.errors[1])
+    answers, problems = found(tmp_path / "in")
+    assert not problems.errors
+    assert len(problems.ignored) == 2
+
+
+def test_an_id_that_was_there_gets_another(tmp_path: Path) -> None:
+    """Ids are unique within a set, whatever the files say."""
+    answers, _ = found(written(tmp_path / "mine.jsonl", *[ROW | {"id": "a"}] * 3, ROW | {"id": "a~2"}))
+    assert [each.id for each in answers] == ["a", "a~2", "a~3", "a~2~2"]
+
+
+def test_the_sample_sets(recordings: Path) -> None:
+    """What is in them, as counted by hand: EVOUNA-NQ has 15 098 answers, of which people found 73.2 % right."""
+    folders = [recordings / name for name in ("evouna", "halluqa-zh", "mtrag", "locomo")]
+    answers, problems = found(*folders)
+    assert not problems.errors
+    assert Counter((each.set, each.labelled_by) for each in answers) == {
+        ("evouna-nq", "people"): 15_098,
+        ("halluqa-zh", "people"): 2_773,
+        ("halluqa-zh-outputs", "model"): 1_350,
+        ("mtrag", "people"): 318,
+        ("locomo", "model"): 5_680,
+    }
+    right = [each.correct for each in answers if each.set == "evouna-nq"]
+    assert sum(right) / len(right) == pytest.approx(0.732, abs=5e-4)
+    systems = Counter(each.system for each in answers if each.set == "evouna-nq")
+    assert systems == {"fid": 3019, "gpt35": 3020, "chatgpt": 3020, "gpt4": 3020, "newbing": 3019}
+
+
+def test_every_format_says_what_it_is() -> None:
+    """One line each, and the keys that tell it apart."""
+    assert all(form.about and all(form.shapes) for form in FORMATS.values())
