@@ -22,7 +22,7 @@ INSTALL   = $(UV) pip install --quiet --python $(BIN)/python -c constraints.txt
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test test-slow test-live lint check gate baseline perf docs dev local-model record schema lock clean
+.PHONY: help house bench test test-slow test-live lint check gate baseline perf docs dev local-model record schema lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -42,11 +42,15 @@ test-slow: $(VENV)/.test  ## run all tests, the slow ones too
 test-live: $(VENV)/.test  ## the tests with a real MLflow server, and the notebooks
 	@$(BIN)/pytest -p no:benchmark -n 2 --dist worksteal -m slow tests/harness/export tests/notebooks
 
+house:  ## print how the code is laid out: files, lines, import circles, uses of Any
+	@$(PYTHON) scripts/house.py
+
 lint: $(VENV)/.test  ## ruff, mypy --strict, the order of the rooms
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python scripts/house.py --check
 
 check: lint test test-live gate  ## everything that CI runs
 

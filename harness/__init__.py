@@ -1,1 +1,1 @@
-"""Run strategies over recordings, and make figures of the result. `api.py` is what notebooks use, `cli/` the commands."""
+"""Run strategies over recordings and make figures of it. Notebooks use `api.py`; the commands are in `cli/`."""

@@ -79,7 +79,7 @@ def replay_view(
 
 
 def check_well_formed(value: object, kind: Any) -> None:
-    """Raise StrategyTypeError for a message, tool or event that has a field of a wrong type, or that JSON cannot hold."""
+    """Raise StrategyTypeError for a message, tool or event with a field of a wrong type, or that JSON cannot hold."""
     try:
         msgspec.json.decode(msgspec.json.encode(value), type=kind)
     except (TypeError, ValueError) as error:  # msgspec's own and lone surrogates among them
@@ -93,7 +93,7 @@ def _timed(view: Callable[[Context], Context], history: Context) -> tuple[Contex
 
 
 def check_context(value: object, conversation: Conversation) -> Context:
-    """Return what a view returned, or raise StrategyTypeError if it cannot be measured. The recording is not checked."""
+    """Return what a view returned. Raises StrategyTypeError if it cannot be measured. The recording is not checked."""
     context = require_context(value)
     if not isinstance(context.messages, Messages):
         raise StrategyTypeError(
@@ -332,7 +332,7 @@ class ContextLog:
         """The context of the newest step."""
 
     def add(self, step: Step) -> None:
-        """Append a step. Raises StrategyTypeError for a message that JSON cannot hold, and for marks where no message is."""
+        """Append a step. Raises StrategyTypeError for a message that JSON cannot hold, and for marks on no message."""
         recording, runs, sent = self._recording, self.runs, step.context.messages
         marks = step.context.marks
         if marks and not 0 <= min(marks) <= max(marks) < len(sent):

@@ -5,8 +5,8 @@ that was replaced before. Facts are of these kinds:
 
 - `number`, `date`, `identifier`, `path`, `url`, `name` (`values.py`): a fact survives if the summary has it verbatim,
   a number without its currency and unit. "March 14" for "2024-03-14" does not count.
-- `decision`, `constraint`: sentences with such a cue (`data/language.toml`). One survives if the summary has every value in it
-  that is no name, and at least `SHARE` of its content words, names among them.
+- `decision`, `constraint`: sentences with such a cue (`data/language.toml`). One survives if the summary has every
+  value in it that is no name, and at least `SHARE` of its content words, names among them.
 
 A fact enters with the round that replaces it, at age 0. It is followed until the last round, or until it is replaced
 once more (said again): then it enters anew. Once gone it stays gone: the next round has nothing to restore it from.

@@ -152,7 +152,7 @@ class Started:
     """A strategy replayed up to a probe."""
 
     def __init__(self, conversation: Conversation, strategy: str, number: int, models: Models, encoding: str) -> None:
-        """Replay the conversation up to probe `number` of its list. Raises whatever the strategy or the replay raises."""
+        """Replay the conversation up to probe `number` of its list. Raises what the strategy or the replay raises."""
         index = ConversationIndex(conversation, TokenCounter(encoding))
         at = next(at for at, placed in enumerate(index.asked) if placed.number == number)
         asked, question = index.asked[at], questions(index.asked, index.ids)[at]

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 _MOST_NAMED = 8
 
 
-class Language(StrEnum):
-    """Language of the question."""
+class LabelLanguage(StrEnum):
+    """LabelLanguage of the question."""
 
     en = "en"
     zh = "zh"
@@ -57,7 +57,7 @@ def calibrate(
     ] = None,
     by_system: Annotated[bool, typer.Option("--by-system", help="Draw the sample equally from each system.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the sample, the halves and the resamples.")] = 0,
-    language: Annotated[Language | None, typer.Option(help="Only questions in this language.")] = None,
+    language: Annotated[LabelLanguage | None, typer.Option(help="Only questions in this language.")] = None,
     kind: Annotated[
         str | None, typer.Option(help="Only questions of this kind: plain, temporal, preference, update, unanswerable.")
     ] = None,

@@ -60,8 +60,8 @@ class Pairs:
 
 def in_both(before: Floats, after: Floats) -> NDArray[np.bool_]:
     """Return which conversations (rows) have a figure before and after: only they can be paired."""
-    there: NDArray[np.bool_] = np.isfinite(np.hstack([before, after])).all(axis=1)
-    return there
+    complete: NDArray[np.bool_] = np.asarray(np.isfinite(np.hstack([before, after])).all(axis=1))
+    return complete
 
 
 class Difference(NamedTuple):

@@ -45,7 +45,7 @@ class Calibration:
     """By model and conversation."""
     # By model.
     _all: dict[str, Growth] = field(default_factory=dict)
-    # Our count and the provider's of the first prompt of a model in a conversation.
+    # Our count and the provider's, for the first prompt of a model in a conversation.
     _firsts: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
 
     @classmethod

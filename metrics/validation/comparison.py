@@ -109,9 +109,8 @@ class CacheReplay:
     counted: list[RecordedRequest] = field(default_factory=list)
     """Calls whose token counts can be believed, in the order they began."""
     _asking: Asking = field(init=False)
-    # Of each model.
-    _numberings: dict[str, Prefixes] = field(default_factory=dict)
-    # Of each model, the tokens up to the end of a prefix, as the provider counted them.
+    _numberings: dict[str, Prefixes] = field(default_factory=dict)  # by model
+    # By model, the tokens up to the end of each prefix, as the provider counted them.
     _learned: dict[str, dict[int, int]] = field(default_factory=dict)
     _caches: dict[Key, tuple[Cache | None, Cache | None]] = field(default_factory=dict)
     _traces: dict[Key, CallTrace] = field(default_factory=dict)

@@ -10,7 +10,7 @@ It works without the harness, and sees tiers as stores of bytes (`store.py`). `m
 from __future__ import annotations
 
 from .alarms import Alarm, Readings, Tuning, find_alarms, tuning_step
-from .jobs import Accounts, Edge, Job, Outcome, Reason, Trigger
+from .jobs import Accounts, Edge, Job, MoveReason, Outcome, Trigger
 from .journal import FileJournal, Journal, JournalError, MemoryJournal
 from .migration import Migration
 from .selection import Heat, HeatWeights
@@ -29,9 +29,9 @@ __all__ = [
     "JournalError",
     "MemoryJournal",
     "Migration",
+    "MoveReason",
     "Outcome",
     "Readings",
-    "Reason",
     "Replacement",
     "Tier",
     "TierError",

@@ -21,7 +21,7 @@ import msgspec
 
 
 class Trigger(StrEnum):
-    """Reason for a move."""
+    """MoveReason for a move."""
 
     FOCUS_REFERENCE = "focus reference"
     EXPLICIT_ACCESS = "explicit access"
@@ -137,8 +137,8 @@ class Queue:
         return self._jobs.pop(id)[1]
 
 
-class Reason(StrEnum):
-    """Reason why an item was not moved and stayed where it was."""
+class MoveReason(StrEnum):
+    """MoveReason why an item was not moved and stayed where it was."""
 
     COLD = "colder than the threshold"
     COOLING = "it came the other way just now"
@@ -168,7 +168,7 @@ class Edge:
     """Queue times in recorded seconds."""
     wall_seconds: list[float] = field(default_factory=list)
     """Durations measured by the caller."""
-    refused: Counter[Reason] = field(default_factory=Counter)
+    refused: Counter[MoveReason] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)
@@ -196,7 +196,7 @@ class Outcome(NamedTuple):
     """Result of a job."""
 
     job: Job
-    why: Reason | None = None
-    """Reason why it was not done; None = it was done."""
+    why: MoveReason | None = None
+    """MoveReason why it was not done; None = it was done."""
     revived: bool = False
     late: bool = False

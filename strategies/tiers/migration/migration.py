@@ -21,7 +21,7 @@ import msgspec
 from ...events import LimitReached, Moved
 from ...parts.units import at_least
 from .alarms import Readings, Tuning, tuning_step
-from .jobs import Job, Outcome, Queue, Reason, Trigger
+from .jobs import Job, MoveReason, Outcome, Queue, Trigger
 from .journal import Journal, Locations, Record
 from .moves import MigrationExecutor
 from .selection import Heat
@@ -127,7 +127,7 @@ class Migration:
         self._executor.mover.forget(id, now)
         self.heat.forget(id)
 
-    def promote(self, id: str, to: str, trigger: Trigger, now: float) -> Reason | None:
+    def promote(self, id: str, to: str, trigger: Trigger, now: float) -> MoveReason | None:
         """Request an item in a higher tier. Return the reason if the request is declined, else None.
 
         An item that is there already, or queued as urgently, is not queued again. A predicted item must be hotter than
@@ -138,8 +138,8 @@ class Migration:
         if self._executor.selection.rises(self._known(to), source):
             raise TierError(f"{id!r} is in {source!r}, above {to!r}: a promotion goes up")
         if trigger is Trigger.PREDICTED_USE and self.heat.score(id, now) < self.tuning.threshold:
-            self.accounts.edge(source, to).refused[Reason.COLD] += 1
-            return Reason.COLD
+            self.accounts.edge(source, to).refused[MoveReason.COLD] += 1
+            return MoveReason.COLD
         if source != to:
             self.queue.push(Job.of(id, source, to, trigger, now))
         return None

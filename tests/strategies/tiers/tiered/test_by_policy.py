@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxbench.strategies.tiers.migration import MemoryJournal, Migration, Reason, Tier, Trigger
+from ctxbench.strategies.tiers.migration import MemoryJournal, Migration, MoveReason, Tier, Trigger
 from ctxbench.strategies.tiers.quota import Quota
 from ctxbench.strategies.tiers.tiered.stores import DictStore
 from ctxbench.strategies.tiers.tiered.tiers import ByPolicy
@@ -119,7 +119,7 @@ def test_what_cannot_be_moved_stays_and_is_named_again() -> None:
     below.full = True
     with pytest.raises(Exception, match="fits nowhere"):
         migration.put("d", b"d", 10, "cache", 3)
-    assert migration.accounts.edges["cache", "below"].refused == {Reason.FAILED: 2}
+    assert migration.accounts.edges["cache", "below"].refused == {MoveReason.FAILED: 2}
     assert sorted(migration.ids("cache")) == ["b", "c"]
     assert not by_policy.policy.tokens
     migration.get("b", 4)

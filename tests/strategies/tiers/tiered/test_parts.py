@@ -15,7 +15,7 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.events import Alarmed
 from ctxbench.strategies.tiers.archive import ArchiveError, ArchiveTier, Coding, MemoryFiles, files
-from ctxbench.strategies.tiers.migration import MemoryJournal, Migration, Readings, Reason, Tier, TierError
+from ctxbench.strategies.tiers.migration import MemoryJournal, Migration, MoveReason, Readings, Tier, TierError
 from ctxbench.strategies.tiers.migration.alarms import Gauges
 from ctxbench.strategies.tiers.quota import Quota
 from ctxbench.strategies.tiers.tiered.quotes import Quotes
@@ -92,7 +92,7 @@ def test_an_archive_that_cannot_be_written(
             blocks.put("x", content(9), 10, 0)
         with pytest.raises(TierError, match="fits nowhere"):
             migration.put("m2", content(2), 10, "upper", 1)
-        assert set(migration.accounts.edges["upper", "archive"].refused) == {Reason.FAILED}
+        assert set(migration.accounts.edges["upper", "archive"].refused) == {MoveReason.FAILED}
         monkeypatch.setattr(files, "os", Disk())
         assert [migration.get(f"m{number}", 2) for number in range(2)] == [content(0), content(1)]
         assert migration.put("m2", content(2), 10, "upper", 3) == "upper"

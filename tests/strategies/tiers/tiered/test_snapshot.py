@@ -147,7 +147,7 @@ def test_files_of_something_else(small: Path, tmp_path: Path, monkeypatch: pytes
         load(tmp_path / "none", unheard)
     with written_as(tmp_path / "other", "RAG tier") as writer:
         writer.json("state", {})
-    with pytest.raises(SnapshotError, match="holds RAG tier, memory tiers is wanted"):
+    with pytest.raises(SnapshotError, match="holds a snapshot of RAG tier, expected memory tiers"):
         load(tmp_path / "other", unheard)
     with written_as(tmp_path / "wrong", snapshots.KIND) as writer:
         writer.json("state", {"version": 1})
