@@ -2,7 +2,7 @@
 
 
 def last_turns(messages, turns: int = 3):
-    """The system messages, and the last `turns` turns."""
+    """Return the system messages and the last `turns` turns."""
     users = [at for at, message in enumerate(messages) if message["role"] == "user"]
     start = users[-turns] if len(users) >= turns else 0
     return [message for message in messages[:start] if message["role"] == "system"] + messages[start:]

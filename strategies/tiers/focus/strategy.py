@@ -77,7 +77,7 @@ class Focus:
     language: Language = "zh"
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "004 §2.1, §3, §5.4"
+    source: ClassVar[str] = "design 004"
     fails: ClassVar[str] = "a tool's result alone is longer than the limit: every request with it is over budget"
 
     def __post_init__(self) -> None:

@@ -346,7 +346,7 @@ class Tiered:
     tune: bool = False
     language: Language = "zh"
 
-    source: ClassVar[str] = "004"
+    source: ClassVar[str] = "design 004"
     fails: ClassVar[str] = "the question shares no words or values with the messages that it needs"
     copyable: ClassVar[bool] = True
 
