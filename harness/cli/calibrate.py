@@ -119,7 +119,7 @@ def calibrate(
     if figure is not None:
         check(figure)
     if out is not None and out.exists() and not out.is_dir():
-        raise RunError(f"{out} is a file: name a folder for the profiles")
+        raise RunError(f"{out}: is a file; name a folder for the profiles")
     settings = Settings(
         grader=model,
         cassette=str(cassette or ""),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
-from ..probes.ask import CEILING, FLOOR
 from .arguments import MODELS, RunArgument, run_folder
 from .streams import command
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from ..folder.run import Run
     from ..probes.probe_run import StoredProbe
 
-# The bounds were measured in every run.
-_BOUNDS = (FLOOR, CEILING)
 _STYLES = {"same": "dim", "again": "cyan", "new": "green", "summarised": "yellow", "dropped": "red"}
 # Marks before a message: evidence of the probe, or a cache breakpoint after the message.
 _EVIDENCE, _BREAKPOINT = "◆", "▮"
@@ -164,6 +161,7 @@ def show(
     """
     from ..diff import probe_diff, step_diff
     from ..folder.run import load
+    from ..probes.ask import CEILING, FLOOR
     from . import arguments
     from .output import print_json
 
@@ -175,7 +173,7 @@ def show(
     if probe is None:
         at = step_diff(opened, name, arguments.find_strategy(opened, strategy), step)
     else:
-        which = strategy if strategy in _BOUNDS else arguments.find_strategy(opened, strategy)
+        which = strategy if strategy in (FLOOR, CEILING) else arguments.find_strategy(opened, strategy)
         at = probe_diff(opened, name, which, arguments.find_probe(opened, name, probe))
     if as_json:
         print_json(at.as_json())

@@ -12,7 +12,6 @@ from uuid import uuid4
 
 import typer
 
-from ...strategies.chain import RECIPES
 from .arguments import (
     MODELS_PANEL,
     BaseOption,
@@ -31,7 +30,7 @@ from .streams import command, report_ignored, same_command, say
 if TYPE_CHECKING:
     from ..folder.schema import Manifest
 
-DEFAULT = (
+_STRATEGIES = (
     "none",
     "last_turn",
     "window(max_tokens=8000)",
@@ -47,9 +46,14 @@ DEFAULT = (
     "focus",
     "tiered",
     "cache_marks",
-    *RECIPES,
 )
-"""Strategies that run by default: every one, and the recipes, with sizes that the embedded scenarios exceed."""
+
+
+def default_strategies() -> tuple[str, ...]:
+    """Return the strategies that run by default: every one, and the recipes, with sizes that scenarios exceed."""
+    from ...strategies.chain import RECIPES  # which imports numpy
+
+    return (*_STRATEGIES, *RECIPES)
 
 
 def run(
@@ -157,7 +161,7 @@ def run(
     )
     with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
         opened = RunInputs(names, form, turns, seed)
-        plan = Plan(opened, tuple(strategy or DEFAULT), encoding, model, settings, probes, answers)
+        plan = Plan(opened, tuple(strategy or default_strategies()), encoding, model, settings, probes, answers)
     folder = out or Path("runs") / _name(names)
     workers = jobs or os.cpu_count() or 1
     complete = is_complete(folder) and not overwrite

@@ -10,7 +10,7 @@ import pytest
 
 from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.simulation import FOLDER, Scheme
-from ctxbench.harness.cli.run import DEFAULT
+from ctxbench.harness.cli.run import default_strategies
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.metrics.cache.prefixes import CacheMark
@@ -53,7 +53,7 @@ def test_a_step_of_all_models(benchmark: Bench) -> None:
 def plan() -> Plan:
     folders = ("openhands", "mini-swe-agent", "pi-sessions", "tau-bench")
     names = [str(RECORDINGS / name) for name in folders] if RECORDINGS.is_dir() else ["standard"]
-    return Plan(RunInputs(tuple(names)), DEFAULT)
+    return Plan(RunInputs(tuple(names)), default_strategies())
 
 
 @pytest.mark.benchmark(group="the bill of a run for twelve models, and the run on one worker (asked: a tenth)")

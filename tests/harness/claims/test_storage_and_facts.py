@@ -148,12 +148,12 @@ def test_counting_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_focus_is_never_over_its_limit() -> None:
     """One call over it fails; what is refused is counted, and decides nothing."""
     events = pd.DataFrame([("kind/0", "focus", 0, "over_budget")], columns=["conversation", "strategy", "step", "kind"])
-    for tokens, word in ((8192, "holds"), (9000, "fails")):
-        rows = [(f"kind/{at}", at, tokens) for at in range(MANY)]
+    for size, word in ((8192, "holds"), (9000, "fails")):
+        rows = [(f"kind/{at}", at, size) for at in range(MANY)]
         steps = pd.DataFrame(rows, columns=["conversation", "step", "tokens_sent"]).assign(strategy="focus")
         made = inputs(run=Stored({"steps": steps, "events": events}))
-        over, refused = tokens._of_run(made, made.run, "focus", "here")
+        over, refused = token_claims._of_run(made, made.run, "focus", "here")
         assert over.verdict == word
         assert refused.found.mean == pytest.approx(1 / MANY)  # type: ignore[union-attr]
-        (none,) = tokens._of_run(made, made.run, "tiered", "here")
+        (none,) = token_claims._of_run(made, made.run, "tiered", "here")
         assert none.verdict == "cannot tell"

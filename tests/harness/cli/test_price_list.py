@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ctxbench.harness.cli.list_ import print_prices
+from ctxbench.harness.cli.price_list import print_prices
 from tests.harness.command import ctxbench
 
 

@@ -95,7 +95,7 @@ def test_each_message_once_and_what_was_done(here: Path) -> None:
     """At the last of four calls, worked by hand: every message once, in the order it was said, and one event."""
     found = lines(here)
     assert "step 3 of 0 to 3" in found[0]
-    counts = "8 messages said · 7 sent: 5 same, 2 new · 1 replaced, 1 written · 1 summarised, 1 dropped"
+    counts = "8 messages in the history · 7 sent: 5 same, 2 new · 1 replaced, 1 written · 1 summarised, 1 dropped"
     assert found[1] == counts
     assert [line.replace("▮", "").split()[:4] for line in found[3:12]] == [
         ["same", "m0", "system", "You"],

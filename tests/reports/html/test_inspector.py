@@ -70,7 +70,7 @@ def test_a_link_opens_a_step(opening: Opening, run: Run, page_of: Path) -> None:
     at = step_diff(run, "talk 1", "summary(threshold=4)", 7)
     told = page.locator("#status").inner_text()
     assert f"step 7 of 0 to {at.steps - 1}" in told
-    assert f"{at.sent} messages sent, {at.said} said" in told
+    assert f"{at.sent} messages sent, {at.said} in the history" in told
     assert f"{at.count('summarised')} summarised" in told
     assert f"{at.tokens_sent:,} of {at.tokens_full:,} tokens" in told
     page.evaluate("location.hash = '#conversation=talk+2&step=1'")  # as forms write a space
@@ -113,7 +113,7 @@ def test_evidence_is_marked(opening: Opening, page_of: Path) -> None:
     page.locator("#status:not(:empty)").wait_for()
     page.locator("#probe").select_option(index=1)
     assert "evidence: 0 of 2 sent · answer: AB-1000" in page.locator("#status").inner_text()
-    rows = [row for row in shown(page, "said") if "evidence" in row]
+    rows = [row for row in shown(page, "history") if "evidence" in row]
     assert len(rows) == 2
     assert all(row.startswith("dropped") for row in rows)
 
