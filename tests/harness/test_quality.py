@@ -135,7 +135,7 @@ def test_recording_needs_the_weights(tmp_path: Path) -> None:
 
 def test_recording_what_is_there_asks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where every reply comes along, recording calls no model and writes the same file again."""
-    for where in ("answering.quality", "models.local"):
+    for where in ("quality", "models.local"):
         monkeypatch.setattr(f"ctxbench.harness.{where}.local_name", lambda gguf: (NAME, ""))
     replies = record(tmp_path / "new.jsonl", tmp_path / "run")
     assert replies.are_whole

@@ -144,7 +144,7 @@ def test_the_bound_is_under_every_placement(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-m", "gpt-4o"), "gpt-4o wants none: take another placement"),
+        (("-m", "gpt-4o"), "gpt-4o takes none: choose another placement"),
         (("-m", "claude-sonnet-5", "--calls", "x.csv"), "has no calls: name another placement as well"),
         (("-m", "claude-sonnet-5", "--figures", "f"), "has no figures: name another placement as well"),
     ],

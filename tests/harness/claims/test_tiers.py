@@ -157,7 +157,7 @@ def test_latencies_of_the_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each operation's p99 must be under its own limit; all of it is of the clock."""
     for times, word in (([0.5] * 2000, "holds"), ([60.0] * 2000, "fails"), ([0.5] * 50, "cannot tell")):
         monkeypatch.setattr(clock, "_items", lambda inputs: [])
-        for name in ("_decided", "_looked_up", "_read"):
+        for name in ("_focus_latencies", "_looked_up", "_read"):
             monkeypatch.setattr(clock, name, lambda _, times=times: times)
         monkeypatch.setattr(clock, "_moved", lambda _, times=times: (times, times))
         rows = clock.latencies(inputs()).rows

@@ -119,7 +119,7 @@ Change = Callable[[dict[str, Any]], Any]
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda found: found.update(format=9), "a baseline of format 9, this version reads 1"),
+        (lambda found: found.update(format=9), "a baseline of format 9, this version reads 2"),
         (lambda found: found.pop("figures"), "damaged, or no baseline .*figures"),
         (
             lambda found: found["figures"]["a"].update(other=[1, 2, 3]),

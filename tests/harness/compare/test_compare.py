@@ -89,7 +89,7 @@ def test_strategies_of_one_run() -> None:
     run = made({"none": {"tokens_sent": TOKENS}, "a": {"tokens_sent": TOKENS, "grounding": [(1, 2)] * 6}})
     found = compare(run, run, [("a", "none")], GatePolicy().rule)
     assert [each.verdict.word for each in found.comparisons] == ["same", "cannot tell"]
-    assert found.comparisons[1].verdict.why == "none has nothing that it measures"
+    assert found.comparisons[1].verdict.why == "none has nothing to measure it by"
 
 
 def test_a_price_that_is_not_known_any_more() -> None:
@@ -116,7 +116,7 @@ def test_corrected_for_what_moved() -> None:
 def test_nothing_to_pair() -> None:
     """Other recordings, and tokens of another encoding, are errors that say what to do."""
     run = made({"a": {"tokens_sent": TOKENS}})
-    with pytest.raises(RunError, match="of other recordings: of its 6 conversations none is in run"):
+    with pytest.raises(RunError, match="of other recordings: none of its 6 conversations is in run"):
         compared(run, made({"a": {"tokens_sent": TOKENS}}, list("uvwxyz")))
     with pytest.raises(RunError, match="run again with --encoding o200k_base"):
         compared(run, replace(run, encoding="cl100k_base"))

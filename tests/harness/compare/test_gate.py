@@ -120,7 +120,7 @@ def test_a_policy_file(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("[metrics.groundng]", r"gate.toml:1: metrics.groundng: unknown metric; did you mean 'grounding'"),
-        ("\n[metrics.latency_p50]", r"gate.toml:2: .*clock on the wall"),
+        ("\n[metrics.latency_p50]", r"gate.toml:2: .*wall clock"),
         ("[metrics.steps]", r"has no direction of its own \(add better"),
         ("[metrics.grounding]\nabsolute = 0.1\nrelative = 0.1", r"gate.toml:3: .*absolute margin as well"),
         ("[metrics.grounding]\nabsolute = -1", r"gate.toml:2: metrics.grounding.absolute: -1.0 is no margin"),

@@ -143,7 +143,7 @@ def test_bad_input(folder: Path, tmp_path: Path) -> None:
     next((tmp_path / "damaged" / "steps").glob("*.parquet")).write_bytes(b"nothing")
     assert "a part is damaged" in said("damaged")
     ctxbench("run", "traps", "-s", "none", "-o", "t", cwd=tmp_path)
-    assert "is of other recordings: of its 6 conversations none is in t:" in said("t")
+    assert "is of other recordings: none of its 6 conversations is in t:" in said("t")
     done = ctxbench("compare", folder / "one", "--metric", "groundng", cwd=tmp_path, code=2)
     assert "unknown metric 'groundng'; did you mean 'grounding'" in done.stderr
 

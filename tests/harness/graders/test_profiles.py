@@ -41,7 +41,7 @@ def test_another_version(tmp_path: Path) -> None:
     assert not isinstance(found, Missing)
     assert "measured on llm(model='m', prompt='abc123')" in found.stale
     [said] = quoted("llm(model='m', prompt='def456')", [found])
-    assert "That is stale" in said
+    assert "This is out of date" in said
     nothing = profile_of("llm(model='n', prompt='abc123')", [tmp_path])
     assert isinstance(nothing, Missing)
     assert "was not calibrated" in nothing.detail

@@ -234,8 +234,8 @@ seen, connect, look_up = [], socket.socket.connect, socket.getaddrinfo
 socket.socket.connect = lambda self, to: (seen.append(to), connect(self, to))[1]
 socket.getaddrinfo = lambda host, *a, **k: (seen.append((host, a[0])), look_up(host, *a, **k))[1]
 from ctxbench.harness.models.provider import Provider
-from ctxbench.harness.models.recorded import Request
-print(Provider(sys.argv[1]).chat(Request("openai/m", "x", 0.3, 5)).text)
+from ctxbench.harness.models.recorded import ModelRequest
+print(Provider(sys.argv[1]).chat(ModelRequest("openai/m", "x", 0.3, 5)).text)
 print({host for host, *_ in (to for to in seen if isinstance(to, tuple))})
 """
     done = subprocess.run([sys.executable, "-c", program, server.url], capture_output=True, text=True, check=True)

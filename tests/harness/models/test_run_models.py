@@ -85,7 +85,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         "try 3 of 4 in 2 s",
         "try 4 of 4 in 4 s (later ones are not told)",
     ]
-    assert lines[-1].startswith(f"error: no model answered {SUMMARY}, whose figures are of doing without: ")
+    assert lines[-1].startswith(f"error: no model answered {SUMMARY}, so its figures show what it does without one: ")
     [given_up] = [line for line in lines if "was given up for the rest of the run" in line]
     missed = (load(tmp_path / "r").table("events").kind == "failed").sum() - 1
     assert missed > 2

@@ -101,7 +101,7 @@ def test_the_command_says_what_is_stale(tmp_path: Path) -> None:
     with Cassette(tmp_path / "c") as cassette:
         cassette.put(entry())
     bad = ctxbench("cassette", "check", "--cassette", "c", cwd=tmp_path, code=1)
-    assert bad.stdout == "stale: 1 replies to logit@aaaaaaaaaaaa, which has changed since: record them anew\n"
+    assert bad.stdout == "stale: 1 replies to logit@aaaaaaaaaaaa, which has changed since: record them again\n"
     assert said(bad.stderr) == ["2 replies, 1 stale: c"]
 
 

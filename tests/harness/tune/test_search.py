@@ -8,10 +8,11 @@ import pytest
 from optuna.trial import FrozenTrial, create_trial
 
 from ctxbench.harness.tune.search import BATCH, Sampler, as_params, batch, check, distributions
-from ctxbench.harness.tune.space import SearchSpace, searched, space, written
+from ctxbench.harness.tune.space import SearchSpace, space, written
+from ctxbench.harness.tune.space import searched as parse_search
 from ctxbench.scenarios.errors import MissingExtra
 
-SEARCH = searched("window(max_tokens=?, reserve=?)")
+SEARCH = parse_search("window(max_tokens=?, reserve=?)")
 SPACE = space(SEARCH, {}, {"max_tokens": 64_000, "messages": 9})
 
 
@@ -64,7 +65,7 @@ def test_nsga2_has_generations() -> None:
 
 def test_it_begins_with_the_defaults() -> None:
     """Where every free parameter has one."""
-    search = searched("summary(threshold=?, every=?)")
+    search = parse_search("summary(threshold=?, every=?)")
     made = batch(search, space(search, {}, {}), [], "tpe", 0, 20)
     assert search.at(made[0].values) == "summary"
 
@@ -79,7 +80,7 @@ def test_a_small_space_is_gone_through() -> None:
 
 def test_few_are_tried_twice() -> None:
     """Of 31 settings 24 trials are of 24: what TPE would try again gives way to what was not tried."""
-    search = searched("window(messages=?)")
+    search = parse_search("window(messages=?)")
     small = space(search, written(["messages=1..31"], ["messages"]), {})
     made: list[FrozenTrial] = []
     while len(made) < 24:
