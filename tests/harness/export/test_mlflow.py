@@ -134,7 +134,7 @@ def test_again_is_once(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "already in MLflow" in capsys.readouterr().out
     assert logged(run)[0].info.run_id == before
     log(run, models=("gpt-5.6",), report=False)
-    assert "logged anew" in capsys.readouterr().out
+    assert "logged again" in capsys.readouterr().out
     parent, children = logged(run)
     assert parent.info.run_id != before
     assert "cost/gpt-5.6" in children["none"].data.metrics

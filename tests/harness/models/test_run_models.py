@@ -101,8 +101,8 @@ def test_replies_that_are_used_all_the_same(server: Server, tmp_path: Path) -> N
     words = ("run", path, "-s", strategy, "--summariser", "openai/m", "--cassette", "c", "-o", "r")
     done = ctxbench(*words, "--api-base", server.url, cwd=tmp_path)
     times = len(server.seen)
-    [line] = [line for line in said(done.stderr) if "asked for" in line or line.startswith("failed")]
-    assert line.startswith(f"not as it was asked for {times} times: the reply has ")
+    [line] = [line for line in said(done.stderr) if "as requested" in line or line.startswith("failed")]
+    assert line.startswith(f"not as requested {times} times: the reply has ")
     assert line.endswith(" tokens, over 50; it is cut there")
     assert "Why\n" in done.stdout
     assert "it is cut there" in done.stdout
