@@ -132,7 +132,7 @@ def test_bad_records(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
     [
         (["nowhere.json"], "nowhere.json"),
         (["text.txt"], "no known format of labelled answers fits"),
-        (["mine.jsonl", "-o", "text.txt"], "text.txt is a file"),
+        (["mine.jsonl", "-o", "text.txt"], "text.txt: is a file"),
         (["mine.jsonl", "-g", "ruels"], "unknown grader 'ruels'"),
         (["mine.jsonl", "-g", "rules(strict=1)"], "has no parameter 'strict'"),
         (["mine.jsonl", "--kind", "temporal"], "no answer has kind 'temporal': mine has kind plain"),
