@@ -32,7 +32,7 @@ def test_what_is_printed(folder: Path) -> None:
     assert "The frontier of window(max_tokens=?): cost (tokens a conversation) and grounding" in text
     assert "Searched on 4 conversations; 4 conversations held out." in text
     assert "Selection bias: " in text
-    assert "On what was held out, against the whole history" in text
+    assert "Held out: against the whole history" in text
     assert "up to the longest conversation" in text
     found = json.loads((folder / "one" / "tune.json").read_text())
     specs = [each["strategy"] for each in found["frontier"]]
