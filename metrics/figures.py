@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from .probes import State
+from .statistics.intervals import Interval, share_interval
 from .structure import ANTHROPIC, FAULTS, OPENAI
 from .tokens import PRIMING
 from .value import Missing, Ratio, Saving, Total, Value
@@ -331,6 +332,15 @@ OF_STEPS = tuple(key for key, metric in METRICS.items() if metric.table == "step
 def figures(steps: pd.DataFrame) -> dict[str, Value]:
     """Return every metric over one group of steps, by its key."""
     return {key: METRICS[key].of(steps) for key in OF_STEPS}
+
+
+def recall_interval(probes: pd.DataFrame) -> Interval | Missing:
+    """Return the context recall of some probes with its 95 % interval, by resampling whole conversations."""
+    recall = METRICS["context_recall"].of
+    assert isinstance(recall, Ratio)
+    kept, counted = recall.parts(probes)
+    rows = counted > 0
+    return share_interval((kept[rows] / counted[rows]).tolist(), probes.conversation[rows].tolist())
 
 
 def growth(steps: pd.DataFrame) -> pd.DataFrame:

@@ -13,9 +13,9 @@ import pandas as pd
 
 from ..harness.folder.run import Run
 from ..harness.probes.ask import CEILING, FLOOR
-from ..metrics.figures import METRICS, OF_PROBES
+from ..metrics.figures import METRICS, OF_PROBES, recall_interval
 from ..metrics.probes import MEASURES, ranked
-from ..metrics.statistics.intervals import Ends, Interval, interval, of_share
+from ..metrics.statistics.intervals import Interval
 from ..metrics.value import Missing, Value
 from .render import Table, count, percent, reasons, shares
 
@@ -90,7 +90,7 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
         without_evidence=int((ceiling.evidence.map(len) == 0).sum()),
         strategies={name: whole[name] for name in names},
         bounds={name: whole[name] for name in (FLOOR, CEILING)},
-        intervals={name: _interval(common[common.strategy == name]) for name in everyone},
+        intervals={name: recall_interval(common[common.strategy == name]) for name in everyone},
         kinds={kind: _by_strategy(common[common.category == kind], everyone) for kind in kinds},
         retrieval=_retrieval(common, names, kinds),
         failed=[
@@ -113,19 +113,6 @@ def _by_strategy(rows: pd.DataFrame, names: Sequence[str]) -> dict[str, ProbeFig
         name: ProbeFigures(len(part), values[name], normalised_gain(values[name]["context_recall"], floor, ceiling))
         for name, part in by_name.items()
     }
-
-
-def _interval(rows: pd.DataFrame) -> Interval | Missing:
-    pairs = [
-        (sum(state == "verbatim" for state in states) / len(states), name)
-        for states, name in zip(rows.evidence_state, rows.conversation, strict=True)
-        if states is not None and len(states)
-    ]
-    resampled = interval([share for share, _ in pairs], [name for _, name in pairs])
-    if isinstance(resampled, Missing) or isinstance(resampled.low, Missing) or isinstance(resampled.high, Missing):
-        return resampled
-    ends = of_share(resampled.mean, Ends(resampled.low, resampled.high), len({name for _, name in pairs}))
-    return resampled if isinstance(ends, Missing) else Interval(resampled.mean, *ends)
 
 
 def normalised_gain(value: Value, floor: Value, ceiling: Value) -> Value:

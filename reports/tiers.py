@@ -32,12 +32,13 @@ _RAG_HOW = (
     f"{RERANKED} by rrf, ordered by exact scores. `vector` is as good as its embedder: `offline` compares words.",
 )
 _FOCUS_HEADS = (
-    *("way", "tokens", "of the history", "over the limit", "over budget", "context recall", "±"),
+    *("strategy", "tokens", "of the history", "over the limit", "over budget", "context recall", "±"),
     *("answer in context", "grounding recall", "latency p50", "latency p99"),
 )
+_FOCUS_COUNTS = ("strategy", "calls", "tokens", "over", "over_budget", "probes")
 _FOCUS_HOW = (
-    "Over the limit: requests larger than the limit, with tool schemas; over budget: calls where the way says that its "
-    "limit cannot be kept. ± is half the 95 % interval over conversations.",
+    "Over the limit: requests larger than the limit, with tool schemas; over budget: calls where the strategy says "
+    "that its limit cannot be kept. ± is half the 95 % interval over conversations.",
     "Bound: the most evidence that fits within the limit beside system messages, tool schemas and the question.",
 )
 
@@ -403,13 +404,13 @@ def _plain(interval: Interval | Missing) -> dict[str, float | None]:
 
 
 Failed = Sequence[tuple[str, str, str]]
-"""(conversation, way, why)"""
+"""(conversation, strategy, why)"""
 
 
 def focus_tables(rows: Sequence[FocusRow], limit: int, conversations: int, failed: Failed = ()) -> list[Table]:
-    """Return a row for each way of keeping the limit, then how to read it."""
-    calls = next((row.calls for row in rows if row.way == WHOLE), 0)
-    probes = next((row.probes for row in rows if row.way == WHOLE), 0)
+    """Return a row per strategy and for the bound, then how to read it."""
+    calls = next((row.calls for row in rows if row.strategy == WHOLE), 0)
+    probes = next((row.probes for row in rows if row.strategy == WHOLE), 0)
     title = f"Focus, {limit:,} tokens: {count(conversations, 'conversation')}, {count(calls, 'call')}, "
     shown = [
         Table(
@@ -423,17 +424,17 @@ def focus_tables(rows: Sequence[FocusRow], limit: int, conversations: int, faile
     ]
     if failed:
         note = "These conversations count in no figure."
-        shown.append(Table("Failed", ("conversation", "way", "why"), tuple(failed), (note,), prose=True))
+        shown.append(Table("Failed", ("conversation", "strategy", "why"), tuple(failed), (note,), prose=True))
     return shown
 
 
 def _focus_cells(row: FocusRow) -> tuple[str, ...]:
-    recall, reach = _mean_and_reach(row.recall)
-    if row.way == BOUND:
-        return (row.way, "", "", "", "", recall, reach, "", "", "", "")
-    times = ("", "") if isinstance(row.micros, Missing) else (_micros(row.micros.p50), _micros(row.micros.p99))
-    sizes = (tokens(row.tokens), percent(row.share), f"{row.over:,}", f"{row.refused:,}")
-    return (row.way, *sizes, recall, reach, _mean_and_reach(row.reachable)[0], percent(row.grounded), *times)
+    recall, reach = _mean_and_reach(row.context_recall)
+    if row.strategy == BOUND:
+        return (row.strategy, "", "", "", "", recall, reach, "", "", "", "")
+    times = ("", "") if isinstance(row.latency, Missing) else (_micros(row.latency.p50), _micros(row.latency.p99))
+    sizes = (tokens(row.tokens), percent(row.share), f"{row.over:,}", f"{row.over_budget:,}")
+    return (row.strategy, *sizes, recall, reach, percent(row.answer_in_context), percent(row.grounding), *times)
 
 
 def _mean_and_reach(interval: Interval | Missing) -> tuple[str, str]:
@@ -455,14 +456,14 @@ def focus_json(rows: Sequence[FocusRow], limit: int, conversations: int, failed:
         "conversations": conversations,
         "rows": [
             {
-                **{name: getattr(row, name) for name in ("way", "calls", "tokens", "over", "refused", "probes")},
-                **{name: _exact(getattr(row, name)) for name in ("share", "grounded")},
-                **{name: _three(getattr(row, name)) for name in ("recall", "reachable")},
-                "micros": None if isinstance(row.micros, Missing) else row.micros._asdict(),
+                **{name: getattr(row, name) for name in _FOCUS_COUNTS},
+                **{name: _exact(getattr(row, name)) for name in ("share", "answer_in_context", "grounding")},
+                "context_recall": _three(row.context_recall),
+                "latency_us": None if isinstance(row.latency, Missing) else row.latency._asdict(),
             }
             for row in rows
         ],
-        "failed": [dict(zip(("conversation", "way", "why"), failure, strict=True)) for failure in failed],
+        "failed": [dict(zip(("conversation", "strategy", "why"), failure, strict=True)) for failure in failed],
     }
 
 

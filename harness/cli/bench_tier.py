@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -117,37 +120,32 @@ def focus(
 
     The whole history, which keeps everything, and the most that any way within the limit can keep are shown too.
     """
-    from ...metrics.tokens import TokenCounter
     from ...reports.tiers import focus_json as exact
     from ...reports.tiers import focus_tables
     from ...scenarios.errors import RunError
-    from ...scenarios.source import Problems
-    from ...strategies.chain import parse, spec
     from ..engine.plan import RunInputs
-    from ..models import OFFLINE
-    from ..tier_bench.focus import measured, rows
+    from ..tier_bench.focus import bench, rows
     from .output import print_json, print_tables
-    from .streams import counting, report_ignored, say
+    from .run import report_problems
+    from .streams import watching
 
-    texts = [f"focus(limit={limit}, truncation='{name}')" for name in dict.fromkeys(truncation or TruncationName)]
-    texts += strategy if strategy is not None else [peer.format(limit=limit) for peer in _PEERS]
-    strategies = [parse(text) for text in texts]
-    problems = Problems()
-    conversations = list(RunInputs(tuple(recordings or ("standard",))).open(problems).conversations())
-    report_ignored(problems.ignored, problems.notes)
-    for error in problems.errors:
-        say(f"error: {error}")
-    if not conversations:
-        raise RunError("there is no conversation to measure")
-    with counting(len(conversations), "conversations") as done:
-        ways = {spec(name): name for name in strategies}
-        cells = list(measured(conversations, ways, limit, OFFLINE, TokenCounter(encoding), done))
-    failed = [(cell.conversation, cell.way, cell.failed) for cell in cells if cell.failed]
+    specs = [f"focus(limit={limit}, truncation='{name}')" for name in dict.fromkeys(truncation or TruncationName)]
+    specs += strategy if strategy is not None else [peer.format(limit=limit) for peer in _PEERS]
+    inputs = RunInputs(tuple(recordings or ("standard",)))
+    with TemporaryDirectory() as folder:
+        with redirect_stdout(sys.stderr), watching() as watcher:
+            run = bench(inputs, specs, encoding, Path(folder) / "run", watcher)
+        report_problems(run.manifest)
+        conversations = run.manifest.conversations
+        if not conversations:
+            raise RunError("there is no conversation to measure")
+        failed = [(name, strategy, why) for strategy, names in run.failures.items() for name, why in names.items()]
+        figures = rows(run, limit)
     if as_json:
-        print_json(exact(rows(cells), limit, len(conversations), failed))
+        print_json(exact(figures, limit, conversations, failed))
     else:
-        print_tables(focus_tables(rows(cells), limit, len(conversations), failed))
-    if problems.errors:
+        print_tables(focus_tables(figures, limit, conversations, failed))
+    if run.manifest.problems:
         raise typer.Exit(2)
 
 

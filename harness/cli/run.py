@@ -171,7 +171,7 @@ def run(
     except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
         say(f"stopped; finished work is stored. To continue: {same_command()}")
         raise
-    _report_problems(manifest)
+    report_problems(manifest)
     if not manifest.conversations:
         remove_empty(folder)
         raise RunError("no conversation could be read: nothing was measured")
@@ -226,7 +226,8 @@ def _finished_none(folder: Path) -> list[str]:
     return [str(name) for name in failed.index[failed]]
 
 
-def _report_problems(manifest: Manifest) -> None:
+def report_problems(manifest: Manifest) -> None:
+    """Print the recordings that were left out, each with the reason, and the files that are no recordings."""
     problems, most = manifest.problems, 10
     for problem in problems[:most]:
         say(f"left out: {problem}")

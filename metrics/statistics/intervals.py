@@ -264,6 +264,15 @@ def interval(
     return Interval(float(array.mean()), *ends)
 
 
+def share_interval(values: Sequence[float], groups: Sequence[Hashable]) -> Interval | Missing:
+    """Return the mean of some shares, with its interval over their groups cut to 0 and 1 (`of_share`)."""
+    resampled = interval(values, groups)
+    if isinstance(resampled, Missing) or isinstance(resampled.low, Missing) or isinstance(resampled.high, Missing):
+        return resampled
+    ends = of_share(resampled.mean, Ends(resampled.low, resampled.high), len(set(groups)))
+    return resampled if isinstance(ends, Missing) else Interval(resampled.mean, *ends)
+
+
 def finite(values: Sequence[float] | Floats, field: str) -> Floats:
     """Return the values as an array. Raises ValueError, with the field and place, for a value that is not finite."""
     array = np.asarray(values, np.float64)

@@ -12,10 +12,9 @@ conversation = script.done()
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from math import pow, sqrt
+from math import pow
 from random import Random
 from typing import NamedTuple
 
@@ -197,31 +196,6 @@ class OfficeHours:
         return over
 
 
-class Pace:
-    """Gaps between turns, from a shuffled deck of nine: five under 5 minutes, two under an hour, hours, a night."""
-
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self._coming: list[str] = []
-
-    def wait(self, script: Script) -> None:
-        """Let the time to the next turn pass. Turns fall between 07:00 and 19:00 UTC."""
-        if not self._coming:
-            self._coming = ["soon"] * 5 + ["break"] * 2 + ["hours", "night"]
-            self._rng.shuffle(self._coming)
-        gap = self._coming.pop()
-        chance = self._rng.random()
-        if gap == "soon":
-            script.wait(seconds=round(15 + 200 * chance))
-        elif gap == "break":
-            script.wait(minutes=round(6 + 45 * chance))
-        elif gap == "hours":
-            script.wait(minutes=round(65 + 120 * chance))
-        now = script.now
-        if gap == "night" or now.hour >= 19 or now.hour < 7:
-            script.wait(minutes=(1440 - now.hour * 60 - now.minute) % 1440 + 450 + round(90 * chance))
-
-
 _QUIZ_SHARES: Mapping[str, float] = {
     "single_hop": 0.28,
     "multi_hop": 0.18,
@@ -236,20 +210,30 @@ def size(turns: int) -> int:
     return round(min(60, 11 * pow(turns / 12, 0.4)))
 
 
+class _Question(NamedTuple):
+    category: str
+    text: str
+    answers: tuple[str, ...]
+    evidence: tuple[str, ...]
+    about: frozenset[str]
+    computed: bool
+
+
 class Quiz:
     """Probes of one script, each asked some turns after its facts: at once, soon, or much later.
 
-    A generator offers a probe whenever there is a fact worth asking about; `wants` says before if one is due. The quiz
-    takes as many per category as the length of the conversation calls for, spread over it. A fact behind a probe must
-    stay true to the end of the conversation.
+    The quiz takes as many questions per category as the length of the conversation calls for, spread over it. A
+    generator either looks whether it `wants` a question and has it asked, or offers all that it has and leaves the
+    choice to the quiz. When a fact changes, `forget` withdraws the questions about it that are not asked yet.
     """
 
     def __init__(self, script: Script, rng: Random, turns: int) -> None:
         self._script, self._rng, self._turns, self._turn = script, rng, turns, 0
         self._wanted = {category: max(1, round(share * size(turns))) for category, share in _QUIZ_SHARES.items()}
         self._taken = dict.fromkeys(_QUIZ_SHARES, 0)
-        self._waiting: list[tuple[int, Callable[[], None]]] = []
-        self._asked: set[str] = set()
+        self._offers: list[_Question] = []
+        self._waiting: list[tuple[int, _Question]] = []
+        self._texts: set[str] = set()
 
     def wants(self, category: str) -> bool:
         """Return whether another probe of this category is due by now."""
@@ -269,51 +253,7 @@ class Quiz:
 
         The answer of a `computed` question is worked out from the evidence.
         """
-        if question in self._asked:
-            return
-        self._asked.add(question)
-        left = max(0, self._turns - 1 - self._turn)
-        delay = self._rng.choice((0, min(left, self._rng.randint(1, 4)), self._rng.randint(0, left), left))
-        self._taken[category] += 1
-        accepted, shown = tuple(dict.fromkeys(answers)), tuple(dict.fromkeys(evidence))
-        self._waiting.append(
-            (self._turn + delay, lambda: self._script.probe(question, accepted, shown, category, computed=computed)),
-        )
-
-    def turn_over(self) -> None:
-        """Ask the probes that are due after this turn."""
-        due = [ask for turn, ask in self._waiting if turn <= self._turn]
-        self._waiting = [(turn, ask) for turn, ask in self._waiting if turn > self._turn]
-        for ask in due:
-            ask()
-        self._turn += 1
-
-
-_QUESTION_SHARES = {"updated_fact": 0.21, "multi_hop": 0.21, "temporal": 0.21, "single_hop": 0.22, "unanswerable": 0.15}
-
-
-class _Candidate(NamedTuple):
-    question: str
-    answers: tuple[str, ...]
-    evidence: tuple[str, ...]
-    about: frozenset[str]
-    computed: bool
-
-
-class Questions:
-    """Probes of one script, a few after every turn, drawn from the candidates that the turns offered.
-
-    Unlike those of a Quiz, the facts may change: `forget` withdraws the candidates about a fact.
-    """
-
-    def __init__(self, rng: Random, turns: int, nowhere: Callable[[], str]) -> None:
-        """Start without candidates. `nowhere` returns a question that nothing in the conversation answers."""
-        self._rng, self._turns, self._nowhere = rng, turns, nowhere
-        self._waiting: dict[str, list[_Candidate]] = {category: [] for category in _QUESTION_SHARES}
-        self._asked: Counter[str] = Counter()
-        self._seen: set[str] = set()
-        self.total = min(60, round(3.2 * sqrt(turns)))
-        """Number of probes at the end: 3 for one turn, 11 for 12, 60 from 350 on."""
+        self._schedule(_question(category, question, answers, evidence, (), computed))
 
     def offer(
         self,
@@ -325,46 +265,48 @@ class Questions:
         about: Sequence[str] = (),
         computed: bool = False,
     ) -> None:
-        """Add a question that can be asked from now on; if `computed`, its answer is worked out from the evidence."""
-        if question not in self._seen:
-            waiting = self._waiting[category]
-            accepted, shown = tuple(dict.fromkeys(answers)), tuple(dict.fromkeys(evidence))
-            waiting.append(_Candidate(question, accepted, shown, frozenset(about), computed))
-            if len(waiting) > 200:  # some of the oldest hundred stay, so that late questions reach far back
-                waiting.pop(int(self._rng.random() * 100))
+        """Offer a question, which is asked if one of its category is wanted when the turn is over."""
+        self._offers.append(_question(category, question, answers, evidence, about, computed))
 
     def forget(self, about: str) -> None:
-        """Withdraw the candidates about a fact, because it has changed."""
-        for category, waiting in self._waiting.items():
-            self._waiting[category] = [candidate for candidate in waiting if about not in candidate.about]
+        """Withdraw the questions about a fact, because it has changed; others may take their places."""
+        self._offers = [question for question in self._offers if about not in question.about]
+        for _, question in self._waiting:
+            if about in question.about:
+                self._taken[question.category] -= 1
+                self._texts.remove(question.text)
+        self._waiting = [(turn, question) for turn, question in self._waiting if about not in question.about]
 
-    def ask(self, script: Script, turn: int) -> None:
-        """Ask the probes that are due after this turn (counted from 1)."""
-        due = round(self.total * turn / self._turns) - self._asked.total()
-        for _ in range(due):
-            category = self._next_category()
-            if category == "unanswerable":
-                self._ask_nowhere(script)
-                continue
-            waiting = self._waiting[category]
-            chosen = waiting.pop(int(self._rng.random() * len(waiting)))
-            if chosen.question in self._seen:
-                continue
-            self._seen.add(chosen.question)
-            self._asked[category] += 1
-            script.probe(chosen.question, chosen.answers, chosen.evidence, category, computed=chosen.computed)
+    def turn_over(self) -> None:
+        """Take the offers that are wanted, and ask the probes that are due after this turn."""
+        # In a random order: else a turn's first offer would always be the one that is taken.
+        for question in self._rng.sample(self._offers, len(self._offers)):
+            if self.wants(question.category):
+                self._schedule(question)
+        self._offers.clear()
+        due = [question for turn, question in self._waiting if turn <= self._turn]
+        self._waiting = [(turn, question) for turn, question in self._waiting if turn > self._turn]
+        for category, text, answers, evidence, _, computed in due:
+            self._script.probe(text, answers, evidence, category, computed=computed)
+        self._turn += 1
 
-    def _ask_nowhere(self, script: Script) -> None:
-        for _ in range(30):
-            question = self._nowhere()
-            if question not in self._seen:
-                self._seen.add(question)
-                self._asked["unanswerable"] += 1
-                script.probe(question, [], [], "unanswerable")
-                return
+    def _schedule(self, question: _Question) -> None:
+        if question.text in self._texts:
+            return
+        self._texts.add(question.text)
+        left = max(0, self._turns - 1 - self._turn)
+        delay = self._rng.choice((0, min(left, self._rng.randint(1, 4)), self._rng.randint(0, left), left))
+        self._taken[question.category] += 1
+        self._waiting.append((self._turn + delay, question))
 
-    def _next_category(self) -> str:
-        """Return the category furthest behind its share, among those with a candidate."""
-        ready = [category for category in _QUESTION_SHARES if category == "unanswerable" or self._waiting[category]]
-        total = self._asked.total() + 1
-        return max(ready, key=lambda category: _QUESTION_SHARES[category] * total - self._asked[category])
+
+def _question(
+    category: str,
+    text: str,
+    answers: Sequence[str],
+    evidence: Sequence[str],
+    about: Sequence[str],
+    computed: bool,
+) -> _Question:
+    accepted, shown = tuple(dict.fromkeys(answers)), tuple(dict.fromkeys(evidence))
+    return _Question(category, text, accepted, shown, frozenset(about), computed)

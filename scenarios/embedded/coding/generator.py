@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...model import Conversation, Tool
 from ..forms import load, one, other_than_last, say, table
-from ..script import Pace, Questions, Script
+from ..script import OfficeHours, Quiz, Script
 from . import output
 from .repository import Module, NamedConstant, Person, World, add_method
 
@@ -27,16 +27,18 @@ def make(seed: int, turns: int, language: str) -> Conversation:
     start = f"2026-{1 + int(rng.random() * 9):02d}-{1 + int(rng.random() * 28):02d}T08:{int(rng.random() * 60):02d}:00"
     script = Script(f"coding/{language}-{seed}-{turns}", language=language, start=start, tools=_TOOLS)
     session = Session(rng, script, turns, language)
+    # 2: pauses and probes come from the deck and the quiz that all kinds share.
+    script.note("version", 2)
     session.system()
-    pace = Pace(rng)
+    hours = OfficeHours(script, rng)
     deck: list[Callable[[Session], None]] = []
     for turn in range(1, turns + 1):
         deck = deck or _deck(rng)
         session.begin_turn()
         deck.pop()(session)
-        session.questions.ask(script, turn)
+        session.finish_turn()
         if turn < turns:
-            pace.wait(script)
+            hours.pause()
     return script.done()
 
 
@@ -116,7 +118,7 @@ def _change(s: Session) -> None:
     reason = one(s.rng, s.speech["reasons"])
     s.facts |= {"new": str(after), "reason": reason}
     request = s.user("change_again" if repeated else "change")
-    s.questions.forget(constant.name)
+    s.quiz.forget(constant.name)
     search = s.search(module, constant.name, ".")
     _, listing = s.use_all("parallel", search, s.reading(module, f"{constant.name} ="))
     old, new = f"{constant.name} = {before}\n", f"{constant.name} = {after}\n"
@@ -214,7 +216,7 @@ def _refactor(s: Session) -> None:
     s.use("", shell("git diff --stat", output.git_diff_stat(world, module)))
     s.assistant("refactor_done")
 
-    s.questions.forget(f"{module.name}.{before}")
+    s.quiz.forget(f"{module.name}.{before}")
     s.offer("updated_fact", "q_name", [after], [request, edit], about=[f"{module.name}.{after}"])
 
 
@@ -273,7 +275,7 @@ def _ops(s: Session) -> None:
     s.assistant("ops_done")
 
     port = f"port of {module.name}"
-    s.questions.forget(port)
+    s.quiz.forget(port)
     s.offer("updated_fact", "q_port", [str(after)], [request, edit], about=[port])
     s.speak_of(module, constant)
     s.offer("multi_hop", "q_port_const", s.amounts(constant), [edit, listing], about=[constant.name, port])
@@ -324,7 +326,7 @@ class Session:
         self.rng, self.script, self.language = rng, script, language
         self.speech = load(__package__, f"speech_{language}")
         self.world = World(rng, language, self.now)
-        self.questions = Questions(rng, turns, self._unanswerable)
+        self.quiz = Quiz(script, rng, turns)
         self.updates: list[tuple[Module, NamedConstant]] = []
         """Constants that got another value, oldest first."""
         self.commits: list[tuple[str, str]] = []
@@ -421,7 +423,7 @@ class Session:
         computed: bool = False,
     ) -> None:
         """Offer a question on the facts of this turn."""
-        self.questions.offer(category, self.words(key), answers, evidence, about=about, computed=computed)
+        self.quiz.offer(category, self.words(key), answers, evidence, about=about, computed=computed)
 
     def offer_constant(self, module: Module, constant: NamedConstant, listing: str) -> None:
         """Offer a question on the value of a constant that the message `listing` shows."""
@@ -461,9 +463,12 @@ class Session:
         month = _MONTHS[day.month - 1]
         return [f"{day.day} {month}", f"{month} {day.day}", f"{day:%Y-%m-%d}"]
 
-    def _unanswerable(self) -> str:
-        module = one(self.rng, self.world.modules)
-        return self.words("unanswerable", name=module.name, who=self.world.person().name, project=self.world.package)
+    def finish_turn(self) -> None:
+        """Ask the probes that are due, a question that nothing in the conversation answers among them."""
+        if self.quiz.wants("unanswerable"):
+            name, who = one(self.rng, self.world.modules).name, self.world.person().name
+            self.quiz.ask("unanswerable", self.words("unanswerable", name=name, who=who, project=self.world.package))
+        self.quiz.turn_over()
 
     def _sentence(self, text: str) -> str:
         return text if self.language == "zh" else text[:1].upper() + text[1:]

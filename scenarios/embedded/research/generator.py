@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ...model import Conversation, Tool
 from ..forms import one, other_than_last, say, table
-from ..script import Pace, Questions, Script
+from ..script import OfficeHours, Quiz, Script
 from .library import Criterion, Paper, PaperLibrary, Topic, load_language, tidy
 
 TOOLS = tuple(Tool(**record) for record in table(__package__, "tools")["tools"])
@@ -31,17 +31,19 @@ def make(seed: int, turns: int, language: str) -> Conversation:
     start = f"2026-{1 + int(rng.random() * 9):02d}-{1 + int(rng.random() * 28):02d}T09:{int(rng.random() * 60):02d}:00"
     script = Script(f"research/{language}-{seed}-{turns}", language=language, start=start, tools=TOOLS)
     review = Review(rng, script, turns, language)
+    # 2: pauses and probes come from the deck and the quiz that all kinds share.
+    script.note("version", 2)
     researcher = one(rng, review.language.authors)
     script.system(review.words("system", {"researcher": researcher, "question": review.subject.question}))
-    pace = Pace(rng)
+    hours = OfficeHours(script, rng)
     plan: list[Callable[[Review], None]] = []
     for turn in range(1, turns + 1):
         plan = plan or _plan(rng)
         review.turn = turn
         plan.pop()(review)
-        review.questions.ask(script, turn)
+        review.finish_turn()
         if turn < turns:
-            pace.wait(script)
+            hours.pause()
     return script.done()
 
 
@@ -59,7 +61,7 @@ class Review:
         """Threshold that the hypothesis names now, by topic."""
         self.subject = one(rng, self.language.fields)
         self.library = PaperLibrary(rng, self.subject, self.language)
-        self.questions = Questions(rng, turns, self._unanswerable)
+        self.quiz = Quiz(script, rng, turns)
         pairs = [(outcome, moderator) for outcome in self.subject.outcomes for moderator in self.subject.moderators]
         self.agenda = [
             Topic(outcome, moderator, self._text("topic_name", outcome=outcome.name, moderator=moderator.name))
@@ -154,7 +156,14 @@ class Review:
         computed: bool = False,
     ) -> None:
         """Offer a question of the forms under this key, which can be asked from now on."""
-        self.questions.offer(category, self.words(key, facts), answers, evidence, about=about, computed=computed)
+        self.quiz.offer(category, self.words(key, facts), answers, evidence, about=about, computed=computed)
+
+    def finish_turn(self) -> None:
+        """Ask the probes that are due, a question that nothing in the conversation answers among them."""
+        if self.quiz.wants("unanswerable"):
+            topic = one(self.rng, self.topics)
+            self.quiz.ask("unanswerable", self.words("q_unanswerable", self.facts(topic, one(self.rng, topic.papers))))
+        self.quiz.turn_over()
 
     def spellings(self, number: int, unit: str) -> list[str]:
         """Return the accepted spellings of a number."""
@@ -185,10 +194,6 @@ class Review:
             self.offer("temporal", "q_older", facts, [earlier.facts["first"], earlier.label], evidence)
         years = self.spellings(abs(first.year - second.year), self._text("unit_years"))
         self.offer("temporal", "q_span", facts, years, evidence, computed=True)
-
-    def _unanswerable(self) -> str:
-        topic = one(self.rng, self.topics)
-        return self.words("q_unanswerable", self.facts(topic, one(self.rng, topic.papers)))
 
     def _text(self, key: str, **facts: str) -> str:
         return say(self.rng, self.language.speech[key][0], facts)
@@ -260,7 +265,7 @@ def _set_criterion(review: Review) -> None:
     review.answer(topic, papers, review.words("answer_criterion", facts))
 
     about = [criterion.name]
-    review.questions.forget(criterion.name)
+    review.quiz.forget(criterion.name)
     if len(values) > 1:
         answers, first = review.spellings(value, unit), values[0]
         review.offer("updated_fact", "q_crit", facts, answers, [message, note], about=about)
@@ -285,7 +290,7 @@ def _set_hypothesis(review: Review) -> None:
 
     review.hypotheses[topic.name] = value
     about = f"hypothesis {topic.name}"
-    review.questions.forget(about)
+    review.quiz.forget(about)
     category = "single_hop" if old is None else "updated_fact"
     answers = review.spellings(value, moderator.unit)
     review.offer(category, "q_hyp", facts, answers, [message, note], about=[about])
@@ -308,7 +313,7 @@ def _return(review: Review) -> None:
     review.answer(topic, papers, review.words("answer_recall", facts))
 
     about = f"main {topic.name}"
-    review.questions.forget(about)
+    review.quiz.forget(about)
     answers = review.spellings(main.sample, facts["units"])
     review.offer("multi_hop", "q_main", facts, answers, evidence, about=[about])
 

@@ -89,7 +89,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     [given_up] = [line for line in lines if "was given up for the rest of the run" in line]
     missed = (load(tmp_path / "r").table("events").kind == "failed").sum() - 1
     assert missed > 2
-    assert f"{missed} calls not made. Once it answers, --overwrite completes the run and replays the recorded replies" in given_up
+    assert f"{missed} calls not made. Once it answers, --overwrite completes the run and replays" in given_up
     assert any(line.startswith("failed 1 time: openai/m: the connection failed") for line in lines)
 
 

@@ -16,10 +16,10 @@ COUNT = quicktok.get_encoding("o200k_base").count
 
 PINNED = {
     "docs_qa": "2dcb910262583efc",
-    "coding": "516da481d928a68f",
+    "coding": "fb91d3b7bfdb8e1e",
     "customer_service": "e6c851e02305cb07",
     "assistant": "20dc45cfd6eb08b4",
-    "research": "b25c2c19376e4619",
+    "research": "410e5a683c5ed822",
     "traps": "4d6fc28795683b51",
 }
 """The start of the SHA-256 over the digests of a group of the smoke scenario. Change one only on purpose: results on

@@ -22,7 +22,7 @@ CATEGORIES = {"single_hop", "multi_hop", "temporal", "updated_fact", "unanswerab
 PREFERENCES = {"assistant": {"preference"}}
 SOME_TURNS = {"assistant": 40}
 """User turns with about a dozen probes; 12 in the other kinds."""
-PLACES = {"assistant": 8, "coding": 6, "research": 6}
+PLACES = {"assistant": 8, "coding": 4, "research": 4}
 """At how many places at least those are asked; 3 in the other kinds."""
 
 
