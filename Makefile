@@ -120,14 +120,14 @@ $(VENV)/.run: build/wheel/.made constraints.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
-	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek,local,mlflow,notebooks,prometheus,tune]"
+	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek,docs,local,mlflow,notebooks,prometheus,tune]"
 	@$(INSTALL) --only-binary libcachesim libcachesim || echo "no libcachesim for this machine: its tests are skipped"
 	@touch $@
 
 # The editable install and the wheel have the same name: whichever is made last counts, and the other's stamps go.
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
 	@echo "installing …"
-	@$(INSTALL) -e ".[test,datasets,deepseek,local,mlflow,notebooks,prometheus,tune]"
+	@$(INSTALL) -e ".[test,datasets,deepseek,docs,local,mlflow,notebooks,prometheus,tune]"
 	@rm -f $(VENV)/.run $(VENV)/.test $(VENV)/.local $(VENV)/.perf $(VENV)/.docs
 	@touch $@
 

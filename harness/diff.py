@@ -140,9 +140,9 @@ def probe_diff(run: Run, name: str, strategy: str, probe: int) -> StepDiff:
     steps = list(run.contexts(conversation, strategy)) if ran else []
     step = probed.step if probed.step is not None else -1
     events = [*run.events(name, strategy), *((step, event) for event in probed.events)]
-    said, sent = conversation.messages[: probed.said], probed.context
+    recording, sent = conversation.messages[: probed.said], probed.context
     before = frozenset(steps[step]) if ran and step >= 0 else frozenset[Message]()
-    diffs = _diffs(said, sent.messages, probed.kept, before, _summarised(events, step))
+    diffs = _diffs(recording, sent.messages, probed.kept, before, _summarised(events, step))
     question = TokenCounter(run.manifest.plan.encoding).message(probed.question)
     return StepDiff(
         name,
@@ -180,11 +180,11 @@ def _summarised(events: Iterable[tuple[int, Event]], step: int) -> set[str]:
 
 
 def _diffs(
-    said: Sequence[Message], sent: Sequence[Message], kept: int, before: Collection[Message], summarised: set[str]
+    recording: Sequence[Message], sent: Sequence[Message], kept: int, before: Collection[Message], summarised: set[str]
 ) -> Iterator[MessageDiff]:
-    places = {message.id: place for place, message in enumerate(said)}
+    places = {message.id: place for place, message in enumerate(recording)}
     here = {message.id for message in sent}
-    left = deque(message for message in said if message.id not in here)
+    left = deque(message for message in recording if message.id not in here)
 
     def absent(stop: int) -> Iterator[MessageDiff]:
         while left and places[left[0].id] < stop:
@@ -192,16 +192,16 @@ def _diffs(
             yield MessageDiff("summarised" if message.id in summarised else "dropped", "recorded", message)
 
     for number, message in enumerate(sent):
-        place, origin = places.get(message.id), _origin(message, said, places)
+        place, origin = places.get(message.id), _origin(message, recording, places)
         if place is not None:
             yield from absent(place)
         status: Status = "same" if number < kept else "again" if message in before else "new"
         yield MessageDiff(status, origin, message, number)
-    yield from absent(len(said))
+    yield from absent(len(recording))
 
 
-def _origin(message: Message, said: Sequence[Message], places: dict[str, int]) -> Origin:
+def _origin(message: Message, recording: Sequence[Message], places: dict[str, int]) -> Origin:
     place = places.get(message.id)
     if place is None:
         return "written"
-    return "recorded" if message == said[place] else "replaced"
+    return "recorded" if message == recording[place] else "replaced"

@@ -156,9 +156,9 @@ def a_question_leaves_no_trace(strategy: Strategy, conversation: Conversation) -
             assert step.events == expected.events, f"{_at(step)}: a question before it changed what is reported"
         stop = (plain[number].at if number < len(plain) else len(conversation.messages) + 1) - 1
         for question in QUESTIONS if stop else ():
-            asked, message = PlacedProbe(0, Probe("p", question), stop, (), frozenset()), Message("p", "user", question)
-            answer = copies.ask(asked, message)
-            assert number not in {0, len(plain) // 2, len(plain)} or answer == anew.ask(asked, message), (
+            probe, message = PlacedProbe(0, Probe("p", question), stop, (), frozenset()), Message("p", "user", question)
+            answer = copies.ask(probe, message)
+            assert number not in {0, len(plain) // 2, len(plain)} or answer == anew.ask(probe, message), (
                 f"at message {stop}: for a question a copy does otherwise than a strategy started anew"
             )
 
@@ -250,4 +250,4 @@ def messages(draw: st.DrawFn, most: int = 40) -> tuple[Message, ...]:
 
 def conversations(most: int = 40) -> st.SearchStrategy[Conversation]:
     """Draw any conversation."""
-    return messages(most).map(lambda said: Conversation("any", said))
+    return messages(most).map(lambda history: Conversation("any", history))

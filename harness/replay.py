@@ -372,7 +372,7 @@ class ContextLog:
         """Return the number of a message among those that the strategy wrote, or None if no step has sent it."""
         return self._numbers.get(message)
 
-    def as_recorded(self, messages: Messages, said: int) -> Messages:
+    def as_recorded(self, messages: Messages, count: int) -> Messages:
         """Return the same messages as spans of the recording wherever they are its own, however they were passed on.
 
         Only the first `said` messages of the recording count: a strategy cannot send the future.
@@ -386,8 +386,8 @@ class ContextLog:
                 _join(spans, span)
                 continue
             for at in range(span.start, span.stop):
-                place = self._places.get(id(span.store[at]), said)
-                _join(spans, Span(recording, place, place + 1) if place < said else Span(span.store, at, at + 1))
+                place = self._places.get(id(span.store[at]), count)
+                _join(spans, Span(recording, place, place + 1) if place < count else Span(span.store, at, at + 1))
         return Messages(spans)
 
 

@@ -123,12 +123,12 @@ def retained(demands: Demands, runs: Runs, written: Sequence[Message] = ()) -> I
     `runs` are the messages sent at each step, numbered over the recording and then over `written`. The cost is one
     vectorised binary search for each pair of a demand and a run of its step.
     """
-    found = demands.found
+    hits = demands.found
     if not len(demands.row):
         return np.zeros(0, np.int64)
     if written:
         which, where = places(demands.spellings, [said(message) for message in written])
-        found = np.sort(np.concatenate([found, which * _STRIDE + where + demands.size]))
+        hits = np.sort(np.concatenate([hits, which * _STRIDE + where + demands.size]))
     size, start, stop = (np.array(column, np.int64) for column in (runs.size, runs.start, runs.stop))
     first, step = np.cumsum(size) - size, demands.step[demands.row]
     count = size[step]
@@ -140,7 +140,7 @@ def retained(demands: Demands, runs: Runs, written: Sequence[Message] = ()) -> I
         owner = np.repeat(np.arange(low, high), count[low:high])
         run = np.arange(pairs[low], pairs[high]) - pairs[owner] + first[step[owner]]
         base = demands.value[owner] * _STRIDE
-        kept[owner[np.searchsorted(found, base + stop[run]) > np.searchsorted(found, base + start[run])]] = True
+        kept[owner[np.searchsorted(hits, base + stop[run]) > np.searchsorted(hits, base + start[run])]] = True
         low = high
     return np.bincount(demands.row[kept], minlength=len(demands.step))
 
@@ -173,8 +173,8 @@ def _first_said(messages: Sequence[Message], count: int, which: Ints, where: Int
 def _leaves_of(message: Message) -> list[_Leaf]:
     if message.calls:
         return [_leaf(text) for call in message.calls for text in _leaves(call.arguments)]
-    found = [_wanted(value) for value in exact_values(message.text) if value.kind in _ANSWERED]
-    return [_Leaf(wanted) for wanted in found if wanted is not None]
+    leaves = [_wanted(value) for value in exact_values(message.text) if value.kind in _ANSWERED]
+    return [_Leaf(wanted) for wanted in leaves if wanted is not None]
 
 
 @lru_cache(1 << 16)
@@ -191,8 +191,8 @@ def _leaf(text: str) -> _Leaf:
 
 def _wanted(value: Value) -> _Wanted | None:
     """Return the spellings to look for; None for a number of one digit."""
-    found = spellings(value)
-    return _Wanted(value.kind, found) if value.kind != "number" or len(found[0]) > 1 else None
+    forms = spellings(value)
+    return _Wanted(value.kind, forms) if value.kind != "number" or len(forms[0]) > 1 else None
 
 
 def _leaves(arguments: str) -> list[str]:
@@ -201,7 +201,7 @@ def _leaves(arguments: str) -> list[str]:
         left = [_decode(arguments)]
     except (msgspec.DecodeError, RecursionError):
         return [arguments]
-    made = []
+    leaves = []
     while left:
         value = left.pop()
         if isinstance(value, dict):
@@ -209,8 +209,8 @@ def _leaves(arguments: str) -> list[str]:
         elif isinstance(value, list):
             left += reversed(value)
         elif value is not None and not isinstance(value, bool):
-            made.append(str(value))
-    return made
+            leaves.append(str(value))
+    return leaves
 
 
 QUOTED, OFTEN = 8, 2
@@ -239,11 +239,11 @@ def references(conversation: Conversation) -> list[Reference]:
     Words that more than `OFTEN` earlier messages have in a row are a form, not a quote. Nothing refers to system
     messages, which are always there. A message refers to another once, however often it repeats it.
     """
-    found: dict[tuple[int, int], Reference] = {}
+    reference_at: dict[tuple[int, int], Reference] = {}
     for make in (_of_calls, _of_quotes, _of_probes):
         for reference in make(conversation):
-            found.setdefault((reference.at, reference.to), reference)
-    return sorted(found.values())
+            reference_at.setdefault((reference.at, reference.to), reference)
+    return sorted(reference_at.values())
 
 
 def _of_calls(conversation: Conversation) -> Iterator[Reference]:

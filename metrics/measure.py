@@ -205,11 +205,11 @@ class _Totals:
         passes = [_pass(result) for result in results]
         return cls(
             base=base[:-1],
-            tokens=_all(each[0] for each in passes),
-            orphans=_all(each[1] for each in passes),
-            unanswered=_all(each[2] for each in passes),
-            opened=_all(each[3] for each in passes),
-            blank=_all(each[4] for each in passes),
+            tokens=_all(one_pass[0] for one_pass in passes),
+            orphans=_all(one_pass[1] for one_pass in passes),
+            unanswered=_all(one_pass[2] for one_pass in passes),
+            opened=_all(one_pass[3] for one_pass in passes),
+            blank=_all(one_pass[4] for one_pass in passes),
             systems=_running(is_system),
             users=_running(is_user),
             is_user=is_user,

@@ -173,8 +173,8 @@ def elsewhere(model: str) -> str | None:
     bare = bare.removeprefix("anthropic/")
     if "/" in bare or bare in model_map():
         return None
-    sold = {name: found for name in _hosts().get(bare, ()) if (found := _listed(name)) is not None}
-    prices = [dict(found.tiers[0].plain) for found in sold.values()]
+    sold = {name: tariff for name in _hosts().get(bare, ()) if (tariff := _listed(name)) is not None}
+    prices = [dict(tariff.tiers[0].plain) for tariff in sold.values()]
     if not prices or any(len({price[field] for price in prices if field in price}) > 1 for field in FIELDS):
         return None
     return max(sold, key=lambda name: len(sold[name].tiers[0].plain))
@@ -201,7 +201,7 @@ def _listed(name: str) -> Listing | None:
     entry = model_map()[name]
     tiers = (_tier(entry), *(_tier(entry, over) for over in _overs(entry)))
     if not tiers[0].plain:
-        tiers = tuple(_ranged(each) for each in entry.get("tiered_pricing", ()) if "range" in each)
+        tiers = tuple(_ranged(tier) for tier in entry.get("tiered_pricing", ()) if "range" in tier)
     if not tiers or not _priced(entry, tiers[0].plain):
         return None
     window = entry.get("max_input_tokens")
@@ -250,9 +250,9 @@ def _off_peak(entry: Mapping[str, Any]) -> tuple[Weekly, Mapping[str, float]] | 
     if entry_hours is None:
         return None
     windows = tuple(
-        (frozenset(each["weekdays"]), *_span(hours))
-        for each in entry_hours["windows"]
-        for hours in ([each["hours_utc"]] if isinstance(each["hours_utc"], str) else each["hours_utc"])
+        (frozenset(window["weekdays"]), *_span(hours))
+        for window in entry_hours["windows"]
+        for hours in ([window["hours_utc"]] if isinstance(window["hours_utc"], str) else window["hours_utc"])
     )
     return Weekly(windows, entry_hours.get("weekday_timezone", "UTC")), _prices(entry_hours)
 

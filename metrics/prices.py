@@ -343,7 +343,7 @@ def _batches(listing: Listing) -> Tiers | None:
     tiers = []
     for (above, price), tier in zip(usual, listing.tiers, strict=True):
         shares = map(_share, first[:5], whole[:5])
-        lower = Price(*(each * share for each, share in zip(price[:5], shares, strict=True)))
+        lower = Price(*(price_part * share for price_part, share in zip(price[:5], shares, strict=True)))
         tiers.append((above, (lower if above else first)._replace(**tier.batch)))
     return tuple(tiers)
 

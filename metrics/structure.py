@@ -149,7 +149,9 @@ class Structure:
                     if orphan and not (stray and _calls(messages, message.answers)):
                         lost.append(at)
                     at += 1
-                lost += [each for each in self._strays(at, stop) if not _calls(messages, self._recording[each].answers)]
+                lost += [
+                    result for result in self._strays(at, stop) if not _calls(messages, self._recording[result].answers)
+                ]
                 state = self.opened[stop] if at < stop else state
             else:
                 for at in range(start, stop):

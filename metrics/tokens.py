@@ -102,14 +102,14 @@ class TokenCounter:
         """Return the tokens of a text."""
         if not text:
             return 0
-        found = self._memo.get(text)
-        if found is None:
+        size = self._memo.get(text)
+        if size is None:
             self._characters += len(text)
             if self._characters > _MEMO_CHARACTERS:
                 self._memo.clear()
                 self._characters = len(text)
-            found = self._memo[text] = self._count(text)
-        return found
+            size = self._memo[text] = self._count(text)
+        return size
 
     def message(self, message: Message) -> int:
         """Return the tokens of a message in the chat format, tool calls included."""
@@ -185,10 +185,10 @@ class Ledger:
 
     def tokens(self, message: Message) -> int:
         """Return the tokens of one message."""
-        found = self._sizes.get(id(message))
-        if found is None:
-            found = self._sizes[id(message)] = (message, self._counter.message(message))
-        return found[1]
+        size = self._sizes.get(id(message))
+        if size is None:
+            size = self._sizes[id(message)] = (message, self._counter.message(message))
+        return size[1]
 
     def total(self, messages: Messages) -> int:
         """Return the tokens of all messages together."""

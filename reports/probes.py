@@ -73,7 +73,7 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
         return None
     rows = rows.assign(strategy=rows.strategy.astype(str), category=rows.category.astype(str).replace("", _NO_KIND))
     names = [name for name in run.manifest.plan.strategies if name not in lost]
-    asked = rows[rows.strategy == CEILING]
+    ceiling_rows = rows[rows.strategy == CEILING]
     broken = rows[rows.failed != ""]
     never = {name for name in names if (rows.strategy == name).sum() == (broken.strategy == name).sum()}
     names = [name for name in names if name not in never]
@@ -84,8 +84,8 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
     ceiling = common[common.strategy == CEILING]
     kinds = sorted(set(ceiling.category)) if len(set(ceiling.category)) > 1 else []
     return ProbeSummary(
-        asked=len(asked),
-        conversations=asked.conversation.nunique(),
+        asked=len(ceiling_rows),
+        conversations=ceiling_rows.conversation.nunique(),
         compared=ceiling.conversation.nunique(),
         without_evidence=int((ceiling.evidence.map(len) == 0).sum()),
         strategies={name: whole[name] for name in names},

@@ -349,7 +349,7 @@ def as_json(summary: RunSummary) -> dict[str, object]:
         "messages": summary.messages,
         "calls": summary.calls,
         "tokens": summary.tokens,
-        "metrics": {name: {"unit": each.unit, "version": each.version} for name, each in METRICS.items()},
+        "metrics": {name: {"unit": metric.unit, "version": metric.version} for name, metric in METRICS.items()},
         "compared": summary.compared,
         "lost": summary.lost,
         "strategies": summary.strategies,

@@ -155,12 +155,12 @@ class Started:
         """Replay the conversation up to probe `number` of its list. Raises what the strategy or the replay raises."""
         index = ConversationIndex(conversation, TokenCounter(encoding))
         at = next(at for at, placed in enumerate(index.asked) if placed.number == number)
-        asked, question = index.asked[at], questions(index.asked, index.ids)[at]
+        probe, question = index.asked[at], questions(index.asked, index.ids)[at]
         self._services = RecordedContext(index, models)
         view = start_view(parse(strategy), self._services)
-        for _ in replay_view(conversation, view, self._services, until=asked.stop):
+        for _ in replay_view(conversation, view, self._services, until=probe.stop):
             pass
-        put(view, self._services, asked, question)
+        put(view, self._services, probe, question)
 
     @property
     def tools(self) -> Tools:

@@ -84,7 +84,9 @@ def compression(inputs: ClaimInputs) -> Measurement:
             setting=f"the archive, {name}",
             figure=SAVED,
             unit="share",
-            found=of_groups([(float(each.size), float(each.original)) for each in _archives(inputs, name)], "saving"),
+            found=of_groups(
+                [(float(sample.size), float(sample.original)) for sample in _archives(inputs, name)], "saving"
+            ),
             claimed=Claimed(least=0.9, above=True),
             of=of,
             decides=name == "zstd 19, raw dictionary",
@@ -92,31 +94,31 @@ def compression(inputs: ClaimInputs) -> Measurement:
         for name in CODINGS
     ]
     rows.append(_modelled(inputs))
-    lossy = [sizes for each in _samples(inputs) if not isinstance(sizes := _summary(each, inputs), Missing)]
-    values_kept = [each.values_kept for each in lossy if not isinstance(each.values_kept, Missing)]
+    lossy = [sizes for sample in _samples(inputs) if not isinstance(sizes := _summary(sample, inputs), Missing)]
+    values_kept = [sample.values_kept for sample in lossy if not isinstance(sample.values_kept, Missing)]
     summary = f"extractive summaries of {SHARE:.0%} of the tokens, zstd 9".replace("%", " %")
     pairs = {
-        "tokens saved, lossy": [(float(each.summary_tokens), float(each.tokens)) for each in lossy],
-        "bytes saved, lossy": [(float(each.stored), float(each.original)) for each in lossy],
+        "tokens saved, lossy": [(float(sample.summary_tokens), float(sample.tokens)) for sample in lossy],
+        "bytes saved, lossy": [(float(sample.stored), float(sample.original)) for sample in lossy],
     }
     rows += [
         ClaimRow(
             setting=summary,
             figure=figure,
             unit="share",
-            found=of_groups(each, "saving"),
+            found=of_groups(sizes, "saving"),
             claimed=Claimed(least=0.9),
             of=of,
             decides=False,
         )
-        for figure, each in pairs.items()
+        for figure, sizes in pairs.items()
     ]
     rows += [
         ClaimRow(
             setting=summary,
             figure="values that the summary lacks",
             unit="share",
-            found=of_groups([(1 - each, 1.0) for each in values_kept])
+            found=of_groups([(1 - share, 1.0) for share in values_kept])
             if values_kept
             else Missing("undefined", "there are no values"),
             claimed=Claimed(most=0.02),

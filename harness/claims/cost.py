@@ -22,7 +22,7 @@ DISCOUNTS = {"gpt-5.6": 0.5, "claude-sonnet-5": 0.9, "deepseek/deepseek-chat": 0
 """Discounts on cached input, as 000 §2.5 lists them."""
 LEAST = {"gpt-5.6": 1024, "claude-sonnet-5": 1024, "deepseek/deepseek-chat": 64}
 """Tokens of the shortest prompts that are cached, as 000 §3.1.2 lists them."""
-COMPOSED = tuple(each.chain for each in RECIPES.values())
+COMPOSED = tuple(recipe.chain for recipe in RECIPES.values())
 ALL = RECIPES["all_of_000"].chain
 
 

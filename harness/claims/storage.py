@@ -384,6 +384,6 @@ CLAIMS = (
         "001 §4.1",
         "what each trigger loads for a question against the archived results that its answer rests on",
         triggers,
-        tuple(f"archive(trigger='{each}')" for each in ("keyword", "semantic", "hybrid")),
+        tuple(f"archive(trigger='{trigger}')" for trigger in ("keyword", "semantic", "hybrid")),
     ),
 )

@@ -91,13 +91,17 @@ def measured(run: Run, rows: Rows, models: Sequence[str] = (), clock: bool = Fal
         tables[f"cost({model})"], about[f"cost({model})"] = costs, About("usd", "lower", "total", version)
     for strategy, conversations_failed in failed.items():
         for table in tables.values():
-            table[grid.strategy(strategy), [grid.conversation(each) for each in conversations_failed]] = np.nan
+            table[
+                grid.strategy(strategy), [grid.conversation(conversation) for conversation in conversations_failed]
+            ] = np.nan
     sums = {
         strategy: {name: table[at] for name, table in tables.items() if _is_anywhere(table[at])}
         for at, strategy in enumerate(grid.strategies)
     }
     digests = dict(zip(names, map(str, conversations.digest), strict=True))
-    metrics = {name: each for name, each in about.items() if any(name in figures for figures in sums.values())}
+    metrics = {
+        name: description for name, description in about.items() if any(name in figures for figures in sums.values())
+    }
     return MeasuredRun(str(run.folder), run.manifest.plan.encoding, digests, metrics, sums, failed)
 
 

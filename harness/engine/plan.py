@@ -164,7 +164,7 @@ def _execute(
 def _check_bounds(strategies: Iterable[Strategy]) -> None:
     """Raise SpecError if the ceiling is among the strategies."""
     stages = (
-        each for strategy in strategies for each in (strategy.stages if isinstance(strategy, Chain) else (strategy,))
+        part for strategy in strategies for part in (strategy.stages if isinstance(strategy, Chain) else (strategy,))
     )
     if any(isinstance(stage, EvidenceOnly) for stage in stages):
         raise SpecError(
@@ -322,5 +322,5 @@ class InputFile:
     def conversations(self) -> Iterator[Conversation]:
         """Yield every conversation: those of the scenarios first, then those of the files."""
         inputs = self.inputs
-        made = chain.from_iterable(scenario(name, inputs.turns, inputs.seed) for name in inputs.scenarios())
-        return read(self.batches, self.problems, made)
+        generated = chain.from_iterable(scenario(name, inputs.turns, inputs.seed) for name in inputs.scenarios())
+        return read(self.batches, self.problems, generated)

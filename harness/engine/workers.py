@@ -53,10 +53,10 @@ def side_by_side(task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int,
     pool = _pool(jobs, task.__module__)
     under_way: set[Future[T]] = set()
     try:
-        for each in packed:
+        for piece in packed:
             if len(under_way) >= 2 * jobs:
                 _collect(under_way, done)
-            under_way.add(pool.submit(task, each))
+            under_way.add(pool.submit(task, piece))
         while under_way:
             _collect(under_way, done)
     except BrokenProcessPool:
@@ -73,7 +73,7 @@ def side_by_side(task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int,
 
 def _why_broken(codes: Iterable[int | None]) -> str:
     """Explain why a worker died, from the exit codes of all, and what to do. The pool ends the others by SIGTERM."""
-    code = next((each for each in codes if each not in (None, -signal.SIGTERM)), -signal.SIGTERM)
+    code = next((exit_code for exit_code in codes if exit_code not in (None, -signal.SIGTERM)), -signal.SIGTERM)
     again = "what is finished is kept: run the same command again to go on"
     if code >= 0:
         return f"a worker ended with exit code {code}, as when a strategy calls os._exit: mend that; {again}"
@@ -126,8 +126,8 @@ def _room_for_a_socket() -> Iterator[None]:
 def _start_worker() -> None:
     """Leave Ctrl-C to the parent, and end when the parent is gone, however it went. Prints go to standard error."""
     sys.stdout = sys.stderr
-    for each in LEFT_TO_THE_PARENT:
-        signal.signal(each, signal.SIG_IGN)
+    for number in LEFT_TO_THE_PARENT:
+        signal.signal(number, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
 
 

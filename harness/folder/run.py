@@ -74,7 +74,11 @@ class Run:
         with self.readable():
             for part in sorted((self.folder / "recordings").glob("*.jsonl.zst")):
                 conversations = read_conversations(part)
-                yield from (each for each in conversations if self.chosen is None or each.id in self.chosen)
+                yield from (
+                    conversation
+                    for conversation in conversations
+                    if self.chosen is None or conversation.id in self.chosen
+                )
 
     def conversation(self, name: str) -> Conversation:
         """Return one recorded conversation by its id. Raises RunError if it is not in the run."""

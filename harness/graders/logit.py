@@ -36,7 +36,8 @@ def filled(question: str, accepted: str, candidate: str) -> str:
 
 
 PREFIX = "".join(
-    f"{filled(each['question'], each['accepted'], each['candidate'])}{each['reply']}\n\n" for each in _TEXTS["examples"]
+    f"{filled(example['question'], example['accepted'], example['candidate'])}{example['reply']}\n\n"
+    for example in _TEXTS["examples"]
 )
 PROMPT = GraderPrompt("logit", PREFIX, _TEXTS["template"])
 

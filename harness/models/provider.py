@@ -304,8 +304,8 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         return Failure(why, passing=True, strikes=STRIKES if _not_connected(error) else 1)
     if status == 429:
         after = _retry_after(error)
-        asked = "" if after is None else f", which asks to wait {after:g} s"
-        return Failure(f"too many requests for the provider (429){asked}", passing=True, after=after, strikes=0)
+        delay = "" if after is None else f", which asks to wait {after:g} s"
+        return Failure(f"too many requests for the provider (429){delay}", passing=True, after=after, strikes=0)
     passing = status is None or status >= 500 or status in _PASSING
     return Failure(f"{text} ({status})" if status else text, passing=passing, after=_retry_after(error))
 

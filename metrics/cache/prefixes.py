@@ -212,9 +212,9 @@ class SharedStarts:
                 above = min(above, _shared(key, after[right][0])) if right < len(after) else 0
 
     def _insert(self, after: list[tuple[str, int]], block: Hashable, prefix: int) -> None:
-        said = self._said(block)
-        if said is not None:
-            key = self._keys[prefix] = "\0".join(said)
+        content = self._said(block)
+        if content is not None:
+            key = self._keys[prefix] = "\0".join(content)
             insort(after, (key, prefix))
 
     def _tokens(self, one: str, other: str, shared: int) -> int:

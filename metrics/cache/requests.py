@@ -209,40 +209,40 @@ DOCUMENT_LEAST = 1024
 
 def marked() -> Placement:
     """Mark only where the strategy itself marks."""
-    return lambda asked: asked.marks[-MOST_MARKS:]
+    return lambda request: request.marks[-MOST_MARKS:]
 
 
 def automatic() -> Placement:
     """Use the strategy's marks, or mark the end of the prompt."""
-    return lambda asked: asked.marks[-MOST_MARKS:] or (CacheMark(len(asked.prefixes) - 1),)
+    return lambda request: request.marks[-MOST_MARKS:] or (CacheMark(len(request.prefixes) - 1),)
 
 
 def by_hand() -> Placement:
     """Use the strategy's marks, or those of `tail`: this replaces `automatic` where there is no look-back."""
     otherwise = tail()
-    return lambda asked: asked.marks[-MOST_MARKS:] or otherwise(asked)
+    return lambda request: request.marks[-MOST_MARKS:] or otherwise(request)
 
 
 def hour() -> Placement:
     """Mark the end of the prompt, for an hour."""
-    return lambda asked: (CacheMark(len(asked.prefixes) - 1, HOUR),)
+    return lambda request: (CacheMark(len(request.prefixes) - 1, HOUR),)
 
 
 def system() -> Placement:
     """Mark the end of the system messages at the start."""
-    return lambda asked: (CacheMark(asked.system),) if asked.system >= 0 else ()
+    return lambda request: (CacheMark(request.system),) if request.system >= 0 else ()
 
 
 def tail() -> Placement:
     """Mark the end of the system messages, and the last messages of the user or the tools."""
-    return lambda asked: _marks(asked.system, *asked.eligible[-TAIL:])
+    return lambda request: _marks(request.system, *request.eligible[-TAIL:])
 
 
 def document() -> Placement:
     """Mark each system message at the start that is long enough by itself."""
 
-    def place(asked: CacheRequest) -> tuple[CacheMark, ...]:
-        ends, blocks = asked.ends, range(TOOLS, asked.system + 1)
+    def place(request: CacheRequest) -> tuple[CacheMark, ...]:
+        ends, blocks = request.ends, range(TOOLS, request.system + 1)
         long = [block for block in blocks if ends[block] - ends[block - 1] >= DOCUMENT_LEAST]
         return _marks(*long[:MOST_MARKS])
 
@@ -257,14 +257,14 @@ def anchor() -> Placement:
     before: list[int] = []
     again = False
 
-    def place(asked: CacheRequest) -> tuple[CacheMark, ...]:
+    def place(request: CacheRequest) -> tuple[CacheMark, ...]:
         nonlocal again
-        now = asked.prefixes
+        now = request.prefixes
         shared = common(before, now)
         rewrote = shared < len(before)
         expected, again = rewrote and again, rewrote
         before[shared:] = now[shared:]
-        return _marks(asked.system, shared - 1 if expected else len(now) - 1)
+        return _marks(request.system, shared - 1 if expected else len(now) - 1)
 
     return place
 

@@ -163,12 +163,12 @@ def curve(verdicts: Verdicts) -> Curve:
 
 def best(verdicts: Verdicts, figure: str = "accuracy") -> Best | None:
     """Return the threshold that makes one of FIGURES highest, the strictest of equals; None if it is never defined."""
-    found = curve(verdicts)
-    values = figures(found.counts)[:, FIGURES.index(figure)]
+    curve_of_verdicts = curve(verdicts)
+    values = figures(curve_of_verdicts.counts)[:, FIGURES.index(figure)]
     if np.isnan(values).all():
         return None
     at = int(np.nanargmax(values))
-    return Best(float(found.threshold[at]), float(values[at]))
+    return Best(float(curve_of_verdicts.threshold[at]), float(values[at]))
 
 
 def auc_of(verdicts: Verdicts) -> Statistic:
@@ -185,8 +185,8 @@ def auc_of(verdicts: Verdicts) -> Statistic:
         false = np.add.reduceat(drawn, starts, axis=1) - hit
         below = np.cumsum(false, axis=1) - false / 2
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = (hit * below).sum(axis=1) / (hit.sum(axis=1) * false.sum(axis=1))
-        return np.asarray(found[:, None], np.float64)
+            areas = (hit * below).sum(axis=1) / (hit.sum(axis=1) * false.sum(axis=1))
+        return np.asarray(areas[:, None], np.float64)
 
     return area
 
@@ -230,13 +230,13 @@ def _left_out(size: int, rows: int) -> Iterator[NDArray[np.float64]]:
 
 
 def _bca(drawn: NDArray[np.float64], left: NDArray[np.float64], whole: float) -> Ends | Missing:
-    found = of_draws(whole, drawn, left[~np.isnan(left)])
-    if isinstance(found, Missing):
+    resampled = of_draws(whole, drawn, left[~np.isnan(left)])
+    if isinstance(resampled, Missing):
         lost = np.count_nonzero(np.isnan(drawn))
         return Missing("undefined", f"it is undefined in {lost} of {len(drawn)} resamples")
-    if found.drawn[0] == found.drawn[-1]:
+    if resampled.drawn[0] == resampled.drawn[-1]:
         return Missing("undefined", "it is the same in every resample")
-    return found.bca(_NORMAL.inv_cdf((1 + LEVEL) / 2))
+    return resampled.bca(_NORMAL.inv_cdf((1 + LEVEL) / 2))
 
 
 # Figures that are a share of the answers in some cells of the confusion matrix.
@@ -301,8 +301,8 @@ def of_verdicts(verdicts: Verdicts, resamples: int = RESAMPLES, seed: int = SEED
     around = dict(zip(FIGURES, intervals(lambda weights: figures(weights @ cells), size, resamples, seed), strict=True))
     for name, among in _SHARES.items():
         if values[name] in (0.0, 1.0) and size >= FEWEST:  # no resample differs, which does not make it sure
-            asked = int((cells[:, among].sum(axis=1) > 0).sum())
-            around[name] = wilson(round(values[name]) * asked, asked)
+            questions = int((cells[:, among].sum(axis=1) > 0).sum())
+            around[name] = wilson(round(values[name]) * questions, questions)
     return {name: estimate(value, around[name], _UNDEFINED[name]) for name, value in values.items()}
 
 
@@ -319,12 +319,12 @@ def share(hits: Sequence[bool], question: Sequence[str], resamples: int = RESAMP
         return estimate(math.nan, Missing("undefined"), "there is nothing to count")
     code = np.unique(np.array(question, dtype=object).astype(str), return_inverse=True)[1]
     sizes = np.bincount(code).astype(np.float64)
-    found = np.bincount(code, np.array(hits, np.float64))
+    hits_by_code = np.bincount(code, np.array(hits, np.float64))
 
     def of(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray((weights @ found / (weights @ sizes))[:, None])
+        return np.asarray((weights @ hits_by_code / (weights @ sizes))[:, None])
 
-    whole = float(found.sum() / sizes.sum())
+    whole = float(hits_by_code.sum() / sizes.sum())
     if whole in (0.0, 1.0):
         return Estimate(whole, wilson(round(whole) * len(sizes), len(sizes)))
     return Estimate(whole, intervals(of, len(sizes), resamples, seed)[0])
@@ -340,8 +340,8 @@ def estimate(value: float, interval: Ends | Missing, undefined: str) -> Estimate
 
 def _design(hits: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
     """Return the design effect of a share over clusters: its variance as a ratio, over that of independent answers."""
-    asked = sizes > 0
-    hits, sizes, clusters = hits[asked], sizes[asked], int(asked.sum())
+    is_asked = sizes > 0
+    hits, sizes, clusters = hits[is_asked], sizes[is_asked], int(is_asked.sum())
     whole = float(sizes.sum())
     share = float(hits.sum()) / whole if whole else 0.0
     if clusters < 2 or not 0 < share < 1:
@@ -375,12 +375,12 @@ def raters(
     seed: int = SEED,
 ) -> Raters | None:
     """Measure agreement over answers with `votes`, right from `passing` on. None if no answer has two raters."""
-    rated = [each for each in zip(votes, passing, questions, strict=True) if len(each[0]) > 1]
+    rated = [rating for rating in zip(votes, passing, questions, strict=True) if len(rating[0]) > 1]
     if not rated:
         return None
-    given, names = [tuple(each) for each, _, _ in rated], [name for _, _, name in rated]
+    given, names = [tuple(rating) for rating, _, _ in rated], [name for _, _, name in rated]
     code = np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)[1]
-    verdicts = [tuple(int(vote >= least) for vote in each) for each, least, _ in rated]
+    verdicts = [tuple(int(vote >= least) for vote in rating) for rating, least, _ in rated]
     binary = _pairs(verdicts, code)
     whole = binary.sum(axis=0)
     return Raters(
@@ -409,9 +409,9 @@ def _pairs(votes: Sequence[tuple[int, ...]], code: NDArray[np.intp]) -> NDArray[
     low, high = min(map(min, votes)), max(map(max, votes))
     size = high - low + 1
     table = np.zeros((int(code.max()) + 1, size, size))
-    for each, at in zip(votes, code, strict=True):
-        counts = np.bincount(np.array(each) - low, minlength=size)
-        table[at] += (np.outer(counts, counts) - np.diag(counts)) / (len(each) - 1)
+    for votes_of_question, at in zip(votes, code, strict=True):
+        counts = np.bincount(np.array(votes_of_question) - low, minlength=size)
+        table[at] += (np.outer(counts, counts) - np.diag(counts)) / (len(votes_of_question) - 1)
     return table
 
 
@@ -440,14 +440,17 @@ class Known(NamedTuple):
     wrong: float
 
     @classmethod
-    def of(cls, found: Agreement) -> Known | Missing:
+    def of(cls, agreement: Agreement) -> Known | Missing:
         """Return the error rates of a calibration; Missing where it has no right answers, or no wrong ones."""
-        recall, specificity = found.recall.value, found.specificity.value
+        recall, specificity = agreement.recall.value, agreement.specificity.value
         if isinstance(recall, Missing):
             return recall
         if isinstance(specificity, Missing):
             return specificity
-        right, wrong = found.confusion.right / found.design_right, found.confusion.wrong / found.design_wrong
+        right, wrong = (
+            agreement.confusion.right / agreement.design_right,
+            agreement.confusion.wrong / agreement.design_wrong,
+        )
         return cls(recall, right, specificity, wrong)
 
 

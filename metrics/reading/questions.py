@@ -61,14 +61,14 @@ def read(text: str) -> ParsedQuestion:
     about = [word for word in words(text) if word not in STOP_WORDS and word not in _ASKS]
     quoted = [next(filter(None, text_values.groups())).strip() for text_values in _QUOTED.finditer(text)]
     text_values = values(text)
-    musts = [each.text for each in text_values if each.kind in ("identifier", "path", "url")]
+    musts = [value.text for value in text_values if value.kind in ("identifier", "path", "url")]
     return ParsedQuestion(
         text,
         language,
         wanted,
         tuple(dict.fromkeys(map(stem, about))),
         tuple(dict.fromkeys((*quoted, *musts))),
-        tuple(each.text for each in text_values if each.kind == "name"),
+        tuple(value.text for value in text_values if value.kind == "name"),
         _NOW.search(text) is not None,
         _FIRST.search(text) is not None,
     )
@@ -123,10 +123,10 @@ class Library:
 
     def having(self, term: str) -> tuple[Ints, Ints]:
         """Return the sentences that have a term, ascending, and the text of each."""
-        found = self._having.get(term)
-        if found is None:
+        numbers = self._having.get(term)
+        if numbers is None:
             return _NONE, _NONE
-        sentences = np.array(found, np.int64)
+        sentences = np.array(numbers, np.int64)
         return sentences, np.frombuffer(self._text, np.int64)[sentences]
 
     @property
@@ -153,9 +153,9 @@ def pieces(sentence: str) -> Iterable[str]:
     while size - start > LINE:
         stop = start + LINE
         for mark in _ENDS:
-            found = sentence.rfind(mark, start + LINE // 2, stop)
-            if found >= 0:
-                stop = found + len(mark)
+            end = sentence.rfind(mark, start + LINE // 2, stop)
+            if end >= 0:
+                stop = end + len(mark)
                 break
         yield sentence[start:stop].strip()
         start = stop

@@ -78,11 +78,11 @@ class ExtractiveReader:
 class _Search:
     """Search for the answer to one question in one context."""
 
-    def __init__(self, page: Page, asked: ParsedQuestion) -> None:
-        self._page, self._asked = page, asked
+    def __init__(self, page: Page, question: ParsedQuestion) -> None:
+        self._page, self._asked = page, question
         names = {message.name.lower() for message in page.messages if message.name and message.role != "tool"}
-        self._speakers = {name for name in names if re.search(rf"\b{re.escape(name)}\b", asked.text.lower())}
-        self._shapes = {_DIGIT.sub("0", must) for must in asked.musts if _DIGIT.search(must)}
+        self._speakers = {name for name in names if re.search(rf"\b{re.escape(name)}\b", question.text.lower())}
+        self._shapes = {_DIGIT.sub("0", must) for must in question.musts if _DIGIT.search(must)}
         self._weights: dict[str, float] = {}
 
     def best(self) -> ReaderAnswer | None:
@@ -101,41 +101,41 @@ class _Search:
 
     def _support(self) -> Floats:
         """Return how well each sentence is supported as the one with the answer, 0 to 1."""
-        page, asked = self._page, self._asked
+        page, question = self._page, self._asked
         said_by = {part for name in self._speakers for part in name.split()}
-        support, self._weights = page.support([term for term in asked.terms if term not in said_by])
+        support, self._weights = page.support([term for term in question.terms if term not in said_by])
         if self._speakers and page.size:
             own = np.array([message.name.lower() in self._speakers for message in page.messages])
             support = np.where(own[page.message], support, support * OTHER)
-        nowhere = sum(not page.says(must) for must in asked.musts)
+        nowhere = sum(not page.says(must) for must in question.musts)
         return support * MISSING**nowhere
 
     def _answers(self, at: int, support: float) -> list[ReaderAnswer]:
         """Return the spans of a sentence, as answers."""
-        asked, sentence = self._asked, self._page.sentence(at)
+        question, sentence = self._asked, self._page.sentence(at)
         message = self._page.messages[int(self._page.message[at])]
         where = {term: places for term in self._weights if (places := _places(term, sentence.lower()))}
         place = (at + 1) / self._page.size
-        new = (NEWER if asked.now else NEW) * (1 - place if asked.first else place)
-        if asked.wanted == "phrase":
+        new = (NEWER if question.now else NEW) * (1 - place if question.first else place)
+        if question.wanted == "phrase":
             support *= self._news(sentence) * (ASKS if sentence.rstrip().endswith(("?", "？")) else 1.0)
-        made = []
+        answers = []
         for span in self._spans(sentence, message):
-            if _repeats(span, asked):
+            if _repeats(span, question):
                 continue
             score = support * span.fits * (0.7 + 0.3 * self._closeness(span, where)) * self._newly(span) + new
-            if _replaced(sentence, span) != asked.first:
-                score *= OTHERWISE if asked.first else OLD
-            made.append(ReaderAnswer(self._says(span, sentence), message.id, score))
-        return made
+            if _replaced(sentence, span) != question.first:
+                score *= OTHERWISE if question.first else OLD
+            answers.append(ReaderAnswer(self._says(span, sentence), message.id, score))
+        return answers
 
     def _spans(self, sentence: str, message: Message) -> list[AnswerSpan]:
-        found = spans(sentence, self._asked.wanted, message.time)
+        spans_of_sentence = spans(sentence, self._asked.wanted, message.time)
         if self._asked.wanted == "date" and message.role in ("user", "assistant") and message.time is not None:
             day = day_of(message.time)
             if day is not None:
-                found.append(AnswerSpan(sentence, 0, TOLD, written(day, self._asked.language == "zh")))
-        return found
+                spans_of_sentence.append(AnswerSpan(sentence, 0, TOLD, written(day, self._asked.language == "zh")))
+        return spans_of_sentence
 
     def _news(self, sentence: str) -> float:
         """Return how much a sentence adds to the words of the question, 0.6 to 1."""
@@ -183,12 +183,12 @@ def _replaced(sentence: str, span: AnswerSpan) -> bool:
     return _OLD.search(sentence[max(0, span.start - 24) : span.start]) is not None
 
 
-def _repeats(span: AnswerSpan, asked: ParsedQuestion) -> bool:
+def _repeats(span: AnswerSpan, question: ParsedQuestion) -> bool:
     """Return whether a span only repeats the question, be it with another unit."""
-    if span.text.lower() in asked.text.lower():
+    if span.text.lower() in question.text.lower():
         return True
     figure = _FIGURE.search(span.text) if len(span.text) < 12 else None
-    return figure is not None and figure.group() in _FIGURE.findall(asked.text)
+    return figure is not None and figure.group() in _FIGURE.findall(question.text)
 
 
 def _places(term: str, lower: str) -> list[int]:
@@ -264,12 +264,12 @@ class Page:
             places = having if places is None else places & having
         return any(phrase.lower() in self.sentence(at).lower() for at in places or ())
 
-    def support(self, asked: Sequence[str]) -> tuple[Floats, dict[str, float]]:
+    def support(self, terms: Sequence[str]) -> tuple[Floats, dict[str, float]]:
         """Return how much of these terms each sentence has, 0 to 1; and the weight of each term that is there."""
         total, most = 0.0, max(self.size, MOST)
         sums: Floats = np.zeros(self.size)
         weights: dict[str, float] = {}
-        for term in asked:
+        for term in terms:
             places = self.having(term)
             rarity = math.log(1 + most / (1 + len(places))) / math.log(1 + most)
             weight = COMMON + (1 - COMMON) * rarity
@@ -363,39 +363,48 @@ def _fitting(sentence: str, wanted: Wanted, time: float | None) -> Iterator[Answ
             yield from (
                 AnswerSpan(value.text, at, 1.0 if _is_day(value.text) else 0.6) for value, at in _of(sentence, "date")
             )
-            yield from (AnswerSpan(each.group(), each.start(), 1.0) for each in _SPACED.finditer(sentence))
+            yield from (
+                AnswerSpan(candidate.group(), candidate.start(), 1.0) for candidate in _SPACED.finditer(sentence)
+            )
             if time is not None:
-                yield from (AnswerSpan(said, at, 0.95, means) for said, at, means in relative_times(sentence, time))
+                yield from (AnswerSpan(text, at, 0.95, means) for text, at, means in relative_times(sentence, time))
         case "duration":
             yield from (
                 AnswerSpan(value.text, at, 1.0) for value, at in _of(sentence, "number") if _TIME.search(value.text)
             )
-            yield from (AnswerSpan(each.group(), each.start(), 0.5) for each in _FIGURE_SPANS.finditer(sentence))
+            yield from (
+                AnswerSpan(candidate.group(), candidate.start(), 0.5) for candidate in _FIGURE_SPANS.finditer(sentence)
+            )
         case "money":
             yield from (
                 AnswerSpan(value.text, at, 1.0) for value, at in _of(sentence, "number") if _MONEY.search(value.text)
             )
-            yield from (AnswerSpan(each.group(), each.start(), 0.9) for each in _AMOUNT.finditer(sentence))
+            yield from (
+                AnswerSpan(candidate.group(), candidate.start(), 0.9) for candidate in _AMOUNT.finditer(sentence)
+            )
             yield from (AnswerSpan(value.text, at, 0.5) for value, at in _of(sentence, "number"))
         case "number":
             yield from (AnswerSpan(value.text, at, 1.0) for value, at in _of(sentence, "number"))
-            yield from (AnswerSpan(each.group(), each.start(), 0.85) for each in _FIGURE_SPANS.finditer(sentence))
+            yield from (
+                AnswerSpan(candidate.group(), candidate.start(), 0.85) for candidate in _FIGURE_SPANS.finditer(sentence)
+            )
         case "identifier":
             yield from _codes(sentence)
         case "person":
             yield from (AnswerSpan(value.text, at, 1.0) for value, at in _of(sentence, "name"))
             yield from (
-                each._replace(fits=0.75 if _HAN_NAME.fullmatch(each.text) else 0.35) for each in phrases(sentence)
+                candidate._replace(fits=0.75 if _HAN_NAME.fullmatch(candidate.text) else 0.35)
+                for candidate in phrases(sentence)
             )
         case "place":
             yield from (AnswerSpan(value.text, at, 0.9) for value, at in _of(sentence, "name"))
-            yield from (AnswerSpan(each[1], each.start(1), 1.0) for each in _AT.finditer(sentence))
-            yield from (AnswerSpan(each[1], each.start(1), 1.0) for each in _ZH_AT.finditer(sentence))
-            yield from (each._replace(fits=0.4) for each in phrases(sentence))
+            yield from (AnswerSpan(candidate[1], candidate.start(1), 1.0) for candidate in _AT.finditer(sentence))
+            yield from (AnswerSpan(candidate[1], candidate.start(1), 1.0) for candidate in _ZH_AT.finditer(sentence))
+            yield from (candidate._replace(fits=0.4) for candidate in phrases(sentence))
         case "reason":
-            for each in _BECAUSE.finditer(sentence):
-                if rest := re.split(r"[.。！？!?；;]", sentence[each.end() :], maxsplit=1)[0].strip(" ,，:："):
-                    yield AnswerSpan(rest, sentence.find(rest, each.end()), 1.0)
+            for candidate in _BECAUSE.finditer(sentence):
+                if rest := re.split(r"[.。！？!?；;]", sentence[candidate.end() :], maxsplit=1)[0].strip(" ,，:："):
+                    yield AnswerSpan(rest, sentence.find(rest, candidate.end()), 1.0)
             yield AnswerSpan(sentence, 0, 0.5)
         case "yesno":
             yield AnswerSpan(sentence, 0, 1.0)
@@ -410,7 +419,7 @@ def _codes(sentence: str) -> Iterator[AnswerSpan]:
             yield AnswerSpan(
                 value.text, at, 1.0 if any(map(str.isdigit, value.text)) or value.kind != "identifier" else 0.8
             )
-    yield from (AnswerSpan(each.group(), each.start(), 1.0) for each in _PHONE.finditer(sentence))
+    yield from (AnswerSpan(code.group(), code.start(), 1.0) for code in _PHONE.finditer(sentence))
     yield from (AnswerSpan(value.text, at, 0.5) for value, at in _of(sentence, "number"))
 
 
@@ -426,15 +435,15 @@ def _is_day(text: str) -> bool:
 @lru_cache(1 << 14)
 def phrases(sentence: str) -> tuple[AnswerSpan, ...]:
     """Return runs of content words between punctuation, and whole clauses."""
-    made: list[AnswerSpan] = []
+    phrases_of_sentence: list[AnswerSpan] = []
     start = 0
     for stop in [*_CUT.finditer(sentence), None]:
         end = stop.start() if stop else len(sentence)
         clause = sentence[start:end]
         if clause.strip():
-            made += _chunks(clause, start)
+            phrases_of_sentence += _chunks(clause, start)
         start = stop.end() if stop else end
-    return tuple(made)
+    return tuple(phrases_of_sentence)
 
 
 def _chunks(clause: str, at: int) -> Iterator[AnswerSpan]:

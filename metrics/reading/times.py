@@ -49,13 +49,13 @@ def relative_times(text: str, time: float) -> Iterator[Relative]:
     if today is None:
         return
     for pattern, mean in ((_ENGLISH, _english), (_CHINESE, _chinese)):
-        for found in pattern.finditer(text):
+        for match in pattern.finditer(text):
             try:
-                means = mean(found, today)
+                means = mean(match, today)
             except (OverflowError, ValueError):  # a year that no calendar has
                 continue
             if means:
-                yield Relative(found.group(), found.start(), means)
+                yield Relative(match.group(), match.start(), means)
 
 
 def day_of(time: float) -> date | None:
@@ -71,15 +71,15 @@ def written(day: date, chinese: bool = False) -> str:
     return f"{day.year}年{day.month}月{day.day}日" if chinese else f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
-def _english(found: re.Match[str], today: date) -> str:
-    if found["day"]:
-        return written(today + timedelta(_DAYS_FROM_TODAY.get(found["day"].lower(), 0)))
-    if found["weekday"]:
-        return written(_weekday(found["which"].lower(), _WEEKDAYS[_short(found["weekday"])], today))
-    if found["unit"]:
-        return _near(found["near"].lower(), found["unit"].lower(), today)
+def _english(match: re.Match[str], today: date) -> str:
+    if match["day"]:
+        return written(today + timedelta(_DAYS_FROM_TODAY.get(match["day"].lower(), 0)))
+    if match["weekday"]:
+        return written(_weekday(match["which"].lower(), _WEEKDAYS[_short(match["weekday"])], today))
+    if match["unit"]:
+        return _near(match["near"].lower(), match["unit"].lower(), today)
     sign, count, unit = (
-        (-1, found["ago"], found["ago_unit"]) if found["ago"] else (1, found["ahead"], found["ahead_unit"])
+        (-1, match["ago"], match["ago_unit"]) if match["ago"] else (1, match["ahead"], match["ahead_unit"])
     )
     return _away(sign * _number(count), unit.lower(), today)
 
@@ -131,19 +131,19 @@ def _number(text: str) -> int:
     return int(text) if text.isdecimal() else _NUMBERS[text.lower()]
 
 
-def _chinese(found: re.Match[str], today: date) -> str:
-    if found["day"]:
-        return written(today + timedelta(_DAYS_FROM_TODAY.get(found["day"], 0)), chinese=True)
-    if found["year"]:
-        return f"{today.year + {'去年': -1, '今年': 0, '明年': 1, '前年': -2}[found['year']]}年"
-    if found["weekday"]:
+def _chinese(match: re.Match[str], today: date) -> str:
+    if match["day"]:
+        return written(today + timedelta(_DAYS_FROM_TODAY.get(match["day"], 0)), chinese=True)
+    if match["year"]:
+        return f"{today.year + {'去年': -1, '今年': 0, '明年': 1, '前年': -2}[match['year']]}年"
+    if match["weekday"]:
         monday = today - timedelta(today.weekday())
-        wanted = "一二三四五六日".find(found["weekday"].replace("天", "日"))
-        return written(monday + timedelta(7 * _side(found["which"]) + wanted), chinese=True)
-    if found["unit"]:
-        return _chinese_near(_side(found["near"]), found["unit"], today)
-    count = _number(found["ago"]) * (1 if found["side"] == "后" else -1)
-    unit = _UNITS[found["ago_unit"]]
+        wanted = "一二三四五六日".find(match["weekday"].replace("天", "日"))
+        return written(monday + timedelta(7 * _side(match["which"]) + wanted), chinese=True)
+    if match["unit"]:
+        return _chinese_near(_side(match["near"]), match["unit"], today)
+    count = _number(match["ago"]) * (1 if match["side"] == "后" else -1)
+    unit = _UNITS[match["ago_unit"]]
     if unit == "month":
         months = today.year * 12 + today.month - 1 + count
         return f"{months // 12}年{months % 12 + 1}月"
@@ -162,5 +162,5 @@ def _chinese_near(by: int, unit: str, today: date) -> str:
     if unit == "月":
         months = today.year * 12 + today.month - 1 + by
         return f"{months // 12}年{months % 12 + 1}月"
-    said = {"周末": "周末"}.get(unit, "一周")
-    return f"{written(today, chinese=True)}{('的前', '所在的那', '的后')[by + 1]}{said}"
+    span = {"周末": "周末"}.get(unit, "一周")
+    return f"{written(today, chinese=True)}{('的前', '所在的那', '的后')[by + 1]}{span}"

@@ -130,11 +130,11 @@ class BlockCache:
         """Take blocks for a request, which becomes their only user."""
         blank = [self._blank.pop() for _ in range(min(count, len(self._blank)))]
         new = min(count - len(blank), self._size - self._made)
-        made = np.arange(self._made, self._made + new)
+        numbers = np.arange(self._made, self._made + new)
         self._made += new
         self._holds, self._users = _grown(self._holds, self._made), _grown(self._users, self._made)
         self._place = _grown(self._place, self._made)
-        taken = np.concatenate((np.array(blank, np.int64), made, self._evict(count - len(blank) - new)))
+        taken = np.concatenate((np.array(blank, np.int64), numbers, self._evict(count - len(blank) - new)))
         self._users[taken] = 1
         return taken
 
@@ -152,11 +152,11 @@ class BlockCache:
         left = count
         while left:
             stop = min(self._head + 2 * left + 64, self._tail)
-            found = self._queue[self._head : stop]
-            found = found[self._place[found] == np.arange(self._head, stop)][:left]
-            left -= len(found)
-            self._head = stop if left else int(self._place[found[-1]]) + 1
-            parts.append(found)
+            candidates = self._queue[self._head : stop]
+            candidates = candidates[self._place[candidates] == np.arange(self._head, stop)][:left]
+            left -= len(candidates)
+            self._head = stop if left else int(self._place[candidates[-1]]) + 1
+            parts.append(candidates)
         blocks = np.concatenate(parts) if parts else _none(0)
         self._forget(blocks)
         self._holds[blocks] = self._place[blocks] = NONE

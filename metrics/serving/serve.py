@@ -226,7 +226,7 @@ class TokenIds:
 
     def tools(self, tools: Iterable[Tool]) -> Ids:
         """Return the ids of the tool schemas, which stand before all messages; empty if there are none."""
-        lines = [msgspec.json.encode((each.name, each.description, each.parameters)).decode() for each in tools]
+        lines = [msgspec.json.encode((tool.name, tool.description, tool.parameters)).decode() for tool in tools]
         if not lines:
             return REPLY[:0]
         return np.array((START, TOOLS, SEPARATOR, *self._text("\n".join(lines)), END), np.int32)

@@ -98,7 +98,7 @@ def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: in
     size = len(some.before)
     if not np.isfinite(before) or not np.isfinite(after):
         none = Missing("undefined", "nothing to measure on one of the two sides" if size else "nothing to measure")
-        known: list[Value] = [none if np.isnan(each) else float(each) for each in (before, after)]
+        known: list[Value] = [none if np.isnan(number) else float(number) for number in (before, after)]
         return Difference(size, known[0], known[1], relative, none, none, none, none, none)
     relative = relative and bool(before)
     value = float(after / before - 1 if relative else after - before)
@@ -106,9 +106,9 @@ def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: in
         still = Ends(0.0, 0.0)
         return Difference(size, float(before), float(after), relative, 0.0, still, still, 0.0, 1.0)
     sums = np.hstack([some.before, some.after])
-    drawn = resampled(sums, lambda each: _moved(some.form, each, relative), seed, draws)
+    drawn = resampled(sums, lambda resample: _moved(some.form, resample, relative), seed, draws)
     if isinstance(drawn, Missing) and relative:  # draws without what few conversations have: by what it was in all
-        drawn = resampled(sums, lambda each: _moved(some.form, each, False) / before, seed, draws)
+        drawn = resampled(sums, lambda resample: _moved(some.form, resample, False) / before, seed, draws)
     if isinstance(drawn, Missing):
         return Difference(size, float(before), float(after), relative, value, drawn, drawn, drawn, drawn)
     p = p_value(value, drawn.error, size - 1)
@@ -187,7 +187,7 @@ class Verdict(NamedTuple):
 
 
 def judge(
-    found: Difference, margin: Margin, better: Direction, p: float | None = None, alpha: float = ALPHA
+    change: Difference, margin: Margin, better: Direction, p: float | None = None, alpha: float = ALPHA
 ) -> Verdict:
     """Return the verdict on a difference. `p`: its p-value adjusted for other comparisons; None = it is the only one.
 
@@ -197,18 +197,18 @@ def judge(
                     comparisons: it raises no alarm.
     cannot tell     Everything else.
     """
-    if isinstance(found.value, Missing):
-        return Verdict("cannot tell", found.value.detail)
-    if isinstance(found.shown, Missing) or isinstance(found.tested, Missing) or isinstance(found.p, Missing):
-        return Verdict("cannot tell", found.shown.detail if isinstance(found.shown, Missing) else "")
-    allowed = margin.amount if found.relative or not margin.relative else 0.0
+    if isinstance(change.value, Missing):
+        return Verdict("cannot tell", change.value.detail)
+    if isinstance(change.shown, Missing) or isinstance(change.tested, Missing) or isinstance(change.p, Missing):
+        return Verdict("cannot tell", change.shown.detail if isinstance(change.shown, Missing) else "")
+    allowed = margin.amount if change.relative or not margin.relative else 0.0
     sign = 1 if better == "higher" else -1
-    gain, shown, tested = sign * found.value, _turned(found.shown, sign), _turned(found.tested, sign)
+    gain, shown, tested = sign * change.value, _turned(change.shown, sign), _turned(change.tested, sign)
     no_worse = tested.low >= -allowed
     if no_worse and tested.high <= allowed:
         return Verdict("same", "", True)
     beyond, one_sided = abs(gain) > allowed, shown.low > 0 or shown.high < 0
-    if one_sided and beyond and (found.p if p is None else p) < alpha:
+    if one_sided and beyond and (change.p if p is None else p) < alpha:
         return Verdict("better" if gain > 0 else "worse", "", no_worse)
     return Verdict("cannot tell", _doubt(one_sided, beyond, gain), no_worse)
 

@@ -59,17 +59,17 @@ def wilson(hits: int, size: int) -> Ends | Missing:
     return Ends(0.0 if not hits else middle - half, 1.0 if hits == size else middle + half)
 
 
-def of_share(value: float, found: Ends | Missing, groups: int) -> Ends | Missing:
+def of_share(value: float, ends: Ends | Missing, groups: int) -> Ends | Missing:
     """Return the interval of a share over groups, cut to 0 and 1, which Student's interval may exceed.
 
     A share of 0 or 1 is the same in every group, so resampling groups cannot tell how far it may be off: then Wilson's
     interval for as many trials as there are groups is used.
     """
-    if isinstance(found, Missing):
-        return found
+    if isinstance(ends, Missing):
+        return ends
     if value in (0.0, 1.0):
         return wilson(groups if value else 0, groups)
-    return Ends(max(found.low, 0.0), min(found.high, 1.0))
+    return Ends(max(ends.low, 0.0), min(ends.high, 1.0))
 
 
 ALPHA = 0.05
@@ -194,11 +194,11 @@ def resampled(sums: Floats, statistic: Statistic, seed: int = SEED, draws: int =
     return of_draws(value, drawn_values, left)
 
 
-def of_draws(value: float, found: Floats, left: Floats) -> Resampled | Missing:
+def of_draws(value: float, draws: Floats, left: Floats) -> Resampled | Missing:
     """Return a resampled figure: its value in all, in every draw, and without each conversation or group in turn."""
     size = len(left)
-    drawn = np.sort(found[np.isfinite(found)])
-    if not np.isfinite(value) or len(drawn) < (1 - LOST) * len(found):
+    drawn = np.sort(draws[np.isfinite(draws)])
+    if not np.isfinite(value) or len(drawn) < (1 - LOST) * len(draws):
         return Missing("undefined", FEW)
     off = left.mean() - left
     spread = float((off**2).sum())
@@ -242,8 +242,8 @@ def _drawn(random: np.random.Generator, size: int, rows: int) -> Floats:
 def mean_of(sums: Floats) -> Floats:
     """Return the first sum over the second: the statistic of a mean."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        made: Floats = sums[..., 0] / sums[..., 1]
-    return made
+        means: Floats = sums[..., 0] / sums[..., 1]
+    return means
 
 
 def interval(

@@ -79,7 +79,7 @@ def _interval(drawn: Floats, conversations: int) -> Ends | Missing:
 
 def kendall(one: Floats, other: Floats) -> Floats:
     """Return Kendall's tau-b of each row; NaN where all of a row are equal, or one is unknown."""
-    first, second = (_signs(each) for each in (one, other))
+    first, second = (_signs(values) for values in (one, other))
     together, alone = (first * second).sum(axis=1), (first**2).sum(axis=1) * (second**2).sum(axis=1)
     return _over(together, np.sqrt(alone))
 
@@ -93,8 +93,8 @@ def _signs(rows: Floats) -> Floats:
 
 def spearman(one: Floats, other: Floats) -> Floats:
     """Return Spearman's rho of each row: the correlation of ranks, where equal values share the mean of theirs."""
-    first, second = (_ranks(each) for each in (one, other))
-    first, second = (each - each.mean(axis=1, keepdims=True) for each in (first, second))
+    first, second = (_ranks(values) for values in (one, other))
+    first, second = (values - values.mean(axis=1, keepdims=True) for values in (first, second))
     spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
     return _over((first * second).sum(axis=1), spread)
 

@@ -51,17 +51,17 @@ class Calibration:
     @classmethod
     def of(cls, calls: Iterable[RecordedRequest]) -> Calibration:
         """Fit on calls in the order of their conversations. Prompts continued from another context do not count."""
-        made, before = cls(), dict[tuple[str, str], tuple[RecordedRequest, int, int]]()
-        for asked in calls:
-            usage, name = asked.call.usage, (asked.call.model, asked.conversation.id)
+        calibration, before = cls(), dict[tuple[str, str], tuple[RecordedRequest, int, int]]()
+        for recorded in calls:
+            usage, name = recorded.call.usage, (recorded.call.model, recorded.conversation.id)
             if usage is None or usage.input is None:
                 continue
-            count = asked.context.counts[asked.size - 1]
-            made._firsts.setdefault(name, (count, usage.input))
-            if name in before and before[name][0].context is asked.context:
-                made._grew(*name, count - before[name][1], usage.input - before[name][2])
-            before[name] = asked, count, usage.input
-        return made
+            count = recorded.context.counts[recorded.size - 1]
+            calibration._firsts.setdefault(name, (count, usage.input))
+            if name in before and before[name][0].context is recorded.context:
+                calibration._grew(*name, count - before[name][1], usage.input - before[name][2])
+            before[name] = recorded, count, usage.input
+        return calibration
 
     def _grew(self, model: str, conversation: str, ours: int, recorded: int) -> None:
         known, whole = self.growths.setdefault(model, {}), self._all.get(model, (0, 0))
@@ -76,11 +76,11 @@ class Calibration:
             ours, recorded = ours - known[conversation][0], recorded - known[conversation][1]
         return recorded / ours if ours > 0 and recorded > 0 else 1.0
 
-    def counted(self, asked: RecordedRequest) -> Counted:
+    def counted(self, call: RecordedRequest) -> Counted:
         """Count a prompt ourselves. There is no constant where no call of the conversation reports its prompt."""
-        counts = asked.context.counts[: asked.size]
-        factor = self.factor(asked.call.model, asked.conversation.id)
-        ours, recorded = self._firsts.get((asked.call.model, asked.conversation.id), (0, 0))
+        counts = call.context.counts[: call.size]
+        factor = self.factor(call.call.model, call.conversation.id)
+        ours, recorded = self._firsts.get((call.call.model, call.conversation.id), (0, 0))
         constant = recorded - factor * ours
         return Counted(counts[-1], [max(0, round(constant + factor * count)) for count in counts])
 

@@ -131,61 +131,69 @@ class CacheReplay:
 
     def compare(self, conversations: Iterable[Conversation]) -> Iterator[ComparedCall]:
         """Yield each call that reports its usage and can be compared, in the order they began."""
-        found = self._once([asked for each in conversations for asked in self._asking.calls(each)])
-        faults = [None if asked.call.usage is None else fault_of(asked, self.prices) for asked in found]
-        self.left_out += [fault.said_of(asked) for asked, fault in zip(found, faults, strict=True) if fault]
-        calls = sorted(zip(found, faults, strict=True), key=lambda each: each[0].started)
+        requests = self._once(
+            [recorded for conversation in conversations for recorded in self._asking.calls(conversation)]
+        )
+        faults = [None if recorded.call.usage is None else fault_of(recorded, self.prices) for recorded in requests]
+        self.left_out += [fault.said_of(recorded) for recorded, fault in zip(requests, faults, strict=True) if fault]
+        calls = sorted(zip(requests, faults, strict=True), key=lambda conversation: conversation[0].started)
         self.counted = [a for a, fault in calls if a.call.usage is not None and (fault is None or fault.counted)]
         self.calibration = Calibration.of(self.counted)
-        for asked, fault in calls:
-            usage, rule = asked.call.usage, asked.rule
+        for recorded, fault in calls:
+            usage, rule = recorded.call.usage, recorded.rule
             if rule is None and usage is None:
                 continue
             if rule is None:
-                self.without_rule[asked.call.model] = self.without_rule.get(asked.call.model, 0) + 1
+                self.without_rule[recorded.call.model] = self.without_rule.get(recorded.call.model, 0) + 1
             elif usage is None or (fault and not fault.counted):
-                self._pass_over(asked, rule)
+                self._pass_over(recorded, rule)
             else:
-                row = self._compared(asked, rule, usage)
+                row = self._compared(recorded, rule, usage)
                 if not fault:
                     yield row
 
     def _once(self, calls: Iterable[RecordedRequest]) -> list[RecordedRequest]:
         """Return the calls without copies, which have the time, prompt, answer and usage of another one."""
         known: set[tuple[object, ...]] = set()
-        found, copies = list[RecordedRequest](), dict[str, list[RecordedRequest]]()
-        for asked in calls:
-            answer = SentPrefix.of(asked.conversation.messages[asked.at])
-            name = (asked.cache, asked.started, asked.context.blocks[asked.size - 1], answer, asked.call.usage)
-            if asked.dated and name in known:
-                copies.setdefault(asked.conversation.id, []).append(asked)
+        requests, copies = list[RecordedRequest](), dict[str, list[RecordedRequest]]()
+        for recorded in calls:
+            answer = SentPrefix.of(recorded.conversation.messages[recorded.at])
+            name = (
+                recorded.cache,
+                recorded.started,
+                recorded.context.blocks[recorded.size - 1],
+                answer,
+                recorded.call.usage,
+            )
+            if recorded.dated and name in known:
+                copies.setdefault(recorded.conversation.id, []).append(recorded)
             else:
                 known.add(name)
-                found.append(asked)
+                requests.append(recorded)
         self.left_out += map(copied, copies.values())
-        return found
+        return requests
 
-    def _compared(self, asked: RecordedRequest, rule: CacheRule, usage: Usage) -> ComparedCall:
-        trace = self._traces.setdefault(asked.cache, CallTrace())
-        learned = self._learned.setdefault(asked.call.model, {})
-        counted = self.calibration.counted(asked)
-        request = self._request(asked, usage.input or 0, learned)
-        used, own = self._asked(asked.cache, rule, request, counted)
-        before = self._before.get((asked.conversation.id, asked.cache))
-        why = reason(asked, request, used, before, trace)
-        gap = None if before is None else asked.started - before.asked.started
-        expired = None if before is None else _expired(before, asked, rule, used)
+    def _compared(self, recorded: RecordedRequest, rule: CacheRule, usage: Usage) -> ComparedCall:
+        trace = self._traces.setdefault(recorded.cache, CallTrace())
+        learned = self._learned.setdefault(recorded.call.model, {})
+        counted = self.calibration.counted(recorded)
+        request = self._request(recorded, usage.input or 0, learned)
+        used, own = self._asked(recorded.cache, rule, request, counted)
+        before = self._before.get((recorded.conversation.id, recorded.cache))
+        why = reason(recorded, request, used, before, trace)
+        gap = None if before is None else recorded.started - before.asked.started
+        expired = None if before is None else _expired(before, recorded, rule, used)
         self._learn(request, used, usage, learned)
         trace.add(request)
-        self._before[asked.conversation.id, asked.cache] = Before(asked, request, used, usage)
-        return ComparedCall(asked, rule, usage, used, own, counted.raw, why, gap, expired)
+        self._before[recorded.conversation.id, recorded.cache] = Before(recorded, request, used, usage)
+        return ComparedCall(recorded, rule, usage, used, own, counted.raw, why, gap, expired)
 
-    def _pass_over(self, asked: RecordedRequest, rule: CacheRule) -> None:
+    def _pass_over(self, recorded: RecordedRequest, rule: CacheRule) -> None:
         """Pass a call without credible counts: if it was answered, its prompt went through the cache."""
-        self._traces.setdefault(asked.cache, CallTrace()).pass_over(asked)
-        if asked.call.stop not in STOPPED:
-            learned, counted = self._learned.setdefault(asked.call.model, {}), self.calibration.counted(asked)
-            self._asked(asked.cache, rule, self._request(asked, counted.tokens, learned), counted)
+        self._traces.setdefault(recorded.cache, CallTrace()).pass_over(recorded)
+        if recorded.call.stop not in STOPPED:
+            learned, counted = self._learned.setdefault(recorded.call.model, {}), self.calibration.counted(recorded)
+            self._asked(recorded.cache, rule, self._request(recorded, counted.tokens, learned), counted)
 
     def _asked(
         self, key: Key, rule: CacheRule, request: CacheRequest, counted: Counted
@@ -215,18 +223,18 @@ class CacheReplay:
             places=context.places,
         )
 
-    def _learn(self, asked: CacheRequest, used: CacheUsage, usage: Usage, learned: dict[int, int]) -> None:
+    def _learn(self, request: CacheRequest, used: CacheUsage, usage: Usage, learned: dict[int, int]) -> None:
         """Learn from the reported counts where prefixes end."""
         read, written = usage.cache_read or 0, usage.cache_write or 0
         if usage.input is not None:
-            learned[asked.prefixes[-1]] = usage.input
-            if asked.answer is not None and usage.output is not None:
-                learned[asked.answer] = usage.input + usage.output
-        if asked.marks:
+            learned[request.prefixes[-1]] = usage.input
+            if request.answer is not None and usage.output is not None:
+                learned[request.answer] = usage.input + usage.output
+        if request.marks:
             if read or written:
-                learned[asked.prefixes[asked.marks[-1].block]] = read + written
-            if read and (used.hit >= 0 or len(asked.marks) > 1):
-                learned.setdefault(asked.prefixes[used.hit if used.hit >= 0 else asked.marks[0].block], read)
+                learned[request.prefixes[request.marks[-1].block]] = read + written
+            if read and (used.hit >= 0 or len(request.marks) > 1):
+                learned.setdefault(request.prefixes[used.hit if used.hit >= 0 else request.marks[0].block], read)
 
 
 def _ends(blocks: list[int], counts: list[int], tokens: int, learned: dict[int, int]) -> list[int]:
@@ -234,32 +242,32 @@ def _ends(blocks: list[int], counts: list[int], tokens: int, learned: dict[int, 
 
     Behind the last known block, the rest of the prompt is distributed in proportion to our counts.
     """
-    offset, made = tokens - counts[-1], list[int]()
+    offset, ends = tokens - counts[-1], list[int]()
     for number, count in zip(blocks, counts, strict=True):
         offset = learned[number] - count if number in learned else offset
-        made.append(min(max(count + offset, 0), tokens))
+        ends.append(min(max(count + offset, 0), tokens))
     known = next((at for at in range(len(blocks) - 1, -1, -1) if blocks[at] in learned), None)
     if known is not None and counts[-1] > counts[known]:
-        scale = max(0, tokens - made[known]) / (counts[-1] - counts[known])
-        for at in range(known + 1, len(made)):
-            made[at] = made[known] + round((counts[at] - counts[known]) * scale)
+        scale = max(0, tokens - ends[known]) / (counts[-1] - counts[known])
+        for at in range(known + 1, len(ends)):
+            ends[at] = ends[known] + round((counts[at] - counts[known]) * scale)
     least = tokens
-    for at in range(len(made) - 1, -1, -1):  # an estimate never reaches beyond what is known behind it
-        least = made[at] = min(made[at], least)
-    return made
+    for at in range(len(ends) - 1, -1, -1):  # an estimate never reaches beyond what is known behind it
+        least = ends[at] = min(ends[at], least)
+    return ends
 
 
-def _expired(before: Before, asked: RecordedRequest, rule: CacheRule, used: CacheUsage) -> tuple[bool, bool] | None:
+def _expired(before: Before, recorded: RecordedRequest, rule: CacheRule, used: CacheUsage) -> tuple[bool, bool] | None:
     """Return whether the entry of the call before is predicted to have expired, and whether it had.
 
     None unless the gap is longer than the lifetime and nothing else changed."""
     left, usage = lifetime(rule, before.request), before.usage
-    if left is None or asked.started - before.asked.started <= left or asked.context is not before.asked.context:
+    if left is None or recorded.started - before.asked.started <= left or recorded.context is not before.asked.context:
         return None
     held = (usage.cache_read or 0) + (usage.cache_write or 0) or before.used.read + before.used.written
-    if not held or asked.call.usage is None or asked.call.usage.cache_read is None:
+    if not held or recorded.call.usage is None or recorded.call.usage.cache_read is None:
         return None
-    return used.read < held, asked.call.usage.cache_read < held
+    return used.read < held, recorded.call.usage.cache_read < held
 
 
 class Fault(NamedTuple):
@@ -271,26 +279,26 @@ class Fault(NamedTuple):
     counted: bool = False
     """Whether its token counts are right all the same."""
 
-    def said_of(self, asked: RecordedRequest) -> RecordingError:
+    def said_of(self, recorded: RecordedRequest) -> RecordingError:
         """Return the fault as an error with the place of the call."""
-        what = f"{asked.conversation.messages[asked.at].id}: {self.what}"
-        return RecordingError(place_of(asked, f"call.{self.field}"), what, self.remedy)
+        what = f"{recorded.conversation.messages[recorded.at].id}: {self.what}"
+        return RecordingError(place_of(recorded, f"call.{self.field}"), what, self.remedy)
 
 
-def fault_of(asked: RecordedRequest, prices: Prices) -> Fault | None:
+def fault_of(recorded: RecordedRequest, prices: Prices) -> Fault | None:
     """Return why a call with usage cannot be compared, or None. `prices` know the context windows."""
-    usage, rules, marks = asked.call.usage, asked.rule and asked.rule.rules, len(asked.call.marks)
+    usage, rules, marks = recorded.call.usage, recorded.rule and recorded.rule.rules, len(recorded.call.marks)
     if usage is None or usage.input is None:
         return Fault("usage.input", "nothing says how long its prompt was", "add the count of its tokens")
-    window = _window(asked.call.model, prices)
+    window = _window(recorded.call.model, prices)
     if window is not None and usage.input > window:
-        what = f"a prompt of {usage.input:,} tokens, and {asked.call.model} takes {window:,}"
+        what = f"a prompt of {usage.input:,} tokens, and {recorded.call.model} takes {window:,}"
         return Fault("usage.input", what, "correct the count or the model's name")
     if isinstance(rules, ExplicitRules) and marks > MOST_MARKS:
         what = f"{marks} cache breakpoints, of which a provider takes {MOST_MARKS}"
         return Fault("marks", what, "remove those that were not sent")
-    if asked.clock:
-        return Fault("started", asked.clock, "correct its time", counted=True)
+    if recorded.clock:
+        return Fault("started", recorded.clock, "correct its time", counted=True)
     return None
 
 
@@ -302,9 +310,9 @@ def copied(copies: list[RecordedRequest]) -> RecordingError:
     return RecordingError(place_of(first, "call"), what, "give it once")
 
 
-def place_of(asked: RecordedRequest, field: str) -> Place:
+def place_of(recorded: RecordedRequest, field: str) -> Place:
     """Return the place of a field of a call."""
-    return Place(asked.conversation.source or asked.conversation.id, 0, f"messages[{asked.at}].{field}")
+    return Place(recorded.conversation.source or recorded.conversation.id, 0, f"messages[{recorded.at}].{field}")
 
 
 def _window(model: str, prices: Prices) -> int | None:
@@ -358,16 +366,16 @@ class CallTrace:
             self.first[prefix] = request.answered
         self.last.update(dict.fromkeys(path, request.started))
 
-    def pass_over(self, asked: RecordedRequest) -> None:
+    def pass_over(self, recorded: RecordedRequest) -> None:
         """Record a call without usage, which may or may not have reached the cache."""
-        self.silent.update(dict.fromkeys(asked.context.blocks[: asked.size], asked.started))
+        self.silent.update(dict.fromkeys(recorded.context.blocks[: recorded.size], recorded.started))
 
 
 def reason(
-    asked: RecordedRequest, request: CacheRequest, used: CacheUsage, before: Before | None, trace: CallTrace
+    recorded: RecordedRequest, request: CacheRequest, used: CacheUsage, before: Before | None, trace: CallTrace
 ) -> str:
     """Return why the tokens read are not as predicted; empty if they are."""
-    usage = asked.call.usage
+    usage = recorded.call.usage
     reported = usage.cache_read if usage is not None else None
     if used.read == (reported or 0):
         return ""
@@ -376,12 +384,12 @@ def reason(
     hit = request.prefixes[used.hit] if used.hit >= 0 else None
     if hit in trace.silent and hit not in trace.last:
         return SILENT
-    changes = before and _changes(before, asked)
+    changes = before and _changes(before, recorded)
     if changes:
         return f"changed prefix: {changes}"
     if reported > used.read:
-        return _more(asked, request, used, trace)
-    return _less(asked, request, used, before, trace)
+        return _more(recorded, request, used, trace)
+    return _less(recorded, request, used, before, trace)
 
 
 def lifetime(rule: CacheRule, request: CacheRequest) -> float | None:
@@ -392,18 +400,21 @@ def lifetime(rule: CacheRule, request: CacheRequest) -> float | None:
     return max((mark.lifetime for mark in request.marks), default=None)
 
 
-def _more(asked: RecordedRequest, request: CacheRequest, used: CacheUsage, trace: CallTrace) -> str:
+def _more(recorded: RecordedRequest, request: CacheRequest, used: CacheUsage, trace: CallTrace) -> str:
     """Return why more was read than predicted."""
     known = _deepest(request, trace.last)
     silent = _deepest(request, trace.silent)
     if silent > max(used.hit, known):
         return SILENT
-    read = (asked.call.usage and asked.call.usage.cache_read) or 0
+    read = (recorded.call.usage and recorded.call.usage.cache_read) or 0
     if known < 0 or read > request.ends[known] + CLOSE:
         return "warmed by another run"
-    if trace.first[request.prefixes[known]] > asked.started:
+    if trace.first[request.prefixes[known]] > recorded.started:
         return "parallel requests: what another one wrote was there before it was answered"
-    since, left = asked.started - trace.last[request.prefixes[known]], asked.rule and lifetime(asked.rule, request)
+    since, left = (
+        recorded.started - trace.last[request.prefixes[known]],
+        recorded.rule and lifetime(recorded.rule, request),
+    )
     if left and since > STALE * left:
         return "warmed by another run"
     if left and since > left:
@@ -412,32 +423,32 @@ def _more(asked: RecordedRequest, request: CacheRequest, used: CacheUsage, trace
 
 
 def _less(
-    asked: RecordedRequest, request: CacheRequest, used: CacheUsage, before: Before | None, trace: CallTrace
+    recorded: RecordedRequest, request: CacheRequest, used: CacheUsage, before: Before | None, trace: CallTrace
 ) -> str:
     """Return why less was read than predicted."""
-    if used.hit >= 0 and trace.first.get(request.prefixes[used.hit], asked.earliest) > asked.earliest:
+    if used.hit >= 0 and trace.first.get(request.prefixes[used.hit], recorded.earliest) > recorded.earliest:
         return "parallel requests: what another one wrote was not there yet"
-    left = before and asked.rule and lifetime(asked.rule, before.request)
-    if before and left and LATE * left <= asked.started - before.asked.started <= left:
+    left = before and recorded.rule and lifetime(recorded.rule, before.request)
+    if before and left and LATE * left <= recorded.started - before.asked.started <= left:
         return "TTL: gone in the last tenth of its lifetime"
-    if asked.call.usage and asked.call.usage.cache_read:
+    if recorded.call.usage and recorded.call.usage.cache_read:
         return UNKNOWN + "a shorter prefix was read"
-    turn = asked.conversation.messages[asked.at - 1].role == "user"
+    turn = recorded.conversation.messages[recorded.at - 1].role == "user"
     return UNKNOWN + "gone before its lifetime" + (", at a user's turn" if turn else "")
 
 
-def _changes(before: Before, asked: RecordedRequest) -> str:
+def _changes(before: Before, recorded: RecordedRequest) -> str:
     """Return what the recording shows to differ from the prompt that a call goes on from; empty if nothing."""
-    was, now, usual = before.asked.call, asked.call, asked.conversation.tools
+    was, now, usual = before.asked.call, recorded.call, recorded.conversation.tools
     if (usual if was.tools is None else was.tools) != (usual if now.tools is None else now.tools):
         return "other tools"
     if was.effort != now.effort:
         return f"thinking {was.effort or 'unset'}, now {now.effort or 'unset'}"
-    same = before.asked.context is asked.context
+    same = before.asked.context is recorded.context
     shorter = (before.usage.input or 0) - ((now.usage and now.usage.input) or 0)
     if same and shorter > 0:
         return "the prompt is shorter than the one before"
-    if same and _forgets_thinking(now.model) and _thought(asked.conversation.messages[: asked.at]):
+    if same and _forgets_thinking(now.model) and _thought(recorded.conversation.messages[: recorded.at]):
         return "thinking of the turn before"
     return ""
 
@@ -457,8 +468,8 @@ def _thought(messages: tuple[Message, ...]) -> bool:
 def _forgets_thinking(model: str) -> bool:
     """Return whether a model is not sent the thinking of earlier turns, as Claude before Opus 4.5 and Sonnet 4.6."""
     name = model.rpartition("/")[2]
-    entries = (model_map().get(each, {}) for each in (model, name, name.replace(".", "-")))
-    return "claude" in model and not any(each.get("supports_thinking_cache_preservation") for each in entries)
+    entries = (model_map().get(key, {}) for key in (model, name, name.replace(".", "-")))
+    return "claude" in model and not any(key.get("supports_thinking_cache_preservation") for key in entries)
 
 
 def _deepest(request: CacheRequest, known: dict[int, float]) -> int:

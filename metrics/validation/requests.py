@@ -87,17 +87,17 @@ class Asking:
     def calls(self, conversation: Conversation) -> list[RecordedRequest]:
         """Return the recorded calls of a conversation, in its order."""
         messages = conversation.messages
-        made = [(at, call) for at in conversation.calls() if (call := messages[at].call) is not None]
+        own_calls = [(at, call) for at in conversation.calls() if (call := messages[at].call) is not None]
         contexts = RecordedPrompts(conversation, self.prefixes, self.counter)
-        times = self._times([(call.started, messages[at - 1].time, messages[at].time) for at, call in made])
+        times = self._times([(call.started, messages[at - 1].time, messages[at].time) for at, call in own_calls])
         rules = [
             rule_for(call.model, when.started if when.dated else None)
-            for (_, call), when in zip(made, times, strict=True)
+            for (_, call), when in zip(own_calls, times, strict=True)
         ]
-        marks = list(self._marks(made, rules, contexts))
+        marks = list(self._marks(own_calls, rules, contexts))
         return [
             RecordedRequest(conversation, at, call, rule, contexts.of(at, call), marked, *when)
-            for (at, call), rule, marked, when in zip(made, rules, marks, times, strict=True)
+            for (at, call), rule, marked, when in zip(own_calls, rules, marks, times, strict=True)
         ]
 
     def _times(self, recorded: Sequence[tuple[float | None, float | None, float | None]]) -> list[_When]:
@@ -106,9 +106,9 @@ class Asking:
         if not any(time is not None for time in known):
             return list(self._made_up(len(known)))
         kept = set(rising([None if time is None else floor(time) for time in known]))
-        clock, made = next(time for at, time in enumerate(known) if at in kept and time is not None), list[_When]()
+        clock, result = next(time for at, time in enumerate(known) if at in kept and time is not None), list[_When]()
         before = -inf
-        for at, (began, asked, answered) in enumerate(recorded):
+        for at, (began, requested, answered) in enumerate(recorded):
             time, wrong = known[at], ""
             if at in kept and time is not None:
                 clock = before if time < before <= time + 1 else time
@@ -117,11 +117,11 @@ class Asking:
             earliest = clock
             if began is None and not wrong:
                 self.assumed.add("no start")
-                earliest = min(before, clock) if asked is None else clock
+                earliest = min(before, clock) if requested is None else clock
             there = max(clock, answered) if answered is not None and not wrong else clock
-            made.append(_When(clock, there, earliest, True, wrong))
+            result.append(_When(clock, there, earliest, True, wrong))
             before = there
-        return made
+        return result
 
     def _made_up(self, calls: int) -> Iterator[_When]:
         for _ in range(calls):
@@ -130,13 +130,13 @@ class Asking:
             yield _When(self._undated, self._undated, self._undated, False, "")
 
     def _marks(
-        self, made: Sequence[tuple[int, Call]], rules: Sequence[CacheRule | None], contexts: RecordedPrompts
+        self, calls: Sequence[tuple[int, Call]], rules: Sequence[CacheRule | None], contexts: RecordedPrompts
     ) -> Iterator[tuple[CacheMark, ...]]:
         """Yield the breakpoints of each call, by block: those recorded, or else those assumed."""
-        marked = any(call.marks for _, call in made)
-        placed = {} if marked else {model: self._placement(model, made) for model in {call.model for _, call in made}}
-        lifetimes = _lifetimes(made)
-        for (at, call), rule in zip(made, rules, strict=True):
+        marked = any(call.marks for _, call in calls)
+        placed = {} if marked else {model: self._placement(model, calls) for model in {call.model for _, call in calls}}
+        lifetimes = _lifetimes(calls)
+        for (at, call), rule in zip(calls, rules, strict=True):
             context = contexts.of(at, call)
             assumed = placed.get(call.model)
             if assumed is not None and rule is not None and isinstance(rule.rules, ExplicitRules):
@@ -148,26 +148,26 @@ class Asking:
                 CacheMark(block, LIFETIMES.get(ttl, FIVE_MINUTES)) for block, ttl in blocks if block is not None
             )
 
-    def _placement(self, model: str, made: Sequence[tuple[int, Call]]) -> Literal["marks", "head marks"] | None:
+    def _placement(self, model: str, calls: Sequence[tuple[int, Call]]) -> Literal["marks", "head marks"] | None:
         """Return where a model's breakpoints were, from the tokens read and written; None if no tokens were."""
-        used = [call.usage for _, call in made if call.model == model and call.usage is not None]
-        ends = [(_cached(each), each.input) for each in used if _cached(each)]
+        used = [call.usage for _, call in calls if call.model == model and call.usage is not None]
+        ends = [(_cached(usage), usage.input) for usage in used if _cached(usage)]
         if not ends:
             return None
         same = len(ends) > 1 and len({end for end, _ in ends}) == 1 and len({prompt for _, prompt in ends}) > 1
         return "head marks" if same else "marks"
 
 
-def _lifetimes(made: Sequence[tuple[int, Call]]) -> Mapping[int, float]:
+def _lifetimes(calls: Sequence[tuple[int, Call]]) -> Mapping[int, float]:
     """Return the lifetime of each call's assumed breakpoint, by its usage or that of an earlier or later call."""
-    found: dict[int, float] = {}
+    lifetime_of: dict[int, float] = {}
     last: dict[str, float] = {}
-    for at, call in [*reversed(made), *made]:
+    for at, call in [*reversed(calls), *calls]:
         written = call.usage.cache_write if call.usage is not None else None
         if call.usage is not None and written:
             last[call.model] = HOUR if 2 * (call.usage.cache_write_1h or 0) > written else FIVE_MINUTES
-        found[at] = last.get(call.model, FIVE_MINUTES)
-    return found
+        lifetime_of[at] = last.get(call.model, FIVE_MINUTES)
+    return lifetime_of
 
 
 def _cached(usage: Usage) -> int:
@@ -228,15 +228,21 @@ class RecordedPrompts:
     def __post_init__(self) -> None:
         messages = self.conversation.messages
         self.place = {message.id: at for at, message in enumerate(messages)}
-        self._compactions = sorted(self.conversation.compactions, key=lambda each: self.place[each.after])
+        self._compactions = sorted(
+            self.conversation.compactions, key=lambda sent_message: self.place[sent_message.after]
+        )
         self._firsts = {}
-        for each in messages:
-            if each.call is not None and each.call.usage is not None and each.call.usage.input is not None:
-                self._firsts.setdefault(each.call.model, each.call.usage.input)
+        for sent_message in messages:
+            if (
+                sent_message.call is not None
+                and sent_message.call.usage is not None
+                and sent_message.call.usage.input is not None
+            ):
+                self._firsts.setdefault(sent_message.call.model, sent_message.call.usage.input)
 
     def of(self, at: int, call: Call) -> RecordedPrompt:
         """Return the prompt of which the call that answered with the message at `at` was sent a start."""
-        stretch = sum(self.place[each.after] < at for each in self._compactions)
+        stretch = sum(self.place[compaction.after] < at for compaction in self._compactions)
         tools = self.conversation.tools if call.tools is None else call.tools
         key = (stretch, call.model, call.effort, tools)
         if key not in self._made:
@@ -249,20 +255,20 @@ class RecordedPrompts:
         if compaction is not None:
             first = len(messages) if compaction.first_kept is None else self.place[compaction.first_kept]
             first = min(first, self.place[compaction.after] + 1)
-            head = [each for each in messages[:first] if each.role == "system"]
+            head = [message for message in messages[:first] if message.role == "system"]
             head.append(Message("", "user", compaction.summary))
         sent = [*head, *messages[first:]]
-        system = next((at for at, each in enumerate(sent) if each.role != "system"), len(sent))
+        system = next((at for at, message in enumerate(sent) if message.role != "system"), len(sent))
         hidden = None if system else self._firsts.get(call.model)
-        said = (SentPrefix.of(each, call.effort if at == system else "") for at, each in enumerate(sent))
+        prefixes = (SentPrefix.of(message, call.effort if at == system else "") for at, message in enumerate(sent))
         counts = [counter.tools(tools), *map(counter.message, sent)]
         eligible = [system] if system else []
-        for at, each in enumerate(sent[system:], system):
-            ends = each.role == "tool" and (at + 1 == len(sent) or sent[at + 1].role != "tool")
-            if ends or each.role == "user":
+        for at, message in enumerate(sent[system:], system):
+            ends = message.role == "tool" and (at + 1 == len(sent) or sent[at + 1].role != "tool")
+            if ends or message.role == "user":
                 eligible.append(at + 1)
-        heads = {each.id: at for at, each in enumerate(head, 1) if each.role == "system"}
-        blocks = self.prefixes(call.model).of([(tools, hidden), *said])
+        heads = {message.id: at for at, message in enumerate(head, 1) if message.role == "system"}
+        blocks = self.prefixes(call.model).of([(tools, hidden), *prefixes])
         places = list(accumulate([1, *map(content_blocks, sent)]))
         return RecordedPrompt(blocks, list(accumulate(counts)), eligible, system, first - 1 - len(head), places, heads)
 

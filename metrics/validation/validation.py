@@ -251,10 +251,12 @@ class CacheAgreement:
 
 def agreement(rows: Iterable[ComparedCall], prices: Prices) -> dict[tuple[str, str], CacheAgreement]:
     """Return the agreement by model and first day of its rule, in order of appearance."""
-    found: dict[tuple[str, str], CacheAgreement] = {}
+    agreement_of: dict[tuple[str, str], CacheAgreement] = {}
     for row in rows:
-        found.setdefault((row.model, row.rule.since), CacheAgreement()).add(row, price_of_call(prices, row.asked))
-    return found
+        agreement_of.setdefault((row.model, row.rule.since), CacheAgreement()).add(
+            row, price_of_call(prices, row.asked)
+        )
+    return agreement_of
 
 
 def _billed(used: CacheUsage, output: int) -> Billed:
@@ -275,17 +277,17 @@ SCALE = 0.02
 """Relative error up to which the median cost fits a unit."""
 
 
-def price_of_call(prices: Prices, asked: RecordedRequest) -> Price | None:
+def price_of_call(prices: Prices, recorded: RecordedRequest) -> Price | None:
     """Return the price of a recorded call on its day; None if it is not known.
 
     Where the recording says which host answered, that host's price counts, if there is one.
     """
-    call, usage = asked.call, asked.call.usage
+    call, usage = recorded.call, recorded.call.usage
     names = ([f"{call.provider}/{call.model}"] if call.provider else []) + [call.model]
-    tariff = next((found for name in names if (found := prices.tariff(name)) is not None), None)
+    tariff = next((listed for name in names if (listed := prices.tariff(name)) is not None), None)
     if tariff is None:
         return None
-    return tariff.at((usage and usage.input) or 0, asked.started if asked.dated else None)
+    return tariff.at((usage and usage.input) or 0, recorded.started if recorded.dated else None)
 
 
 @dataclass(slots=True)
@@ -332,7 +334,7 @@ class Costs:
     @property
     def follows(self) -> str:
         """Formula that the recorded costs follow: `cache prices`, `plain prices`, `both`, or `neither`."""
-        cached, plain = (isinstance(each, float) and abs(each) <= CLOSE for each in (self.error, self.plain_error))
+        cached, plain = (isinstance(error, float) and abs(error) <= CLOSE for error in (self.error, self.plain_error))
         return "both" if cached and plain else "cache prices" if cached else "plain prices" if plain else "neither"
 
     @property
@@ -375,9 +377,9 @@ class Costs:
 
 def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> dict[str, Costs]:
     """Return the costs by model, of the calls that have a recorded cost."""
-    found: dict[str, Costs] = {}
-    for asked in calls:
-        usage = asked.call.usage
+    costs: dict[str, Costs] = {}
+    for recorded in calls:
+        usage = recorded.call.usage
         if usage is not None and usage.cost is not None and usage.input is not None:
-            found.setdefault(asked.call.model, Costs()).add(usage, price_of_call(prices, asked))
-    return found
+            costs.setdefault(recorded.call.model, Costs()).add(usage, price_of_call(prices, recorded))
+    return costs

@@ -184,7 +184,7 @@ class Styles:
 
     def name(self, style: str) -> str:
         """Return the class for a style."""
-        style = _FONT.sub("var(--sans)", _COLOUR.sub(lambda found: _THEME_COLOURS[found[0]], style))
+        style = _FONT.sub("var(--sans)", _COLOUR.sub(lambda match: _THEME_COLOURS[match[0]], style))
         return self._classes.setdefault(style, f"f{len(self._classes)}")
 
     @property
@@ -229,7 +229,7 @@ def _plain(element: ElementTree.Element, name: str, used: set[str], styles: Styl
         attributes["class"] = styles.name(style)
     for key in ("d", "x", "y", "transform", "width", "height"):
         if key in attributes:
-            attributes[key] = _NUMBER.sub(lambda found: f"{float(found[0]):.1f}", attributes[key]).replace("\n", "")
+            attributes[key] = _NUMBER.sub(lambda match: f"{float(match[0]):.1f}", attributes[key]).replace("\n", "")
     element.tail = None
     if element.text and not element.text.strip():
         element.text = None

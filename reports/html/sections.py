@@ -144,11 +144,14 @@ def calibration_section(results: Results) -> ReportSection | None:
     profiles = Profiles()
     best = answers.figures[0]
     corrected = corrected_of(best, profiles.of(best.grader))
-    by_grader = {grader: profiles.of(grader) for grader in dict.fromkeys(each.grader for each in answers.figures)}
+    by_grader = {
+        grader: profiles.of(grader)
+        for grader in dict.fromkeys(corrected_answers.grader for corrected_answers in answers.figures)
+    }
     rows = [
-        {"strategy": each.strategy, "set": name, "seen": each.seen, "corrected": value.value}
-        for each in corrected
-        for name, value in each.by.items()
+        {"strategy": corrected_answers.strategy, "set": name, "seen": corrected_answers.seen, "corrected": value.value}
+        for corrected_answers in corrected
+        for name, value in corrected_answers.by.items()
     ]
     tables = (*profile_tables(by_grader), corrected_table(corrected))
     return section_of("calibration", tables, {"corrected": pd.DataFrame(rows)} if rows else {})

@@ -79,7 +79,7 @@ _COUNTS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 
 _UNITS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _LAST = 2999  # a later year is a number
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "春": 3, "夏": 6, "秋": 9, "冬": 12}
-_DIGITS = {each: at for at, each in enumerate("零一二三四五六七八九")}
+_DIGITS = {digit: at for at, digit in enumerate("零一二三四五六七八九")}
 _DATEABLE = re.compile(r"\d|[年月周日世期拜]|day\b|centur|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
 
 
@@ -87,17 +87,17 @@ def dates(text: str) -> list[tuple[When, int, int]]:
     """Return the dates of a lower-case text in order, each with its start and stop. 3/4/2020 has both readings."""
     if not _DATEABLE.search(text):
         return []
-    found: list[tuple[When, int, int]] = []
+    dates_at: list[tuple[When, int, int]] = []
     for match in _DATE.finditer(text):
         for when in _read(match):
             before = _BEFORE.search(text, max(0, match.start() - 40), match.start()) if when.dated else None
             if before is not None and (moved := _moved(when, before)) is not None:
-                while found and found[-1][1] >= before.start():
-                    found.pop()
-                found.append((moved, before.start(), match.end()))
+                while dates_at and dates_at[-1][1] >= before.start():
+                    dates_at.pop()
+                dates_at.append((moved, before.start(), match.end()))
             else:
-                found.append((when, match.start(), match.end()))
-    return found
+                dates_at.append((when, match.start(), match.end()))
+    return dates_at
 
 
 def agreement(accepted: When, given: When) -> Agreement:
@@ -194,7 +194,7 @@ def _number(text: str | None) -> int:
     if "十" in text:
         tens, _, ones = text.partition("十")
         return _DIGITS.get(tens, 1) * 10 + _DIGITS.get(ones, 0)
-    figures = "".join(str(_DIGITS.get(each, each)) for each in text)
+    figures = "".join(str(_DIGITS.get(digit, digit)) for digit in text)
     return int(figures) if figures.isdigit() and figures.isascii() else 0
 
 

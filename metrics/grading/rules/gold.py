@@ -111,39 +111,41 @@ def read_gold(text: str, question: str) -> Gold:
 
 
 def _read(text: str, question: str, may_be_list: bool) -> Gold:
-    words, asked = TextWords(without_address(clean(text)).rstrip(_CLOSING)), read_question(question)
-    units = _units(words, asked)
+    words, question_words = TextWords(without_address(clean(text)).rstrip(_CLOSING)), read_question(question)
+    units = _units(words, question_words)
     whens = tuple(when for when, _, _ in words.dates)
-    numbers = tuple(each for each in words.quantities if not each.times or _TIMES.search(asked.lower))
-    said = _side(words) if stance.asks_yes_or_no(asked.lower) else None
-    if said is None and words.squeezed in ("yes", "no", "true", "false", "是", "否", "对", "不是", "不对", "是的"):
-        said = stance.polarity(words.lower)
+    numbers = tuple(
+        quantity for quantity in words.quantities if not quantity.times or _TIMES.search(question_words.lower)
+    )
+    side = _side(words) if stance.asks_yes_or_no(question_words.lower) else None
+    if side is None and words.squeezed in ("yes", "no", "true", "false", "是", "否", "对", "不是", "不对", "是的"):
+        side = stance.polarity(words.lower)
     common = {
         "text": words,
-        "asked": asked,
+        "asked": question_words,
         "units": units,
         "whens": whens,
         "numbers": numbers,
-        "exact_day": _DAY.search(asked.lower) is not None,
-        "counts_times": _TIMES.search(asked.lower) is not None,
+        "exact_day": _DAY.search(question_words.lower) is not None,
+        "counts_times": _TIMES.search(question_words.lower) is not None,
         "denies": stance.negates(words.lower),
-        "asks_denial": stance.negates(asked.lower),
+        "asks_denial": stance.negates(question_words.lower),
     }
-    if said is not None:
-        return Gold(form=said, polarity=said, **common)  # type: ignore[arg-type]
+    if side is not None:
+        return Gold(form=side, polarity=side, **common)  # type: ignore[arg-type]
     if stance.refuses(words.lower) >= 0:
         return Gold(form="unknown", **common)  # type: ignore[arg-type]
     if whens and not _left(words.lower, [(start, stop) for _, start, stop in words.dates]):
         return Gold(form="date", **common)  # type: ignore[arg-type]
-    left = _left(words.lower, [(each.start, each.stop) for each in numbers]) if numbers else []
+    left = _left(words.lower, [(quantity.start, quantity.stop) for quantity in numbers]) if numbers else []
     countable = numbers and not numbers[0].ordinal and (may_be_list or not left)
-    if countable and _is_number(words, left, asked):
+    if countable and _is_number(words, left, question_words):
         return Gold(form="number", **common)  # type: ignore[arg-type]
     if _is_code(words):
         return Gold(form="code", **common)  # type: ignore[arg-type]
-    if may_be_list and (items := _items(words, asked)):
+    if may_be_list and (items := _items(words, question_words)):
         parts = tuple(_read(item, question, may_be_list=False) for item in items)
-        asks = _HOW_MANY.search(asked.lower)
+        asks = _HOW_MANY.search(question_words.lower)
         needed = len(parts)
         if asks:
             number = asks[1] or asks[2]
@@ -151,7 +153,7 @@ def _read(text: str, question: str, may_be_list: bool) -> Gold:
         return Gold(form="list", items=parts, needed=needed, **common)  # type: ignore[arg-type]
     if not _is_name(words):
         return Gold(form="phrase", **common)  # type: ignore[arg-type]
-    return Gold(form="name", surnamed=_is_surnamed(words, asked), **common)  # type: ignore[arg-type]
+    return Gold(form="name", surnamed=_is_surnamed(words, question_words), **common)  # type: ignore[arg-type]
 
 
 def _side(words: TextWords) -> stance.Polarity | None:
@@ -160,7 +162,7 @@ def _side(words: TextWords) -> stance.Polarity | None:
     return stance.leaning(first) or ("yes" if len(words.stems) <= _SHORT else None)
 
 
-def _units(words: TextWords, asked: TextWords) -> tuple[Unit, ...]:
+def _units(words: TextWords, question: TextWords) -> tuple[Unit, ...]:
     """Return the words that count. Stop words count only where there is nothing else."""
     pairs = [(stem, raw.lower()) for stem, raw in zip(words.stems, words.raw, strict=True)]
     latin = [(stem, low) for stem, low in pairs if not _HAN_RUN.match(low)]
@@ -169,12 +171,12 @@ def _units(words: TextWords, asked: TextWords) -> tuple[Unit, ...]:
     han = [word for run in _HAN_RUN.findall(words.plain) for word in cutter()(run) if word not in HAN_STOP]
     if not content and not han:
         content = [stem for stem, _ in latin] or [low for _, low in pairs]
-    made = [Unit(stem, 1.0, stem in asked.places, numeric=stem in digits) for stem in dict.fromkeys(content)]
-    made += [
-        Unit(word, _HAN_WEIGHT.get(len(word), 0.5 * len(word)), word in asked.squeezed, han=True)
+    units = [Unit(stem, 1.0, stem in question.places, numeric=stem in digits) for stem in dict.fromkeys(content)]
+    units += [
+        Unit(word, _HAN_WEIGHT.get(len(word), 0.5 * len(word)), word in question.squeezed, han=True)
         for word in dict.fromkeys(han)
     ]
-    return tuple(made)
+    return tuple(units)
 
 
 def _left(lower: str, taken: list[tuple[int, int]]) -> list[str]:
@@ -185,9 +187,9 @@ def _left(lower: str, taken: list[tuple[int, int]]) -> list[str]:
     return [word for word in rest if word not in FILLERS and word not in STOP]
 
 
-def _is_number(words: TextWords, left: list[str], asked: TextWords) -> bool:
+def _is_number(words: TextWords, left: list[str], question: TextWords) -> bool:
     """Return whether the answer has little beside its numbers but what is counted, and no name."""
-    most = 1 if _AMOUNT.search(asked.lower) is None else 2
+    most = 1 if _AMOUNT.search(question.lower) is None else 2
     if len(left) > (most if words.lower.isascii() else most + 1) or _is_code(words):
         return False
     return not any(raw[0].isupper() and raw.lower() in left for raw in words.raw)
@@ -197,7 +199,7 @@ def _is_code(words: TextWords) -> bool:
     return _CODE.match(words.plain.strip(" .\"'`")) is not None
 
 
-def _items(words: TextWords, asked: TextWords) -> list[str]:
+def _items(words: TextWords, question: TextWords) -> list[str]:
     """Return the items if the answer is a list: three or more, or two if it says "and" or several are asked for.
 
     Items are short: a text with longer parts is prose, whose commas and conjunctions separate no items.
@@ -205,21 +207,21 @@ def _items(words: TextWords, asked: TextWords) -> list[str]:
     text = words.plain.strip().rstrip(". ")
     if len(text) > 300 or ". " in text:
         return []
-    parts = [part for each in _ITEMS.split(text) if (part := each.strip(" .\"'"))]
+    parts = [part for item in _ITEMS.split(text) if (part := item.strip(" .\"'"))]
     if len(parts) < 2 or not all(re.search(r"\w", part) for part in parts):
         return []
     if any(len(part.split()) > _LONGEST_ITEM or len(_HAN_ONE.findall(part)) > 2 * _LONGEST_ITEM for part in parts):
         return []
     if _PRONOUN.search(text.lower()):
         return []
-    return parts if len(parts) > 2 or _PAIR.search(text) or _SEVERAL.search(asked.lower) else []
+    return parts if len(parts) > 2 or _PAIR.search(text) or _SEVERAL.search(question.lower) else []
 
 
-def _is_surnamed(words: TextWords, asked: TextWords) -> bool:
+def _is_surnamed(words: TextWords, question: TextWords) -> bool:
     """Return whether a person is asked for and the name ends with a surname, as far as can be seen."""
     low = [raw.lower() for raw in words.raw]
     ends = "," not in words.plain and "of" not in low and low[-1] not in PARTICLES and words.raw[-1] not in ROMAN
-    return ends and len(low) > 1 and _PERSON.search(asked.lower) is not None
+    return ends and len(low) > 1 and _PERSON.search(question.lower) is not None
 
 
 def _is_name(words: TextWords) -> bool:

@@ -67,10 +67,10 @@ def _grade(item: GradedItem) -> Grade | Missing:
         same = item.candidate.strip() in (text.strip() for text in accepted)  # such as + or ?
         return Grade(same, float(same), "the accepted answer, sign for sign" if same else "the answer is empty")
     answer = ParsedAnswer(item.candidate)
-    found = [_judged(read_gold(text, item.question), answer) for text in accepted]
+    judgements = [_judged(read_gold(text, item.question), answer) for text in accepted]
     if item.kind == "unanswerable":
-        found.append(_unknown(answer))
-    best = max(found, key=lambda each: each.score)
+        judgements.append(_unknown(answer))
+    best = max(judgements, key=lambda judgement: judgement.score)
     cut = f"; only its first {LONGEST:,} characters were read" if len(item.candidate) > LONGEST else ""
     return Grade(best.score >= THRESHOLD, round(best.score, 4), best.reason + cut)
 
@@ -79,24 +79,24 @@ def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
     """Compare with one accepted answer, by its form."""
     if gold.text.bare == answer.words.bare:
         return _Score(1.0, "the accepted answer, word for word")
-    found = _FORMS[gold.form](gold, answer)
-    if found.score >= THRESHOLD and not (gold.denies or gold.asks_denial) and denied(gold, answer):
+    judgement = _FORMS[gold.form](gold, answer)
+    if judgement.score >= THRESHOLD and not (gold.denies or gold.asks_denial) and denied(gold, answer):
         return _Score(_WRONG, f"the answer denies {_quoted(gold)}, or says that it is past")
-    return found
+    return judgement
 
 
 def _date(gold: Gold, answer: ParsedAnswer) -> _Score:
     order = date_order(gold, answer)
     if order == 2 and gold.exact_day:
         return _Score(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
-    said = {
+    dates_said = {
         4: "the same date",
         3: "a date within",
         2: "a date less exact than",
         1: "another date than",
         0: "no date for",
     }
-    return _Score(DATES[order], f"{said[order]} {_quoted(gold)}")
+    return _Score(DATES[order], f"{dates_said[order]} {_quoted(gold)}")
 
 
 def _number(gold: Gold, answer: ParsedAnswer) -> _Score:
@@ -116,17 +116,17 @@ def _code(gold: Gold, answer: ParsedAnswer) -> _Score:
 
 
 def _yes_or_no(gold: Gold, answer: ParsedAnswer) -> _Score:
-    said = stance.polarity(answer.said) or _leaning(without_address(answer.words.plain))
-    if stance.polarity(answer.said) is None and said != "yes" and 0 <= answer.refused < _EARLY:
+    side = stance.polarity(answer.said) or _leaning(without_address(answer.words.plain))
+    if stance.polarity(answer.said) is None and side != "yes" and 0 <= answer.refused < _EARLY:
         return _Score(_WRONG, f"the answer does not know; accepted is {gold.polarity}")
-    if said is None:  # neither yes nor no: the rest of the accepted answer, or a statement that denies nothing
-        found = _phrase(gold, answer)
-        if found.score >= THRESHOLD or gold.polarity == "no" or not answer.takes_up(gold.asked):
-            return found
+    if side is None:  # neither yes nor no: the rest of the accepted answer, or a statement that denies nothing
+        judgement = _phrase(gold, answer)
+        if judgement.score >= THRESHOLD or gold.polarity == "no" or not answer.takes_up(gold.asked):
+            return judgement
         return _Score(0.6, "the answer takes up the question and denies nothing")
-    right = said == gold.polarity
+    right = side == gold.polarity
     return _Score(
-        0.9 if right else 0.08, f"the answer says {said}" + ("" if right else f", accepted is {gold.polarity}")
+        0.9 if right else 0.08, f"the answer says {side}" + ("" if right else f", accepted is {gold.polarity}")
     )
 
 
@@ -144,8 +144,8 @@ def _unknown(answer: ParsedAnswer) -> _Score:
 
 def _says_unknown(gold: Gold, answer: ParsedAnswer) -> _Score:
     """Compare with an accepted answer that itself says that it is not known."""
-    found = _unknown(answer)
-    return found if found.score >= THRESHOLD else _phrase(gold, answer)
+    judgement = _unknown(answer)
+    return judgement if judgement.score >= THRESHOLD else _phrase(gold, answer)
 
 
 def _list(gold: Gold, answer: ParsedAnswer) -> _Score:
@@ -158,54 +158,56 @@ def _list(gold: Gold, answer: ParsedAnswer) -> _Score:
 
 
 def _phrase(gold: Gold, answer: ParsedAnswer) -> _Score:
-    found = match(gold, answer)
-    if answer.is_quantity and not (gold.numbers or gold.whens or found.whole or found.within):
+    matched = match(gold, answer)
+    if answer.is_quantity and not (gold.numbers or gold.whens or matched.whole or matched.within):
         return _Score(_WRONG, f"nothing but a number, for {_quoted(gold)}")
-    score = likely(features(gold, found, answer))
-    if _lacks(gold, found):
+    score = likely(features(gold, matched, answer))
+    if _lacks(gold, matched):
         score = min(score, BELOW)
-    return _Score(score, _words_found(gold, found, answer))
+    return _Score(score, _words_found(gold, matched, answer))
 
 
-def _lacks(gold: Gold, found: Match) -> bool:
+def _lacks(gold: Gold, matched: Match) -> bool:
     """Return whether the part that matters is missing: the number, the name among other names, the surname."""
-    if found.lost_number and len(gold.units) <= _FEW:
+    if matched.lost_number and len(gold.units) <= _FEW:
         return True
-    return (found.rival and found.fresh <= RIVALLED) or found.lost_surname or found.lost_place or found.swapped
+    return (
+        (matched.rival and matched.fresh <= RIVALLED) or matched.lost_surname or matched.lost_place or matched.swapped
+    )
 
 
-def features(gold: Gold, found: Match, answer: ParsedAnswer) -> dict[str, float]:
+def features(gold: Gold, matched: Match, answer: ParsedAnswer) -> dict[str, float]:
     """Return the features of the logistic regression, each from 0 to 1."""
     return {
-        "share": found.share,
-        "fresh": found.fresh,
-        "enough": float(found.fresh > ENOUGH),
-        "whole": float(found.whole),
-        "within": float(found.within),
-        "lost_number": float(found.lost_number),
-        "name_missed": float(gold.form == "name" and not found.share),
-        "rival": float(found.rival),
+        "share": matched.share,
+        "fresh": matched.fresh,
+        "enough": float(matched.fresh > ENOUGH),
+        "whole": float(matched.whole),
+        "within": float(matched.within),
+        "lost_number": float(matched.lost_number),
+        "name_missed": float(gold.form == "name" and not matched.share),
+        "rival": float(matched.rival),
         "refused": float(0 <= answer.refused < _EARLY),
         "denies_too": float(gold.denies and answer.denies),
-        "denial_missed": float(gold.denies and not answer.denies and not found.whole),
+        "denial_missed": float(gold.denies and not answer.denies and not matched.whole),
     }
 
 
-def _words_found(gold: Gold, found: Match, answer: ParsedAnswer) -> str:
-    if found.whole:
+def _words_found(gold: Gold, matched: Match, answer: ParsedAnswer) -> str:
+    if matched.whole:
         return f"{_quoted(gold)} found"
-    if found.rival and found.fresh <= RIVALLED:
+    if matched.rival and matched.fresh <= RIVALLED:
         return f"another name: a part of {_quoted(gold)} beside what is not of it"
-    if found.lost_number and len(gold.units) <= _FEW:
+    if matched.lost_number and len(gold.units) <= _FEW:
         number = next(unit.word for unit in gold.units if unit.numeric and not answer.has(unit))
         return f"the number {number} of {_quoted(gold)} not found"
-    if found.lost_surname:
+    if matched.lost_surname:
         return f"not the surname of {_quoted(gold)}"
-    if not found.share:
+    if not matched.share:
         return f"nothing of {_quoted(gold)} found"
     lost = [unit.word for unit in gold.units if not answer.has(unit)]
     without = f", not {', '.join(lost[:4])}" if lost else ""
-    return f"{found.share:.0%} of {_quoted(gold)} found{without}"
+    return f"{matched.share:.0%} of {_quoted(gold)} found{without}"
 
 
 def _quoted(gold: Gold) -> str:

@@ -57,9 +57,9 @@ class ParsedAnswer:
         self.words = TextWords(text)
         self.said = self.words.lower
 
-    def takes_up(self, asked: TextWords) -> bool:
+    def takes_up(self, question: TextWords) -> bool:
         """Return whether it has a word of the question that is more than grammar."""
-        pairs = zip(asked.stems, asked.raw, strict=True)
+        pairs = zip(question.stems, question.raw, strict=True)
         return any(stem in self.words.places and raw.lower() not in STOP | HAN_STOP for stem, raw in pairs)
 
     @cached_property
@@ -82,8 +82,8 @@ class ParsedAnswer:
         """Whether it is one number with its unit and nothing else."""
         if len(self.said) > _QUANTITY:
             return False
-        found = self.words.quantities
-        return len(found) == 1 and found[0].stop - found[0].start >= len(self.said.strip(" .!~"))
+        quantities = self.words.quantities
+        return len(quantities) == 1 and quantities[0].stop - quantities[0].start >= len(self.said.strip(" .!~"))
 
     def has(self, unit: Unit) -> bool:
         """Return whether a word is there."""
@@ -92,15 +92,15 @@ class ParsedAnswer:
 
 def match(gold: Gold, answer: ParsedAnswer) -> Match:
     """Match the words of an accepted answer with an answer."""
-    words, made = answer.words, Match()
-    made.whole = holds(gold, answer)
+    words, result = answer.words, Match()
+    result.whole = holds(gold, answer)
     places = words.places
     numbered = lost_han = False
-    weight = found = fresh = fresh_found = last = 0.0
+    weight = found_weight = fresh = fresh_found = last = 0.0
     for unit in gold.units:
-        hit = 1.0 if made.whole or answer.has(unit) else _nearly(unit, gold, places)
+        hit = 1.0 if result.whole or answer.has(unit) else _nearly(unit, gold, places)
         weight += unit.weight
-        found += hit * unit.weight
+        found_weight += hit * unit.weight
         last = hit
         if not unit.echoed:
             fresh += unit.weight
@@ -108,15 +108,15 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
         numbered |= unit.numeric
         lost_han |= unit.han and unit.weight >= 1 and not hit
         if unit.numeric and not hit:
-            made.lost_number = True
-    made.share = found / weight if weight else 0.0
-    made.fresh = fresh_found / fresh if fresh else made.share
-    made.lost_surname = gold.surnamed and made.share > 0 and not last
-    made.lost_place = numbered and lost_han
-    made.swapped = gold.form == "phrase" and 0 < made.fresh < 1 and _is_swapped(gold, words)
-    made.rival = gold.form == "name" and not made.whole and 0 < made.fresh < 1 and _has_rival(gold, words)
-    made.within = len(words.squeezed) > 1 and words.squeezed in gold.text.squeezed and _adds(gold, words)
-    return made
+            result.lost_number = True
+    result.share = found_weight / weight if weight else 0.0
+    result.fresh = fresh_found / fresh if fresh else result.share
+    result.lost_surname = gold.surnamed and result.share > 0 and not last
+    result.lost_place = numbered and lost_han
+    result.swapped = gold.form == "phrase" and 0 < result.fresh < 1 and _is_swapped(gold, words)
+    result.rival = gold.form == "name" and not result.whole and 0 < result.fresh < 1 and _has_rival(gold, words)
+    result.within = len(words.squeezed) > 1 and words.squeezed in gold.text.squeezed and _adds(gold, words)
+    return result
 
 
 def _has_rival(gold: Gold, words: TextWords) -> bool:
@@ -124,8 +124,8 @@ def _has_rival(gold: Gold, words: TextWords) -> bool:
     mine = {unit.word for unit in gold.units}
     there = {raw for raw, stem in zip(words.raw, words.stems, strict=True) if stem in mine and raw[0].isalpha()}
     for word in there:
-        for found in re.finditer(_BESIDE.format(re.escape(word)), words.plain):
-            other = found.group(1) or found.group(2)
+        for rival in re.finditer(_BESIDE.format(re.escape(word)), words.plain):
+            other = rival.group(1) or rival.group(2)
             low = other.lower()
             if low in STOP or low in TITLES:
                 continue
@@ -202,12 +202,12 @@ def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
         return 0.0
     if gold.form == "name":
         if len(word) == 1:
-            return 0.7 * any(each[0] == word for each in places)
-        if any(each in places for each in same_given_name(word)):
+            return 0.7 * any(name[0] == word for name in places)
+        if any(name in places for name in same_given_name(word)):
             return 1.0
         if word[0] in places and len(gold.units) > 1:
             return 0.5
-    return 0.8 * any(one_edit(word, each) for each in places) if len(word) >= _LONG else 0.0
+    return 0.8 * any(one_edit(word, name) for name in places) if len(word) >= _LONG else 0.0
 
 
 def date_order(gold: Gold, answer: ParsedAnswer) -> int:
@@ -218,23 +218,23 @@ def date_order(gold: Gold, answer: ParsedAnswer) -> int:
     given = answer.words.dates
     if not given:
         return 0
-    return min(max(_ORDER[agreement(when, each)] for each, _, _ in given) for when in gold.whens)
+    return min(max(_ORDER[agreement(when, date)] for date, _, _ in given) for when in gold.whens)
 
 
 def number_order(gold: Gold, answer: ParsedAnswer) -> int:
     """Return 2 if the numbers are there, 1 if there are only others, 0 if there is none."""
-    given = [each for each in answer.words.quantities if gold.counts_times or not each.times]
+    given = [quantity for quantity in answer.words.quantities if gold.counts_times or not quantity.times]
     if not given:
         return 0
-    return 2 if all(any(equal(each, other) for other in given) for each in gold.numbers) else 1
+    return 2 if all(any(equal(quantity, other) for other in given) for quantity in gold.numbers) else 1
 
 
 def denied(gold: Gold, answer: ParsedAnswer) -> bool:
     """Return whether the accepted answer is there, and is denied or past wherever it stands."""
-    wanted, said, at, seen = gold.text.lower.strip(" ."), answer.said, 0, False
-    while wanted and (at := said.find(wanted, at)) >= 0:
+    wanted, sentence, at, seen = gold.text.lower.strip(" ."), answer.said, 0, False
+    while wanted and (at := sentence.find(wanted, at)) >= 0:
         stop = at + len(wanted)
-        if not (stance.denied(said, at, stop) or stance.superseded(said, at, stop)):
+        if not (stance.denied(sentence, at, stop) or stance.superseded(sentence, at, stop)):
             return False
         seen, at = True, at + len(wanted)
     return seen

@@ -37,7 +37,7 @@ _ZH_ONES = {each: at for at, each in enumerate("零一二三四五六七八九")
 
 
 def _units() -> dict[str, tuple[str, float]]:
-    made: dict[str, tuple[str, float]] = {}
+    units: dict[str, tuple[str, float]] = {}
     dimension = ""
     for part in _LISTS["units"].split():
         if "=" not in part:
@@ -45,8 +45,8 @@ def _units() -> dict[str, tuple[str, float]]:
             continue
         factor, _, names = part.partition("=")
         for name in names.split("|"):
-            made[name.replace("_", " ").strip()] = (dimension, float(factor))
-    return made
+            units[name.replace("_", " ").strip()] = (dimension, float(factor))
+    return units
 
 
 _UNITS = _units()
@@ -94,12 +94,12 @@ def quantities(text: str) -> list[Quantity]:
     """Return the numbers of a lower-case text in order, ordinals marked as such."""
     if not _NUMERIC.search(text):
         return []
-    found = []
+    result = []
     for match in _NUMBER.finditer(text):
         read = _read(match)
         if read is not None:
-            found.append(read)
-    return found
+            result.append(read)
+    return result
 
 
 def equal(accepted: Quantity, given: Quantity) -> bool:
@@ -132,8 +132,8 @@ def _calendar(accepted: Quantity, given: Quantity) -> bool:
     if pair != {"time:s", "calendar:month"}:
         return False
     a, b = (
-        each.value * each.factor * (30.44 * 86400 if each.dimension == "calendar:month" else 1)
-        for each in (accepted, given)
+        quantity.value * quantity.factor * (30.44 * 86400 if quantity.dimension == "calendar:month" else 1)
+        for quantity in (accepted, given)
     )
     return abs(a - b) <= 0.02 * max(a, b)
 
@@ -224,20 +224,20 @@ def _spoken(words: str) -> float:
 def chinese(text: str) -> float:
     """Read a number in Chinese numerals: 三百二十, 两万五千, 二零二三, 三点五."""
     whole, _, decimals = text.partition("点")
-    fraction = float("0." + "".join(str(_ZH_ONES[each]) for each in decimals)) if decimals else 0.0
-    if not any(each in _ZH_BIG for each in whole):
-        return float("".join(str(_ZH_ONES[each]) for each in whole)) + fraction
+    fraction = float("0." + "".join(str(_ZH_ONES[character]) for character in decimals)) if decimals else 0.0
+    if not any(character in _ZH_BIG for character in whole):
+        return float("".join(str(_ZH_ONES[character]) for character in whole)) + fraction
     total = section = digit = 0.0
     last = 1.0
-    for each in whole:
-        if each in _ZH_ONES:
-            digit = _ZH_ONES[each]
-            if each == "零":
+    for character in whole:
+        if character in _ZH_ONES:
+            digit = _ZH_ONES[character]
+            if character == "零":
                 last = 10.0
-        elif _ZH_BIG[each] >= 10**4:
-            total, section, digit = (total + section + digit) * _ZH_BIG[each], 0.0, 0.0
-            last = _ZH_BIG[each]
+        elif _ZH_BIG[character] >= 10**4:
+            total, section, digit = (total + section + digit) * _ZH_BIG[character], 0.0, 0.0
+            last = _ZH_BIG[character]
         else:
-            section += (digit or 1) * _ZH_BIG[each]
-            digit, last = 0.0, _ZH_BIG[each]
+            section += (digit or 1) * _ZH_BIG[character]
+            digit, last = 0.0, _ZH_BIG[character]
     return total + section + digit * (last / 10 if last > 10 and whole[-2:-1] in _ZH_BIG else 1) + fraction

@@ -43,10 +43,10 @@ _ZH_YES_NO = re.compile(
 
 def refuses(lower: str) -> int:
     """Return where an answer says that it does not know; -1 if it does not say so."""
-    found = _REFUSAL.search(lower)
-    if found is None and not lower.isascii():
-        found = _ZH_REFUSAL.search(lower)
-    return -1 if found is None else found.start()
+    refusal = _REFUSAL.search(lower)
+    if refusal is None and not lower.isascii():
+        refusal = _ZH_REFUSAL.search(lower)
+    return -1 if refusal is None else refusal.start()
 
 
 def superseded(lower: str, start: int, stop: int) -> bool:
@@ -79,8 +79,8 @@ def polarity(lower: str) -> Polarity | None:
 
 def leaning(sentence: str) -> Polarity | None:
     """Return yes or no, be it because the sentence denies something; None where nothing tells."""
-    said = polarity(sentence)
-    return said if said is not None else "no" if negates(sentence) else None
+    side = polarity(sentence)
+    return side if side is not None else "no" if negates(sentence) else None
 
 
 def negates(lower: str) -> bool:

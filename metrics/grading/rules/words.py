@@ -72,7 +72,7 @@ def clean(text: str) -> str:
         if foreign <= _LOOKALIKES.keys() and _ASCII.search(text):
             text = text.translate(_TABLE)
         else:
-            text = _MIXED.sub(lambda found: found.group().translate(_TABLE), text)
+            text = _MIXED.sub(lambda match: match.group().translate(_TABLE), text)
     return _UNSEEN.sub("", text)
 
 
@@ -118,9 +118,9 @@ class TextWords:
         if "'" in text:
             text = _POSSESSIVE.sub("", text)
         if "." in text:
-            text = _INITIALS.sub(lambda found: found.group().replace(".", ""), text)
+            text = _INITIALS.sub(lambda match: match.group().replace(".", ""), text)
         if "nited " in text:
-            text = _UNITED.sub(lambda found: "US" if found.group()[-1] in "sa" else "UK", text)
+            text = _UNITED.sub(lambda match: "US" if match.group()[-1] in "sa" else "UK", text)
         return [
             word.replace(",", "") if word[0].isdigit() else word
             for word in _TOKEN.findall(text)
@@ -136,11 +136,11 @@ class TextWords:
     @cached_property
     def places(self) -> dict[str, int]:
         """First place of each stem, counted in words."""
-        made: dict[str, int] = {}
+        place_of_stem: dict[str, int] = {}
         for at, stem in enumerate(self.stems):
-            if stem not in made:
-                made[stem] = at
-        return made
+            if stem not in place_of_stem:
+                place_of_stem[stem] = at
+        return place_of_stem
 
     @cached_property
     def squeezed(self) -> str:
@@ -161,10 +161,12 @@ class TextWords:
     def quantities(self) -> list[Quantity]:
         """Numbers outside of dates, and years that stand alone."""
         taken = [(start, stop) for _, start, stop in self.dates if stop - start > 4]
-        found = quantities(self.lower)
+        all_quantities = quantities(self.lower)
         if not taken:
-            return found
-        return [each for each in found if not any(start <= each.start < stop for start, stop in taken)]
+            return all_quantities
+        return [
+            quantity for quantity in all_quantities if not any(start <= quantity.start < stop for start, stop in taken)
+        ]
 
     @cached_property
     def sentences(self) -> list[str]:

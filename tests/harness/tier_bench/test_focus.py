@@ -94,7 +94,9 @@ def test_a_strategy_that_fails_loses_its_conversation_for_all(tmp_path: Path) ->
     (tmp_path / "talk.jsonl").write_bytes(asked().to_json() + b"\n" + other.to_json() + b"\n")
     words = ("bench-tier", "focus", "talk.jsonl", "-t", "importance", "-s", "broken.py:Broken", "-l", "4096")
     exact = json.loads(ctxbench(*words, "--json", cwd=tmp_path).stdout)
-    assert [(row["conversation"], row["why"]) for row in exact["failed"]] == [("talk", "RuntimeError: no more (broken.py:9)")]
+    assert [(row["conversation"], row["why"]) for row in exact["failed"]] == [
+        ("talk", "RuntimeError: no more (broken.py:9)")
+    ]
     assert {row["strategy"].partition("@")[0]: row["calls"] for row in exact["rows"]} == {
         WHOLE: 1, BOUND: 0, "focus(limit=4096)": 1, "broken.py:Broken": 1,
     }  # fmt: skip
