@@ -27,7 +27,7 @@ __all__ = ["Run", "bill", "growth", "load", "summary"]
 def summary(run: Run, *models: str) -> pd.DataFrame:
     """Return one row per strategy and one column per metric (`metrics.figures.METRICS`), NaN where a value is missing.
 
-    With models there is a column `cost(MODEL)` in US dollars for each. As in the report, figures are over the
+    With models there are columns of the bill for each, such as `cost(MODEL)` and `cache_hit_rate(MODEL)`. As in the report, figures are over the
     conversations that every strategy finished; they equal those of `ctxbench compare` to the last digit.
     """
     values = overall(measured(run, rows_of, models, clock=True))

@@ -21,6 +21,8 @@ from .value import Missing, Ratio, Saving, Total, Value
 
 NO_STEPS = "no steps"
 NO_EVIDENCE = "no probe rests on what was said"
+LRU_K = ("lru_k", "lru_k_document")
+"""Cache policies that are LRU-K: O'Neil's, and the one of the design documents."""
 
 # What may have become of evidence that is not sent word for word: its name, and the rest of "the share of evidence …".
 _STATES: Mapping[State, tuple[str, str]] = {
@@ -52,7 +54,7 @@ class Metric:
     of: Callable[[pd.DataFrame], Value]
     """The formula over some rows. A figure made of sums over conversations says so by its kind (`value.py`). Any other
     has a value for each conversation, and over several of them the mean of these."""
-    unit: Literal["", "tokens", "share", "steps", "us", "usd"]
+    unit: Literal["", "tokens", "share", "times", "steps", "us", "usd"]
     better: Literal["lower", "higher", ""]
     version: int = 1
     table: str = "steps"
@@ -87,6 +89,10 @@ def _evidence(*wanted: State) -> Ratio:
         return sum(state in wanted for state in evidence) / len(evidence) if evidence else 0.0
 
     return Ratio(lambda s: s.evidence_state.map(share).astype(float), _has_evidence, NO_EVIDENCE)
+
+
+def _hit_rate(has_policy: Callable[[pd.DataFrame], pd.Series[bool]]) -> Ratio:
+    return Ratio(lambda s: s.lookup_hits * has_policy(s), lambda s: s.lookups * has_policy(s), "nothing was evicted")
 
 
 def _with_fault(name: str) -> Total:
@@ -187,6 +193,29 @@ METRICS: Mapping[str, Metric] = {
         "share",
         "higher",
     ),
+    "compression_ratio": Metric(
+        "compression",
+        "tokens of the messages that summaries, placeholders and shortened messages stand for, over the tokens of "
+        "these, summed over all calls",
+        Ratio(lambda s: s.tokens_replaced, lambda s: s.tokens_standing_in, "nothing was replaced"),
+        "times",
+        "higher",
+    ),
+    "lru_k_hit_rate": Metric(
+        "LRU-K hit rate",
+        "share of the messages looked up below Focus that a Working tier with LRU-K had, over the conversations from "
+        "which it evicted something",
+        _hit_rate(lambda s: s.policy.isin(LRU_K)),
+        "share",
+        "higher",
+    ),
+    "working_hit_rate": Metric(
+        "Working hit rate",
+        "the same for the Working tier of any cache policy",
+        _hit_rate(lambda s: s.policy != ""),
+        "share",
+        "higher",
+    ),
     "overflows": Metric(
         "overflows",
         "calls with more tokens than the context window of the model chosen with --model",
@@ -284,7 +313,7 @@ METRICS: Mapping[str, Metric] = {
         "higher",
         table="probes",
     ),
-    "correct": Metric(
+    "answer_quality": Metric(
         "answers correct",
         "share of the answerable probes that the grader marks correct",
         Ratio(
@@ -320,6 +349,56 @@ METRICS: Mapping[str, Metric] = {
     ),
 }
 """Every metric by its key: the name it has in JSON, in Parquet columns and on the command line."""
+
+BILLED: Mapping[str, Metric] = {
+    "cost": Metric(
+        "cost",
+        "US dollars at the model's provider, with its prompt cache and the strategy's own model calls",
+        Total(lambda s: s.cost + s.cost_own, "a model's price is not known"),
+        "usd",
+        "lower",
+        version=2,
+        table="bill",
+    ),
+    "cost_saving": Metric(
+        "cost saved",
+        "share of the cost of the whole history, which is cached as well, that is not spent",
+        Saving(lambda s: s.cost + s.cost_own, lambda s: s.base, "no strategy `none` to compare with"),
+        "share",
+        "higher",
+        table="bill",
+        restates=("cost",),
+    ),
+    "cache_hit_rate": Metric(
+        "cache hit rate",
+        "share of the prompt tokens that the provider reads from its cache",
+        Ratio(lambda s: s.found, lambda s: s.tokens, NO_STEPS),
+        "share",
+        "higher",
+        table="bill",
+    ),
+    "cache_hit_rate_calls": Metric(
+        "calls with a cache hit",
+        "share of the calls that read from the provider's cache, of those that could: not the first of a conversation, "
+        "and long enough to be cached",
+        Ratio(lambda s: s.hits, lambda s: s.eligible, "no call could have a hit"),
+        "share",
+        "higher",
+        table="bill",
+    ),
+}
+"""Metrics of the bill under a model, by their keys: with the model they are written `cost(claude-sonnet-5)`. Their rows
+are those of `harness.bill.bill.Billed.conversations`."""
+
+
+def metric_of(name: str) -> Metric | None:
+    """Return the metric of a figure's name, with or without who it is measured by, as `cost(gpt-4o)`; None if unknown.
+
+    Metrics of the bill are known with a model alone.
+    """
+    key, by, _ = name.partition("(")
+    return METRICS.get(key) or (BILLED.get(key) if by else None)
+
 
 OF_PROBES = tuple(key for key, metric in METRICS.items() if metric.table == "probes")
 """Keys of the metrics over probes."""

@@ -114,7 +114,7 @@ def _row(strategy: StrategyAnswers) -> tuple[str, ...]:
         percent(strategy.correct),
         _between(strategy.correct_interval),
         percent(strategy.normalised_gain),
-        _between(strategy.retention_interval),
+        _between(strategy.normalised_gain_interval),
         f"{strategy.unknown:,}",
         percent(strategy.abstained),
         f"{strategy.missing + strategy.ungraded:,}",
@@ -164,7 +164,7 @@ def _notes(graded: AnswerFigures) -> Iterable[str]:
             strategy.correct,
             strategy.normalised_gain,
             strategy.correct_interval,
-            strategy.retention_interval,
+            strategy.normalised_gain_interval,
             strategy.cost,
             strategy.abstained,
         )

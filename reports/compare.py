@@ -145,6 +145,8 @@ def _size(value: float, unit: str, relative: bool) -> str:
         return f"{_short(value * 100)} points"
     if unit == "usd":
         return f"${value:.4f}"
+    if unit == "times":
+        return f"{value:,.2f}×"
     return f"{value:,.0f}" if value == round(value) or value >= 100 else f"{value:,.1f}"
 
 

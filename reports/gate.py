@@ -41,7 +41,7 @@ def tables(gate: Gate, step: Step) -> Iterator[Table]:
             for comparison in gate.compared.comparisons
             if comparison.verdict.word == word and comparison not in shown
         ]
-        if rows := [comparison for comparison in rows if comparison.found is None or comparison.found.value]:
+        if rows := [comparison for comparison in rows if not _is_nothing(comparison)]:
             sections.append(_of(title, rows))
     yield from sections
     if sections:
@@ -72,13 +72,19 @@ def _summary(gate: Gate) -> Iterator[str]:
         yield f"Not guarded, because the policy does not name them: {some(gate.not_guarded)}."
 
 
+def _is_nothing(comparison: Comparison) -> bool:
+    """Return whether a figure that is in no danger did not move at all."""
+    difference = comparison.found
+    return difference is not None and not isinstance(difference.value, Missing) and not difference.value
+
+
 def _is_single(comparison: Comparison) -> bool:
     difference = comparison.found
     return (
         comparison.verdict.word == "cannot tell"
         and difference is not None
         and difference.conversations == 1
-        and not difference.value
+        and _is_nothing(comparison)
     )
 
 

@@ -161,7 +161,7 @@ def as_json(summary: ProbeSummary | None) -> dict[str, object] | None:
     return {
         **{name: getattr(summary, name) for name in ("asked", "conversations", "compared", "without_evidence")},
         "strategies": _json(summary.strategies),
-        "evidence_sent_between": {
+        "context_recall_interval": {
             name: of if isinstance(of, Missing) else {"low": of.low, "high": of.high}
             for name, of in summary.intervals.items()
         },

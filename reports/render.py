@@ -204,6 +204,8 @@ def amount(unit: str, value: Value) -> str:
         return percent(value)
     if unit == "usd":
         return f"${value:,.4f}" if value else "$0"
+    if unit == "times":
+        return f"{value:,.2f}×" if value < 10 else f"{value:,.1f}×"
     if unit == "us":
         return f"{value:,.0f} µs" if value >= 10 else f"{value:.1f} µs"
     return f"{value:,}"

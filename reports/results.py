@@ -57,17 +57,17 @@ class RunSummary:
     uneven: frozenset[str]
     """The other conversations: some strategies finished them, and some did not."""
     strategies: dict[str, dict[str, Value]]
-    lost: dict[str, int]
+    failed_conversations: dict[str, int]
     """Number of conversations in which each strategy failed."""
     grounding: dict[str, dict[str, tuple[int, int]]]
     """By strategy and kind of value: values used next, and how many of them the contexts had."""
     actions: dict[str, dict[str, int]]
     """By strategy: how many events of each kind it reported."""
-    why: list[dict[str, str | int]]
+    reasons: list[dict[str, str | int]]
     """Why something failed or a budget was exceeded: strategy, what, why, instead, times. The most frequent first."""
     unanswered: list[str]
     """Strategies whose own model calls all failed."""
-    shown: dict[str, Value]
+    summariser_saw: dict[str, Value]
     """By strategy: the share of the summarised tokens that the summariser was given."""
     tiers: dict[str, TierActions]
     """Actions of the memory tiers, for the strategies that have any."""
@@ -90,8 +90,10 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
     results = run.table("results")
     failed = results[results.status == "failed"]
     names = run.manifest.plan.strategies
-    lost = {name: int((failed.strategy == name).sum()) for name in names}
-    taking_part = [name for name in names if not lost[name] or lost[name] < len(conversations)]
+    failed_conversations = {name: int((failed.strategy == name).sum()) for name in names}
+    taking_part = [
+        name for name in names if not failed_conversations[name] or failed_conversations[name] < len(conversations)
+    ]
     uneven = uneven_of(run.failures, len(conversations))
     compared = len(conversations) - len(uneven) if taking_part else 0
     common = steps[~steps.conversation.isin(uneven)]
@@ -117,12 +119,12 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
         compared=compared,
         uneven=uneven,
         strategies={name: figures_of(name) for name in names},
-        lost=lost,
+        failed_conversations=failed_conversations,
         grounding=_grounding(compared_rows("grounding"), names),
-        why=_why(events),
+        reasons=_reasons(events),
         unanswered=unanswered(events),
         actions={name: _counted(events[events.strategy == name]) for name in names},
-        shown={name: _shown(events[events.strategy == name]) for name in names},
+        summariser_saw={name: _summariser_saw(events[events.strategy == name]) for name in names},
         tiers=tier_actions(events),
         survival=_survival(compared_rows("survival"), names),
         probes=probes_of(run, uneven, [name for name in names if name not in taking_part]),
@@ -161,7 +163,7 @@ def _counted(events: pd.DataFrame) -> dict[str, int]:
     return {str(kind): int(kinds[kind]) for kind in sorted(kinds.index)}
 
 
-def _why(events: pd.DataFrame) -> list[dict[str, str | int]]:
+def _reasons(events: pd.DataFrame) -> list[dict[str, str | int]]:
     """Return the reasons of each strategy; those that differ in numbers only count as one."""
     failures = events[events.kind.isin(("failed", "over_budget"))]
     decoded = [msgspec.json.decode(text) for text in failures.event]
@@ -174,7 +176,7 @@ def _why(events: pd.DataFrame) -> list[dict[str, str | int]]:
     return rows
 
 
-def _shown(events: pd.DataFrame) -> Value:
+def _summariser_saw(events: pd.DataFrame) -> Value:
     calls = events.dropna(subset=["about", "shown"])
     return shown_share(zip(calls.about.astype(int), calls.shown.astype(int), strict=True))
 
@@ -351,12 +353,12 @@ def as_json(summary: RunSummary) -> dict[str, object]:
         "tokens": summary.tokens,
         "metrics": {name: {"unit": metric.unit, "version": metric.version} for name, metric in METRICS.items()},
         "compared": summary.compared,
-        "lost": summary.lost,
+        "failed_conversations": summary.failed_conversations,
         "strategies": summary.strategies,
-        "did": summary.actions,
-        "why": summary.why,
+        "actions": summary.actions,
+        "reasons": summary.reasons,
         "unanswered": summary.unanswered,
-        "shown": summary.shown,
+        "summariser_saw": summary.summariser_saw,
         "tiers": tiers_as_json(summary.tiers),
         "grounding": {
             name: {kind: {"values": values, "kept": kept} for kind, (values, kept) in kinds.items()}

@@ -14,11 +14,13 @@ from .render import MARKS, Table, count, figure, percent, reasons, tokens
 from .results import RunSummary, growth_rows
 
 COLUMNS = (
-    *("saving", "net_saving", "tokens_sent", "prefix_reuse", "grounding", "overflows"),
-    *("rejected_openai", "rejected_anthropic", "latency_p50"),
+    *("saving", "net_saving", "tokens_sent", "prefix_reuse", "compression_ratio", "lru_k_hit_rate", "grounding"),
+    *("overflows", "rejected_openai", "rejected_anthropic", "latency_p50"),
 )
 """Metrics of the main table, from left to right."""
 
+# Metrics that most strategies have nothing to measure of: a dash, instead of the reason.
+_OF_FEW = ("compression_ratio", "lru_k_hit_rate")
 _HEADS = tuple(METRICS[column].name for column in COLUMNS)
 
 # Columns that a narrow terminal leaves out, the first to go first.
@@ -47,7 +49,7 @@ def tables(summary: RunSummary, by_kind: bool = False) -> Iterator[Table]:
         yield from answers.run_tables(summary.answers, by_kind)
     yield from filter(None, (added_table(summary), actions_table(summary)))
     yield from tier_actions.tier_action_tables(summary.tiers)
-    if summary.why:
+    if summary.reasons:
         yield reasons_table(summary)
     if any(summary.survival.values()):
         yield survival_table(summary)
@@ -78,11 +80,13 @@ def main_table(summary: RunSummary) -> Table:
         _compared(summary),
         "Saved compares the tokens of all calls with those of the whole history; net also charges the strategy's own "
         "model calls. Grounding recall is the share of values the recorded model used next that the context still has.",
+        "Compression: tokens that summaries, placeholders and shortened messages stand for, over their own; LRU-K hit "
+        "rate: of the Working tier, where it had to evict. – means that there was nothing to measure.",
         f"Overflows: calls over {summary.manifest.window:,} tokens, the window of {plan.model} (--model). "
         "`ctxbench list metrics` explains every column.",
         f"{_LACKS} {_LACKING}: see the next table." if any(map(_lacks, figures)) else "",
         _unanswered(summary),
-        reasons(values[column] for values in figures for column in COLUMNS),
+        _missing(figures),
     ]
     return Table(title, ("strategy", *_HEADS), rows, tuple(filter(None, notes)), spare=_SPARE)
 
@@ -96,7 +100,7 @@ def conversation_table(results: Iterable[tuple[str, str, dict[str, Value]]]) -> 
     )
     notes = [
         f"{_LACKS} {_LACKING}." if any(_lacks(values) for _, _, values in results) else "",
-        reasons(values[column] for _, _, values in results for column in COLUMNS),
+        _missing([values for _, _, values in results]),
     ]
     heads = ("conversation", "strategy", "steps", *_HEADS)
     return Table("By conversation", heads, rows, tuple(filter(None, notes)), names=2, spare=("steps", *_SPARE))
@@ -104,7 +108,21 @@ def conversation_table(results: Iterable[tuple[str, str, dict[str, Value]]]) -> 
 
 def _cells(values: dict[str, Value]) -> Iterator[str]:
     for column in COLUMNS:
-        yield figure(column, values[column]) + _LACKS * (column == "saving" and _lacks(values))
+        if _has_nothing(column, values[column]):
+            yield "–"
+        else:
+            yield figure(column, values[column]) + _LACKS * (column == "saving" and _lacks(values))
+
+
+def _has_nothing(column: str, value: Value) -> bool:
+    return column in _OF_FEW and isinstance(value, Missing) and value.why == "undefined"
+
+
+def _missing(figures: Iterable[dict[str, Value]]) -> str:
+    """Return why figures are missing, for the note under the table."""
+    return reasons(
+        values[column] for values in figures for column in COLUMNS if not _has_nothing(column, values[column])
+    )
 
 
 def _lacks(values: dict[str, Value]) -> bool:
@@ -139,7 +157,7 @@ def _unanswered(summary: RunSummary) -> str:
 
 def _compared(summary: RunSummary) -> str:
     """Return the sentence that says over which conversations strategies are compared, where some have failed."""
-    lost = {name: number for name, number in summary.lost.items() if number}
+    lost = {name: number for name, number in summary.failed_conversations.items() if number}
     if not lost:
         return ""
     none = [name for name, number in lost.items() if number == summary.conversations]
@@ -217,7 +235,7 @@ def added_table(summary: RunSummary) -> Table | None:
             *(figure(column, values[column]) for column in ("tokens_added", "added_share")),
             f"{summary.actions[name].get('called', 0):,}",
             *(figure(column, values[column]) for column in ("own_tokens", "own_cost")),
-            percent(summary.shown[name]) if summary.actions[name].get("summarised") else "",
+            percent(summary.summariser_saw[name]) if summary.actions[name].get("summarised") else "",
         )
         for name, values in summary.strategies.items()
         if _is_positive(values["tokens_added"]) or summary.actions[name].get("called")
@@ -256,13 +274,13 @@ def reasons_table(summary: RunSummary) -> Table:
             str(row["instead"]),
             f"{row['times']:,}",
         )
-        for row in summary.why[:_MOST_REASONS]
+        for row in summary.reasons[:_MOST_REASONS]
     )
     notes = [
         "Failed: the strategy could not have what it needed, and did something else instead. Over budget: what must be "
         "sent is larger than the strategy's own budget."
     ]
-    if rest := summary.why[_MOST_REASONS:]:
+    if rest := summary.reasons[_MOST_REASONS:]:
         times = sum(int(row["times"]) for row in rest)
         notes.append(f"{count(len(rest), 'more reason')}, {count(times, 'time')} together: all are in --json.")
     return Table("Why", ("strategy", "what", "reason", "instead", "times"), rows, tuple(notes), prose=True)

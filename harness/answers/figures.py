@@ -56,7 +56,7 @@ class StrategyAnswers:
     worth: Value
     """So many independent answers have as wide an interval: answers of a conversation are alike."""
     normalised_gain: Value
-    retention_interval: Ends | Missing
+    normalised_gain_interval: Ends | Missing
     input_tokens: int
     output_tokens: int
     cost: Value
@@ -154,7 +154,7 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
         about = of_share(correct, about, len(own))
     gain, gain_drawn = _figure(
         alone.of(FLOOR, CEILING, name) if compared else None,
-        _retention,
+        _normalised_gain,
         "the ceiling is not above the floor" if compared else "too little of it is graded to be compared",
     )
     ungraded = answered[answered.correct.isna()]
@@ -212,7 +212,7 @@ def _rate(sums: Floats) -> Floats:
     return np.where(size > 0, right / np.where(size > 0, size, 1), np.nan)
 
 
-def _retention(sums: Floats) -> Floats:
+def _normalised_gain(sums: Floats) -> Floats:
     floor, ceiling, own = sums[..., 1], sums[..., 2], sums[..., 3]
     room = ceiling - floor
     return np.where(room > 0, (own - floor) / np.where(room > 0, room, 1), np.nan)

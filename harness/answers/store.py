@@ -161,7 +161,7 @@ class Answered:
         return f"model={self.answerer!r}" in self.grader
 
     def metric(self, name: str) -> str:
-        """Return the name of a figure of these answers, told from others' as `correct(openai/gpt-4o, logit)`."""
+        """Return the name of a figure of these answers, told from others' as `answer_quality(openai/gpt-4o, logit)`."""
         return name if self.is_usual else f"{name}({self.answerer}, {self.grader})"
 
     @cached_property

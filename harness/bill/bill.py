@@ -17,15 +17,16 @@ from typing import Any
 import msgspec
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from ...metrics.cache.rules import STORED, rule_for
+from ...metrics.cache.rules import STORED, day_of, rule_for
 from ...metrics.prices import Price, Prices, Tariff
 from ...scenarios.errors import RunError
 from ...strategies.events import Called
 from ..folder.contexts import Floats, Ints
 from ..folder.run import Run
 from .requests import RunRequests
-from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, simulated
+from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
 
 MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage")
 """The parts of a bill, in US dollars. Content that the caller creates to be stored counts as written."""
@@ -33,7 +34,7 @@ USED = ("read", "written", "written_1h", "fresh")
 TOKENS = ("tokens", *USED, "created", "output")
 FREE = "offline"
 """The extractive summariser: it is no model and costs nothing in the run, but is billed as if it were one."""
-SUMS = (*TOKENS, "found", "token_hours", *MONEY, "cost", "cost_own", "uncached", "hits", "over_window")
+SUMS = (*TOKENS, "found", "token_hours", *MONEY, "cost", "cost_own", "uncached", "hits", "eligible", "over_window")
 
 
 # Ints or Floats, as the name of the column says: a union would need a cast at each use.
@@ -55,6 +56,8 @@ class Billed:
                   charged at the billed model's price
     found         tokens read that were not created for this very call
     hits          1 if `found` is more than 0
+    eligible      1 if the call could have read from a cache: it did, or it is not the first of its conversation and its
+                  prompt has as many tokens as the model's shortest cached prefix
     over_window   1 if the prompt is larger than the model's context window; it is billed as if it were accepted
     """
 
@@ -112,6 +115,7 @@ class Billed:
         assert tariff is not None  # `bill` checked it
         price = _Columns.of(tariff, _priced_as(scheme), requests.tokens, requests.started)
         hours = usage.token_seconds / 3600
+        hits = (usage.read > 0) & (usage.created == 0)
         tokens = (
             requests.tokens,
             usage.read,
@@ -136,9 +140,19 @@ class Billed:
             "cost_own": self._own(scheme, tariff),
             "uncached": requests.tokens * price.input + requests.output * price.output,
             "found": np.where(usage.created > 0, 0, usage.read),
-            "hits": ((usage.read > 0) & (usage.created == 0)).astype(np.int64),
+            "hits": hits.astype(np.int64),
+            "eligible": (hits | self._may_hit(scheme)).astype(np.int64),
             "over_window": (requests.tokens > (tariff.window or np.inf)).astype(np.int64),
         }
+
+    def _may_hit(self, scheme: Scheme) -> NDArray[np.bool_]:
+        """Return which calls come after another one of their conversation and are long enough to be cached."""
+        may_hit = self.requests.steps.step.to_numpy() > 0
+        for first, last in pairwise(self.requests.bounds):
+            began = self.requests.started[first]
+            least = shortest_cached(scheme, None if np.isnan(began) else day_of(began))
+            may_hit[first:last] &= least is not None and self.requests.tokens[first:last] >= least
+        return may_hit
 
     def _own(self, scheme: Scheme, tariff: Tariff) -> Floats:
         """Return the cost of the strategies' own model calls at each step.

@@ -21,7 +21,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ...metrics.cache.mechanisms import AutomaticRules, BoundaryRules, CachedContent, CachedContentRules, ExplicitRules
+from ...metrics.cache.mechanisms import (
+    AutomaticRules,
+    BoundaryRules,
+    CachedContent,
+    CachedContentRules,
+    ExplicitRules,
+    UnitRules,
+)
 from ...metrics.cache.offline_optimum import Bound, lowest
 from ...metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, SharedStarts
 from ...metrics.cache.requests import BY_HAND, PLACEMENTS, Placement, by_hand, is_system_first, requests, system_first
@@ -63,6 +70,14 @@ def rule_of(scheme: Scheme, day: str | None) -> CacheRule | None:
     stored = rule_for(scheme.model, None, STORED) if scheme.stored else None
     when = None if day is None or scheme.latest else datetime.fromisoformat(day + "T00:00+00:00").timestamp()
     return stored or rule_for(scheme.model, when)
+
+
+def shortest_cached(scheme: Scheme, day: str | None) -> int | None:
+    """Return the tokens of the shortest prefix that is cached on a day; None where nothing is."""
+    rule = rule_of(scheme, day)
+    if rule is None or rule.rules is None:
+        return None
+    return 0 if isinstance(rule.rules, UnitRules) else rule.rules.least
 
 
 class Usages(NamedTuple):

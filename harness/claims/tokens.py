@@ -34,7 +34,7 @@ ALL = "layered | smart | session_summary | cache_marks"
 """The recipe `all_of_000`: every strategy that design document 000 has."""
 TURNS = {1: 0.0, 5: 0.47, 10: 0.67, 20: 0.80}
 """Savings by turn (000 §5.1)."""
-QUALITY = {"correct": "answers that are right", "context_recall": "evidence sent word for word"}
+QUALITY = {"answer_quality": "answers that are right", "context_recall": "evidence sent word for word"}
 """Figures of answers that are compared: the first that the run has."""
 
 
@@ -344,7 +344,10 @@ def limit(inputs: ClaimInputs) -> Measurement:
                 of=f"{len(faults)} conversations",
             )
         )
-        for metric, what in (("context_recall", "evidence sent word for word"), ("correct", "answers that are right")):
+        for metric, what in (
+            ("context_recall", "evidence sent word for word"),
+            ("answer_quality", "answers that are right"),
+        ):
             if metric in figures.sums[strategy]:
                 share = of_sums(figures.sums[strategy][metric], figures.metrics[metric].form)
                 rows.append(_beside_focus(f"{strategy}, mem_001", what, share, f"{len(faults)} conversations"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from ..folder.run import Run
 
 FILE = Path("baseline.json")
-_COST = re.compile(r"cost\((.+)\)")
 
 
 def compare(
@@ -220,8 +218,11 @@ def gate(
 
 def _models(baseline: MeasuredRun, policy: GatePolicy) -> list[str]:
     """Return the models whose bill the policy guards."""
-    costs = [(match[1], name) for name in baseline.metrics if (match := _COST.fullmatch(name))]
-    return [model for model, name in costs if policy.rule(name, baseline.metrics[name])]
+    from ..compare.figures import billed_model
+
+    models = {name: billed_model(name) for name in baseline.metrics}
+    guarded = [model for name, model in models.items() if model and policy.rule(name, baseline.metrics[name])]
+    return list(dict.fromkeys(guarded))
 
 
 def _policy(file: Path | None, baseline: MeasuredRun, run: Run) -> GatePolicy:

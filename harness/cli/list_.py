@@ -192,7 +192,7 @@ def _rows(what: Kind) -> dict[str, Any]:
 
             return dict(SCENARIOS)
         case Kind.metrics:
-            from ...metrics.figures import METRICS
+            from ...metrics.figures import BILLED, METRICS
 
             return {
                 key: {
@@ -200,7 +200,7 @@ def _rows(what: Kind) -> dict[str, Any]:
                     "name": metric.name,
                     "about": metric.about + (f" ({metric.better} is better)" if metric.better else ""),
                 }
-                for key, metric in METRICS.items()
+                for key, metric in (*METRICS.items(), *((f"{key}(MODEL)", metric) for key, metric in BILLED.items()))
             }
         case _:
             from ...metrics.tokens import ENCODINGS

@@ -30,7 +30,7 @@ class Sampler(StrEnum):
 class QualityMeasure(StrEnum):
     """Measure of quality."""
 
-    correct = "correct"
+    answer_quality = "answer_quality"
     context_recall = "context_recall"
     grounding = "grounding"
 

@@ -2,8 +2,8 @@
 
     measured(load("runs/standard"), rows_of, ["claude-sonnet-5"])
 
-The figures are those of `metrics.figures.METRICS`, whatever table of a run they are of, and the bill under some models
-as `cost(MODEL)`, with the strategy's own model calls.
+The figures are those of `metrics.figures.METRICS`, whatever table of a run they are of, and those of the bill
+(`metrics.figures.BILLED`) under some models, as `cost(MODEL)`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ...metrics import figures
-from ...metrics.figures import METRICS, OF_ANSWERS, Metric
+from ...metrics.figures import BILLED, METRICS, OF_ANSWERS, Metric
 from ...metrics.value import Form, Missing, Ratio, Summed, Value, value
 from ..answers.store import Answered, answered
 from ..bill.bill import bill
@@ -34,7 +34,6 @@ ANSWERS = "answers"
 """The table of the figures that exist once per answer model and grader."""
 CLOCK = "us"
 """The unit of wall-clock figures: another machine measures others."""
-COST_VERSION = 2
 KEYS = ["conversation", "strategy"]
 
 
@@ -87,8 +86,8 @@ def measured(run: Run, rows: Rows, models: Sequence[str] = (), clock: bool = Fal
         for name in OF_ANSWERS:
             tables[answers.metric(name)] = grid.sums(METRICS[name], answers.rows)
             about[answers.metric(name)] = _about_answers(name, answers)
-    for model, (costs, version) in _costs(run, models, grid).items():
-        tables[f"cost({model})"], about[f"cost({model})"] = costs, About("usd", "lower", "total", version)
+    for name, (table, description) in _bills(run, models, grid).items():
+        tables[name], about[name] = table, description
     for strategy, conversations_failed in failed.items():
         for table in tables.values():
             table[
@@ -132,10 +131,6 @@ class _Grid:
                 sums[self._strategies[str(strategy)], self._conversations[str(name)]] = value, 1
         return sums
 
-    def table(self, rows: pd.DataFrame, values: Sequence[float]) -> Floats:
-        """Return the sums of some values, by strategy and conversation."""
-        return self._summed(rows, np.asarray(values), np.ones(len(rows)))
-
     def _summed(self, rows: pd.DataFrame, *columns: NDArray[np.float64]) -> Floats:
         strategies, conversations = self._shape
         at = _numbers(rows.strategy, self._strategies) * conversations + _numbers(
@@ -173,19 +168,29 @@ def _is_anywhere(sums: Floats) -> bool:
     return bool((sums[:, 1] != 0).any())
 
 
-def _costs(run: Run, models: Sequence[str], grid: _Grid) -> dict[str, tuple[Floats, str]]:
-    """Return the bill under each model, and its version: prices are part of it."""
+def _bills(run: Run, models: Sequence[str], grid: _Grid) -> dict[str, tuple[Floats, About]]:
+    """Return the figures of the bill under each model (`metrics.figures.BILLED`), with their descriptions.
+
+    Prices are part of the version of what is in money, the cache rules of the rest are not: they follow the recording.
+    """
     if not models:
         return {}
-    schemes = [Scheme(model) for model in dict.fromkeys(models)]
-    billed = bill(run, schemes)
-    rows = billed.conversations()
-    costs_by_model: dict[str, tuple[Floats, str]] = {}
-    for model, bills in rows.groupby("model", sort=False):
+    billed = bill(run, [Scheme(model) for model in dict.fromkeys(models)])
+    tables: dict[str, tuple[Floats, About]] = {}
+    for model, rows in billed.conversations().groupby("model", sort=False):
         prices = hashlib.sha256(repr(billed.prices.tariff(str(model))).encode()).hexdigest()[:8]
-        costs = grid.table(bills, (bills.cost + bills.cost_own).tolist())
-        costs_by_model[str(model)] = costs, f"{COST_VERSION}, prices {prices}"
-    return costs_by_model
+        for name, metric in BILLED.items():
+            assert isinstance(metric.of, get_args(Summed))
+            version = f"{metric.version}, prices {prices}" if name.startswith("cost") else str(metric.version)
+            about = About(metric.unit, metric.better, metric.of.form, version)
+            tables[f"{name}({model})"] = grid.sums(metric, rows), about
+    return tables
+
+
+def billed_model(name: str) -> str | None:
+    """Return the model that a figure is billed under, as in `cache_hit_rate(gpt-4o)`; None where it is of no bill."""
+    metric, _, model = name.partition("(")
+    return model.removesuffix(")") if metric in BILLED and model else None
 
 
 def worst_step(rows: pd.DataFrame, metric: Metric, conversation: str, strategy: str) -> int | None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ...metrics.figures import METRICS
+from ...metrics.figures import METRICS, metric_of
 from ...metrics.statistics.comparison import Direction, Margin, Word, usual_margin
 from ...scenarios.spec import nearest, suggestion
 from ...scenarios.toml import Toml
@@ -119,7 +119,8 @@ class GatePolicy:
     def rule(self, metric: str, about: About) -> ComparisonRule | None:
         """Return the rule of a metric, or None if it is not guarded."""
         policy = self.metrics.get(metric)
-        if policy is None and not (metric in METRICS and METRICS[metric].restates):
+        known = metric_of(metric)
+        if policy is None and not (known and known.restates):
             policy = self.metrics.get(REST)
         return policy.rule(about) if policy else None
 
@@ -151,10 +152,10 @@ def read(file: Path, known: Collection[str], strategies: Collection[str]) -> Gat
 def _check(toml: Toml, name: str, policy: MetricPolicy, known: Collection[str]) -> None:
     """Raise SetupError for an unknown metric, or for a margin or direction that makes no sense."""
     keys = ("metrics", name)
-    metric = METRICS.get(name)
+    metric = metric_of(name)
     if metric is not None and metric.unit == CLOCK:
         raise toml.wrong(keys, "is measured by the wall clock and in no baseline: another machine has other figures")
-    if name != REST and name not in known and metric is None:
+    if name != REST and name not in known and name not in METRICS:
         every = dict.fromkeys([*known, *METRICS])
         raise toml.wrong(keys, f"unknown metric{nearest(name, every) or '; `ctxbench list metrics` has them all'}")
     if policy.absolute is not None and policy.relative is not None:

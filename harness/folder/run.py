@@ -5,6 +5,7 @@ Everything here reads what `store.py` wrote and decides nothing. `harness/api.py
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation, Message
 from ...scenarios.spec import nearest
 from ...scenarios.view import Messages
-from ...strategies.events import Event
+from ...strategies.events import Event, Moved, Recalled, Summarised
 from .contexts import LogColumns, LoggedContext, NumberSpan, rebuild
 from .schema import SCHEMAS, Manifest
 from .store import ResultPart, missing_parts, read_conversations, read_manifest
@@ -236,6 +237,8 @@ def uneven(failures: Mapping[str, Collection[str]], conversations: int) -> froze
 STEP = ["conversation", "strategy", "step"]
 """Columns that name a step."""
 
+_BELOW_FOCUS = ("working", "archive", "rag")
+
 LOG = ["added_from", "added_to", "marks", "tools_added"]
 """Columns of lists: as a data frame they take ten times the space of the rest, and `contexts.LogColumns` reads them."""
 
@@ -248,9 +251,9 @@ def rows_of(run: Run, table: str) -> pd.DataFrame:
 def steps_of(run: Run) -> pd.DataFrame:
     """Return the steps of a run without the context log (`LOG`), and with more columns.
 
-    The columns are `latency_ns`; the model's `window`; `tokens_added` and `newest` (`SentContext`); `own_tokens` and
-    `own_cost` of the strategy's own model calls (NaN where a price is not known); `demands` and `demands_kept`, the
-    sums of the table `grounding` over all kinds.
+    The columns are `latency_ns`; the model's `window`; those of `SentContext`; `own_tokens` and `own_cost` of the
+    strategy's own model calls (NaN where a price is not known); `demands` and `demands_kept`, the sums of the table
+    `grounding` over all kinds; `lookups` and `lookup_hits` of the Working tier (`working_lookups`), and its `policy`.
     """
     table = run.arrow("steps")
     steps: pd.DataFrame = table.drop_columns(LOG).to_pandas()
@@ -263,7 +266,8 @@ def steps_of(run: Run) -> pd.DataFrame:
     demands = (
         run.table("grounding").groupby(STEP, observed=True).agg(demands=("values", "sum"), demands_kept=("kept", "sum"))
     )
-    for sums in (own, demands):
+    steps["policy"] = steps.strategy.map(lambda text: working_policy(str(text)) or "").astype(str)
+    for sums in (own, demands, working_lookups(run)):
         joined = steps[STEP].merge(sums.reset_index(), on=STEP, how="left", indicator=True)
         for column in sums.columns:
             steps[column] = joined[column].where(joined["_merge"] == "both", 0).to_numpy()
@@ -274,13 +278,64 @@ def _known_sum(costs: pd.Series[float]) -> float:
     return float(costs.sum(skipna=False))
 
 
+_TIERED = re.compile(r"\btiered\b(?:\((?P<parameters>[^|]*)\))?")
+_POLICY = re.compile(r"\bpolicy='(?P<name>\w+)")
+DEFAULT_POLICY = "lru_k"
+"""Cache policy of the Working tier where the strategy's text names none."""
+
+
+def working_policy(strategy: str) -> str | None:
+    """Return the cache policy of a strategy's Working tier, or None if it has no such tier.
+
+    The text is searched, not parsed: a strategy of a plug-in's file can be read where that file is not.
+    """
+    tiered = _TIERED.search(strategy)
+    if tiered is None:
+        return None
+    policy = _POLICY.search(tiered["parameters"] or "")
+    return policy["name"] if policy else DEFAULT_POLICY
+
+
+def working_lookups(run: Run) -> pd.DataFrame:
+    """Return for each step how many messages below Focus were looked up, and how many of them Working had.
+
+    The columns are `lookups` and `lookup_hits`. Conversations from which Working evicted nothing are left out: a cache
+    that never had to choose hits whatever its policy is.
+    """
+    events = run.table("events")
+    events = events[events.strategy.map(lambda text: working_policy(str(text)) is not None).astype(bool)]
+    events = events[events.kind.isin(("moved", "recalled"))]
+    decoder = msgspec.json.Decoder(Moved | Recalled)
+    evicting, lookups = set(), []
+    for name, strategy, step, text in zip(*(events[column] for column in (*STEP, "event")), strict=True):
+        event = decoder.decode(text)
+        if isinstance(event, Recalled):
+            lookups.append((name, strategy, step, event))
+        elif event.source == "working" and event.to not in ("focus", "working"):
+            evicting.add((name, strategy))
+    rows = [
+        (name, strategy, step, len(event.sources), len(event.sources) if event.kind == "working" else 0)
+        for name, strategy, step, event in lookups
+        if event.kind in _BELOW_FOCUS and (name, strategy) in evicting
+    ]
+    frame = pd.DataFrame(rows, columns=[*STEP, "lookups", "lookup_hits"])
+    return frame.groupby(STEP, observed=True).sum()
+
+
 class SentContext(NamedTuple):
-    """Two figures of one context that only the log can tell."""
+    """Figures of one context that only the log can tell."""
 
     tokens_added: int
     """Tokens of the messages that the strategy wrote, and of its tool schemas beyond those of the recording."""
     newest: bool
     """Whether it has the newest message, or one that the strategy wrote under its id, in its place."""
+    tokens_replaced: int
+    """Tokens of the recorded messages that summaries, placeholders and shortened messages of the context stand for."""
+    tokens_standing_in: int
+    """Tokens of what stands in for them."""
+
+
+_SENT_TYPES = {"tokens_added": np.int64, "newest": bool, "tokens_replaced": np.int64, "tokens_standing_in": np.int64}
 
 
 def sent_contexts(run: Run, steps: pa.Table) -> pd.DataFrame:
@@ -288,26 +343,36 @@ def sent_contexts(run: Run, steps: pa.Table) -> pd.DataFrame:
     recorded, written = _recorded(run), _written(run)
     conversations = run.table("conversations")
     tools = dict(zip(conversations.conversation, conversations.tools_tokens, strict=True))
-    log = LogColumns(steps)
+    log, summaries = LogColumns(steps), _summaries(run)
     rows: list[SentContext] = []
     for name, strategy, where in log.results:
         ids, tokens = recorded[name]
         more_ids, more_tokens = written[name, strategy]
-        contexts = _SentContexts([*ids, *more_ids], [*tokens, *more_tokens], len(ids), tools[name])
+        contexts = _SentContexts(
+            [*ids, *more_ids], [*tokens, *more_tokens], len(ids), tools[name], summaries[name, strategy]
+        )
         columns = (log.kept[where].tolist(), log.added(where), log.at[where].tolist(), log.tokens[where].tolist())
         rows += map(contexts.step, *columns)
-    return pd.DataFrame(rows, columns=list(SentContext._fields)).astype({"tokens_added": np.int64, "newest": bool})
+    return pd.DataFrame(rows, columns=list(SentContext._fields)).astype(_SENT_TYPES)
 
 
 class _SentContexts:
     """The contexts of one conversation under one strategy. `ids` and `tokens` are of the messages by their numbers."""
 
-    def __init__(self, ids: Sequence[str], tokens: Sequence[int], recorded: int, tools: int) -> None:
+    def __init__(
+        self, ids: Sequence[str], tokens: Sequence[int], recorded: int, tools: int, summaries: _Summaries
+    ) -> None:
         self._ids, self._recorded, self._tools = ids, recorded, tools
         self._tokens = [0, *accumulate(tokens)]
         self._context = LoggedContext(recorded)
         # Tokens of all messages, and of the written ones, before each span and after the last.
         self._all, self._written = [0], [0]
+        self._summaries, self._steps = summaries, 0
+        # Only what a strategy wrote can stand in for something: without that nothing of this is needed.
+        wrote = len(ids) > recorded
+        self._number = {id: number for number, id in enumerate(ids[:recorded])} if wrote else {}
+        self._recorded_tokens = np.array(tokens[:recorded] if wrote else (), np.int64)
+        self._is_covered = np.zeros(len(self._recorded_tokens), bool)
 
     def step(self, kept: int, added: Sequence[NumberSpan], at: int, tokens_sent: int) -> SentContext:
         """Return the figures of the next context, that of the call after `at` recorded messages."""
@@ -318,11 +383,67 @@ class _SentContexts:
             self._all.append(self._all[-1] + tokens)
             self._written.append(self._written[-1] + (tokens if start >= self._recorded else 0))
         tools = max(tokens_sent - PRIMING - self._all[-1] - self._tools, 0)
-        return SentContext(self._written[-1] + tools, any(self._has_newest(*span, at - 1) for span in added))
+        newest = any(self._has_newest(*span, at - 1) for span in added)
+        return SentContext(self._written[-1] + tools, newest, *self._compression())
 
     def _has_newest(self, start: int, stop: int, newest: int) -> bool:
         """Return whether a span that was added has the newest message, which is never among the kept ones."""
         return start <= newest < stop or (start >= self._recorded and self._ids[newest] in self._ids[start:stop])
+
+    def _compression(self) -> tuple[int, int]:
+        """Return the tokens that are replaced in this context, and those of what stands in for them.
+
+        A summary stands for the messages that it covers and that are not sent. A written message that has the id of a
+        recorded one (a placeholder, a shortened message) stands for that one.
+        """
+        for id in self._summaries.covered.get(self._steps, ()):
+            if id in self._number:  # else a message of another strategy of the chain was summarised
+                self._is_covered[self._number[id]] = True
+        self._steps += 1
+        replaced, standing_in, is_summary_sent = self._is_covered.copy(), 0, False
+        for start, stop in self._context.spans:
+            if start < self._recorded:
+                replaced[start:stop] = False
+        rewritten = set()
+        for start, stop in self._context.spans:
+            for number in range(start, stop) if start >= self._recorded else ():
+                id, tokens = self._ids[number], self._tokens[number + 1] - self._tokens[number]
+                if id in self._number:
+                    rewritten.add(self._number[id])
+                    standing_in += tokens
+                elif id.startswith(self._summaries.writers):
+                    is_summary_sent = True
+                    standing_in += tokens
+        # A window after a summary may cut the summary off as well: then nothing stands in for what it covers.
+        if not is_summary_sent:
+            replaced[:] = False
+        replaced[list(rewritten)] = True
+        return int(self._recorded_tokens[replaced].sum()), standing_in
+
+
+class _Summaries(NamedTuple):
+    """What the summaries of one strategy cover in one conversation."""
+
+    covered: dict[int, list[str]]
+    """By step: ids of the messages that a summary newly covers."""
+    writers: tuple[str, ...]
+    """How the ids of the summaries begin."""
+
+
+def _summaries(run: Run) -> dict[tuple[str, str], _Summaries]:
+    """Return what every strategy summarised in every conversation."""
+    events = run.table("events")
+    events = events[events.kind == "summarised"]
+    decoder = msgspec.json.Decoder(Summarised)
+    by_step: dict[tuple[str, str], dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    writers: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for name, strategy, step, text in zip(*(events[column] for column in (*STEP, "event")), strict=True):
+        event, key = decoder.decode(text), (str(name), str(strategy))
+        by_step[key][step] += event.replaced
+        writers[key].add(f"{event.by}:")
+    nothing = _Summaries({}, ())
+    summaries = {key: _Summaries(dict(steps), tuple(sorted(writers[key]))) for key, steps in by_step.items()}
+    return defaultdict(lambda: nothing, summaries)
 
 
 class _MessageId(msgspec.Struct):

@@ -27,7 +27,7 @@ from ..folder.store import placed
 
 TOKENS = "tokens"
 """The cost where no model is billed: tokens sent, including those of the strategy's own model calls."""
-QUALITIES = ("correct", "context_recall", "grounding")
+QUALITIES = ("answer_quality", "context_recall", "grounding")
 """What quality is measured by: the first of these that the recordings allow."""
 LACKING = "without_newest"
 
@@ -104,8 +104,8 @@ def _measured(task: Task) -> Tried:
         RunInputs((str(folder / f"{task.part}.jsonl"),), "ctxbench"),
         (task.spec,),
         task.encoding,
-        probes=bool({"correct", "context_recall"} & set(task.qualities)),
-        answers="correct" in task.qualities,
+        probes=bool({"answer_quality", "context_recall"} & set(task.qualities)),
+        answers="answer_quality" in task.qualities,
     )
     try:
         execute(plan, running)

@@ -168,6 +168,7 @@ BY_UNIT = {
     "share": Margin(0.01),
     "tokens": Margin(0.01, relative=True),
     "usd": Margin(0.01, relative=True),
+    "times": Margin(0.01, relative=True),
     "us": Margin(0.1, relative=True),
 }
 """Default margins by unit. Any other unit is a count, and may not move at all."""

@@ -194,9 +194,9 @@ def conversations_section(results: Results) -> ReportSection:
     notes = ["Lowest grounding recall: the strategy whose contexts lacked most of what the recorded model used next."]
     if len(table) > _MOST_CONVERSATIONS:
         total = count(len(table), "conversation")
-        notes.append(f"The first {_MOST_CONVERSATIONS} of {total}: all are in tables/cells.csv.")
+        notes.append(f"The first {_MOST_CONVERSATIONS} of {total}: all are in tables/results.csv.")
     shown = Table("Conversations", heads, rows, tuple(notes))
-    return section_of("conversations", (shown,), {"cells": _results_frame(results)}, template="conversations.html")
+    return section_of("conversations", (shown,), {"results": _results_frame(results)}, template="conversations.html")
 
 
 def _lowest_grounding(steps: pd.DataFrame) -> dict[str, tuple[str, str]]:
@@ -248,7 +248,7 @@ def actions_section(results: Results) -> ReportSection | None:
     """Return what strategies did, or None where they reported nothing and nothing failed."""
     summary = results.summary
     tables = [table for table in (added_table(summary), actions_table(summary)) if table]
-    if summary.why:
+    if summary.reasons:
         tables.append(reasons_table(summary))
     if summary.failed:
         tables.append(failed_table(summary))
@@ -256,7 +256,11 @@ def actions_section(results: Results) -> ReportSection | None:
         tables.append(problems_table(summary))
     if not tables:
         return None
-    frames = {"why": summary.why, "failed": summary.failed, "left_out": msgspec.to_builtins(summary.manifest.problems)}
+    frames = {
+        "reasons": summary.reasons,
+        "failed": summary.failed,
+        "left_out": msgspec.to_builtins(summary.manifest.problems),
+    }
     return section_of("actions", tables, {name: pd.DataFrame(rows) for name, rows in frames.items() if rows})
 
 
@@ -375,7 +379,7 @@ def _tier_frames(tiers: dict[str, TierActions], curves: pd.DataFrame) -> dict[st
         for name, actions in tiers.items()
         for limit, times in sorted(actions.limits_reached.items())
     ]
-    move_columns = ["strategy", "from", "to", "times", "messages", "tokens", "waited_seconds"]
+    move_columns = ["strategy", "from", "to", "times", "messages", "tokens", "queue_seconds"]
     frames = {
         "tier_hits": pd.DataFrame(hits, columns=["strategy", "tier", "messages"]),
         "migrations": pd.DataFrame(moves, columns=move_columns),

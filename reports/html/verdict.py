@@ -106,7 +106,7 @@ def breakage(summary: RunSummary, name: str) -> list[str]:
 
 
 def _breakage(summary: RunSummary, name: str) -> Iterator[str]:
-    if lost := summary.lost[name]:
+    if lost := summary.failed_conversations[name]:
         yield f"failed in {count(lost, 'conversation')}"
     if name in summary.unanswered:
         yield "no model answered"

@@ -8,9 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ctxbench.metrics.figures import METRICS
+from ctxbench.metrics.figures import BILLED, METRICS
 from ctxbench.metrics.value import Missing
 
+EVERY = {**METRICS, **BILLED}
 TEXT = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text("utf-8")
 TABLES = [
     [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()]
@@ -37,7 +38,10 @@ def rows_of(table: str) -> pd.DataFrame:
     """Return the example of a table of a run, with the types that a run's has."""
     if table == "steps":
         steps = numbers(example("step", "tokens_full"), "newest").astype({"newest": bool})
-        return steps.merge(numbers(example("step", "orphan_results")), on="step")
+        replaced = numbers(example("step", "policy"), "policy")
+        return steps.merge(numbers(example("step", "orphan_results")), on="step").merge(replaced, on="step")
+    if table == "bill":
+        return numbers(example("call", "cost"))
     if table == "probes":
         probes = numbers(example("probe", "evidence_state"), "probe", "evidence_state", "answer")
         states = [text.split(", ") if isinstance(text, str) else None for text in probes.evidence_state]
@@ -50,14 +54,14 @@ def rows_of(table: str) -> pd.DataFrame:
 
 def test_every_metric_is_on_the_page_as_it_is_declared() -> None:
     """Its key, display name, unit and direction."""
-    declared = {key: [metric.name, metric.unit, metric.better] for key, metric in METRICS.items()}
+    declared = {key: [metric.name, metric.unit, metric.better] for key, metric in EVERY.items()}
     assert {key: [row[0], row[2], row[3]] for key, row in LISTED.items()} == declared
 
 
-@pytest.mark.parametrize("key", METRICS)
+@pytest.mark.parametrize("key", EVERY)
 def test_its_worked_example_comes_out(key: str) -> None:
     """The last number of the example is what the code makes of the page's own tables."""
-    metric = METRICS[key]
+    metric = EVERY[key]
     shown = re.search(r"(\$?)([\d.]+)( %| µs)?$", LISTED[key][4])
     assert shown is not None
     value = metric.of(rows_of(metric.table))

@@ -13,16 +13,18 @@ from ctxbench.metrics.value import Missing, Ratio, Saving, Total, value
 
 SUMMED = [name for name, each in METRICS.items() if isinstance(each.of, Total | Ratio) and each.table == "steps"]
 NUMBERS = ("tokens_full", "tokens_sent", "tokens_kept", "tokens_added", "own_tokens", "own_cost", "demands", "window")
+REPLACED = ("tokens_replaced", "tokens_standing_in", "lookups")
 FAULTS = ("orphan_results", "unanswered_calls", "misordered", "blank_messages", "dropped_system", "no_user")
 MORE = ("not_user_first", "empty", "over_budget")
 
 
 def steps(rows: list[list[int]]) -> pd.DataFrame:
-    made = pd.DataFrame(rows, columns=[*NUMBERS, *FAULTS, *MORE])
-    return made.assign(step=range(len(made)), newest=made.demands > 2, demands_kept=made.demands // 2)
+    made = pd.DataFrame(rows, columns=[*NUMBERS, *REPLACED, *FAULTS, *MORE])
+    made = made.assign(step=range(len(made)), newest=made.demands > 2, demands_kept=made.demands // 2)
+    return made.assign(policy="lru_k", lookup_hits=made.lookups // 2)
 
 
-@given(st.lists(st.lists(st.integers(0, 9), min_size=17, max_size=17), min_size=2, max_size=12), st.data())
+@given(st.lists(st.lists(st.integers(0, 9), min_size=20, max_size=20), min_size=2, max_size=12), st.data())
 def test_parts_add_up(rows: list[list[int]], data: st.DataObject) -> None:
     """Cut anywhere, the sums of the parts make the figure of the whole, of every metric that is made of sums."""
     whole = steps(rows)

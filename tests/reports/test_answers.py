@@ -87,18 +87,18 @@ def test_a_model_stands_beside_the_reader(tmp_path: Path) -> None:
     titles = [part.title for part in section.parts]
     assert "Correct, by answer model / grader" in titles
     names = measured(found, rows_of).metrics
-    assert {"correct", f"correct(openai/parrot, {RulesGrader().name})"} <= names.keys()
+    assert {"answer_quality", f"answer_quality(openai/parrot, {RulesGrader().name})"} <= names.keys()
 
 
 def test_answers_are_compared_by_conversation(run: Run) -> None:
     """A strategy that forgets is worse; two who answered are not compared with one another."""
     found = measured(run, rows_of)
     against = compare(found, found, [("last_turn", "none")], GatePolicy().rule)
-    [correct] = [each for each in against.comparisons if each.metric == "correct"]
+    [correct] = [each for each in against.comparisons if each.metric == "answer_quality"]
     assert correct.found is not None
     assert correct.found.after < correct.found.before  # type: ignore[operator]
     assert correct.verdict.word == "worse"
-    about = found.metrics["correct"]
+    about = found.metrics["answer_quality"]
     assert "answered by offline" in about.version
     assert "graded by rules" in about.version
 

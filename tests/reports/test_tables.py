@@ -39,13 +39,13 @@ def test_strategies_are_compared_over_what_all_finished(tmp_path: Path, monkeypa
         assert summary.strategies[name]["tokens_sent"] == both[both.strategy == name].tokens_sent.sum()
         assert summary.strategies[name]["steps"] == 3 * 24
     assert set(summary.growth.conversations) == {3}
-    assert (summary.compared, summary.lost) == (3, {"none": 0, WINDOW: 1, "last_turn": 0})
+    assert (summary.compared, summary.failed_conversations) == (3, {"none": 0, WINDOW: 1, "last_turn": 0})
     said = f"All figures are over the 3 of 4 conversations that every strategy finished. Failed: {WINDOW} in 1."
     found = list(tables(summary))
     assert found[0].notes[0] == said
     assert said in markdown(found)
     printed = json.loads(msgspec.json.encode(as_json(summary)))
-    assert (printed["conversations"], printed["compared"], printed["lost"][WINDOW]) == (4, 3, 1)
+    assert (printed["conversations"], printed["compared"], printed["failed_conversations"][WINDOW]) == (4, 3, 1)
 
 
 def test_a_strategy_that_finished_nothing_takes_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +133,7 @@ def test_why_something_failed_or_was_refused(tmp_path: Path, monkeypatch: pytest
         "why": "the reply  has … tokens, over 1",
         "instead": "cut",
         "times": 48,
-    } in printed["why"]
+    } in printed["reasons"]
 
 
 def test_many_reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_many_reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [why] = [table for table in tables(summary) if table.title == "Why"]
     assert len(why.rows) == 20
     assert why.notes[1] == "3 more reasons, 72 times together: all are in --json."
-    assert len(summary.why) == 23
+    assert len(summary.reasons) == 23
 
 
 def test_nothing_failed(tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ def test_retention_is_between_the_floor_and_the_ceiling() -> None:
     found = made([*cell("window", "++-- +-"), *BOUNDS])
     window = of(found, "window")
     assert (window.correct, window.normalised_gain, window.paired) == (0.5, 0.5, 6)
-    assert not isinstance(window.retention_interval, Missing)
-    low, high = window.retention_interval
+    assert not isinstance(window.normalised_gain_interval, Missing)
+    low, high = window.normalised_gain_interval
     assert low < 0.5 < high
     assert (of(found, "last_turn").normalised_gain, of(found, "evidence_only").normalised_gain) == (0, 1)
 

@@ -25,7 +25,7 @@ def test_parameters_of_a_chain() -> None:
 def test_names() -> None:
     """A bill's model is a group of its own; what MLflow takes in no name is replaced."""
     assert name_of("cost(openai/gpt-4o@2024)") == "cost/openai/gpt-4o_2024"
-    assert name_of("correct(offline, rules)") == "correct/offline/rules"
+    assert name_of("answer_quality(offline, rules)") == "answer_quality/offline/rules"
     assert name_of("context_recall") == "context_recall"
 
 

@@ -168,5 +168,5 @@ def test_what_cannot_be_searched(path: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="the price of gpt-4p is not known; did you mean"):
         tune(wanted(path, cost="gpt-4p"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    with pytest.raises(RunError, match="no correct can be measured on both sides"):
-        tune(wanted(path, quality="correct"), tmp_path / "out")
+    with pytest.raises(RunError, match="no answer_quality can be measured on both sides"):
+        tune(wanted(path, quality="answer_quality"), tmp_path / "out")

@@ -1,0 +1,137 @@
+"""Compression, hit rates and cost saved: worked by hand, and against the contexts that were really sent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ctxbench.harness import api
+from ctxbench.harness.bill.bill import bill
+from ctxbench.harness.bill.simulation import Scheme
+from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder.run import steps_of, working_policy
+from ctxbench.metrics.figures import METRICS
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.strategies.events import Summarised
+from tests.harness.command import ctxbench
+from tests.harness.runs import plan, recording
+
+SUMMARY = "summary(threshold=4, every=2, max_summary_tokens=40, language='en')"
+ARCHIVE = "archive(threshold=20)"
+TIERED = "tiered(limit=400, working=300, archive=4000, recall=150)"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> api.Run:
+    """Two conversations with long tool results, under strategies that replace, and some that do not."""
+    folder = tmp_path_factory.mktemp("measures")
+    strategies = ("none", "window(messages=5)", SUMMARY, ARCHIVE, f"{SUMMARY} | window(messages=4)", TIERED)
+    execute(plan(recording(folder, conversations=2, turns=12, size=60), strategies=strategies), folder / "run")
+    return api.load(folder / "run")
+
+
+@pytest.mark.parametrize("strategy", [SUMMARY, ARCHIVE])
+def test_compression_is_that_of_the_contexts(run: api.Run, strategy: str) -> None:
+    """At every call: the replaced messages that are not in the context, and what the strategy wrote for them."""
+    count = TokenCounter().message
+    replaced = standing_in = 0
+    for conversation in run.conversations():
+        events = run.events(conversation.id, strategy)
+        recorded = {message.id: message for message in conversation.messages}
+        for step, context in enumerate(run.contexts(conversation, strategy)):
+            written = [message for message in context if recorded.get(message.id) != message]
+            written = [message for message in written if message.id != "archive:note"]  # how to load, not a result
+            sent = {message.id for message in context} - {message.id for message in written}
+            gone = {message.id for message in written if message.id in recorded}
+            for at, event in events:
+                if at <= step and isinstance(event, Summarised):
+                    gone.update(event.replaced)
+            replaced += sum(count(recorded[name]) for name in gone - sent) if written else 0
+            standing_in += sum(map(count, written))
+    assert replaced > standing_in > 0
+    steps = steps_of(run)
+    assert METRICS["compression_ratio"].of(steps[steps.strategy == strategy]) == replaced / standing_in
+
+
+def test_what_replaces_nothing_has_no_compression(run: api.Run) -> None:
+    """A window drops messages, and the whole history keeps them: the ratio is missing, and says why."""
+    steps = steps_of(run)
+    for strategy in ("none", "window(messages=5)"):
+        value = METRICS["compression_ratio"].of(steps[steps.strategy == strategy])
+        assert value == Missing("undefined", "nothing was replaced")
+
+
+def test_a_hit_rate_needs_evictions(run: api.Run, tmp_path: Path) -> None:
+    """Where Working had room for all there is no hit rate, however often it was asked; elsewhere there is one."""
+    small = steps_of(run)
+    rate = METRICS["lru_k_hit_rate"].of(small[small.strategy == TIERED])
+    assert isinstance(rate, float)
+    assert 0 < rate < 1
+    roomy = "tiered(limit=400, working=100000, archive=100000, recall=150)"
+    execute(plan(recording(tmp_path, turns=12, size=60), strategies=(roomy,)), tmp_path / "run")
+    steps = steps_of(api.load(tmp_path / "run"))
+    assert METRICS["working_hit_rate"].of(steps) == Missing("undefined", "nothing was evicted")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "policy"),
+    [
+        ("none", None),
+        ("layered | smart", None),
+        ("tiered", "lru_k"),
+        ("facts | tiered(limit=300) | cache_marks", "lru_k"),
+        ("tiered(limit=300, policy='w_tiny_lfu')", "w_tiny_lfu"),
+        ("tiered(limit=300, policy='lru_k(k=3)')", "lru_k"),
+        ("mine.py:Tiered@ab12", None),
+    ],
+)
+def test_the_policy_of_a_strategy(strategy: str, policy: str | None) -> None:
+    """It is read from the strategy's text, wherever the strategy stands in a chain."""
+    assert working_policy(strategy) == policy
+
+
+def test_cache_hits_by_hand(tmp_path: Path) -> None:
+    """Of three calls the first cannot hit, the second reads the first's prompt, the third comes too late."""
+    said = (
+        Message("s", "system", "word " * 3000, time=1.79e9),
+        Message("u", "user", "hi", time=1.79e9),
+        Message("a", "assistant", "yes", time=1.79e9 + 5),
+        Message("v", "user", "and then?", time=1.79e9 + 60),
+        Message("b", "assistant", "no", time=1.79e9 + 65),
+        Message("w", "user", "and now?", time=1.79e9 + 7200),
+        Message("c", "assistant", "no", time=1.79e9 + 7205),
+    )
+    (tmp_path / "t.jsonl").write_bytes(Conversation("t", said).to_json() + b"\n")
+    execute(plan(tmp_path / "t.jsonl", strategies=("none", "window(messages=2)")), tmp_path / "run")
+    run = api.load(tmp_path / "run")
+    figures = api.summary(run, "claude-sonnet-5").loc["none"]
+    count = TokenCounter().message
+    prompts = [sum(map(count, said[:at])) + 3 for at in (2, 4, 6)]
+    first = count(said[0]) + count(said[1])
+    assert figures["cache_hit_rate(claude-sonnet-5)"] == first / sum(prompts)
+    assert figures["cache_hit_rate_calls(claude-sonnet-5)"] == 1 / 2
+    assert figures["cost_saving(claude-sonnet-5)"] == 0
+    rows = bill(run, [Scheme("claude-sonnet-5")]).conversations().set_index("strategy")
+    window = api.summary(run, "claude-sonnet-5").loc["window(messages=2)"]
+    assert window["cost_saving(claude-sonnet-5)"] == 1 - rows.cost["window(messages=2)"] / rows.cost["none"]
+
+
+def test_a_gate_guards_the_cache_hit_rate(tmp_path: Path) -> None:
+    """A policy may name it, as any metric: where more of the prompts was read before, the gate fails."""
+    path, model = recording(tmp_path, conversations=4, turns=6, size=200), "claude-sonnet-5"
+    name = f"cache_hit_rate({model})"
+    (tmp_path / "policy.toml").write_text(f'[metrics."{name}"]\nabsolute = 0.01\n')
+    ctxbench("run", path, "-s", "window(messages=9)", "-s", "none", "-o", "run", cwd=tmp_path)
+    ctxbench("baseline", "run", "--model", model, "-o", "same.json", cwd=tmp_path)
+    gate = ("gate", "run", "--policy", "policy.toml", "--baseline")
+    ctxbench(*gate, "same.json", cwd=tmp_path)
+    baseline = json.loads((tmp_path / "same.json").read_text())
+    figures = baseline["figures"]["none"]
+    figures[name] = [[read + prompts // 10, prompts] for read, prompts in figures[name]]
+    (tmp_path / "better.json").write_text(json.dumps(baseline))
+    shown = ctxbench(*gate, "better.json", cwd=tmp_path, code=1)
+    assert name in shown.stdout
