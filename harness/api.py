@@ -27,8 +27,9 @@ __all__ = ["Run", "bill", "growth", "load", "summary"]
 def summary(run: Run, *models: str) -> pd.DataFrame:
     """Return one row per strategy and one column per metric (`metrics.figures.METRICS`), NaN where a value is missing.
 
-    With models there are columns of the bill for each, such as `cost(MODEL)` and `cache_hit_rate(MODEL)`. As in the report, figures are over the
-    conversations that every strategy finished; they equal those of `ctxbench compare` to the last digit.
+    With models there are columns of the bill for each, such as `cost(MODEL)` in US dollars and `cache_hit_rate(MODEL)`.
+    As in the report, figures are over the conversations that every strategy finished; they equal those of
+    `ctxbench compare` to the last digit.
     """
     values = overall(measured(run, rows_of, models, clock=True))
     rows = {
