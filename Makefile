@@ -22,7 +22,7 @@ INSTALL   = $(UV) pip install --quiet --python $(BIN)/python -c constraints.txt
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help house bench test test-slow test-live lint check gate baseline perf docs dev local-model record schema lock clean
+.PHONY: help house bench test test-slow test-live lint check gate baseline tables perf docs dev local-model record schema lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -63,6 +63,9 @@ gate: $(VENV)/.run  ## compare the smoke scenarios with tests/baseline.smoke.jso
 baseline: $(VENV)/.run  ## make tests/baseline.smoke.json anew, to be reviewed and committed
 	@$(SMOKE) > /dev/null
 	@$(BIN)/ctxbench baseline runs/smoke --out tests/baseline.smoke.json
+
+tables: $(VENV)/.run  ## write the tables of runs/standard, which `make bench` leaves, into README.md and docs/
+	@$(BIN)/python scripts/renew_docs.py runs/standard
 
 perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
 	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc
