@@ -27,11 +27,11 @@ endif
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-bench: $(VENV)/.run  ## replay the embedded scenarios through all strategies and print the tables
-	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite
+bench: $(VENV)/.run  ## replay the embedded scenarios through all strategies and print which to ship
+	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite > /dev/null
 	@$(BIN)/ctxbench quality
-	@$(BIN)/ctxbench claims $(OUT) --quick
-	@$(BIN)/ctxbench report $(OUT) > /dev/null && echo "report: $(OUT)/report/report.html"
+	@$(BIN)/ctxbench claims $(OUT) --quick --brief
+	@$(BIN)/ctxbench report $(OUT)
 
 test: $(VENV)/.test  ## run the tests against the built wheel
 	@$(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not slow and not perf"

@@ -1,12 +1,13 @@
 """The Pareto frontier of cost and quality: the alternatives worth choosing.
 
 One alternative dominates another if it costs no more and is no worse, and is better in one of the two. The frontier is
-the alternatives that nothing dominates. `how_often` resamples the conversations to tell how sure it is.
+the alternatives that nothing dominates; `beyond_noise` keeps of it what is surely better than all that is cheaper.
+`how_often` tells from resamples of the conversations how sure it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -51,23 +52,49 @@ class FrontierSums(NamedTuple):
     wanted: Floats
 
 
-def how_often(sums: FrontierSums, draws: int = DRAWS, seed: int = SEED) -> Floats:
-    """Return the share of resamples of whole conversations in which each alternative is on the frontier.
+class Resamples(NamedTuple):
+    """Cost and quality in resamples of whole conversations: a row per resample, a column per alternative."""
 
-    NaN with fewer than two conversations. A resample in which nothing is wanted does not count.
-    """
+    cost: Floats
+    quality: Floats
+
+
+def resampled(sums: FrontierSums, draws: int = DRAWS, seed: int = SEED) -> Resamples:
+    """Draw resamples; none from fewer than two conversations. One in which nothing is wanted is left out."""
     conversations, alternatives = sums.cost.shape
-    if conversations < 2:
-        return np.full(alternatives, np.nan)
     random = np.random.default_rng(seed)
-    on, counted = np.zeros(alternatives), 0
-    for size in _batches(draws, max(conversations, alternatives**2)):
+    costs, qualities = [np.zeros((0, alternatives))], [np.zeros((0, alternatives))]
+    for size in _batches(draws if conversations > 1 else 0, conversations):
         drawn = random.multinomial(conversations, np.full(conversations, 1 / conversations), size).astype(float)
         cost, got, wanted = (drawn @ part for part in sums)
         valid = (wanted > 0).all(axis=1)
-        on += _on_frontier(_even(cost[valid]), got[valid] / wanted[valid]).sum(axis=0)
-        counted += int(valid.sum())
-    return on / counted if counted else np.full(alternatives, np.nan)
+        costs.append(cost[valid])
+        qualities.append(got[valid] / wanted[valid])
+    return Resamples(np.vstack(costs), np.vstack(qualities))
+
+
+def how_often(resamples: Resamples) -> Floats:
+    """Return the share of resamples in which each alternative is on the frontier; NaN where there are none."""
+    draws, alternatives = resamples.cost.shape
+    on, cost = np.zeros(alternatives), _even(resamples.cost)
+    start = 0
+    for size in _batches(draws, alternatives**2):
+        rows = slice(start, start + size)
+        on += _on_frontier(cost[rows], resamples.quality[rows]).sum(axis=0)
+        start += size
+    return on / draws if draws else np.full(alternatives, np.nan)
+
+
+def beyond_noise(points: Mapping[str, Point], is_better: Callable[[str, str], bool]) -> list[str]:
+    """Return what is worth choosing where quality is uncertain, most expensive first.
+
+    From cheap to dear, an alternative stays if it is surely better than each that stays already.
+    """
+    worth: list[str] = []
+    for name in sorted(points, key=lambda name: (points[name].cost, -points[name].quality)):
+        if all(is_better(name, cheaper) for cheaper in worth):
+            worth.append(name)
+    return worth[::-1]
 
 
 def _even(cost: Floats) -> Floats:
@@ -84,5 +111,5 @@ def _on_frontier(cost: Floats, quality: Floats) -> NDArray[np.bool_]:
 
 def _batches(draws: int, width: int) -> list[int]:
     """Return the sizes of the batches in which draws are made."""
-    size = max(1, _AT_ONCE // width)
+    size = max(1, _AT_ONCE // max(width, 1))
     return [min(size, draws - start) for start in range(0, draws, size)]

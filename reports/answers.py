@@ -54,6 +54,18 @@ def tables(figures_: AnswerFigures, notes: Sequence[str], by_kind: bool = True) 
     return [*shown, Table("Who answered, and who graded?", (), (), tuple(notes))] if by_kind else shown
 
 
+def brief(answers: Answers) -> Table:
+    """Return the share correct of each strategy and bound, by the first grader whose agreement with people is known."""
+    profiles = Profiles()
+    graded = next((each for each in answers.figures if profiles.of(each.grader)), answers.figures[0])
+    rows = tuple(
+        (strategy.strategy, percent(strategy.correct), _between(strategy.correct_interval))
+        for strategy in graded.strategies
+    )
+    agreement = quoted(graded.grader, profiles.of(graded.grader)[:_MOST_PROFILES])
+    return Table(_title(graded), ("strategy", "correct", "95 %"), rows, tuple(agreement))
+
+
 def run_tables(answers: Answers, by_kind: bool = False) -> Iterator[Table]:
     """Yield the tables of a run: in full for the most capable answer model, and the share correct under each."""
     if answers.figures:

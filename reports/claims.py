@@ -44,6 +44,13 @@ def tables(findings: Sequence[Finding], every: bool = False) -> list[Table]:
     return [verdicts, why, *(_settings(finding) for finding in findings if every and finding.rows)]
 
 
+def brief(findings: Sequence[Finding]) -> Table:
+    """Return which claims hold, fail, and cannot be told."""
+    by = {word: [finding.id for finding in findings if finding.verdict == word] for word in _WORDS}
+    rows = tuple((word, f"{len(names)}", ", ".join(names)) for word, names in by.items() if names)
+    return Table("Do the design documents' claims hold?", ("", "", ""), rows, prose=True)
+
+
 def reason(finding: Finding) -> str:
     """Return why, and what would be needed."""
     return f"{finding.why} Needed: {finding.needed}" if finding.needed else finding.why

@@ -29,6 +29,8 @@ _NAME = 32
 _MOST_REASONS = 4
 MARKS = ("*", "†")
 """Marks that may follow a figure or a name, and are explained under the table."""
+CROSS = "✗"
+"""Stands before the name of what is struck out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ def _print_paragraph(console: Console, text: str, style: str) -> None:
 
 def _show_prose(console: Console, table: Table) -> None:
     grid = _grid()
+    grid.show_header = any(table.heads)
     for head in table.heads:
         grid.add_column(head, overflow="fold")
     for row in table.rows:
@@ -84,7 +87,7 @@ def _show_figures(console: Console, table: Table) -> None:
         else:
             grid.add_column(escape(head), no_wrap=True)
     for row in fit.rows:
-        grid.add_row(*map(escape, row))
+        grid.add_row(*map(escape, row), style="dim strike" if row[0].startswith(CROSS) else None)
     # On a terminal that is too narrow all the same, rows wrap: rich would cut cells.
     usual, console.width = console.width, WIDE
     console.print(grid, crop=False)

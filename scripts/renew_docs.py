@@ -7,6 +7,7 @@ renew: the script prints those that the pages quote.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -34,6 +35,8 @@ class Measured:
         self.summary = api.summary(run, *MODELS)
         self.plan = run.manifest.plan
         self.report: dict[str, Any] = ctxbench("report", folder)
+        first, _, _ = printed("report", folder, "--print-only").strip().partition("\n\n")
+        self.verdict = [line.rstrip() for line in first.replace(str(folder), "runs/standard").splitlines()]
         self.numbers = list(pd.read_csv(folder / "report" / "tables" / "frontier.csv").strategy)
         memory = ("--memory", "131072", "--memory", "393216", "--longest-pause", "5")
         self.kv_cache: dict[str, Any] = ctxbench("kv-cache", folder, *memory)
@@ -56,8 +59,21 @@ def main(folder: Path) -> None:
 
 def ctxbench(command: str, folder: Path, *options: str) -> Any:
     """Return what a command prints as JSON."""
-    words = [str(Path(sys.executable).with_name("ctxbench")), command, str(folder), *options, "--json"]
-    return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    return json.loads(printed(command, folder, *options, "--json"))
+
+
+def printed(command: str, folder: Path, *options: str) -> str:
+    """Return what a command prints on a terminal of 100 columns."""
+    words = [str(Path(sys.executable).with_name("ctxbench")), command, str(folder), *options]
+    environment = {**os.environ, "COLUMNS": "100"}
+    return subprocess.run(words, check=True, capture_output=True, text=True, env=environment).stdout
+
+
+def answer(measured: Measured) -> Iterator[str]:
+    """Yield the verdict, as `report` prints it."""
+    yield "```text"
+    yield from measured.verdict
+    yield "```"
 
 
 def strategies(measured: Measured) -> Iterator[str]:
@@ -142,6 +158,7 @@ def kv_cache(measured: Measured) -> Iterator[str]:
 
 
 TABLES: dict[str, Callable[[Measured], Iterator[str]]] = {
+    "verdict": answer,
     "strategies": strategies,
     "context-recall": context_recall,
     "answers": answers_right,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,8 +27,6 @@ from .arguments import (
 from .streams import command, same_command, say
 
 if TYPE_CHECKING:
-    from ...reports.answers import Answers
-    from ...reports.render import Table
     from ..models import Settings
 
 
@@ -174,7 +171,7 @@ def quality(
     This needs no key, weights or network: the replies come with ctxbench. The rules grade the answers too, and all is
     stored in a run folder as usual.
     """
-    from ...reports.answers import all_json, answers_of, run_tables
+    from ...reports.answers import all_json, answers_of, brief
     from ...scenarios.errors import Stopped
     from ..folder.run import load
     from ..quality import conversations, replayed
@@ -192,19 +189,9 @@ def quality(
     if as_json:
         print_json(all_json(answers))
     elif answers is not None:
-        print_tables([*run_tables(answers), *_own_grades(answers)])
-        typer.echo(f"\nresults: {out}/   ({command('report', out)})")
+        print_tables([brief(answers)])
+        typer.echo(f"\nresults: {out}/   ({command('report', out)} --all)")
     if not replies.are_whole:
         say(replies.in_words())
     elif record is not None:
         say(f"written: {record}: {len(replies.asked):,} replies")
-
-
-def _own_grades(answers: Answers) -> Iterator[Table]:
-    """Yield how reliable a model is that grades its own answers."""
-    from ...reports.render import Table
-    from ..models.weights import NAME
-
-    for (answerer, grader), notes in answers.notes.items():
-        if answerer == NAME and NAME in grader:
-            yield Table("How reliable are the model's own grades?", (), (), notes)

@@ -202,7 +202,7 @@ def report_model_calls(folder: Path, settings: Settings) -> None:
     for used, (text, times) in failed[:_MOST_REASONS]:
         say(f"{'not as requested' if used else 'failed'} {count(times, 'time')}: {text}")
     if len(failed) > _MOST_REASONS:
-        say(f"{count(len(failed) - _MOST_REASONS, 'other reason')} too: see the table Why of `ctxbench report`")
+        say(f"{count(len(failed) - _MOST_REASONS, 'other reason')} too: see the table Why of `ctxbench report --all`")
 
 
 def answered_by_none(folder: Path) -> list[str]:

@@ -49,6 +49,7 @@ def claims(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", "-m", help="Write Markdown to this file; - is standard output.")
     ] = None,
+    in_brief: Annotated[bool, typer.Option("--brief", help="Print only which claims hold.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON, with times separate.")] = False,
 ) -> None:
     """Measure each claim by its protocol: it holds, fails, or cannot be told, and why.
@@ -57,7 +58,7 @@ def claims(
     measured, they are stored in the run folder and `ctxbench report` shows them.
     """
     from ...reports.claims import as_json as exact
-    from ...reports.claims import tables
+    from ...reports.claims import brief, tables
     from ...scenarios.errors import UserError
     from ..claims.registry import chosen
     from .output import print_json, print_tables, write_markdown
@@ -74,7 +75,7 @@ def claims(
     elif markdown is not None:
         write_markdown(tables(findings, True), markdown)
     else:
-        print_tables(tables(findings, rows or bool(only)))
+        print_tables([brief(findings)] if in_brief else tables(findings, rows or bool(only)))
 
 
 def _measured(

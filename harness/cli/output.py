@@ -13,8 +13,10 @@ from rich.console import Console
 
 from ...reports.bill import against
 from ...reports.render import WIDE, Table, show
-from ...reports.results import Results, as_json, by_conversation, summarise
+from ...reports.results import Results, as_json, by_conversation
 from ...reports.tables import conversation_table, tables
+from ...reports.verdict import answer, five_measures, verdict
+from ...reports.verdict import as_json as verdict_json
 from ...scenarios.errors import RunError
 from ..folder.run import load
 from .arguments import MODELS
@@ -25,9 +27,15 @@ def results_of(folder: Path, models: Sequence[str] = MODELS) -> Results:
     return Results(load(folder), tuple(dict.fromkeys(models)))
 
 
+def verdict_tables(results: Results) -> list[Table]:
+    """Return the verdict on a run, and the five measures of each strategy."""
+    places = verdict(results)
+    return [answer(places), five_measures(places)]
+
+
 def run_tables(results: Results, by_kind: bool = False) -> list[Table]:
-    """Return the tables of a run; with `none` in it, also what each strategy saves of the bill."""
-    shown = list(tables(results.summary, by_kind))
+    """Return the verdict and all tables of a run; with `none` in it, also what each strategy saves of the bill."""
+    shown = [*verdict_tables(results), *tables(results.summary, by_kind)]
     if "none" in results.strategies and len(results.totals):
         shown.append(against(results.totals, *results.sampling_notes))
     return shown
@@ -38,12 +46,13 @@ def conversation_tables(folder: Path) -> list[Table]:
     return [conversation_table(by_conversation(load(folder)))]
 
 
-def print_run(folder: Path, json: bool, by_kind: bool = False) -> None:
-    """Print the figures of a run on standard output."""
+def print_run(folder: Path, json: bool) -> None:
+    """Print the verdict on a run on standard output, or as JSON all its figures."""
+    results = results_of(folder)
     if json:
-        print_json(as_json(summarise(load(folder))))
+        print_json({"verdict": verdict_json(verdict(results)), **as_json(results.summary)})
     else:
-        print_tables(run_tables(results_of(folder), by_kind))
+        print_tables(verdict_tables(results))
 
 
 def print_by_conversation(folder: Path, json: bool) -> None:

@@ -58,13 +58,14 @@ def report(
     by_conversation: Annotated[
         bool, typer.Option("--by-conversation", help="Print one row per conversation and strategy, and write nothing.")
     ] = False,
-    print_only: Annotated[bool, typer.Option("--print-only", help="Print the tables, and write nothing.")] = False,
-    by_kind: Annotated[bool, typer.Option("--by-kind", help="Show the probes by kind as well.")] = False,
+    every: Annotated[bool, typer.Option("--all", "-a", help="Print all tables, not the verdict alone.")] = False,
+    print_only: Annotated[bool, typer.Option("--print-only", help="Print, and write nothing.")] = False,
+    by_kind: Annotated[bool, typer.Option("--by-kind", help="Print all tables, with the probes by kind.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the figures as JSON on standard output, and write nothing.")
     ] = False,
 ) -> None:
-    """Print the tables of a run, and write its report: report.html, report.md, figures/ (SVG, PNG), tables/ (CSV).
+    """Print the verdict on a run, and write its report: report.html, report.md, figures/ (SVG, PNG), tables/ (CSV).
 
     report.html is one file that needs nothing else: open it from disk, send it, or store it in CI.
     """
@@ -77,6 +78,7 @@ def report(
         print_tables,
         results_of,
         run_tables,
+        verdict_tables,
         write_markdown,
     )
 
@@ -86,7 +88,7 @@ def report(
     if by_conversation and markdown is None:
         print_by_conversation(folder, as_json)
     elif as_json:
-        print_run(folder, as_json, by_kind)
+        print_run(folder, as_json)
     elif markdown is not None:
         results = results_of(folder, model or MODELS)
         write_markdown(conversation_tables(folder) if by_conversation else run_tables(results, by_kind), markdown)
@@ -97,7 +99,7 @@ def report(
         results = results_of(folder, model or MODELS)
         named = [find_conversation(results.run, name) for name in inspect or ()]
         check(results.run, named)
-        print_tables(run_tables(results, by_kind))
+        print_tables(run_tables(results, by_kind) if every or by_kind else verdict_tables(results))
         if print_only:
             return
         page = write(results, out or folder / "report", named)

@@ -190,7 +190,7 @@ def run(
         typer.echo(f"\nresults: {shlex.quote(f'{folder}/')}   ({to_print}, {to_show})")
     in_mlflow = not mlflow or _is_logged(folder)
     if none := _finished_none(folder):
-        say(f"error: no conversation was finished by {', '.join(none)}: see the table Failed")
+        say(f"error: no conversation was finished by {', '.join(none)}: {to_print} --all shows why")
     if without := answered_by_none(folder):
         again = "once the model answers, --overwrite measures again and replays recorded replies"
         say(f"error: no model answered {', '.join(without)}, so its figures show what it does without one: {again}")

@@ -42,7 +42,7 @@ from ..tables import (
     survival_table,
 )
 from ..tier_actions import TIERS, TierActions, tier_action_tables
-from . import verdict
+from . import overview
 from .page import InlineFigure, ReportSection, figure_of, section_of, texts
 
 if TYPE_CHECKING:
@@ -390,7 +390,7 @@ def _tier_frames(tiers: dict[str, TierActions], curves: pd.DataFrame) -> dict[st
 
 
 SECTIONS: tuple[Callable[[Results], ReportSection | None], ...] = (
-    verdict.overview_section,
+    overview.overview_section,
     strategies_section,
     growth_section,
     bill_section,

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.frontier import FrontierSums, Point, dominators, frontier, how_often
+from ctxbench.metrics.frontier import FrontierSums, Point, beyond_noise, dominators, frontier, how_often, resampled
 
 POINTS = {
     "all": Point(10, 1.0),
@@ -44,14 +44,14 @@ def test_how_often() -> None:
     cost = np.array([[1.0, 2, 1], [1, 2, 3]] * 50)
     wanted = np.full_like(cost, 10)
     got = np.full_like(cost, 9)
-    sure = how_often(FrontierSums(cost[:, :2], got[:, :2], wanted[:, :2]))
+    sure = how_often(resampled(FrontierSums(cost[:, :2], got[:, :2], wanted[:, :2])))
     assert sure.tolist() == [1, 0]
     cost = np.array([[1.0, 3], [3, 1]] * 50)
-    even = how_often(FrontierSums(cost, got[:, :2], wanted[:, :2]))
+    even = how_often(resampled(FrontierSums(cost, got[:, :2], wanted[:, :2])))
     assert abs(even[0] - 0.5) < 0.08  # both, where they are equal
     assert even.sum() >= 1
-    assert np.isnan(how_often(FrontierSums(cost[:1], got[:1, :2], wanted[:1, :2]))).all()
-    assert np.isnan(how_often(FrontierSums(cost, got[:, :2] * 0, wanted[:, :2] * 0))).all()
+    assert np.isnan(how_often(resampled(FrontierSums(cost[:1], got[:1, :2], wanted[:1, :2])))).all()
+    assert np.isnan(how_often(resampled(FrontierSums(cost, got[:, :2] * 0, wanted[:, :2] * 0)))).all()
 
 
 def test_as_drawn_one_by_one() -> None:
@@ -63,4 +63,16 @@ def test_as_drawn_one_by_one() -> None:
         cost, got, wanted = (draw.astype(float) @ each for each in sums)
         points = {str(at): Point(*pair) for at, pair in enumerate(zip(cost, got / wanted, strict=True))}
         count[[int(name) for name in frontier(points)]] += 1
-    assert np.allclose(how_often(sums, draws=300), count / 300)
+    assert np.allclose(how_often(resampled(sums, draws=300)), count / 300)
+
+
+def test_a_gain_within_its_noise_is_none() -> None:
+    """What is dearer stays where it is surely better than all that is cheaper and stays; without noise all gains do."""
+    points = {"floor": Point(1, 0.3), "low": Point(2, 0.5), "mid": Point(3, 0.52), "top": Point(9, 0.9)}
+
+    def is_better(name: str, other: str) -> bool:
+        return points[name].quality > points[other].quality + 0.1
+
+    assert beyond_noise(points, is_better) == ["top", "low", "floor"]
+    assert beyond_noise(points, lambda name, other: points[name].quality > points[other].quality) == frontier(points)
+    assert beyond_noise({}, is_better) == []

@@ -23,7 +23,7 @@ from ctxbench.reports.answers import Measure, pairs
 from ctxbench.reports.calibration import corrected_of, corrected_table
 from ctxbench.reports.html.folder import write
 from ctxbench.reports.html.sections import sections
-from ctxbench.reports.html.verdict import quality
+from ctxbench.reports.verdict import quality
 from tests.harness.answers.builders import plan, talks
 from tests.reports.html.builders import results
 
@@ -51,7 +51,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_right_answers_are_the_best_measure_of_quality(run: Run) -> None:
     """The frontier is of the share correct, and says by whom it was answered and graded."""
     found = quality(results(run))
-    assert found.name == "correct"
+    assert found.metric == "answer_quality"
     assert "offline (the extractive baseline) answered right" in found.about
     assert "graded by rules" in found.about
     sums = found.sums.groupby("strategy")[["got", "wanted"]].sum()

@@ -90,7 +90,8 @@ def test_no_probes_no_table(tmp_path: Path) -> None:
 def test_as_a_user_sees_it(tmp_path: Path) -> None:
     """The command line: the tables, by kind, as JSON, and what was sent for one question."""
     (tmp_path / "chat.jsonl").write_bytes(asking(GATE, NOBODY, BOTH).to_json() + b"\n")
-    done = ctxbench("run", "chat.jsonl", "-s", "none", "-s", "window(messages=2)", "-o", "r", cwd=tmp_path)
+    ctxbench("run", "chat.jsonl", "-s", "none", "-s", "window(messages=2)", "-o", "r", cwd=tmp_path)
+    done = ctxbench("report", "r", "--all", "--print-only", cwd=tmp_path)
     assert "Context recall of 3 probes in 1 conversation" in done.stdout
     assert "1 probe has no evidence" in done.stdout
     assert "Context recall by kind" not in done.stdout

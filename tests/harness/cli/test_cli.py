@@ -18,14 +18,14 @@ def test_a_whole_path(tmp_path: Path) -> None:
     """Run, report, show and convert, each on what the one before made."""
     path = recording(tmp_path, conversations=3)
     ran = ctxbench("run", path, "-s", "none", "-s", "window(max_tokens=400)", "-o", "r", cwd=tmp_path)
-    assert "3 conversations, 147 messages, 72 model calls" in ran.stdout
+    assert "3 conversations, 147 messages, 72 model calls, billed under claude-sonnet-5" in ran.stdout
     assert "window(max_tokens=400)" in ran.stdout
     assert "results: r/" in ran.stdout
     printed, _, written = ctxbench("report", "r", cwd=tmp_path).stdout.partition("\nreport: ")
     assert printed in ran.stdout
     assert (tmp_path / written.strip()).is_file()
     assert "written: r.md" in ctxbench("report", "r", "-m", "r.md", cwd=tmp_path).stderr
-    assert (tmp_path / "r.md").read_text().startswith("## 3 conversations")
+    assert (tmp_path / "r.md").read_text().startswith("## Keep the whole history\n")
     assert "c2" in ctxbench("show", "r", cwd=tmp_path).stdout
     shown = ctxbench("show", "r", "c1", "20", "-s", "window(max_tokens=400)", cwd=tmp_path).stdout
     assert "step 20 of 0 to 23" in shown
@@ -175,7 +175,7 @@ def test_bad_lines_among_good_ones(tmp_path: Path) -> None:
     assert "left out:" in done.stderr
     assert "some.jsonl:4: messages[0].role: invalid enum value 'boss'" in done.stderr
     assert "3 conversations" in done.stdout
-    assert "Left out: 1 recording" in done.stdout
+    assert "Left out: 1 recording" in ctxbench("report", "r", "--all", "--print-only", cwd=tmp_path).stdout
     assert "some.jsonl:4" in ctxbench("run", path, "-o", "s", "--strict", cwd=tmp_path, code=2).stderr
 
 

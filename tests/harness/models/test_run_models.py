@@ -104,8 +104,9 @@ def test_replies_that_are_used_all_the_same(server: Server, tmp_path: Path) -> N
     [line] = [line for line in said(done.stderr) if "as requested" in line or line.startswith("failed")]
     assert line.startswith(f"not as requested {times} times: the reply has ")
     assert line.endswith(" tokens, over 50; it is cut there")
-    assert "Why\n" in done.stdout
-    assert "it is cut there" in done.stdout
+    shown = ctxbench("report", "r", "--all", "--print-only", cwd=tmp_path).stdout
+    assert "Why\n" in shown
+    assert "it is cut there" in shown
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_hostile_texts_are_text(tmp_path: Path) -> None:
 def test_one_conversation(tmp_path: Path) -> None:
     """With one conversation how sure the frontier is is not known, and nothing else is missing."""
     found = made(ran(tmp_path, recorded("one", ["a", "b"]), strategies=("none", "last_turn")))
-    verdict, how = (table for table in found["overview"].parts[2:4] if isinstance(table, Table))
+    verdict, how = (table for table in found["overview"].parts[3:5] if isinstance(table, Table))
     assert {row[1] for row in verdict.rows} == {"none", "last_turn"}
     assert verdict.rows[0][2] == "on the frontier"
     assert [row[1] for row in how.rows] == ["–", "–"]

@@ -1,0 +1,192 @@
+"""The report's first screen: the verdict, which strategies are worth choosing, and what each breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import isnan, nan
+
+import pandas as pd
+
+from ...metrics.frontier import DRAWS, Point
+from ...metrics.value import Missing
+from ..figures.frontier import frontier as frontier_figure
+from ..render import CROSS, Table, count, dollars, percent, reasons
+from ..results import Results
+from ..verdict import BOUNDS, WHOLE, RunVerdict, answer, points_of, verdict
+from .page import InlineFigure, ReportSection, figure_of, section_of, texts
+
+_ON_FRONTIER = "on the frontier"
+# Points of quality below the best of the run.
+_LOSSES = (0, 1, 2, 5, 10, 20, 30, 50)
+_ROUNDING = 1e-12
+
+
+def overview_section(results: Results) -> ReportSection:
+    """Return the first screen, which every run has."""
+    places = verdict(results)
+    order = _order(places)
+    points = places.points(places.model)
+    parts: list[Table | InlineFigure] = [answer(places)]
+    if places.candidates(places.model):
+        parts += (_figure(places, order, points), _choices(places, points))
+    parts.append(_table(places, order))
+    if places.candidates(places.model):
+        parts.append(_by_how_much(places, order, points))
+        parts += [_under_others(places, order)] if len(results.models) > 1 else []
+    frames = {"frontier": _frame(places, order)}
+    return section_of("overview", parts, frames, lead=_lead(places, points), template="overview.html")
+
+
+def _order(places: RunVerdict) -> list[str]:
+    """Return the frontier, most expensive first; then the others, what breaks last, cheapest first; then the rest."""
+    points, best = places.points(places.model), places.best(places.model)
+    others = sorted(points.keys() - set(best), key=lambda name: (name in places.broken, points[name].cost, name))
+    return [*best, *others, *(name for name in places.results.strategies if name not in points)]
+
+
+def _lead(places: RunVerdict, points: dict[str, Point]) -> str:
+    """Return the answer in words."""
+    words = texts()["sections"]["overview"]
+    if not points:
+        return words["lead_empty"]
+    share = f"{len(places.best(places.model))} of {count(len(points), 'strategy', 'strategies')}"
+    quality = places.quality
+    return words["lead"].format(places=share, model=places.model, quality=quality.name, about=quality.about)
+
+
+def _choices(places: RunVerdict, points: dict[str, Point]) -> Table:
+    """Return the cheapest strategy for each loss of quality that a reader may accept."""
+    points = {name: point for name, point in points.items() if name not in places.broken}
+    top = max(point.quality for point in points.values())
+    first = points[places.best(places.model)[0]]
+    rows: dict[str, tuple[str, ...]] = {}
+    for loss in _LOSSES:
+        good = [name for name in points if points[name].quality >= top - loss / 100 - _ROUNDING]
+        name = min(good, key=lambda name: points[name].cost)
+        against = percent(points[name].cost / first.cost - 1) if first.cost else "–"
+        figures = (percent(points[name].quality), dollars(points[name].cost), against)
+        rows.setdefault(name, (count(loss, "point") if loss else "nothing", name, *figures))
+    heads = ("acceptable loss", "choose", places.quality.name, "bill", "against the best")
+    return Table("The cheapest strategy for a loss that you accept", heads, tuple(rows.values()), (), names=2)
+
+
+def _figure(places: RunVerdict, order: list[str], points: dict[str, Point]) -> InlineFigure:
+    best = places.best(places.model)
+    numbers = {name: at for at, name in enumerate(order, start=1)}
+    up, along = f"{places.quality.name} (higher is better)", f"bill under {places.model}, US dollars (lower is better)"
+    values = {"model": places.model, "about": places.quality.about}
+    return figure_of("frontier", lambda: frontier_figure(points, best, numbers, up, along), **values)
+
+
+def _table(places: RunVerdict, order: list[str]) -> Table:
+    """Return all strategies with their verdicts and what they break."""
+    numbers = {name: at for at, name in enumerate(order, start=1)}
+    costs = places.costs.get(places.model, {})
+    rows = tuple(
+        (
+            str(numbers[name]),
+            name,
+            _verdict(places, numbers, name),
+            "; ".join(places.broken.get(name, ())) or "–",
+            percent(places.values[name]),
+            dollars(costs.get(name, nan)),
+        )
+        for name in order
+    )
+    heads = ("#", "strategy", "verdict", "what breaks", places.quality.name, "bill")
+    return Table("Verdict on each strategy", heads, rows, tuple(_notes(places)), names=4)
+
+
+def _verdict(places: RunVerdict, numbers: Mapping[str, int], name: str) -> str:
+    if name in BOUNDS:
+        return "a bound, not a strategy"
+    if name not in numbers or name not in places.points(places.model):
+        return "no figure"
+    if name in places.broken:
+        return f"{CROSS} breaks more than {WHOLE}"
+    if name in places.beaten_by:
+        return f"no better than {numbers[places.beaten_by[name]]}"
+    return _ON_FRONTIER
+
+
+def _by_how_much(places: RunVerdict, order: list[str], points: dict[str, Point]) -> Table:
+    """Return how sure each verdict is, and the gain of taking the dominating strategy instead."""
+    none = points["none"].cost if "none" in points else nan
+    rows = []
+    for name in order:
+        if name not in points or name in places.broken:
+            continue
+        point, sure = points[name], places.sure[name]
+        against = "–" if isnan(none) or not none else percent(point.cost / none - 1)
+        gains = ("–", "–", "–")
+        if name in places.beaten_by:
+            by = places.beaten_by[name]
+            gains = (by, percent(1 - points[by].cost / (point.cost or 1)), points_of(places.gain(by, name)))
+        rows.append((name, "–" if isnan(sure) else percent(sure), against, *gains))
+    heads = (
+        "strategy",
+        "how sure",
+        "bill against none",
+        "no better than",
+        "which is cheaper by",
+        "and better by, 95 %",
+    )
+    note = (
+        f"How sure: the share of {DRAWS:,} resamples of whole conversations in which the strategy is on the "
+        "frontier of those that break nothing. No better than: the best of the frontier that costs no more; a gain "
+        "within its interval is none."
+    )
+    return Table("How sure is the verdict, and by how much?", heads, tuple(rows), (note,))
+
+
+def _notes(places: RunVerdict) -> Iterator[str]:
+    summary = places.results.summary
+    yield (
+        f"Bill: under {places.model} with its prompt cache, and the strategy's own model calls. What breaks: number of "
+        "calls, beyond those of none where it was run."
+    )
+    if places.results.is_sampled:
+        yield from places.results.sampling_notes
+        yield f"{places.quality.name.capitalize()} covers the same conversations."
+    if summary.compared < summary.conversations:
+        whole = count(summary.conversations, "conversation")
+        yield f"Over the {summary.compared:,} of {whole} that every strategy finished."
+    if why := reasons(value for value in places.values.values() if isinstance(value, Missing)):
+        yield why
+
+
+def _under_others(places: RunVerdict, order: list[str]) -> Table:
+    """Return the bills under the other models, and whether the strategy is on the frontier there."""
+    best = {model: places.best(model) for model in places.results.models}
+    rows = tuple(
+        (
+            name,
+            *(cell for model in best for cell in (_cost(places, model, name), "yes" if name in best[model] else "–")),
+        )
+        for name in order
+        if name in places.points(places.model)
+    )
+    heads = ("strategy", *(head for model in best for head in (model, "frontier")))
+    return Table("Is it the same under other models?", heads, rows, ("Bill, and whether it is on the frontier there.",))
+
+
+def _cost(places: RunVerdict, model: str, name: str) -> str:
+    return dollars(places.costs.get(model, {}).get(name, float("nan")))
+
+
+def _frame(places: RunVerdict, order: list[str]) -> pd.DataFrame:
+    best = places.best(places.model)
+    return pd.DataFrame(
+        [
+            {
+                "strategy": name,
+                "on_frontier": name in best,
+                "no_better_than": places.beaten_by.get(name, ""),
+                "how_sure": places.sure.get(name, float("nan")),
+                places.quality.metric: places.values[name],
+                **{f"cost {model}": costs.get(name, float("nan")) for model, costs in places.costs.items()},
+                "breaks": "; ".join(places.broken.get(name, ())),
+            }
+            for name in order
+        ]
+    )

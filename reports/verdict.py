@@ -1,0 +1,525 @@
+"""The verdict on a run: which strategy to ship, what it saves and loses, what it breaks, and how sure that is.
+
+The rule: of the strategies that break nothing that the whole history does not break, the cheapest one which in at least
+95 % of the resamples of whole conversations costs less than the whole history and loses at most 5 points of quality.
+Cost is the bill of all calls under one model with the strategy's own model calls; quality is the best measure that the
+run has. Both are over the same conversations, for all strategies.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isnan, nan
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ..harness.answers.store import USUAL
+from ..harness.graders.profiles import Profiles
+from ..metrics.figures import METRICS
+from ..metrics.frontier import DRAWS, FrontierSums, Point, Resamples, beyond_noise, how_often, resampled
+from ..metrics.statistics.comparison import Difference, Pairs, difference
+from ..metrics.value import Missing, Value
+from .answers import evidence_rows, sums_of
+from .calibration import interval
+from .render import CROSS, Table, count, dollars, figure, percent, reasons, shares
+from .results import Results, RunSummary
+
+WHOLE = "none"
+"""The strategy that sends the whole history: what the others are measured against."""
+BOUNDS = ("evidence_only",)
+"""Strategies that read what no real one can: they are shown, dominate nothing, and are never recommended."""
+ACCEPTED = 0.05
+"""The loss of quality that is accepted, as a share."""
+SURE = 0.95
+"""The share of resamples in which a strategy has to cost less and lose no more than that."""
+# Resamples of fewer conversations are too alike to say how sure anything is: of three that agree, all do.
+FEWEST = 8
+"""Conversations below which nothing is recommended."""
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class RunVerdict:
+    """Place of every strategy on the frontier of cost and quality, and which of them to ship."""
+
+    results: Results
+    quality: QualityMeasure
+
+    @property
+    def model(self) -> str:
+        """Model whose bill counts."""
+        return self.results.models[0]
+
+    @cached_property
+    def costs(self) -> Mapping[str, Mapping[str, float]]:
+        """Dollars by model and strategy, with the strategy's own calls; NaN where a price is not known."""
+        whole = self.results.totals.assign(whole=lambda rows: rows.cost + rows.cost_own)
+        return {
+            str(model): dict(zip(rows.strategy.astype(str), rows.whole, strict=True))
+            for model, rows in whole.groupby("model", observed=True, sort=False)
+        }
+
+    @cached_property
+    def values(self) -> Mapping[str, Value]:
+        """Quality of each strategy, over the conversations that are billed."""
+        if not self.results.is_sampled:
+            return self.quality.values
+        sums = self.quality.sums
+        sums = sums[sums.conversation.isin(self.results.billed_conversations)]
+        by_strategy = sums.groupby("strategy", observed=True)[["got", "wanted"]].sum()
+        shares = {str(name): got / wanted for name, got, wanted in by_strategy.itertuples() if wanted}
+        return {name: shares.get(name, value) for name, value in self.quality.values.items()}
+
+    @cached_property
+    def broken(self) -> Mapping[str, Sequence[str]]:
+        """Map from each strategy that breaks what the whole history does not break to what that is."""
+        every = {name: breakage(self.results.summary, name) for name in self.results.strategies}
+        return {name: breaks for name, breaks in every.items() if breaks}
+
+    def points(self, model: str) -> dict[str, Point]:
+        """Return cost and quality of each strategy that has both."""
+        points = {}
+        for name, value in self.values.items():
+            cost = self.costs.get(model, {}).get(name, float("nan"))
+            if name not in BOUNDS and not isinstance(value, Missing) and not isnan(cost):
+                points[name] = Point(cost, value)
+        return points
+
+    def candidates(self, model: str) -> dict[str, Point]:
+        """Return the points of the strategies that break no more than the whole history."""
+        return {name: point for name, point in self.points(model).items() if name not in self.broken}
+
+    def best(self, model: str) -> list[str]:
+        """Return the strategies worth choosing, the most expensive first: a gain within its interval is none."""
+        return beyond_noise(self.candidates(model), self._is_better)
+
+    def _is_better(self, name: str, other: str) -> bool:
+        gain = self.gain(name, other)
+        if isinstance(gain.value, Missing) or isinstance(gain.shown, Missing):
+            points = self.points(self.model)  # one conversation has no interval
+            return name in points and other in points and points[name].quality > points[other].quality
+        return gain.shown.low > 0
+
+    @cached_property
+    def beaten_by(self) -> Mapping[str, str]:
+        """Map from each candidate that is not worth choosing to the best one that costs no more."""
+        points, best = self.candidates(self.model), self.best(self.model)
+        cheaper = {name: [other for other in best if points[other].cost <= points[name].cost] for name in points}
+        return {
+            name: max(others, key=lambda other: points[other].quality)
+            for name, others in cheaper.items()
+            if name not in best
+        }
+
+    def gain(self, name: str, other: str) -> Difference:
+        """Return how much better the quality of a strategy is than another's, in pairs of conversations."""
+        got, wanted = self._sums.got, self._sums.wanted
+        before, after = (np.stack([got[one], wanted[one]], axis=1) for one in (other, name))
+        return difference(Pairs("ratio", before, after))
+
+    def cost_change(self, name: str) -> Difference:
+        """Return the bill of a strategy against that of the whole history, as a relative change."""
+        return _change(self._sums.cost[WHOLE], self._sums.cost[name])
+
+    def token_change(self, name: str) -> Difference:
+        """Return the tokens sent and used by a strategy's own calls against the whole history's, as a change."""
+        steps = self.results.common
+        sums = steps.assign(used=steps.tokens_sent + steps.own_tokens).groupby(
+            ["strategy", "conversation"], observed=True
+        )
+        by_strategy = sums[["tokens_full", "used"]].sum().loc[name]
+        return _change(by_strategy.tokens_full, by_strategy.used)
+
+    @cached_property
+    def sure(self) -> Mapping[str, float]:
+        """Share of resamples in which each candidate is on the frontier of the candidates; NaN if not known."""
+        names = list(self.candidates(self.model))
+        return dict(zip(names, how_often(self._resamples(names)).tolist(), strict=True))
+
+    @cached_property
+    def keeps(self) -> Mapping[str, float]:
+        """Share of resamples in which each strategy costs less than the whole history and loses at most `ACCEPTED`.
+
+        Empty where the whole history has no place; NaN with one conversation.
+        """
+        names = list(self.points(self.model))
+        if WHOLE not in names:
+            return {}
+        cost, quality = self._resamples(names)
+        whole = names.index(WHOLE)
+        is_kept = (cost < cost[:, [whole]]) & (quality >= quality[:, [whole]] - ACCEPTED - _ROUNDING)
+        shares = is_kept.mean(axis=0) if len(cost) else np.full(len(names), nan)
+        return {name: share for name, share in zip(names, shares.tolist(), strict=True) if name != WHOLE}
+
+    @property
+    def shipped(self) -> str | None:
+        """The strategy to ship; None where no strategy is sure to keep the quality for less."""
+        if self.conversations < FEWEST:
+            return None
+        points = self.candidates(self.model)
+        fit = [name for name, share in self.keeps.items() if share >= SURE and name in points]
+        return min(fit, key=lambda name: points[name].cost, default=None)
+
+    @property
+    def conversations(self) -> int:
+        """Number of conversations that strategies are compared over."""
+        return len(self._sums.cost)
+
+    def _resamples(self, names: Sequence[str]) -> Resamples:
+        tables = (part[list(names)].to_numpy(float) for part in self._sums)
+        return resampled(FrontierSums(*tables))
+
+    @cached_property
+    def _sums(self) -> _Sums:
+        names = list(self.points(self.model))
+        bills = self.results.bills[self.results.bills.model == self.model]
+        cost = _wide(bills.assign(whole=bills.cost + bills.cost_own), "whole", names).dropna()
+        got, wanted = (
+            _wide(self.quality.sums, part, names).reindex(cost.index).fillna(0) for part in ("got", "wanted")
+        )
+        return _Sums(cost, got, wanted)
+
+
+class _Sums(NamedTuple):
+    """A row for each conversation and a column for each strategy."""
+
+    cost: pd.DataFrame
+    got: pd.DataFrame
+    wanted: pd.DataFrame
+
+
+def _wide(rows: pd.DataFrame, column: str, names: Sequence[str]) -> pd.DataFrame:
+    plain = rows.astype({"conversation": str, "strategy": str})
+    return plain.pivot(index="conversation", columns="strategy", values=column).reindex(columns=list(names))
+
+
+def _change(before: pd.Series[float], after: pd.Series[float]) -> Difference:
+    sides = (np.stack([side.to_numpy(float), np.ones(len(side))], axis=1) for side in (before, after))
+    return difference(Pairs("total", *sides), relative=True)
+
+
+def verdict(results: Results) -> RunVerdict:
+    """Return the verdict on a run."""
+    return RunVerdict(results, quality(results))
+
+
+def breakage(summary: RunSummary, name: str) -> list[str]:
+    """Return in words what a strategy breaks and `none` does not; without `none`, all that it breaks."""
+    return list(_breakage(summary, name))
+
+
+def _breakage(summary: RunSummary, name: str) -> Iterator[str]:
+    if lost := summary.failed_conversations[name]:
+        yield f"failed in {count(lost, 'conversation')}"
+    if name in summary.unanswered:
+        yield "no model answered"
+    values, usual = summary.strategies[name], summary.strategies.get("none", {})
+    columns = {provider: f"rejected_{provider.lower()}" for provider in _PROVIDERS}
+    rejected = {provider: _more(values[column], usual.get(column)) for provider, column in columns.items()}
+    if any(rejected.values()):
+        yield "rejected: " + ", ".join(f"{number:,} by {provider}" for provider, number in rejected.items() if number)
+    for column, words in _BROKEN.items():
+        if number := _more(values[column], usual.get(column)):
+            yield f"{words}: {number:,}"
+
+
+_PROVIDERS = ("OpenAI", "Anthropic")
+_BROKEN = {
+    "without_newest": "newest message missing",
+    "dropped_system": "system message dropped",
+    "empty": "empty",
+    "over_budget": "over budget",
+    "overflows": "over the window",
+}
+
+
+def _more(value: Value, usual: Value | None) -> int:
+    """Return how many more than usual; 0 where it is not known."""
+    if isinstance(value, Missing):
+        return 0
+    return max(0, int(value) - (0 if usual is None or isinstance(usual, Missing) else int(usual)))
+
+
+@dataclass(frozen=True)
+class QualityMeasure:
+    """One measure of quality, for every strategy."""
+
+    metric: str
+    """Key of the metric."""
+    about: str
+    values: Mapping[str, Value]
+    """By strategy, over the conversations that all of them finished."""
+    sums: pd.DataFrame
+    """Parts of the shares: conversation, strategy, got, wanted."""
+
+    @property
+    def name(self) -> str:
+        """Display name of the metric."""
+        return METRICS[self.metric].name
+
+
+def grounding(results: Results) -> QualityMeasure | None:
+    """Return grounding recall, which every run has."""
+    return QualityMeasure(
+        "grounding",
+        "the share of the values the recorded model used next that the context still has",
+        {name: figures["grounding"] for name, figures in results.summary.strategies.items()},
+        sums_of("grounding", results.common),
+    )
+
+
+def evidence(results: Results) -> QualityMeasure | None:
+    """Return context recall, or None in a run without probes."""
+    probes = results.summary.probes
+    if probes is None or not probes.compared:
+        return None
+    rows = evidence_rows(results.run, results.summary.uneven, probes.strategies)
+    known = {name: figures.values["context_recall"] for name, figures in probes.strategies.items()}
+    nothing = Missing("undefined", "nothing was sent for any probe")
+    return QualityMeasure(
+        "context_recall",
+        "the share of the messages that the answers to the recordings' questions rest on that is sent word for word",
+        {name: known.get(name, nothing) for name in results.strategies},
+        sums_of("context_recall", rows),
+    )
+
+
+def answers(results: Results) -> QualityMeasure | None:
+    """Return the share of right answers, or None where nothing was answered and graded."""
+    answered = results.summary.answers
+    if answered is None or not answered.figures:
+        return None
+    best = answered.figures[0]
+    shares = {strategy.strategy: strategy for strategy in best.strategies}
+    nothing = Missing("undefined", "nothing was answered")
+    apart = Missing("undefined", "too little of it is graded to be compared")
+    values: dict[str, Value] = {
+        name: nothing if name not in shares else shares[name].correct if shares[name].in_pairs else apart
+        for name in results.strategies
+    }
+    if all(isinstance(value, Missing) for value in values.values()):
+        return None
+    baseline = " (the extractive baseline)" if best.answerer == USUAL[0] else ""
+    return QualityMeasure(
+        "answer_quality",
+        f"the share of the recordings' answerable questions that {best.answerer}{baseline} answered right, "
+        f"graded by {best.grader}",
+        values,
+        best.counts[best.counts.strategy.isin(results.strategies)],
+    )
+
+
+# The first that the run has data for counts: the nearest to a right answer stands first.
+_SOURCES: tuple[Callable[[Results], QualityMeasure | None], ...] = (answers, evidence, grounding)
+
+
+def quality(results: Results) -> QualityMeasure:
+    """Return the best measure of quality that the run has."""
+    return next(measure for source in _SOURCES if (measure := source(results)) is not None)
+
+
+def answer(run_verdict: RunVerdict) -> Table:
+    """Return in at most 12 lines which strategy to ship, what it saves, loses and breaks, and how sure that is."""
+    title, *lines = _answer(run_verdict)
+    return Table(title[0], ("", ""), tuple(lines), prose=True)
+
+
+def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
+    """Yield the title, and then lines of a label and a text."""
+    folder, points = verdict.results.run.folder, verdict.points(verdict.model)
+    if WHOLE not in points or len(points) < 2:
+        yield ("No verdict",)
+        yield "why", _why_no_verdict(verdict)
+    elif (name := verdict.shipped) is not None:
+        yield (f"Ship {name}",)
+        yield from _figures(verdict, name)
+        yield "breaks", "nothing that the whole history does not break"
+        yield "how sure", _how_sure(verdict, name)
+    else:
+        yield ("Keep the whole history",)
+        yield "why", _why_nothing(verdict)
+        fit = {name: share for name, share in verdict.keeps.items() if name not in verdict.broken and not isnan(share)}
+        if fit and (nearest := max(fit, key=lambda name: fit[name])) and fit[nearest]:
+            yield "nearest", f"{nearest}: {_how_sure(verdict, nearest)}"
+            yield from _figures(verdict, nearest)
+            yield "do", "measure more conversations: the interval narrows with the root of their number"
+    if crossed := [name for name, share in verdict.keeps.items() if share >= SURE and name in verdict.broken]:
+        would = "would do but for what it breaks" if len(crossed) == 1 else "would do but for what they break"
+        yield f"{CROSS} not", f"{', '.join(crossed)}: {would}"
+    yield from _measured_by(verdict)
+    yield "next", f"everything else: ctxbench report {shlex.quote(str(folder))} --all"
+
+
+_LOSS = f"{100 * ACCEPTED:.0f} points"
+
+
+def _figures(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
+    """Yield what a strategy saves, and what it loses."""
+    points = verdict.points(verdict.model)
+    costs = f"{dollars(points[name].cost)} instead of {dollars(points[WHOLE].cost)}"
+    yield "saves", f"{_less(verdict.cost_change(name))} of the bill under {verdict.model}: {costs}"
+    yield "", f"{_less(verdict.token_change(name))} of the tokens, its own model calls included"
+    of = f"{percent(points[name].quality)}, of the whole history {percent(points[WHOLE].quality)}"
+    yield "quality", f"{verdict.quality.name}: {of}: {points_of(verdict.gain(name, WHOLE))}"
+
+
+def _how_sure(verdict: RunVerdict, name: str) -> str:
+    share = (
+        f"{percent(verdict.keeps[name])} of {DRAWS:,} resamples of the {count(verdict.conversations, 'conversation')}"
+    )
+    return f"in {share} it costs less and loses at most {_LOSS}"
+
+
+def _why_nothing(verdict: RunVerdict) -> str:
+    if verdict.conversations < FEWEST:
+        return f"{count(verdict.conversations, 'conversation')} can make nothing sure: it takes {FEWEST} or more"
+    return f"none that breaks nothing is {100 * SURE:.0f} % sure to cost less and to lose at most {_LOSS}"
+
+
+def _why_no_verdict(verdict: RunVerdict) -> str:
+    results = verdict.results
+    if WHOLE not in results.strategies:
+        return f"the whole history was not run: add --strategy {WHOLE}"
+    if len(results.strategies) < 2:
+        return "there is one strategy: add others with --strategy"
+    if why := reasons(value for value in verdict.values.values() if isinstance(value, Missing)):
+        return f"{verdict.quality.name} is not known. {why}"
+    return f"the bill under {verdict.model} is not known"
+
+
+def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
+    """Yield who answered and who graded, and how far that agrees with people."""
+    answers = verdict.results.summary.answers
+    if verdict.quality.metric != "answer_quality" or answers is None:
+        yield "measured by", f"{verdict.quality.name}: {verdict.quality.about}"
+        return
+    graded = answers.figures[0]
+    is_baseline = graded.answerer == USUAL[0]
+    who = "the extractive baseline, which is no language model" if is_baseline else graded.answerer
+    profiles = Profiles().of(graded.grader)[:2]
+    kappas = [f"{interval(profile.profile.quoted.kappa)} on {profile.profile.set}" for profile in profiles]
+    agreement = f"kappa with people {', '.join(kappas)}" if kappas else "its agreement with people is not known"
+    yield "answered by", f"{who}; graded by {graded.grader}: {agreement}"
+
+
+def five_measures(verdict: RunVerdict) -> Table:
+    """Return a row for each strategy: tokens and cost saved, cache hit rate, compression, LRU-K hit rate, quality."""
+    results, points, model = verdict.results, verdict.points(verdict.model), verdict.model
+    bills = results.totals[results.totals.model == model].set_index("strategy") if len(results.totals) else None
+    rows = []
+    for name in _in_order(verdict):
+        values = results.summary.strategies[name]
+        billed = ["–", "–"]
+        if bills is not None and name in bills.index:
+            billed = [_share(bills.saved_against_none[name]), _share(bills.hit_rate[name])]
+        compared = name in points and WHOLE in points and name != WHOLE
+        rows.append(
+            (
+                f"{CROSS} {name}" if name in verdict.broken else name,
+                figure("net_saving", values["net_saving"]),
+                *billed,
+                *(_or_dash(metric, values[metric]) for metric in ("compression_ratio", "lru_k_hit_rate")),
+                percent(verdict.values[name]),
+                _interval(verdict.gain(name, WHOLE)) if compared else "–",
+            )
+        )
+    names = ("net_saving", "compression_ratio", "lru_k_hit_rate")
+    saved, compression, lru_k = (METRICS[name].name for name in names)
+    heads = (
+        *("strategy", saved, "cost saved", "cache hit rate", compression, lru_k),
+        *(verdict.quality.name, "points more, 95 %"),
+    )
+    title = (
+        f"{count(results.summary.conversations, 'conversation')}, {count(results.summary.messages, 'message')}, "
+        f"{count(results.summary.calls, 'model call')}, billed under {model}"
+    )
+    return Table(title, heads, tuple(rows), tuple(_five_notes(verdict)))
+
+
+def _five_notes(verdict: RunVerdict) -> Iterator[str]:
+    yield "Saved and points are against the whole history, which is cached as well. – means nothing to measure."
+    if verdict.broken:
+        # A message that is missing says more than who would reject the request for it; the report has all.
+        worst = {
+            name: min(breaks, key=lambda text: text.startswith("rejected")) for name, breaks in verdict.broken.items()
+        }
+        names_by_reason = [f"{name} ({reason})" for name, reason in worst.items()]
+        yield f"{CROSS} breaks what the whole history does not, and is never recommended: {', '.join(names_by_reason)}."
+    yield from verdict.results.sampling_notes
+
+
+def _in_order(verdict: RunVerdict) -> list[str]:
+    """Return the strategy to ship, then the others from cheap to dear, and last what breaks."""
+    costs = verdict.costs.get(verdict.model, {})
+
+    def place(name: str) -> tuple[bool, bool, float]:
+        cost = costs.get(name, nan)
+        return name != verdict.shipped, name in verdict.broken, np.inf if isnan(cost) else cost
+
+    return sorted(verdict.results.strategies, key=place)
+
+
+def _or_dash(metric: str, value: Value) -> str:
+    return "–" if isinstance(value, Missing) and value.why == "undefined" else figure(metric, value)
+
+
+def _share(value: float) -> str:
+    return "–" if isnan(value) else percent(value)
+
+
+def _less(change: Difference) -> str:
+    """Return a relative change as what is saved, with its interval: 76.7 % (65.0 to 83.4 %)."""
+    if isinstance(change.value, Missing):
+        return f"({change.value.why})"
+    ends = "" if isinstance(change.shown, Missing) else f" ({shares(-change.shown.high, -change.shown.low)})"
+    return f"{percent(0.0 - change.value)}{ends}"
+
+
+def points_of(change: Difference) -> str:
+    """Return a difference of shares in points, with its interval."""
+    if isinstance(change.value, Missing):
+        return f"({change.value.why})"
+    ends = "" if isinstance(change.shown, Missing) else f" ({_interval(change)})"
+    return f"{_signed(change.value)} points{ends}"
+
+
+def _interval(change: Difference) -> str:
+    if isinstance(change.shown, Missing):
+        return f"({change.shown.why})"
+    return f"{_signed(change.shown.low)} to {_signed(change.shown.high)}"
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0")
+
+
+def as_json(verdict: RunVerdict) -> dict[str, object]:
+    """Return the exact figures of the verdict."""
+    points = verdict.points(verdict.model)
+    compared = [name for name in points if name != WHOLE and WHOLE in points]
+    return {
+        "ship": verdict.shipped,
+        "model": verdict.model,
+        "quality": verdict.quality.name,
+        "accepted_loss": ACCEPTED,
+        "sure_enough": SURE,
+        "frontier": verdict.best(verdict.model),
+        "breaks": verdict.broken,
+        "strategies": {
+            name: {
+                "cost": points[name].cost,
+                "quality": points[name].quality,
+                "keeps": verdict.keeps[name],
+                "cost_change": verdict.cost_change(name)._asdict(),
+                "token_change": verdict.token_change(name)._asdict(),
+                "quality_gain": verdict.gain(name, WHOLE)._asdict(),
+            }
+            for name in compared
+        },
+    }

@@ -1,0 +1,207 @@
+"""The verdict, worked by hand: what is worth choosing, what to ship, what is struck out, and how it is told."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from math import nan
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from ctxbench.metrics.value import Missing
+from ctxbench.reports.render import Table
+from ctxbench.reports.verdict import QualityMeasure, RunVerdict, answer, as_json, breakage, five_measures, verdict
+from tests.reports.html.builders import ran, recorded, results, usual
+
+
+def by_hand(
+    costs: dict[str, list[float]], shares: dict[str, list[float]], faults: dict[str, int] | None = None
+) -> RunVerdict:
+    """Return the verdict on strategies with these costs and qualities in each conversation; each wants ten values.
+
+    `faults` are their calls that lack the newest message.
+    """
+    keys = [(name, f"c{at}", at) for name in costs for at in range(len(costs[name]))]
+    rows = [
+        {"conversation": at, "strategy": name, "model": "m", "cost": costs[name][number], "cost_own": 0.0}
+        for name, at, number in keys
+    ]
+    got = [
+        {"conversation": at, "strategy": name, "got": 10 * shares[name][number], "wanted": 10}
+        for name, at, number in keys
+        if name in shares
+    ]
+    steps = [
+        {"conversation": at, "strategy": name, "tokens_full": 100, "tokens_sent": 10, "own_tokens": 5}
+        for name, at, _ in keys
+    ]
+    bills = pd.DataFrame(rows)
+    totals = bills.groupby(["model", "strategy"], sort=False)[["cost", "cost_own"]]
+    totals = totals.agg(lambda column: column.sum(skipna=False)).reset_index()
+    totals["saved_against_none"], totals["hit_rate"] = 0.25, 0.5
+    values: dict[str, Any] = {name: sum(these) / len(these) for name, these in shares.items()}
+    figures = {name: defaultdict(int, without_newest=(faults or {}).get(name, 0)) for name in costs}
+    summary = SimpleNamespace(
+        strategies=figures,
+        conversations=8,
+        messages=80,
+        calls=40,
+        failed_conversations=dict.fromkeys(costs, 0),
+        unanswered=[],
+        answers=None,
+    )
+    fake: Any = SimpleNamespace(
+        run=SimpleNamespace(folder=Path("runs/by hand")),
+        models=("m",),
+        bills=bills,
+        totals=totals,
+        is_sampled=False,
+        sampling_notes=[],
+        strategies=list(costs),
+        summary=summary,
+        common=pd.DataFrame(steps),
+    )
+    return RunVerdict(fake, QualityMeasure("grounding", "what is kept", values, pd.DataFrame(got)))
+
+
+def told(table: Table) -> dict[str, str]:
+    """Return the lines of an answer by their labels."""
+    return {label or "and": text for label, text in table.rows}
+
+
+COSTS = {
+    "none": [10.0] * 8,
+    "cheap": [2.0, 3.0] * 4,
+    "good": [4.0, 5.0] * 4,
+    "broken": [1.0] * 8,
+    "dark": [nan] * 8,
+}
+SHARES = {
+    "none": [0.9, 0.8] * 4,
+    "cheap": [0.5, 0.4] * 4,
+    "good": [0.9, 0.76, 0.92, 0.78] * 2,
+    "broken": [0.9, 0.8] * 4,
+    "dark": [1.0] * 8,
+}
+
+
+def test_what_to_ship() -> None:
+    """The cheapest that breaks nothing and surely loses at most 5 points: `cheap` loses 40, `broken` breaks, `dark` has
+    no price."""
+    found = by_hand(COSTS, SHARES, {"broken": 3})
+    assert found.shipped == "good"
+    assert found.keeps == {"cheap": 0.0, "good": 1.0, "broken": 1.0}
+    lines = told(answer(found))
+    assert answer(found).title == "Ship good"
+    assert lines["saves"] == "55.0 % (50.5 to 59.5 %) of the bill under m: $36.00 instead of $80.00"
+    assert lines["and"] == "85.0 % (85.0 to 85.0 %) of the tokens, its own model calls included"
+    assert lines["quality"].startswith("grounding recall: 84.0 %, of the whole history 85.0 %: −1.0 points (")
+    assert lines["how sure"] == (
+        "in 100.0 % of 2,000 resamples of the 8 conversations it costs less and loses at most 5 points"
+    )
+    assert lines["✗ not"] == "broken: would do but for what it breaks"
+    assert lines["next"] == "everything else: ctxbench report 'runs/by hand' --all"
+    assert len(answer(found).rows) + 1 <= 12
+    exact = as_json(found)
+    assert (exact["ship"], exact["breaks"]) == ("good", {"broken": ["newest message missing: 3"]})
+
+
+def test_a_gain_within_its_interval_is_none() -> None:
+    """`none` is dearer than `good`, and its gain of one point may be none: it is not worth choosing."""
+    found = by_hand(COSTS, SHARES, {"broken": 3})
+    assert found.best("m") == ["good", "cheap"]
+    assert found.beaten_by == {"none": "good"}
+    steady = {**SHARES, "good": [0.8, 0.7] * 4}
+    assert by_hand(COSTS, steady, {"broken": 3}).best("m") == ["none", "good", "cheap"]
+
+
+def test_the_best_of_those_that_cost_no_more_is_named() -> None:
+    """A strategy is measured against the best of the frontier that is as cheap, not against the cheapest."""
+    costs = {"none": [9.0] * 4, "one": [1.0] * 4, "two": [2.0] * 4, "three": [3.0] * 4}
+    shares = {"none": [1.0] * 4, "one": [0.2] * 4, "two": [0.6] * 4, "three": [0.5] * 4}
+    assert by_hand(costs, shares).beaten_by == {"three": "two"}
+
+
+def test_nothing_is_sure_enough() -> None:
+    """Where all that is cheaper may lose more, the whole history stays, and the surest is named."""
+    shares = {**SHARES, "good": [0.9, 0.9, 0.5, 0.8] * 2}
+    found = by_hand(COSTS, shares, {"broken": 3})
+    assert found.shipped is None
+    table = answer(found)
+    assert table.title == "Keep the whole history"
+    assert told(table)["why"] == "none that breaks nothing is 95 % sure to cost less and to lose at most 5 points"
+    assert told(table)["nearest"].startswith("good: in ")
+    assert len(table.rows) + 1 <= 12
+
+
+@pytest.mark.parametrize(
+    ("costs", "why"),
+    [
+        ({"good": [1.0] * 4, "cheap": [1.0] * 4}, "the whole history was not run: add --strategy none"),
+        ({"none": [1.0] * 4}, "there is one strategy: add others with --strategy"),
+        ({"none": [nan] * 4, "good": [nan] * 4}, "the bill under m is not known"),
+    ],
+)
+def test_no_verdict(costs: dict[str, list[float]], why: str) -> None:
+    """Without the whole history, another strategy or a price there is none, and the reason is told."""
+    table = answer(by_hand(costs, {name: [0.5] * 4 for name in costs}))
+    assert (table.title, told(table)["why"]) == ("No verdict", why)
+
+
+def test_a_few_conversations_are_never_sure() -> None:
+    """It has no resamples, and three that agree say no more: nothing is recommended."""
+    for number, words in ((1, "1 conversation"), (3, "3 conversations")):
+        found = by_hand(
+            {"none": [9.0] * number, "good": [1.0] * number}, dict.fromkeys(("none", "good"), [0.9] * number)
+        )
+        assert found.shipped is None
+        assert answer(found).title == "Keep the whole history"
+        assert told(answer(found))["why"] == f"{words} can make nothing sure: it takes 8 or more"
+
+
+def test_the_five_measures() -> None:
+    """The strategy to ship stands first, then from cheap to dear; what breaks is struck out, last, with the reason."""
+    table = five_measures(by_hand(COSTS, SHARES, {"broken": 3}))
+    assert [row[0] for row in table.rows] == ["good", "cheap", "none", "dark", "✗ broken"]
+    assert table.rows[0][2:4] == ("25.0 %", "50.0 %")
+    assert "broken (newest message missing: 3)" in table.notes[1]
+
+
+def test_a_bound_is_no_choice() -> None:
+    """What is told the evidence is neither worth choosing nor shipped."""
+    costs, shares = {"none": [5.0] * 4, "evidence_only": [0.1] * 4}, {"none": [0.9] * 4, "evidence_only": [1.0] * 4}
+    assert by_hand(costs, shares).best("m") == ["none"]
+    assert by_hand(costs, shares).shipped is None
+
+
+def test_what_has_no_quality_has_no_place() -> None:
+    """A missing quality takes a strategy out; the others stay."""
+    found = by_hand(COSTS, SHARES, {"broken": 3})
+    blind = replace(found.quality, values={**found.quality.values, "good": Missing("undefined", "nothing")})
+    assert "good" not in RunVerdict(found.results, blind).points("m")
+
+
+def test_what_breaks(tmp_path: Path) -> None:
+    """Only what none does not break as well is told; without none, all of it."""
+    conversation = recorded("one", ["a", "word " * 500, "b"])
+    with_none = ran(tmp_path / "a", conversation, strategies=("none", "window(max_tokens=200)"))
+    found = results(with_none).summary
+    assert breakage(found, "none") == []
+    assert any(each.startswith("newest message missing: ") for each in breakage(found, "window(max_tokens=200)"))
+
+
+def test_the_best_measure_counts(tmp_path: Path) -> None:
+    """Answers; where there are none the evidence that is sent, without questions what the recorded model used next."""
+    assert verdict(results(usual(tmp_path / "usual"))).quality.metric == "answer_quality"
+    asked = recorded("one", ["a", "b"], probes=[{"id": "q", "question": "Which?", "evidence": ["u0"]}])
+    unanswered = ran(tmp_path / "unanswered", asked, strategies=("none", "last_turn"), answers=False)
+    assert verdict(results(unanswered)).quality.metric == "context_recall"
+    plain = ran(tmp_path, recorded("one", ["a", "b"]), strategies=("none", "last_turn"))
+    found = verdict(results(plain)).quality
+    assert found.metric == "grounding"
+    sums = found.sums.groupby("strategy")[["got", "wanted"]].sum()
+    assert sums.got["last_turn"] / sums.wanted["last_turn"] == found.values["last_turn"]
