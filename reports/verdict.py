@@ -49,7 +49,7 @@ class RunVerdict:
     """Place of every strategy on the frontier of cost and quality, and which of them to ship."""
 
     results: Results
-    quality: QualityMeasure
+    quality: MeasuredQuality
 
     @property
     def model(self) -> str:
@@ -247,7 +247,7 @@ def _more(value: Value, usual: Value | None) -> int:
 
 
 @dataclass(frozen=True)
-class QualityMeasure:
+class MeasuredQuality:
     """One measure of quality, for every strategy."""
 
     metric: str
@@ -264,9 +264,9 @@ class QualityMeasure:
         return METRICS[self.metric].name
 
 
-def grounding(results: Results) -> QualityMeasure | None:
+def grounding(results: Results) -> MeasuredQuality | None:
     """Return grounding recall, which every run has."""
-    return QualityMeasure(
+    return MeasuredQuality(
         "grounding",
         "the share of the values the recorded model used next that the context still has",
         {name: figures["grounding"] for name, figures in results.summary.strategies.items()},
@@ -274,7 +274,7 @@ def grounding(results: Results) -> QualityMeasure | None:
     )
 
 
-def evidence(results: Results) -> QualityMeasure | None:
+def evidence(results: Results) -> MeasuredQuality | None:
     """Return context recall, or None in a run without probes."""
     probes = results.summary.probes
     if probes is None or not probes.compared:
@@ -282,7 +282,7 @@ def evidence(results: Results) -> QualityMeasure | None:
     rows = evidence_rows(results.run, results.summary.uneven, probes.strategies)
     known = {name: figures.values["context_recall"] for name, figures in probes.strategies.items()}
     nothing = Missing("undefined", "nothing was sent for any probe")
-    return QualityMeasure(
+    return MeasuredQuality(
         "context_recall",
         "the share of the messages that the answers to the recordings' questions rest on that is sent word for word",
         {name: known.get(name, nothing) for name in results.strategies},
@@ -290,7 +290,7 @@ def evidence(results: Results) -> QualityMeasure | None:
     )
 
 
-def answers(results: Results) -> QualityMeasure | None:
+def answers(results: Results) -> MeasuredQuality | None:
     """Return the share of right answers, or None where nothing was answered and graded."""
     answered = results.summary.answers
     if answered is None or not answered.figures:
@@ -306,7 +306,7 @@ def answers(results: Results) -> QualityMeasure | None:
     if all(isinstance(value, Missing) for value in values.values()):
         return None
     baseline = " (the extractive baseline)" if best.answerer == USUAL[0] else ""
-    return QualityMeasure(
+    return MeasuredQuality(
         "answer_quality",
         f"the share of the recordings' answerable questions that {best.answerer}{baseline} answered right, "
         f"graded by {best.grader}",
@@ -316,10 +316,10 @@ def answers(results: Results) -> QualityMeasure | None:
 
 
 # The first that the run has data for counts: the nearest to a right answer stands first.
-_SOURCES: tuple[Callable[[Results], QualityMeasure | None], ...] = (answers, evidence, grounding)
+_SOURCES: tuple[Callable[[Results], MeasuredQuality | None], ...] = (answers, evidence, grounding)
 
 
-def quality(results: Results) -> QualityMeasure:
+def quality(results: Results) -> MeasuredQuality:
     """Return the best measure of quality that the run has."""
     return next(measure for source in _SOURCES if (measure := source(results)) is not None)
 
