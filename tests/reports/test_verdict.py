@@ -14,7 +14,7 @@ import pytest
 
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.render import Table
-from ctxbench.reports.verdict import QualityMeasure, RunVerdict, answer, as_json, breakage, five_measures, verdict
+from ctxbench.reports.verdict import MeasuredQuality, RunVerdict, answer, as_json, breakage, five_measures, verdict
 from tests.reports.html.builders import ran, recorded, results, usual
 
 
@@ -65,7 +65,7 @@ def by_hand(
         summary=summary,
         common=pd.DataFrame(steps),
     )
-    return RunVerdict(fake, QualityMeasure("grounding", "what is kept", values, pd.DataFrame(got)))
+    return RunVerdict(fake, MeasuredQuality("grounding", "what is kept", values, pd.DataFrame(got)))
 
 
 def told(table: Table) -> dict[str, str]:
