@@ -220,8 +220,8 @@ def assumptions(billed: Billed, schemes: Sequence[Scheme]) -> list[str]:
     notes.append(_RULES[billed.schemes[0].latest, billed.schemes[0].document])
     encoding = requests.run.manifest.plan.encoding
     notes.append(
-        f"Tokens are counted in {encoding} for every model, and a provider's own counts differ. On recordings with "
-        "usage `ctxbench validate` says by how much."
+        f"Tokens are counted in {encoding} for every model, and a provider's own counts differ: for a model that was "
+        "recorded with its usage, they are multiplied by what it counted for ours."
     )
     if requests.untimed:
         notes.append(
@@ -240,9 +240,27 @@ def assumptions(billed: Billed, schemes: Sequence[Scheme]) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
+def _recorded(billed: Billed, scheme: Scheme) -> Iterator[str]:
+    """Yield how the model counted tokens, and its recorded cost beside the bill of the same calls."""
+    factors = billed.factors.get(scheme.model)
+    if factors is not None:
+        yield (
+            f"{scheme.model} counted {factors.prompt:.3f} tokens of a prompt and {factors.answer:.3f} of an answer for "
+            "each of ours."
+        )
+    cost = billed.against_recorded(scheme)
+    if cost is not None:
+        which = count(cost.calls, "call that says", "calls that say")
+        yield (
+            f"The {which} what {scheme.model} cost took {dollars(cost.recorded)} as recorded; the bill of none has "
+            f"{dollars(cost.billed)} for them ({cost.billed / cost.recorded - 1:+.1%})."
+        )
+
+
 def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
-    """Yield what was assumed for one model."""
+    """Yield what was assumed for one model, and what its calls are recorded to have cost."""
     rule = rule_of(scheme, None)
+    yield from _recorded(billed, scheme)
     if substitute := billed.prices.instead(scheme.model):
         yield f"{substitute}."
     if rule is None:
@@ -252,7 +270,7 @@ def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
         yield f"Assumed: {scheme.model} keeps an unused prefix for {minutes}; no exact time is published."
     elif isinstance(rule.rules, CachedContentRules):
         yield f"Storage prices: {STORAGE_SOURCE}."
-    over = int((billed.requests.tokens > (billed.window(scheme) or inf)).sum())
+    over = int(billed.calls(scheme).over_window.sum()) if scheme in billed.usages else 0
     if over:
         larger = count(over, "request is", "requests are")
         yield f"{larger} larger than the window of {scheme.model}, and billed as if it took them."

@@ -68,13 +68,25 @@ def _print_paragraph(console: Console, text: str, style: str) -> None:
 
 
 def _show_prose(console: Console, table: Table) -> None:
+    if not any(table.heads):
+        _show_labelled(console, table)
+        return
     grid = _grid()
-    grid.show_header = any(table.heads)
     for head in table.heads:
         grid.add_column(head, overflow="fold")
     for row in table.rows:
         grid.add_row(*(escape(printable(cell)) for cell in row))
     console.print(grid, crop=False)
+
+
+def _show_labelled(console: Console, table: Table) -> None:
+    """Print rows of a label and a text, in lines of a readable length."""
+    labels = max((cell_len(label) for label, _ in table.rows), default=0) + _GAP
+    width = max(min(console.width, _LINE) - labels, _SHORT)
+    for label, text in table.rows:
+        lines = wrap(printable(text), width, break_long_words=False, break_on_hyphens=False)
+        for line_label, part in zip((label, *[""] * len(lines)), lines, strict=False):
+            console.print(f"{line_label:{labels}}{part}", markup=False, soft_wrap=True)
 
 
 def _show_figures(console: Console, table: Table) -> None:

@@ -20,7 +20,7 @@ from ..harness.bill.bill import Billed, bill
 from ..harness.bill.requests import breaks
 from ..harness.bill.simulation import Scheme
 from ..harness.folder.contexts import ListColumn
-from ..harness.folder.run import Run, steps_of
+from ..harness.folder.run import Run, recorded_models, steps_of
 from ..harness.folder.run import uneven as uneven_of
 from ..harness.folder.schema import Manifest
 from ..harness.tier_bench.working import miss_ratios
@@ -56,6 +56,8 @@ class RunSummary:
     """Conversations that every strategy finished, except strategies that finished none. Figures below cover these."""
     uneven: frozenset[str]
     """The other conversations: some strategies finished them, and some did not."""
+    recorded: dict[str, int]
+    """Recorded model calls by model, the most first; empty where no recording names a model."""
     strategies: dict[str, dict[str, Value]]
     failed_conversations: dict[str, int]
     """Number of conversations in which each strategy failed."""
@@ -118,6 +120,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
         tokens=int(conversations.tokens.sum()),
         compared=compared,
         uneven=uneven,
+        recorded=recorded_models(run),
         strategies={name: figures_of(name) for name in names},
         failed_conversations=failed_conversations,
         grounding=_grounding(compared_rows("grounding"), names),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ..harness.folder.schema import USUAL_MODEL
 from ..metrics.figures import METRICS
 from ..metrics.structure import FAULTS
 from ..metrics.survival import Survival, cliff
@@ -58,6 +59,11 @@ def tables(summary: RunSummary, by_kind: bool = False) -> Iterator[Table]:
         yield growth_table(summary)
     if summary.counter:
         yield counter_table(summary)
+    yield from incomplete(summary)
+
+
+def incomplete(summary: RunSummary) -> Iterator[Table]:
+    """Yield the conversations in which a strategy failed, and the recordings that could not be read."""
     if summary.failed:
         yield failed_table(summary)
     if summary.manifest.problems:
@@ -82,13 +88,20 @@ def main_table(summary: RunSummary) -> Table:
         "model calls. Grounding recall is the share of values the recorded model used next that the context still has.",
         "Compression: tokens that summaries, placeholders and shortened messages stand for, over their own; LRU-K hit "
         "rate: of the Working tier, where it had to evict. – means that there was nothing to measure.",
-        f"Overflows: calls over {summary.manifest.window:,} tokens, the window of {plan.model} (--model). "
-        "`ctxbench list metrics` explains every column.",
+        f"Overflows: calls over {_window(summary)}. `ctxbench list metrics` explains every column.",
         f"{_LACKS} {_LACKING}: see the next table." if any(map(_lacks, figures)) else "",
         _unanswered(summary),
         _missing(figures),
     ]
     return Table(title, ("strategy", *_HEADS), rows, tuple(filter(None, notes)), spare=_SPARE)
+
+
+def _window(summary: RunSummary) -> str:
+    """Return in words which context window the calls are held against."""
+    model, usual = summary.manifest.plan.model, f"{summary.manifest.window:,} tokens"
+    if model or not summary.recorded:
+        return f"{usual}, the window of {model or USUAL_MODEL} (--model)"
+    return f"the window of the recorded model, {' or '.join(summary.recorded)} (--model), or else {usual}"
 
 
 def conversation_table(results: Iterable[tuple[str, str, dict[str, Value]]]) -> Table:

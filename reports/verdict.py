@@ -8,6 +8,7 @@ run has. Both are over the same conversations, for all strategies.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ class RunVerdict:
     @cached_property
     def broken(self) -> Mapping[str, Sequence[str]]:
         """Map from each strategy that breaks what the whole history does not break to what that is."""
-        every = {name: breakage(self.results.summary, name) for name in self.results.strategies}
+        every = {name: breakage(self.results.summary, name, self.model) for name in self.results.strategies}
         return {name: breaks for name, breaks in every.items() if breaks}
 
     def points(self, model: str) -> dict[str, Point]:
@@ -209,18 +210,21 @@ def verdict(results: Results) -> RunVerdict:
     return RunVerdict(results, quality(results))
 
 
-def breakage(summary: RunSummary, name: str) -> list[str]:
-    """Return in words what a strategy breaks and `none` does not; without `none`, all that it breaks."""
-    return list(_breakage(summary, name))
+def breakage(summary: RunSummary, name: str, model: str) -> list[str]:
+    """Return in words what a strategy breaks and `none` does not; without `none`, all that it breaks.
+
+    Requests that a provider rejects count if it is the provider of `model`.
+    """
+    return list(_breakage(summary, name, model))
 
 
-def _breakage(summary: RunSummary, name: str) -> Iterator[str]:
+def _breakage(summary: RunSummary, name: str, model: str) -> Iterator[str]:
     if lost := summary.failed_conversations[name]:
         yield f"failed in {count(lost, 'conversation')}"
     if name in summary.unanswered:
         yield "no model answered"
     values, usual = summary.strategies[name], summary.strategies.get("none", {})
-    columns = {provider: f"rejected_{provider.lower()}" for provider in _PROVIDERS}
+    columns = {provider: f"rejected_{provider.lower()}" for provider in _providers(model)}
     rejected = {provider: _more(values[column], usual.get(column)) for provider, column in columns.items()}
     if any(rejected.values()):
         yield "rejected: " + ", ".join(f"{number:,} by {provider}" for provider, number in rejected.items() if number)
@@ -229,7 +233,16 @@ def _breakage(summary: RunSummary, name: str) -> Iterator[str]:
             yield f"{words}: {number:,}"
 
 
-_PROVIDERS = ("OpenAI", "Anthropic")
+_PROVIDERS = {"OpenAI": re.compile(r"\bgpt-|\bo\d\b|codex"), "Anthropic": re.compile(r"claude")}
+"""Providers whose rejections are counted, with what the names of their models contain."""
+
+
+def _providers(model: str) -> list[str]:
+    """Return the providers that may reject the requests of a model: all of them, where it is none of theirs."""
+    own = [provider for provider, names in _PROVIDERS.items() if names.search(model)]
+    return own or list(_PROVIDERS)
+
+
 _BROKEN = {
     "without_newest": "newest message missing",
     "dropped_system": "system message dropped",
@@ -353,6 +366,8 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
         would = "would do but for what it breaks" if len(crossed) == 1 else "would do but for what they break"
         yield f"{CROSS} not", f"{', '.join(crossed)}: {would}"
     yield from _measured_by(verdict)
+    if recorded := _recorded_with(verdict):
+        yield "recorded", recorded
     yield "next", f"everything else: ctxbench report {shlex.quote(str(folder))} --all"
 
 
@@ -388,9 +403,32 @@ def _why_no_verdict(verdict: RunVerdict) -> str:
         return f"the whole history was not run: add --strategy {WHOLE}"
     if len(results.strategies) < 2:
         return "there is one strategy: add others with --strategy"
+    if list(verdict.points(verdict.model)) == [WHOLE]:
+        return "no other strategy can be compared with the whole history: see the tables below"
     if why := reasons(value for value in verdict.values.values() if isinstance(value, Missing)):
         return f"{verdict.quality.name} is not known. {why}"
     return f"the bill under {verdict.model} is not known"
+
+
+def _recorded_with(verdict: RunVerdict) -> str:
+    """Return which models were recorded, and how many tokens they count for ours; empty where that is not known."""
+    calls = verdict.results.summary.recorded
+    if not calls:
+        return ""
+    whole = sum(calls.values())
+    if len(calls) == 1:
+        names = list(calls)
+    else:
+        names = [f"{name} ({percent(number / whole)})" for name, number in list(calls.items())[:_MODELS_NAMED]]
+    others = [f"{len(calls) - _MODELS_NAMED} more"] if len(calls) > _MODELS_NAMED else []
+    if verdict.model not in calls:
+        return f"with {', '.join((*names, *others))}; billed under {verdict.model}"
+    factors = verdict.results.billed.factors.get(verdict.model)
+    count_as = f"; it counted {factors.prompt:.2f} tokens for each of ours" if factors else ""
+    return f"with {', '.join((*names, *others))}{count_as}"
+
+
+_MODELS_NAMED = 3
 
 
 def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:

@@ -62,6 +62,10 @@ class Usage(_Value, frozen=True):
     cost: float | None = None
 
 
+STOPPED = ("aborted", "cancelled", "error")
+"""Stop reasons of calls that did not come to their end."""
+
+
 class Mark(_Value, frozen=True):
     """A cache breakpoint of the recorded request, after this message (None = after the tools)."""
 
@@ -83,6 +87,11 @@ class Call(_Value, frozen=True):
     """Reasoning effort, in the recording's own word: off, low, high … Empty = not recorded."""
     stop: str = ""
     """Stop reason, in the recording's own word: stop, tool_calls, aborted, error …"""
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether the call ended before the provider reported any usage: no request that anybody was billed for."""
+        return self.stop in STOPPED and self.usage is None
 
 
 class Message(_Value, frozen=True):
@@ -166,11 +175,16 @@ class Conversation(
     """Other values that the recording gives for the whole: a reward, a task, the conversation that started this one."""
 
     def calls(self) -> Iterator[int]:
-        """Yield the index of every assistant message but one that opens the conversation: the recorded model calls.
+        """Yield the index of every assistant message that a model call answered with: all but one that opens the
+        conversation, and those whose call was stopped before the provider reported anything.
 
         The call at `index` saw messages[:index] and answered with messages[index].
         """
-        return (at for at, message in enumerate(self.messages) if at and message.role == "assistant")
+        return (
+            at
+            for at, message in enumerate(self.messages)
+            if at and message.role == "assistant" and not (message.call is not None and message.call.was_stopped)
+        )
 
     def digest(self) -> str:
         """Return the SHA-256 of the content in hex. It does not depend on the file that it was read from."""

@@ -25,6 +25,7 @@ from ...scenarios.errors import RunError
 from ...strategies.events import Called
 from ..folder.contexts import Floats, Ints
 from ..folder.run import Run
+from .recorded import CostComparison, TokenFactors, recorded_costs, token_factors
 from .requests import RunRequests
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
 
@@ -65,6 +66,19 @@ class Billed:
     schemes: Sequence[Scheme]
     prices: Prices
     usages: Mapping[Scheme, Usages]
+    factors: Mapping[str, TokenFactors]
+    """Of the recorded models: tokens that the provider counts for each of ours. Columns are in the provider's tokens
+    where a model has factors, and in ours where it has none."""
+
+    def against_recorded(self, scheme: Scheme) -> CostComparison | None:
+        """Return the bill of the whole history beside the recorded cost of the same calls; None where there is none."""
+        calls = recorded_costs(self.requests.run, scheme.model)
+        columns = self._columns(scheme)["cost"] if scheme in self.usages and len(calls) else None
+        if columns is None:
+            return None
+        steps = self.requests.steps.assign(at=self.requests.at, cost=columns).astype({"conversation": str})
+        both = steps[steps.strategy == "none"].merge(calls, on=["conversation", "at"])
+        return CostComparison(len(both), float(both.usage_cost.sum()), float(both.cost.sum())) if len(both) else None
 
     def window(self, scheme: Scheme) -> int | None:
         """Return the most prompt tokens that the scheme's model takes, or None where that is not known."""
@@ -103,46 +117,42 @@ class Billed:
         """Return the sums under the offline optimum. Its parts in dollars, and which calls hit, are not known."""
         tariff = self.prices.tariff(scheme.model)
         assert tariff is not None  # `bill` checked it
-        optima = list(bounds(self.requests, scheme, tariff, _priced_as(scheme)))
+        factor = self.factors.get(scheme.model, TokenFactors()).prompt
+        optima = list(bounds(self.requests, scheme, tariff, _priced_as(scheme), factor))
         unknown = dict.fromkeys(("cost_read", "cost_written", "cost_fresh", "hits"), np.full(len(optima), np.nan))
-        tokens = {name: np.array([getattr(optimum, name) for optimum in optima]) for name in USED}
+        tokens = {name: _scaled(np.array([getattr(optimum, name) for optimum in optima]), factor) for name in USED}
         tokens["found"] = tokens["read"]
-        return {**unknown, **tokens, "cost": np.array([optimum.cost for optimum in optima]) + output}
+        return {**unknown, **tokens, "cost": factor * np.array([optimum.cost for optimum in optima]) + output}
 
     def _columns(self, scheme: Scheme) -> dict[str, Column]:
         usage, requests = self.usages.get(scheme) or _nothing(self.requests), self.requests
         tariff = self.prices.tariff(scheme.model)
         assert tariff is not None  # `bill` checked it
-        price = _Columns.of(tariff, _priced_as(scheme), requests.tokens, requests.started)
+        factors = self.factors.get(scheme.model, TokenFactors())
+        usage, output = _in_provider_tokens(usage, factors.prompt), _scaled(requests.output, factors.answer)
+        tokens = usage.read + usage.written + usage.written_1h + usage.fresh
+        price = _Columns.of(tariff, _priced_as(scheme), tokens, requests.started)
         hours = usage.token_seconds / 3600
         hits = (usage.read > 0) & (usage.created == 0)
-        tokens = (
-            requests.tokens,
-            usage.read,
-            usage.written,
-            usage.written_1h,
-            usage.fresh,
-            usage.created,
-            requests.output,
-        )
+        parts = (tokens, usage.read, usage.written, usage.written_1h, usage.fresh, usage.created, output)
         money = (
             usage.read * price.read,
             usage.written * price.write + usage.written_1h * price.write_1h + usage.created * price.input,
             usage.fresh * price.input,
-            requests.output * price.output,
+            output * price.output,
             hours * price.storage,
         )
         return {
-            **dict(zip(TOKENS, tokens, strict=True)),
+            **dict(zip(TOKENS, parts, strict=True)),
             "token_hours": hours,
             **dict(zip(MONEY, money, strict=True)),
             "cost": np.sum(money, axis=0),
             "cost_own": self._own(scheme, tariff),
-            "uncached": requests.tokens * price.input + requests.output * price.output,
+            "uncached": tokens * price.input + output * price.output,
             "found": np.where(usage.created > 0, 0, usage.read),
             "hits": hits.astype(np.int64),
             "eligible": (hits | self._may_hit(scheme)).astype(np.int64),
-            "over_window": (requests.tokens > (tariff.window or np.inf)).astype(np.int64),
+            "over_window": (tokens > (tariff.window or np.inf)).astype(np.int64),
         }
 
     def _may_hit(self, scheme: Scheme) -> NDArray[np.bool_]:
@@ -163,8 +173,9 @@ class Billed:
         own, (rows, calls) = np.zeros(len(self.requests.steps)), self._own_calls
         if not calls:
             return own
-        read = np.array([call.input_tokens for call in calls], np.int64)
-        written = np.array([call.output_tokens for call in calls], np.int64)
+        factors = self.factors.get(scheme.model, TokenFactors())
+        read = _scaled(np.array([call.input_tokens for call in calls], np.int64), factors.prompt)
+        written = _scaled(np.array([call.output_tokens for call in calls], np.int64), factors.answer)
         price = _Columns.of(tariff, _priced_as(scheme), read, self.requests.started[rows])
         billed = read * price.input + written * price.output
         paid = np.array([np.nan if call.cost is None else call.cost for call in calls], np.float64)
@@ -243,7 +254,22 @@ def bill(
     bases = (scheme.base for scheme in wanted)
     needed = list(dict.fromkeys((*(scheme for scheme in wanted if scheme.placement != BOUND), *bases)))
     usages = dict(zip(needed, simulated(requests, needed, done), strict=True))
-    return Billed(requests, wanted, prices, usages)
+    factors = token_factors(requests.run)
+    return Billed(requests, wanted, prices, usages, factors)
+
+
+def _scaled(tokens: Ints, factor: float) -> Ints:
+    """Return our counts as the provider's, in whole tokens."""
+    return tokens if factor == 1 else np.rint(tokens * factor).astype(np.int64)
+
+
+def _in_provider_tokens(usage: Usages, factor: float) -> Usages:
+    """Return usage as the provider counts it. The parts still add up to the prompt: the places between them move."""
+    if factor == 1:
+        return usage
+    parts = np.cumsum([usage.read, usage.written, usage.written_1h, usage.fresh], axis=0)
+    read, written, written_1h, fresh = np.diff(_scaled(parts, factor), axis=0, prepend=0)
+    return Usages(read, written, written_1h, fresh, _scaled(usage.created, factor), usage.token_seconds * factor)
 
 
 def _nothing(requests: RunRequests) -> Usages:

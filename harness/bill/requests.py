@@ -76,6 +76,11 @@ class RunRequests:
         return self._ints("tokens_sent")
 
     @cached_property
+    def at(self) -> Ints:
+        """Place of each request's recorded answer in its conversation."""
+        return self._ints("at")
+
+    @cached_property
     def bounds(self) -> list[int]:
         """The first row of each conversation and strategy, and the end of the last."""
         size = len(self._table)

@@ -387,10 +387,11 @@ NEVER = ExplicitRules(least=sys.maxsize)
 
 
 def bounds(
-    run_requests: RunRequests, scheme: Scheme, tariff: Tariff, priced: Callable[[Price], Price]
+    run_requests: RunRequests, scheme: Scheme, tariff: Tariff, priced: Callable[[Price], Price], factor: float = 1.0
 ) -> Iterator[Bound]:
-    """Yield the lowest bill of each conversation and strategy, in the order of the tables.
+    """Yield the lowest bill of each conversation and strategy, in the order of the tables and in our tokens.
 
+    Prices are those of prompts of as many tokens as the provider counts: `factor` for each of ours.
     It is not known where conversations share a cache: NaN dollars.
     """
     for conversation in run_requests:
@@ -403,7 +404,10 @@ def bounds(
         )
         steps = system_first(conversation.steps, conversation.messages) if moves_system else conversation.steps
         priced_requests = (
-            (request, priced(tariff.at(request.tokens, request.started if conversation.timed else None)))
+            (
+                request,
+                priced(tariff.at(round(request.tokens * factor), request.started if conversation.timed else None)),
+            )
             for request in requests(steps, conversation.messages)
         )
         yield lowest(

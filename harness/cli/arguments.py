@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...scenarios.errors import RunError
+from ..bill import MODELS
 from .streams import say
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from ..models import Settings
 
 
-MODELS = ("claude-sonnet-5", "gpt-5.6", "gemini-2.5-pro")
-"""Models that a run is billed under by default, of three providers that cache by different rules."""
+USUAL_MODELS = f"the recorded one, {', '.join(MODELS)}"
+"""In words, the models that a run is billed under by default."""
 
 
 RunArgument = Annotated[

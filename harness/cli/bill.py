@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import MODELS, RunArgument, run_folder
+from .arguments import USUAL_MODELS, RunArgument, run_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ def bill(
     run: RunArgument = Path("runs"),
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="A model by its litellm name; repeat it.", show_default=", ".join(MODELS)),
+        typer.Option("--model", "-m", help="A model by its litellm name; repeat it.", show_default=USUAL_MODELS),
     ] = None,
     rules: Annotated[
         CacheRulesOf,
@@ -94,6 +94,7 @@ def bill(
     from ...reports.bill import as_json as exact
     from ...reports.bill import assumptions, tables, totals
     from ..bill.bill import bill as billed_as
+    from ..bill.recorded import billed_models
     from ..bill.requests import RunRequests, breaks
     from ..bill.simulation import Scheme
     from ..folder.run import load
@@ -101,14 +102,14 @@ def bill(
     from .streams import counting
 
     requests = RunRequests(load(run_folder(run)))
+    paid = Prices(read_prices(prices), batch) if prices else Prices(batch=batch)
     schemes = [
         Scheme(name, where.value, rules is CacheRulesOf.latest, stored, rules is CacheRulesOf.document)
-        for name in dict.fromkeys(model or MODELS)
+        for name in billed_models(requests.run, model or (), paid)
         for where in dict.fromkeys(
             placement or [Placing.document if rules is CacheRulesOf.document else Placing.automatic]
         )
     ]
-    paid = Prices(read_prices(prices), batch) if prices else Prices(batch=batch)
     with counting(len(requests), "conversations × strategies") as done:
         billed = billed_as(requests, schemes, paid, done)
     sums = totals(billed.conversations())

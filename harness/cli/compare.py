@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import MODELS, RunArgument, run_folder
+from .arguments import USUAL_MODELS, RunArgument, run_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ def compare(
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=", ".join(MODELS)),
+        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=USUAL_MODELS),
     ] = None,
     cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Compare the bill.")] = True,
     clock: Annotated[
@@ -60,7 +60,7 @@ def compare(
 
     if as_json and markdown is not None:
         raise UserError("give --json or --markdown, not both")
-    models = tuple(model or MODELS) if cost else ()
+    models = tuple(model or ()) if cost else None
     if other is None:
         compared, titles = _within(run, against, strategy or [], metric or [], models, clock)
     else:
@@ -75,7 +75,7 @@ def compare(
 
 
 def _within(
-    folder: Path, against: str, wanted: list[str], metrics: list[str], models: tuple[str, ...], clock: bool
+    folder: Path, against: str, wanted: list[str], metrics: list[str], models: tuple[str, ...] | None, clock: bool
 ) -> tuple[RunComparison, tuple[str, str]]:
     from ...scenarios.errors import RunError
     from ..compare.compare import compare as compared
@@ -89,12 +89,12 @@ def _within(
     pairs = [(name, base) for name in names if name != base]
     if not pairs:
         raise RunError(f"{folder}: {base} alone has nothing to be compared with: name another run")
-    figures = measured(run, rows_of, models, clock)
+    figures = measured(run, rows_of, _billed(run, models), clock)
     return compared(figures, figures, pairs, _rules(figures, metrics)), (base, "this one")
 
 
 def _between(
-    folder: Path, other: Path, wanted: list[str], metrics: list[str], models: tuple[str, ...], clock: bool
+    folder: Path, other: Path, wanted: list[str], metrics: list[str], models: tuple[str, ...] | None, clock: bool
 ) -> RunComparison:
     from dataclasses import replace
 
@@ -108,11 +108,18 @@ def _between(
     names = list(dict.fromkeys(find_strategy(runs[1], name) for name in wanted)) or list(
         runs[1].manifest.plan.strategies
     )
-    before, after = (measured(run, rows_of, models, clock) for run in runs)
+    before, after = (measured(run, rows_of, _billed(run, models), clock) for run in runs)
     pairs = [(name, name) for name in names if name in before.sums]
     comparison = compared(before, after, pairs, _rules(after, metrics))
     apart = [] if wanted else strategies(before, after)
     return replace(comparison, unpaired=(*apart, *comparison.unpaired))
+
+
+def _billed(run: Run, models: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the models to bill under: none where there is to be no bill (`models` is None)."""
+    from ..bill.recorded import billed_models
+
+    return () if models is None else billed_models(run, models)
 
 
 def _rules(figures: MeasuredRun, metrics: list[str]) -> Rules:
@@ -134,7 +141,7 @@ def baseline(
     out: Annotated[Path, typer.Option("--out", "-o", help="Write to this file; - is standard output.")] = FILE,
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=", ".join(MODELS)),
+        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=USUAL_MODELS),
     ] = None,
     cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Include the bill.")] = True,
 ) -> None:
@@ -149,7 +156,8 @@ def baseline(
     from ..folder.run import load, rows_of
     from .streams import say
 
-    figures = measured(load(run_folder(run)), rows_of, tuple(model or MODELS) if cost else ())
+    opened = load(run_folder(run))
+    figures = measured(opened, rows_of, _billed(opened, tuple(model or ()) if cost else None))
     if str(out) == "-":
         typer.echo(as_text(figures), nl=False)
         return

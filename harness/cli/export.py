@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import MODELS, RunArgument, run_folder
+from .arguments import USUAL_MODELS, RunArgument, run_folder
 from .streams import command, report_ignored, say
 
 if TYPE_CHECKING:
@@ -31,18 +31,20 @@ def export(
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=", ".join(MODELS)),
+        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=USUAL_MODELS),
     ] = None,
 ) -> None:
     """Write a run as Prometheus text: agent_token_usage_total and others, by strategy and scenario."""
     from ...scenarios.errors import RunError, UserError
+    from ..bill.recorded import billed_models
     from ..export.prometheus import prometheus as as_text
     from ..folder.run import load
     from ..folder.store import placed
 
     if prometheus is None:
         raise UserError("say what to write: --prometheus FILE")
-    text = as_text(load(run_folder(run)), tuple(model or MODELS))
+    opened = load(run_folder(run))
+    text = as_text(opened, billed_models(opened, model or ()))
     if str(prometheus) == "-":
         typer.echo(text, nl=False)
         return
@@ -82,7 +84,7 @@ def mlflow(
     ] = "",
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=", ".join(MODELS)),
+        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=USUAL_MODELS),
     ] = None,
     report: Annotated[
         bool,
@@ -113,7 +115,7 @@ def mlflow(
     failed: list[str] = []
     for folder in folders or [run_folder(RUNS)]:
         try:
-            log(folder, to, experiment, tuple(model or MODELS), report)
+            log(folder, to, experiment, tuple(model or ()), report)
         except NotLogged as error:
             failed.append(str(error))
             say(f"error: {error}")
@@ -123,9 +125,7 @@ def mlflow(
         raise typer.Exit(2)
 
 
-def log(
-    folder: Path, to: str = "", experiment: str = "", models: tuple[str, ...] = tuple(MODELS), report: bool = True
-) -> None:
+def log(folder: Path, to: str = "", experiment: str = "", models: tuple[str, ...] = (), report: bool = True) -> None:
     """Log a run and print where. If MLflow cannot be written to, note that the run waits and raise NotLogged.
 
     `to` and `experiment` are those of the environment by default.
@@ -145,12 +145,13 @@ def log(
 
 
 def _written(folder: Path, where: TrackingStore, experiment: str, models: tuple[str, ...], report: bool) -> LogResult:
+    from ..bill.recorded import billed_models
     from ..export.mlflow import bench, reach, write
     from ..folder.run import load, rows_of
 
     run = load(folder)
     reach(where, experiment)
-    logged = bench(run, rows_of, models)
+    logged = bench(run, rows_of, billed_models(run, models))
     measured = int((folder / "manifest.json").stat().st_mtime * 1000)
     if not report or _is_private(logged):
         return write(logged, where, measured, None, experiment)

@@ -14,28 +14,30 @@ from rich.console import Console
 from ...reports.bill import against
 from ...reports.render import WIDE, Table, show
 from ...reports.results import Results, as_json, by_conversation
-from ...reports.tables import conversation_table, tables
+from ...reports.tables import conversation_table, incomplete, tables
 from ...reports.verdict import answer, five_measures, verdict
 from ...reports.verdict import as_json as verdict_json
 from ...scenarios.errors import RunError
+from ..bill.recorded import billed_models
 from ..folder.run import load
-from .arguments import MODELS
 
 
-def results_of(folder: Path, models: Sequence[str] = MODELS) -> Results:
-    """Return the results of a run, billed under some models."""
-    return Results(load(folder), tuple(dict.fromkeys(models)))
+def results_of(folder: Path, models: Sequence[str] = ()) -> Results:
+    """Return the results of a run, billed under some models, or else those of `billed_models`."""
+    run = load(folder)
+    return Results(run, billed_models(run, models))
 
 
 def verdict_tables(results: Results) -> list[Table]:
-    """Return the verdict on a run, and the five measures of each strategy."""
+    """Return the verdict on a run, the five measures of each strategy, and what could not be read or replayed."""
     places = verdict(results)
-    return [answer(places), five_measures(places)]
+    return [answer(places), five_measures(places), *incomplete(results.summary)]
 
 
 def run_tables(results: Results, by_kind: bool = False) -> list[Table]:
     """Return the verdict and all tables of a run; with `none` in it, also what each strategy saves of the bill."""
-    shown = [*verdict_tables(results), *tables(results.summary, by_kind)]
+    places = verdict(results)
+    shown = [answer(places), five_measures(places), *tables(results.summary, by_kind)]
     if "none" in results.strategies and len(results.totals):
         shown.append(against(results.totals, *results.sampling_notes))
     return shown

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
-from .arguments import MODELS, RunArgument, run_folder
+from .arguments import USUAL_MODELS, RunArgument, run_folder
 from .streams import command
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def report(
         list[str] | None,
         typer.Option(
             help="Bill under this model, by its litellm name; repeat it. The frontier is that of the first.",
-            show_default=", ".join(MODELS),
+            show_default=USUAL_MODELS,
         ),
     ] = None,
     inspect: Annotated[
@@ -90,13 +90,13 @@ def report(
     elif as_json:
         print_run(folder, as_json)
     elif markdown is not None:
-        results = results_of(folder, model or MODELS)
+        results = results_of(folder, model or ())
         write_markdown(conversation_tables(folder) if by_conversation else run_tables(results, by_kind), markdown)
     else:
         from ...reports.html.folder import write
         from ...reports.html.inspector import check
 
-        results = results_of(folder, model or MODELS)
+        results = results_of(folder, model or ())
         named = [find_conversation(results.run, name) for name in inspect or ()]
         check(results.run, named)
         print_tables(run_tables(results, by_kind) if every or by_kind else verdict_tables(results))

@@ -84,7 +84,10 @@ def run(
         str | None, typer.Option("--format", "-f", help="Read every file as this format (`ctxbench list formats`).")
     ] = None,
     encoding: Annotated[str, typer.Option(help="The encoding for token counts.")] = "o200k_base",
-    model: Annotated[str, typer.Option(help="The model whose context window counts for overflows.")] = "gpt-4o",
+    model: Annotated[
+        str,
+        typer.Option(help="The model whose context window counts for overflows.", show_default="the recorded one"),
+    ] = "",
     turns: Annotated[int | None, typer.Option(min=1, help="User turns of generated conversations.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of generated conversations.")] = 0,
     summariser: Annotated[

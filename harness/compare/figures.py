@@ -24,7 +24,7 @@ from ...metrics.value import Form, Missing, Ratio, Summed, Value, value
 from ..answers.store import Answered, answered
 from ..bill.bill import bill
 from ..bill.simulation import Scheme
-from ..folder.run import Run, uneven
+from ..folder.run import Run, recorded_models, uneven
 
 Floats = NDArray[np.float64]
 Rows = Callable[[Run, str], pd.DataFrame]
@@ -152,7 +152,8 @@ def _about(name: str, metric: Metric, run: Run) -> About:
     form: Form = metric.of.form if isinstance(metric.of, get_args(Summed)) else "ratio"
     version = str(metric.version)
     if name == "overflows":
-        version += f", window {run.manifest.window}"
+        is_recorded = not run.manifest.plan.model and recorded_models(run)
+        version += f", window {'recorded' if is_recorded else run.manifest.window}"
     return About(metric.unit, metric.better, form, version)
 
 

@@ -25,7 +25,7 @@ from ...scenarios.spec import nearest
 from ...strategies.base import Strategy
 from ...strategies.bounds import EvidenceOnly
 from ...strategies.chain import Chain, packages, parse, spec
-from ..folder.schema import FORMAT, LeftOutRecording, Manifest, ManifestPlan
+from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan
 from ..folder.store import (
     alone,
     check_manifest,
@@ -55,8 +55,8 @@ class Plan:
     inputs: RunInputs
     strategies: tuple[str, ...]
     encoding: str = "o200k_base"
-    model: str = "gpt-4o"
-    """Whose context window overflows are counted against."""
+    model: str = ""
+    """Whose context window overflows are counted against; empty = that of the model which was recorded."""
     models: Settings = field(default_factory=Settings)
     probes: bool = True
     """Whether probes are asked."""
@@ -70,7 +70,7 @@ class Plan:
         _check_bounds(parsed)
         object.__setattr__(self, "models", self.models.checked(named(parsed)))
         check_extractors(parsed, self.models.summariser)
-        window_of(self.model)
+        window_of(self.model or USUAL_MODEL)
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
 
 
@@ -191,7 +191,7 @@ def _unfinished(plan: Plan) -> Manifest:
             summariser=plan.models.summariser,
             embedder=plan.models.embedder,
         ),
-        window=window_of(plan.model),
+        window=window_of(plan.model or USUAL_MODEL),
         versions={
             "ctxbench": version("ctxbench"),
             "python": platform.python_version(),

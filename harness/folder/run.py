@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import zstandard
 
+from ...metrics.models import listed
 from ...metrics.tokens import PRIMING
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation, Message
@@ -243,6 +244,29 @@ LOG = ["added_from", "added_to", "marks", "tools_added"]
 """Columns of lists: as a data frame they take ten times the space of the rest, and `contexts.LogColumns` reads them."""
 
 
+def recorded_models(run: Run) -> dict[str, int]:
+    """Return how many calls of each model were recorded, the most first; empty where no recording names a model."""
+    names = run.table("messages").model.dropna().astype(str)
+    return {str(name): int(calls) for name, calls in names.value_counts().items()}
+
+
+def windows(run: Run) -> dict[str, int]:
+    """Return the context window that each conversation's calls are held against, in tokens.
+
+    It is that of the model which the run names, or else of the model that was recorded: the one with the most calls in
+    the conversation. Where none was, or its window is not known, it is that of `schema.USUAL_MODEL`.
+    """
+    conversations = map(str, run.table("conversations").conversation)
+    sizes = dict.fromkeys(conversations, run.manifest.window)
+    if not run.manifest.plan.model:
+        calls = run.table("messages")[["conversation", "model"]].dropna().astype(str).value_counts()
+        for name, model in reversed(list(calls.index)):  # the model with the most calls is the last to be set
+            listing = listed(model)
+            if listing is not None and listing.window:
+                sizes[name] = listing.window
+    return sizes
+
+
 def rows_of(run: Run, table: str) -> pd.DataFrame:
     """Return a table of a run with the columns that the figures need (`compare.figures`)."""
     return steps_of(run) if table == "steps" else run.table(table)
@@ -258,7 +282,7 @@ def steps_of(run: Run) -> pd.DataFrame:
     table = run.arrow("steps")
     steps: pd.DataFrame = table.drop_columns(LOG).to_pandas()
     steps["latency_ns"] = run.arrow("timings").column("latency_ns").to_numpy()
-    steps["window"] = run.manifest.window
+    steps["window"] = steps.conversation.astype(str).map(windows(run)).to_numpy()
     steps = steps.join(sent_contexts(run, table))
     calls = run.table("events").dropna(subset=["input_tokens"])
     calls["tokens"] = calls.input_tokens + calls.output_tokens

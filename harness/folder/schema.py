@@ -156,6 +156,8 @@ SCHEMAS: Mapping[str, pa.Schema] = {
 
 FORMAT = 5
 """Number of the run folder's layout. This version reads no other."""
+USUAL_MODEL = "gpt-4o"
+"""Whose context window counts where the recording does not say which model was called."""
 
 
 class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -172,7 +174,7 @@ class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The strategies as text."""
     encoding: str
     model: str
-    """The model whose context window overflows are counted against."""
+    """The model whose context window overflows are counted against; empty = the recorded ones (`run.windows`)."""
     probes: bool
     """Whether the run asked the probes."""
     summariser: str
@@ -201,7 +203,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int
     plan: ManifestPlan
     window: int
-    """Context window of the plan's model, in tokens."""
+    """Context window of the plan's model, or of `USUAL_MODEL` where it names none, in tokens."""
     versions: dict[str, str]
     """Versions of ctxbench, Python, libraries, the model map, and the packages of the strategies."""
     complete: bool

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ...scenarios.errors import Place, RecordingError
-from ...scenarios.model import Conversation, Message, Usage
+from ...scenarios.model import STOPPED, Conversation, Message, Usage
 from ..cache.mechanisms import MOST_MARKS, ExplicitRules
 from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix
 from ..cache.rules import Cache, CacheRule
@@ -40,9 +40,6 @@ from ..prices import Prices
 from ..tokens import TokenCounter
 from .calibration import Calibration, Counted
 from .requests import Asking, Assumed, RecordedRequest, numbering
-
-STOPPED = ("aborted", "cancelled", "error")
-"""Stop reasons of calls that may not have reached the cache."""
 
 
 class ComparedCall(NamedTuple):

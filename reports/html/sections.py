@@ -30,14 +30,13 @@ from ..tables import (
     actions_table,
     added_table,
     counter_table,
-    failed_table,
     faults_table,
     first_summary_table,
     grounding_table,
     growth_table,
+    incomplete,
     lacking_table,
     main_table,
-    problems_table,
     reasons_table,
     survival_table,
 )
@@ -250,10 +249,7 @@ def actions_section(results: Results) -> ReportSection | None:
     tables = [table for table in (added_table(summary), actions_table(summary)) if table]
     if summary.reasons:
         tables.append(reasons_table(summary))
-    if summary.failed:
-        tables.append(failed_table(summary))
-    if summary.manifest.problems:
-        tables.append(problems_table(summary))
+    tables += incomplete(summary)
     if not tables:
         return None
     frames = {

@@ -53,6 +53,7 @@ def by_hand(
         failed_conversations=dict.fromkeys(costs, 0),
         unanswered=[],
         answers=None,
+        recorded={},
     )
     fake: Any = SimpleNamespace(
         run=SimpleNamespace(folder=Path("runs/by hand")),
@@ -190,8 +191,19 @@ def test_what_breaks(tmp_path: Path) -> None:
     conversation = recorded("one", ["a", "word " * 500, "b"])
     with_none = ran(tmp_path / "a", conversation, strategies=("none", "window(max_tokens=200)"))
     found = results(with_none).summary
-    assert breakage(found, "none") == []
-    assert any(each.startswith("newest message missing: ") for each in breakage(found, "window(max_tokens=200)"))
+    assert breakage(found, "none", "claude-sonnet-5") == []
+    broken = breakage(found, "window(max_tokens=200)", "claude-sonnet-5")
+    assert any(each.startswith("newest message missing: ") for each in broken)
+
+
+def test_only_the_billed_model_s_provider_rejects(tmp_path: Path) -> None:
+    """What OpenAI alone would reject breaks nothing for Claude; for a model of neither, both count."""
+    summary = results(usual(tmp_path)).summary
+    rejected = {**summary.strategies["none"], "rejected_openai": 3, "rejected_anthropic": 0}
+    found = replace(summary, strategies={**summary.strategies, "last_turn": rejected})
+    assert breakage(found, "last_turn", "claude-opus-4-5") == []
+    assert breakage(found, "last_turn", "azure/gpt-5.6") == ["rejected: 3 by OpenAI"]
+    assert breakage(found, "last_turn", "deepseek-chat") == ["rejected: 3 by OpenAI"]
 
 
 def test_the_best_measure_counts(tmp_path: Path) -> None:

@@ -1,0 +1,81 @@
+"""What the recordings of a run say of their own model calls: which models, and how their token counts differ from ours.
+
+A run is billed under the model that was recorded, in tokens as that model's provider counts them, unless the user names
+another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from ...metrics.prices import BUNDLED, Prices
+from ..folder.run import Run, recorded_models
+from . import MODELS
+
+
+def billed_models(run: Run, named: Sequence[str] = (), prices: Prices = BUNDLED) -> tuple[str, ...]:
+    """Return the models that a run is billed under, the most important first: those named, or else MODELS.
+
+    Without any named, the recorded model with the most calls is the first, where its price is known.
+    """
+    if named:
+        return tuple(dict.fromkeys(named))
+    main = next(iter(recorded_models(run)), "")
+    recorded = (main,) if main and prices.tariff(main) is not None else ()
+    return tuple(dict.fromkeys((*recorded, *MODELS)))[: len(MODELS)]
+
+
+class TokenFactors(NamedTuple):
+    """How many tokens a model's provider counts for each token that the run counts."""
+
+    prompt: float = 1.0
+    answer: float = 1.0
+
+
+def token_factors(run: Run) -> Mapping[str, TokenFactors]:
+    """Return the token factors of each recorded model that has usage.
+
+    The factor of prompts is the growth of the recorded prompts from call to call, in all, over the growth of our counts
+    (as `ctxbench validate` fits it): what a recording lacks, such as a system prompt, cancels. Where a prompt shrank,
+    the recorded agent sent something else than the history: that call is left out. The factor of answers is that of
+    their sums; reasoning that is not in the recording is part of it.
+    """
+    messages = run.table("messages").sort_values(["conversation", "at"], kind="stable")
+    whole = messages.groupby("conversation", observed=True).tokens.cumsum() - messages.tokens
+    calls = messages.assign(whole=whole).dropna(subset=["usage_input"])
+    return {str(name): _factors(rows) for name, rows in calls.groupby("model", observed=True) if name}
+
+
+def _factors(calls: pd.DataFrame) -> TokenFactors:
+    grown = calls.groupby("conversation", observed=True)[["usage_input", "whole"]].diff()
+    grown = grown[(grown.usage_input > 0) & ~calls.compacted]
+    answered = calls[calls.usage_output > 0]
+    return TokenFactors(
+        _ratio(grown.usage_input.sum(), grown.whole.sum()),
+        _ratio(answered.usage_output.sum(), answered.tokens.sum()),
+    )
+
+
+def _ratio(recorded: float, ours: float) -> float:
+    return float(recorded / ours) if recorded > 0 and ours > 0 else 1.0
+
+
+class CostComparison(NamedTuple):
+    """What some calls are recorded to have cost, and their bill."""
+
+    calls: int
+    recorded: float
+    billed: float
+
+
+def recorded_costs(run: Run, model: str) -> pd.DataFrame:
+    """Return the calls of a model that say what they cost: conversation, at, usage_cost.
+
+    Calls after a compaction are left out: the recorded agent did not send the history there.
+    """
+    messages = run.table("messages").astype({"conversation": str, "model": str})
+    calls = messages[(messages.model == model) & (messages.usage_cost > 0) & ~messages.compacted]
+    return calls[["conversation", "at", "usage_cost"]]

@@ -1,0 +1,139 @@
+"""What recordings say of their own model calls: models, windows, token factors and costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ctxbench.harness.bill import MODELS
+from ctxbench.harness.bill.bill import bill
+from ctxbench.harness.bill.recorded import billed_models, token_factors
+from ctxbench.harness.bill.simulation import Scheme
+from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder.run import Run, load, recorded_models, steps_of
+from ctxbench.metrics.prices import BUNDLED
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.model import Call, Conversation, Message, Usage
+from tests.harness.command import ctxbench
+from tests.harness.runs import plan
+
+CLAUDE, GPT = "claude-opus-4-5", "gpt-4o"
+
+
+def message(name: str, role: str, words: int, call: Call | None = None) -> Message:
+    return Message(name, role, "word " * words, call=call)  # type: ignore[arg-type]
+
+
+def call(model: str, input: int | None, output: int = 0, cost: float | None = None, stop: str = "") -> Call:
+    usage = None if input is None else Usage(input, output, cost=cost)
+    return Call(model, usage=usage, stop=stop)
+
+
+def talk(name: str, model: str, usage: list[tuple[int, int, float]]) -> Conversation:
+    """A conversation whose questions have 100 words and whose answers have 50."""
+    said = []
+    for number, (prompt, answer, cost) in enumerate(usage):
+        said.append(message(f"{name}{number}u", "user", 100))
+        said.append(message(f"{name}{number}a", "assistant", 50, call(model, prompt, answer, cost)))
+    return Conversation(name, tuple(said))
+
+
+def run_of(folder: Path, *conversations: Conversation, strategies: tuple[str, ...] = ("none", "last_turn")) -> Run:
+    (folder / "r.jsonl").write_bytes(b"".join(one.to_json() + b"\n" for one in conversations))
+    execute(plan(folder / "r.jsonl", strategies=strategies), folder / "run")
+    return load(folder / "run")
+
+
+def counted(words: int) -> int:
+    return TokenCounter().message(Message("", "user", "word " * words))
+
+
+def test_token_factors_by_hand(tmp_path: Path) -> None:
+    """Prompts grew by 450 recorded tokens while ours grew by a question and an answer; a shrunk prompt is left out."""
+    usage = [(1000, 60, 0.0), (1450, 90, 0.0), (700, 90, 0.0)]
+    factors = token_factors(run_of(tmp_path, talk("t", CLAUDE, usage)))[CLAUDE]
+    assert factors.prompt == pytest.approx(450 / (counted(100) + counted(50)))
+    assert factors.answer == pytest.approx(240 / (3 * counted(50)))
+
+
+def test_the_bill_is_in_the_provider_s_tokens(tmp_path: Path) -> None:
+    """Every part of a prompt is multiplied by the recorded factor and the parts add up; another model has none."""
+    run = run_of(tmp_path, talk("t", CLAUDE, [(1000, 100, 0.0), (1400, 100, 0.0), (1800, 100, 0.0)]))
+    factors = token_factors(run)[CLAUDE]
+    billed = bill(run, [Scheme(CLAUDE), Scheme(GPT)])
+    ours, theirs = billed.calls(Scheme(GPT)), billed.calls(Scheme(CLAUDE))
+    assert factors.prompt > 2
+    assert theirs.tokens.tolist() == pytest.approx((ours.tokens * factors.prompt).tolist(), abs=1)
+    assert theirs.tokens.tolist() == (theirs.read + theirs.written + theirs.written_1h + theirs.fresh).tolist()
+    assert theirs.output.tolist() == pytest.approx((ours.output * factors.answer).tolist(), abs=1)
+    price = BUNDLED.tariff(CLAUDE)
+    assert price is not None
+    assert theirs.cost_output.tolist() == pytest.approx((theirs.output * price.at(1).output).tolist())
+
+
+def test_recorded_cost_beside_the_bill(tmp_path: Path) -> None:
+    """The calls that say what they cost are billed under `none`, and both sums stand side by side."""
+    run = run_of(tmp_path, talk("t", CLAUDE, [(1000, 50, 0.25), (1400, 50, 0.5)]))
+    billed = bill(run, [Scheme(CLAUDE), Scheme(GPT)])
+    cost = billed.against_recorded(Scheme(CLAUDE))
+    calls = billed.calls(Scheme(CLAUDE))
+    assert cost is not None
+    assert (cost.calls, cost.recorded) == (2, 0.75)
+    assert cost.billed == pytest.approx(calls[calls.strategy == "none"].cost.sum())
+    assert billed.against_recorded(Scheme(GPT)) is None
+    printed = ctxbench("bill", run.folder, cwd=tmp_path).stdout
+    assert "2 calls that say what claude-opus-4-5 cost took $0.7500 as recorded" in " ".join(printed.split())
+
+
+def test_the_recorded_model_is_billed_first(tmp_path: Path) -> None:
+    """The model with the most recorded calls comes before the usual ones, if it has a price and none is named."""
+    run = run_of(tmp_path, talk("a", GPT, [(500, 9, 0.0)]), talk("b", CLAUDE, [(500, 9, 0.0), (900, 9, 0.0)]))
+    assert recorded_models(run) == {CLAUDE: 2, GPT: 1}
+    assert billed_models(run) == (CLAUDE, *MODELS[:2])
+    assert billed_models(run, ("gpt-5.6",)) == ("gpt-5.6",)
+    (tmp_path / "other").mkdir()
+    assert billed_models(run_of(tmp_path / "other", talk("a", "nobody/knows-it", [(500, 9, 0.0)]))) == MODELS
+
+
+def test_windows_are_those_of_the_recorded_models(tmp_path: Path) -> None:
+    """Each conversation is held against the window of its own model; one without a model against gpt-4o's."""
+    run = run_of(
+        tmp_path, talk("a", GPT, [(500, 9, 0.0)]), talk("b", CLAUDE, [(500, 9, 0.0)]), talk("c", "", [(9, 9, 0.0)])
+    )
+    windows = steps_of(run).astype({"conversation": str}).groupby("conversation").window.first()
+    assert windows.to_dict() == {"a": 128_000, "b": 200_000, "c": 128_000}
+
+
+def test_a_call_that_was_stopped_is_no_request(tmp_path: Path) -> None:
+    """An aborted call without usage is not replayed; one whose usage was reported is, since somebody paid for it."""
+    said = (
+        message("u", "user", 10),
+        message("a", "assistant", 0, call(CLAUDE, None, stop="aborted")),
+        message("v", "user", 10),
+        message("b", "assistant", 5, call(CLAUDE, 100, 5, stop="aborted")),
+        message("w", "user", 10),
+        message("c", "assistant", 5, call(CLAUDE, 200, 5, stop="stop")),
+    )
+    run = run_of(tmp_path, Conversation("t", said), strategies=("none",))
+    assert run.table("steps")["at"].tolist() == [3, 5]
+    assert run.table("conversations").calls.tolist() == [2]
+
+
+def test_the_factor_is_that_of_validate(recordings: Path, tmp_path: Path) -> None:
+    """On real sessions the factor agrees with the one that `validate` fits call by call, which knows more of them."""
+    from ctxbench.metrics.cache.prefixes import Prefixes
+    from ctxbench.metrics.validation.calibration import Calibration, Counters
+    from ctxbench.metrics.validation.requests import Asking
+    from ctxbench.scenarios.read import find, read
+    from ctxbench.scenarios.source import Problems
+
+    problems = Problems()
+    conversations = list(read(find([recordings / "mini-swe-agent"], problems), problems))
+    execute(plan(recordings / "mini-swe-agent", strategies=("none",)), tmp_path / "run")
+    counters, prefixes = Counters(), dict[str, Prefixes]()
+    asking = Asking(lambda model: prefixes.setdefault(model, Prefixes()), counters.of)
+    fitted = Calibration.of(one for conversation in conversations for one in asking.calls(conversation))
+    assert token_factors(load(tmp_path / "run"))["deepseek-chat"].prompt == pytest.approx(
+        fitted.factor("deepseek-chat"), rel=0.1
+    )
