@@ -368,6 +368,15 @@ class ContextLog:
         self.model_wait_ns.append(step.model_wait_ns)
         self.sent = sent
 
+    def sends_as(self, other: ContextLog) -> bool:
+        """Return whether both logs have the same contexts, marks and tools at each step."""
+        return (self.runs, self.written, self.marks, self.tools) == (
+            other.runs,
+            other.written,
+            other.marks,
+            other.tools,
+        )
+
     def number(self, message: Message) -> int | None:
         """Return the number of a message among those that the strategy wrote, or None if no step has sent it."""
         return self._numbers.get(message)

@@ -67,6 +67,8 @@ class RunSummary:
     """By strategy: how many events of each kind it reported."""
     reasons: list[dict[str, str | int]]
     """Why something failed or a budget was exceeded: strategy, what, why, instead, times. The most frequent first."""
+    unrepeatable: dict[str, str]
+    """Strategies that sent something else when they were replayed again, each with the conversation."""
     unanswered: list[str]
     """Strategies whose own model calls all failed."""
     summariser_saw: dict[str, Value]
@@ -125,6 +127,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
         failed_conversations=failed_conversations,
         grounding=_grounding(compared_rows("grounding"), names),
         reasons=_reasons(events),
+        unrepeatable={str(row.strategy): str(row.conversation) for row in results.itertuples() if row.repeats is False},
         unanswered=unanswered(events),
         actions={name: _counted(events[events.strategy == name]) for name in names},
         summariser_saw={name: _summariser_saw(events[events.strategy == name]) for name in names},

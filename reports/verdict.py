@@ -221,6 +221,8 @@ def breakage(summary: RunSummary, name: str, model: str) -> list[str]:
 def _breakage(summary: RunSummary, name: str, model: str) -> Iterator[str]:
     if lost := summary.failed_conversations[name]:
         yield f"failed in {count(lost, 'conversation')}"
+    if name in summary.unrepeatable:
+        yield f"sends something else when it is replayed again ({summary.unrepeatable[name]})"
     if name in summary.unanswered:
         yield "no model answered"
     values, usual = summary.strategies[name], summary.strategies.get("none", {})

@@ -85,7 +85,8 @@ def work(shard: Shard) -> Done:
                 outcomes = [wrong or _replayed(index, strategy, models, shard.probes) for index in indexes]
                 write_probes(part, {spec: _probed(conversations, outcomes)})
                 logs = [outcome if isinstance(outcome, str) else outcome[0] for outcome in outcomes]
-                steps += write_cells(part, digest, spec, budget, indexes, logs)
+                repeats = _repeats(indexes, logs, strategy, models, shard.probes)
+                steps += write_cells(part, digest, spec, budget, indexes, logs, repeats)
         if shard.answers:
             answer_usually(folder, shard.number, counter, models)
     except OSError as error:
@@ -138,6 +139,32 @@ def _replayed(index: ConversationIndex, strategy: Strategy, models: Models, prob
     except (Exception, SystemExit) as error:
         return failure_reason(error)
     return log, []
+
+
+# A replay of as many calls is long enough for a strategy to act, and short enough to be made twice.
+_CALLS_REPLAYED_TWICE = 20
+
+
+def _repeats(
+    indexes: Sequence[ConversationIndex],
+    logs: Sequence[ContextLog | str],
+    strategy: Strategy,
+    models: Models,
+    probes: bool,
+) -> list[bool | None]:
+    """Replay one conversation a second time, and return for each whether it sent the same; None for the others.
+
+    It is the shortest one of at least 20 calls, or else the longest. Where every reply is to be recorded anew there is
+    none: it would be paid for twice.
+    """
+    sizes = {at: len(log.runs.at) for at, log in enumerate(logs) if isinstance(log, ContextLog)}
+    repeats: list[bool | None] = [None] * len(logs)
+    if sizes and models.settings.mode != "record":
+        long = [at for at, size in sizes.items() if size >= _CALLS_REPLAYED_TWICE]
+        at = min(long, key=lambda at: sizes[at]) if long else max(sizes, key=lambda at: sizes[at])
+        first, again = logs[at], _replayed(indexes[at], strategy, models, probes)
+        repeats[at] = isinstance(first, ContextLog) and not isinstance(again, str) and first.sends_as(again[0])
+    return repeats
 
 
 def _probed(
@@ -241,10 +268,11 @@ def write_cells(
     budget: int | None,
     indexes: Sequence[ConversationIndex],
     logs: Sequence[ContextLog | str],
+    repeats: Sequence[bool | None],
 ) -> int:
     """Measure one strategy on every conversation of a shard and write the part's tables. Returns the number of steps.
 
-    A log that is a string is the reason why that conversation failed.
+    A log that is a string is the reason why that conversation failed. `repeats`: whether a second replay sent the same.
     """
     replayed = [(index, log) for index, log in zip(indexes, logs, strict=True) if isinstance(log, ContextLog)]
     results = [cell_of(index, log, budget) for index, log in replayed]
@@ -280,6 +308,7 @@ def write_cells(
             "detail": ["" if isinstance(log, ContextLog) else log for log in logs],
             "steps": [len(log.runs.at) if isinstance(log, ContextLog) else 0 for log in logs],
             "budget": [budget] * len(logs),
+            "repeats": repeats,
         },
         digest,
     )

@@ -146,6 +146,7 @@ COLUMNS: Mapping[str, Mapping[str, tuple[pa.DataType, str]]] = {
         "detail": (pa.string(), "why it failed"),
         "steps": (pa.int32(), "steps measured; 0 if it failed"),
         "budget": (pa.int64(), "tokens that the strategy promised to stay within, if it did"),
+        "repeats": (pa.bool_(), "whether a second replay sent the same; null where there was none"),
     },
 }
 """Each table's columns: the type, and what it means. What is not known is null."""
@@ -154,7 +155,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     table: pa.schema([(name, kind) for name, (kind, _) in columns.items()]) for table, columns in COLUMNS.items()
 }
 
-FORMAT = 5
+FORMAT = 6
 """Number of the run folder's layout. This version reads no other."""
 USUAL_MODEL = "gpt-4o"
 """Whose context window counts where the recording does not say which model was called."""

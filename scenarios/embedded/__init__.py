@@ -1,4 +1,4 @@
-"""Scenarios that the project generates itself from a seed: same seed, same bytes.
+"""Scenarios that come with ctxbench, generated from a seed or written by hand: same seed, same bytes.
 
     for conversation in scenario("coding", turns=12):
         …
@@ -50,6 +50,7 @@ SCENARIOS: dict[str, str] = {
     "smoke": "every kind in English and Chinese with a few turns, and the traps but the enormous one; seconds",
     "standard": "every kind in English and Chinese at length, and all traps: 1 to 2 million tokens of history",
     "quality": "two short support cases and some traps: a small local model answers them within an hour",
+    "questions": "8 conversations of 700 tokens with 104 questions, in English and Chinese: for small local models",
     "traps": "small conversations that break context libraries, each for one reason",
     "docs_qa": "questions on a product, answered from its documentation",
     "coding": "a coding agent in a repository: files read, edited, tests run",
@@ -67,8 +68,9 @@ SCENARIOS: dict[str, str] = {
 def scenario(name: str, turns: int | None = None, seed: int = 0) -> Iterator[Conversation]:
     """Return the conversations of a scenario, in a fixed order.
 
-    `turns` is the number of user turns per generated conversation, instead of the scenario's own number; the traps have
-    neither a length nor a seed. Raises SpecError for a name that is not in SCENARIOS, and for less than one turn.
+    `turns` is the number of user turns per generated conversation, instead of the scenario's own number; the traps and
+    `questions` have neither length nor seed. Raises SpecError for a name that is not in SCENARIOS, and for less than one
+    turn.
     """
     if name not in SCENARIOS:
         raise SpecError(f"unknown scenario {name!r}{nearest(name, SCENARIOS)}; there are {', '.join(SCENARIOS)}")
@@ -88,6 +90,10 @@ def _conversations(name: str, turns: int | None, seed: int) -> Iterator[Conversa
         case "quality":
             yield from _kinds({"customer_service": QUALITY_TURNS}, turns, seed)
             yield from (trap for trap in _traps() if trap.id.removeprefix("traps/") in QUALITY_TRAPS)
+        case "questions":
+            from .questions import make_all
+
+            yield from make_all()
         case "traps":
             yield from _traps()
         case "fleet":

@@ -182,3 +182,15 @@ def test_failures_are_grouped_and_the_exit_code_says_that_all_failed(tmp_path: P
     (said,) = [line for line in ran.stderr.splitlines() if line.startswith("error:")]
     assert said.startswith("error: no conversation was finished by bad.py:Bad@")
     assert "some.py" not in said
+
+
+def test_a_strategy_that_does_not_repeat_itself_is_marked(tmp_path: Path) -> None:
+    """One conversation is replayed twice: a strategy that sends something else is struck out with the conversation."""
+    body = "NUMBERS.append(0)\n            return context.sending(context.messages[len(NUMBERS) % 7 and -1 :])"
+    (tmp_path / "odd.py").write_text("NUMBERS = []\n" + START.format(more="", body=body))
+    ran = ctxbench("run", "traps", "-s", "none", "-s", "last_turn", "-s", "odd.py:Bad", "-o", "r", cwd=tmp_path)
+    results = load(tmp_path / "r").table("results")
+    checked = results.dropna(subset=["repeats"])
+    assert checked.groupby("strategy", observed=True).size().tolist() == [1, 1, 1]
+    assert checked.repeats.tolist() == [True, True, False]
+    assert "sends something else when it is replayed again (traps/repeated_identical)" in " ".join(ran.stdout.split())

@@ -77,9 +77,10 @@ def test_a_kind_by_its_name(name: str, turns: int) -> None:
         assert sum(message.role == "user" for message in conversation.messages) == turns
 
 
-def test_traps_ignore_turns_and_seed() -> None:
-    """Neither turns nor seed change the traps."""
-    assert [c.digest() for c in scenario("traps", turns=9, seed=4)] == [c.digest() for c in scenario("traps")]
+@pytest.mark.parametrize("name", ["traps", "questions"])
+def test_what_is_written_by_hand_ignores_turns_and_seed(name: str) -> None:
+    """Neither turns nor seed change the traps and the scenario `questions`."""
+    assert [c.digest() for c in scenario(name, turns=9, seed=4)] == [c.digest() for c in scenario(name)]
 
 
 @pytest.mark.parametrize("name", KINDS)
