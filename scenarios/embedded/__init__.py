@@ -69,8 +69,8 @@ def scenario(name: str, turns: int | None = None, seed: int = 0) -> Iterator[Con
     """Return the conversations of a scenario, in a fixed order.
 
     `turns` is the number of user turns per generated conversation, instead of the scenario's own number; the traps and
-    `questions` have neither length nor seed. Raises SpecError for a name that is not in SCENARIOS, and for less than one
-    turn.
+    `questions` have neither length nor seed. Raises SpecError for a name that is not in SCENARIOS, and for less than
+    one turn.
     """
     if name not in SCENARIOS:
         raise SpecError(f"unknown scenario {name!r}{nearest(name, SCENARIOS)}; there are {', '.join(SCENARIOS)}")
