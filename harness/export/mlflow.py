@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -314,6 +314,27 @@ def name_of(metric: str) -> str:
     return _NOT_IN_NAMES.sub("_", grouped)[:250]
 
 
+_PROMPT = re.compile(r"(?P<before>, )?\bprompt='(?P<digest>[^']*)'(?(before)|(, )?)")
+PROMPTS = "ctxbench.prompts"
+"""Tag with the digest of the grader's prompt behind each figure that has one."""
+
+
+def metric_keys(metrics: Iterable[str]) -> dict[str, str]:
+    """Return the name of each figure in MLflow: without the digest of a prompt, so a chart goes on when that changes.
+
+    Figures that differ in the prompt alone keep it.
+    """
+    short = {metric: name_of(_PROMPT.sub("", metric)) for metric in metrics}
+    times = Counter(short.values())
+    return {metric: key if times[key] == 1 else name_of(metric) for metric, key in short.items()}
+
+
+def prompts(metrics: Iterable[str]) -> dict[str, str]:
+    """Return the digest of the prompt behind each figure that has one, by the figure's name in MLflow."""
+    keys = metric_keys(metrics)
+    return {key: found["digest"] for metric, key in keys.items() if (found := _PROMPT.search(metric)) is not None}
+
+
 def write(
     bench: Bench, where: TrackingStore, measured: int, report: Path | None, experiment: str = EXPERIMENT
 ) -> LogResult:
@@ -368,6 +389,8 @@ class _Writing:
         whole = {**entry.numbers, "conversations_failed": len(entry.failed)}
         missing = "; ".join(f"{name}: {why}" for name, why in entry.missing.items())
         tags = {KIND: "strategy", PARENT: parent, **self._tags()}
+        if digests := prompts(self.bench.metrics):
+            tags[PROMPTS] = msgspec.json.encode(digests).decode()
         if missing:
             tags["ctxbench.missing"] = missing
         metrics = [*self._metrics(whole), *self._curves(entry)]
@@ -403,7 +426,8 @@ class _Writing:
     def _metrics(self, numbers: Mapping[str, float]) -> list[Metric]:
         from mlflow.entities import Metric
 
-        return [Metric(name_of(name), float(number), self.measured, 0) for name, number in numbers.items()]
+        keys = metric_keys(dict.fromkeys((*self.bench.metrics, *numbers)))
+        return [Metric(keys[name], float(number), self.measured, 0) for name, number in numbers.items()]
 
     def _curves(self, entry: LoggedStrategy) -> Iterator[Metric]:
         from mlflow.entities import Metric

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.export.mlflow import NOTE, Waiting, done, name_of, parameters, wait, waiting
+from ctxbench.harness.export.mlflow import NOTE, Waiting, done, metric_keys, name_of, parameters, prompts, wait, waiting
 from ctxbench.harness.models.provider import without_secrets
 
 
@@ -27,6 +27,15 @@ def test_names() -> None:
     assert name_of("cost(openai/gpt-4o@2024)") == "cost/openai/gpt-4o_2024"
     assert name_of("answer_quality(offline, rules)") == "answer_quality/offline/rules"
     assert name_of("context_recall") == "context_recall"
+
+
+def test_a_figure_s_name_does_not_change_with_the_prompt() -> None:
+    """The digest of the grader's prompt is a tag; it stays in the name where two figures differ in nothing else."""
+    old, new, other = (f"answer_quality(m, llm(model='g', prompt='{digest}'))" for digest in ("a1", "b2", "c3"))
+    assert metric_keys([old]) == {old: "answer_quality/m/llm_model__g__"}
+    assert metric_keys([new])[new] == metric_keys([old])[old]
+    assert prompts([old, "saving"]) == {"answer_quality/m/llm_model__g__": "a1"}
+    assert len(set(metric_keys([new, other]).values())) == 2
 
 
 def test_keys_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
