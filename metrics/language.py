@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any, Literal
 
 Language = Literal["zh", "en"]
+LANGUAGES: tuple[Language, ...] = ("zh", "en")
 
 
 def word_lists(package: str, name: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import msgspec
 import numpy as np
 
-from ..metrics.language import Language, words
+from ..metrics.language import LANGUAGES, words
 from ..metrics.rows import Rows
 from ..metrics.tfidf import Scores, TfIdf, best
 from ..scenarios.model import Message
@@ -18,11 +18,13 @@ from ..scenarios.view import Messages
 from .base import Context, ModelError, StrategyContext, View
 from .events import Failed, Recalled
 from .parts.fact_extraction import StatedFact, extract_by_model, extract_by_rules
+from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.memories import NoteMessage, Place
 from .parts.passages import passages
 from .parts.units import Dialogue, at_least
 
-FORM = "<memory>\n{lines}\n</memory>"
+# The design's, the same in both languages.
+FORM = dict.fromkeys(LANGUAGES, "<memory>\n{lines}\n</memory>")
 # Tokens that a line takes at least: its dash, three words, its end.
 _LEAST_LINE = 5
 
@@ -47,8 +49,9 @@ class Facts:
     message has come. Where it states none, or with `extractor="offline"`, rules extract them from user messages and
     final answers, each message once, at most `per_message` of `max_fact_tokens` each (no more than a quarter of
     `max_tokens`). With `extractor="model"` the model `summariser` (empty = the run's) extracts them, one call per turn;
-    where it fails, the rules do (Failed). A repeated fact is one fact. When a later fact has the same words with other
-    numbers or dates, the earlier one's confidence counts `outdated` times.
+    where it fails, the rules do (Failed). Its prompt is in `language`; "auto" is the user's. A repeated fact is one
+    fact. When a later fact has the same words with other numbers or dates, the earlier one's confidence counts
+    `outdated` times.
     """
 
     max_tokens: int = 2000
@@ -63,7 +66,7 @@ class Facts:
     extractor: Literal["recorded", "offline", "model"] = "recorded"
     summariser: str = ""
     max_reply_tokens: int = 500
-    language: Language = "zh"
+    language: LanguageSetting = "auto"
 
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "design 002"
@@ -76,13 +79,15 @@ class Facts:
         at_least(0, at_most=1, outdated=self.outdated)
 
     def start(self, desk: StrategyContext) -> View:
-        answers, note = FinalAnswers(desk, self.turns), NoteMessage(desk, "facts", FORM)
-        extractor, store = FactExtractor(desk, self), FactStore(self.outdated)
+        language = ConversationLanguage(self.language)
+        answers, note = FinalAnswers(desk, self.turns), NoteMessage(desk, "facts", FORM, language)
+        extractor, store = FactExtractor(desk, self, language), FactStore(self.outdated)
         ranked: list[tuple[StatedFact, float]] = []
 
         def view(context: Context) -> Context:
             nonlocal ranked
             history, before = context.messages, len(answers.places)
+            language.read(history)
             same = answers.read(history)
             if same < before:
                 store.forget()
@@ -164,10 +169,10 @@ class FinalAnswers:
 class FactExtractor:
     """Extracts the facts of messages, once for each message."""
 
-    __slots__ = ("_desk", "_facts", "_longest", "_rules")
+    __slots__ = ("_desk", "_facts", "_language", "_longest", "_rules")
 
-    def __init__(self, desk: StrategyContext, rules: Facts) -> None:
-        self._desk, self._rules = desk, rules
+    def __init__(self, desk: StrategyContext, rules: Facts, language: ConversationLanguage) -> None:
+        self._desk, self._rules, self._language = desk, rules, language
         self._longest = max(1, min(rules.max_fact_tokens, rules.max_tokens // 4))
         self._facts: dict[str, tuple[Message, tuple[StatedFact, ...]]] = {}
 
@@ -204,9 +209,9 @@ class FactExtractor:
         return passages(text, self._longest, 1, self._desk.text_tokens)[0] if text else text
 
     def _by_model(self, messages: list[Message]) -> list[StatedFact]:
-        rules = self._rules
+        rules, language = self._rules, self._language.decided
         try:
-            facts = extract_by_model(self._desk, messages, rules.language, rules.max_reply_tokens, rules.summariser)
+            facts = extract_by_model(self._desk, messages, language, rules.max_reply_tokens, rules.summariser)
         except ModelError as error:
             self._desk.record(Failed("facts", str(error), "extracted by rules"))
             return self._by_rules(messages)

@@ -150,12 +150,12 @@ def test_another_conversation_s_result_comes_before_the_turn(tmp_path: Path) -> 
 
 
 ANSWERS = {
-    "not json": "参数无法读取",
-    "[]": "参数无法读取",
-    '{"uuid": 7}': "参数无法读取",
-    "{}": "参数无法读取",
-    '{"uuid": "00000000-0000-0000-0000-000000000000"}': "没有找到",
-    '{"uuid": "x\\u0000\\ud800 OR 1=1"}': "没有找到",
+    "not json": "The arguments cannot be read",
+    "[]": "The arguments cannot be read",
+    '{"uuid": 7}': "The arguments cannot be read",
+    "{}": "The arguments cannot be read",
+    '{"uuid": "00000000-0000-0000-0000-000000000000"}': "There is no archived result",
+    '{"uuid": "x\\u0000\\ud800 OR 1=1"}': "There is no archived result",
 }
 
 
@@ -171,7 +171,7 @@ def test_a_call_that_names_nothing(arguments: str) -> None:
 def test_the_tool_gives_the_whole_result() -> None:
     """A model that calls it with the uuid of a placeholder gets what the tool gave."""
     opened = Opening(Archive(), TALK)
-    uuid = opened.at("c3")["t2"].split("存档: ")[1][:36]
+    uuid = opened.at("c3")["t2"].split("result: ")[1][:36]
     assert opened.calls(json.dumps({"uuid": f" {uuid.upper()} "})) == MUSEUM
     assert opened.events == (Loaded(uuid, "model", len(MUSEUM)),)
 
