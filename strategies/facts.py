@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import msgspec
 import numpy as np
 
-from ..metrics.language import LANGUAGES, words
+from ..metrics.language import LANGUAGES, terms
 from ..metrics.rows import Rows
 from ..metrics.tfidf import Scores, TfIdf, best
 from ..scenarios.model import Message
@@ -94,7 +94,7 @@ class Facts:
                 same = 0
             if same < len(answers.places) or before > len(answers.places):
                 store.take(extractor.facts([answers.dialogue[at] for at in answers.places[same:]]))
-                ranked = self._best(store, answers.recent_words())
+                ranked = self._best(store, answers.recent_terms())
             message, shown = note.of([f"- {fact.text}" for fact, _ in ranked], self.max_tokens, history)
             if message is None:
                 return context
@@ -116,11 +116,11 @@ class Facts:
 class FinalAnswers:
     """User messages and final answers of a growing history: no tool results, no message that calls tools."""
 
-    __slots__ = ("_dialogue", "_turns", "_words", "places")
+    __slots__ = ("_dialogue", "_terms", "_turns", "places")
 
     def __init__(self, desk: StrategyContext, turns: int) -> None:
         self._dialogue, self._turns = Dialogue(desk), turns
-        self._words: dict[str, tuple[Message, list[str]]] = {}
+        self._terms: dict[str, tuple[Message, list[str]]] = {}
         self.places: list[int] = []
         """Places of these messages in `dialogue`."""
 
@@ -150,8 +150,8 @@ class FinalAnswers:
         user = next((at for at in reversed(self.places) if self.dialogue[at].role == "user"), 0)
         return self._dialogue.place(self._dialogue.units.before(user))
 
-    def recent_words(self) -> list[str]:
-        """Return the words of the last turns, in order."""
+    def recent_terms(self) -> list[str]:
+        """Return the terms of the last turns, in order."""
         recent: list[Message] = []
         turns = 0
         for at in reversed(self.places):
@@ -159,11 +159,11 @@ class FinalAnswers:
             turns += self.dialogue[at].role == "user"
             if turns == self._turns:
                 break
-        known, self._words = self._words, {}
+        known, self._terms = self._terms, {}
         for message in reversed(recent):
             before = known.get(message.id)
-            self._words[message.id] = before if before and before[0] == message else (message, words(message.text))
-        return [word for _, message_words in self._words.values() for word in message_words]
+            self._terms[message.id] = before if before and before[0] == message else (message, terms(message.text))
+        return [term for _, message_terms in self._terms.values() for term in message_terms]
 
 
 class FactExtractor:
@@ -230,8 +230,8 @@ class FactStore:
 
     def __init__(self, outdated: float) -> None:
         self._outdated = outdated
-        # Words and topic of each fact. They outlive `forget`, so that taking a fact in again costs little.
-        self._prepared: dict[StatedFact, tuple[tuple[str, ...], str]] = {}
+        # Words, topic and terms of each fact. They outlive `forget`, so that taking a fact in again costs little.
+        self._prepared: dict[StatedFact, tuple[str, str, tuple[str, ...]]] = {}
         self.forget()
 
     def forget(self) -> None:
@@ -255,16 +255,17 @@ class FactStore:
         documents: list[Sequence[str]] = []
         for fact in facts:
             if fact not in self._prepared:
-                self._prepared[fact] = tuple(fact.words), fact.about
-            fact_words, about = self._prepared[fact]
+                self._prepared[fact] = " ".join(fact.words), fact.about, tuple(terms(fact.text))
+            # Facts are told apart by all their words: without stop words "is" and "is not" would be one fact.
+            fact_words, about, fact_terms = self._prepared[fact]
             if not fact_words:
                 continue
-            number = self._numbers.setdefault(" ".join(fact_words), len(self.facts))
+            number = self._numbers.setdefault(fact_words, len(self.facts))
             if number == len(self.facts):
                 self.facts.append(fact)
                 self._base.append(fact.confidence)
                 self._confidence.add(np.array([fact.confidence]))
-                documents.append(fact_words)
+                documents.append(fact_terms)
             self._base[number] = max(self._base[number], fact.confidence)
             self._confidence.all[number] = self._base[number]
             before = self._current.get(about, number) if about else number
@@ -275,5 +276,5 @@ class FactStore:
         self._index.add(documents)
 
     def similar(self, context: Iterable[str]) -> Scores:
-        """Return the TF-IDF cosine of the context's words with each fact."""
+        """Return the TF-IDF cosine of the context's terms with each fact."""
         return self._index.cosine(context)

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.language import Language, is_decision, sentences, words
+from ...metrics.language import Language, is_decision, sentences, terms, words
 from ...metrics.rows import Rows
 from ...metrics.tfidf import Scores, TfIdf
 from ...metrics.values import values
@@ -363,7 +363,7 @@ class VectorSearch:
 
 
 class WordSearch:
-    """Texts as bags of words."""
+    """Texts as bags of terms."""
 
     __slots__ = ("_index", "_rows")
 
@@ -373,11 +373,11 @@ class WordSearch:
 
     def rows(self, texts: Sequence[str]) -> RowNumbers:
         """Return the row of each text. New texts are indexed."""
-        return _rows(self._rows, texts, lambda new: self._index.add(map(words, new)))
+        return _rows(self._rows, texts, lambda new: self._index.add(map(terms, new)))
 
     def scores(self, query: str) -> Scores:
-        """Return the share of the query's words that each row has, 0 to 1; rare words weigh more."""
-        return self._index.overlap(words(query))
+        """Return the share of the query's terms that each row has, 0 to 1; rare ones weigh more."""
+        return self._index.overlap(terms(query))
 
 
 class MemoryRows:

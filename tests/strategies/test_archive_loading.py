@@ -15,6 +15,7 @@ from ctxbench.strategies.archive.archives import KEYWORDS
 from ctxbench.strategies.archive.record import Card, identify, query_of, sources_of, summary_of
 from ctxbench.strategies.archive.session import mentions
 from ctxbench.strategies.events import Archived, Event, Failed, Loaded
+from ctxbench.strategies.parts.memories import WordSearch
 from ctxbench.strategies.parts.passages import relevant_passages
 from tests.strategies.tool_results import COUNTER, LONG, Fake, Opening, asking, at_file, conversation
 
@@ -174,6 +175,16 @@ def test_the_tool_gives_the_whole_result() -> None:
     uuid = opened.at("c3")["t2"].split("result: ")[1][:36]
     assert opened.calls(json.dumps({"uuid": f" {uuid.upper()} "})) == MUSEUM
     assert opened.events == (Loaded(uuid, "model", len(MUSEUM)),)
+
+
+def test_a_search_by_words_compares_stems() -> None:
+    """`bookings` finds `booked`; what has only stop words in common with the question is not found at all."""
+    search = WordSearch()
+    assert search.rows(["The ferry was booked.", "And what of the other?"]).tolist() == [0, 1]
+    assert search.scores("What about the bookings?").tolist() == [1.0, 0.0]
+    assert search.scores("What of the others?").tolist() == [0.0, 0.0]
+    text = "The museum opens at nine. " * 15 + "\n" + "The ferry was booked. " * 10
+    assert "ferry" in relevant_passages(text, "What about the bookings?", 90, COUNTER.text)
 
 
 def test_a_summary_by_a_model(tmp_path: Path) -> None:
