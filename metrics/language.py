@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any, Literal
 
 Language = Literal["zh", "en"]
+LANGUAGES: tuple[Language, ...] = ("zh", "en")
 
 
 def word_lists(package: str, name: str) -> dict[str, Any]:
@@ -48,8 +49,10 @@ _INITIAL = re.compile(r"(?:^|[\s(.])[A-Za-z]$")
 _ABBREVIATION = re.compile(rf"(?:^|[\s(\"'])(?:{either(_LISTS['abbreviations'])})$", re.IGNORECASE)
 _ENDS_TOO = re.compile(rf"(?:{either(_LISTS['closing_abbreviations'])})$", re.IGNORECASE)
 
-STOP_WORDS = frozenset(_LISTS["stop_words"].split())
+STOP_WORDS = frozenset(word for language in LANGUAGES for word in _LISTS["stop_words"][language].split())
 """Words that say nothing about the subject of a text."""
+SHORT = 1_000
+"""Characters of the longest text whose terms are cached: a question is searched for at each call."""
 
 
 def language_of(text: str) -> Language:
@@ -94,6 +97,38 @@ def words(text: str) -> list[str]:
         else:
             result.append(match[0])
     return result
+
+
+def terms(text: str) -> list[str]:
+    """Return the words of a text in order without stop words, English ones cut to their stems.
+
+    Questions and texts are matched by them everywhere, so `booked` finds `bookings`, and `and the other one?` nothing.
+    """
+    return list(_cached_terms(text)) if len(text) <= SHORT else _terms(text)
+
+
+@lru_cache(256)
+def _cached_terms(text: str) -> tuple[str, ...]:
+    return tuple(_terms(text))
+
+
+def _terms(text: str) -> list[str]:
+    stem_of = _stemmer()
+    return [stem_of(word) if word.isascii() else word for word in words(text) if word not in STOP_WORDS]
+
+
+def stem(word: str) -> str:
+    """Return the stem of an English word in lower case; any other word as it is."""
+    return _stemmer()(word) if word.isascii() else word
+
+
+@cache
+def _stemmer() -> Callable[[str], str]:
+    import Stemmer  # lazy: what compares no texts never stems
+
+    # Words recur: with the cache stemming takes a fifth of the time.
+    stem_of: Callable[[str], str] = lru_cache(1 << 16)(Stemmer.Stemmer("english").stemWord)
+    return stem_of
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import msgspec
 import numpy as np
 
-from ..metrics.language import Language, words
+from ..metrics.language import LANGUAGES, terms
 from ..metrics.rows import Rows
 from ..metrics.tfidf import Scores, TfIdf, best
 from ..scenarios.model import Message
@@ -18,11 +18,13 @@ from ..scenarios.view import Messages
 from .base import Context, ModelError, StrategyContext, View
 from .events import Failed, Recalled
 from .parts.fact_extraction import StatedFact, extract_by_model, extract_by_rules
+from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.memories import NoteMessage, Place
 from .parts.passages import passages
 from .parts.units import Dialogue, at_least
 
-FORM = "<memory>\n{lines}\n</memory>"
+# The design's, the same in both languages.
+FORM = dict.fromkeys(LANGUAGES, "<memory>\n{lines}\n</memory>")
 # Tokens that a line takes at least: its dash, three words, its end.
 _LEAST_LINE = 5
 
@@ -47,8 +49,9 @@ class Facts:
     message has come. Where it states none, or with `extractor="offline"`, rules extract them from user messages and
     final answers, each message once, at most `per_message` of `max_fact_tokens` each (no more than a quarter of
     `max_tokens`). With `extractor="model"` the model `summariser` (empty = the run's) extracts them, one call per turn;
-    where it fails, the rules do (Failed). A repeated fact is one fact. When a later fact has the same words with other
-    numbers or dates, the earlier one's confidence counts `outdated` times.
+    where it fails, the rules do (Failed). Its prompt is in `language`; "auto" is the user's. A repeated fact is one
+    fact. When a later fact has the same words with other numbers or dates, the earlier one's confidence counts
+    `outdated` times.
     """
 
     max_tokens: int = 2000
@@ -63,7 +66,7 @@ class Facts:
     extractor: Literal["recorded", "offline", "model"] = "recorded"
     summariser: str = ""
     max_reply_tokens: int = 500
-    language: Language = "zh"
+    language: LanguageSetting = "auto"
 
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "design 002"
@@ -76,20 +79,22 @@ class Facts:
         at_least(0, at_most=1, outdated=self.outdated)
 
     def start(self, desk: StrategyContext) -> View:
-        answers, note = FinalAnswers(desk, self.turns), NoteMessage(desk, "facts", FORM)
-        extractor, store = FactExtractor(desk, self), FactStore(self.outdated)
+        language = ConversationLanguage(self.language)
+        answers, note = FinalAnswers(desk, self.turns), NoteMessage(desk, "facts", FORM, language)
+        extractor, store = FactExtractor(desk, self, language), FactStore(self.outdated)
         ranked: list[tuple[StatedFact, float]] = []
 
         def view(context: Context) -> Context:
             nonlocal ranked
             history, before = context.messages, len(answers.places)
+            language.read(history)
             same = answers.read(history)
             if same < before:
                 store.forget()
                 same = 0
             if same < len(answers.places) or before > len(answers.places):
                 store.take(extractor.facts([answers.dialogue[at] for at in answers.places[same:]]))
-                ranked = self._best(store, answers.recent_words())
+                ranked = self._best(store, answers.recent_terms())
             message, shown = note.of([f"- {fact.text}" for fact, _ in ranked], self.max_tokens, history)
             if message is None:
                 return context
@@ -111,11 +116,11 @@ class Facts:
 class FinalAnswers:
     """User messages and final answers of a growing history: no tool results, no message that calls tools."""
 
-    __slots__ = ("_dialogue", "_turns", "_words", "places")
+    __slots__ = ("_dialogue", "_terms", "_turns", "places")
 
     def __init__(self, desk: StrategyContext, turns: int) -> None:
         self._dialogue, self._turns = Dialogue(desk), turns
-        self._words: dict[str, tuple[Message, list[str]]] = {}
+        self._terms: dict[str, tuple[Message, list[str]]] = {}
         self.places: list[int] = []
         """Places of these messages in `dialogue`."""
 
@@ -145,8 +150,8 @@ class FinalAnswers:
         user = next((at for at in reversed(self.places) if self.dialogue[at].role == "user"), 0)
         return self._dialogue.place(self._dialogue.units.before(user))
 
-    def recent_words(self) -> list[str]:
-        """Return the words of the last turns, in order."""
+    def recent_terms(self) -> list[str]:
+        """Return the terms of the last turns, in order."""
         recent: list[Message] = []
         turns = 0
         for at in reversed(self.places):
@@ -154,20 +159,20 @@ class FinalAnswers:
             turns += self.dialogue[at].role == "user"
             if turns == self._turns:
                 break
-        known, self._words = self._words, {}
+        known, self._terms = self._terms, {}
         for message in reversed(recent):
             before = known.get(message.id)
-            self._words[message.id] = before if before and before[0] == message else (message, words(message.text))
-        return [word for _, message_words in self._words.values() for word in message_words]
+            self._terms[message.id] = before if before and before[0] == message else (message, terms(message.text))
+        return [term for _, message_terms in self._terms.values() for term in message_terms]
 
 
 class FactExtractor:
     """Extracts the facts of messages, once for each message."""
 
-    __slots__ = ("_desk", "_facts", "_longest", "_rules")
+    __slots__ = ("_desk", "_facts", "_language", "_longest", "_rules")
 
-    def __init__(self, desk: StrategyContext, rules: Facts) -> None:
-        self._desk, self._rules = desk, rules
+    def __init__(self, desk: StrategyContext, rules: Facts, language: ConversationLanguage) -> None:
+        self._desk, self._rules, self._language = desk, rules, language
         self._longest = max(1, min(rules.max_fact_tokens, rules.max_tokens // 4))
         self._facts: dict[str, tuple[Message, tuple[StatedFact, ...]]] = {}
 
@@ -204,9 +209,9 @@ class FactExtractor:
         return passages(text, self._longest, 1, self._desk.text_tokens)[0] if text else text
 
     def _by_model(self, messages: list[Message]) -> list[StatedFact]:
-        rules = self._rules
+        rules, language = self._rules, self._language.decided
         try:
-            facts = extract_by_model(self._desk, messages, rules.language, rules.max_reply_tokens, rules.summariser)
+            facts = extract_by_model(self._desk, messages, language, rules.max_reply_tokens, rules.summariser)
         except ModelError as error:
             self._desk.record(Failed("facts", str(error), "extracted by rules"))
             return self._by_rules(messages)
@@ -225,8 +230,8 @@ class FactStore:
 
     def __init__(self, outdated: float) -> None:
         self._outdated = outdated
-        # Words and topic of each fact. They outlive `forget`, so that taking a fact in again costs little.
-        self._prepared: dict[StatedFact, tuple[tuple[str, ...], str]] = {}
+        # Words, topic and terms of each fact. They outlive `forget`, so that taking a fact in again costs little.
+        self._prepared: dict[StatedFact, tuple[str, str, tuple[str, ...]]] = {}
         self.forget()
 
     def forget(self) -> None:
@@ -250,16 +255,17 @@ class FactStore:
         documents: list[Sequence[str]] = []
         for fact in facts:
             if fact not in self._prepared:
-                self._prepared[fact] = tuple(fact.words), fact.about
-            fact_words, about = self._prepared[fact]
+                self._prepared[fact] = " ".join(fact.words), fact.about, tuple(terms(fact.text))
+            # Facts are told apart by all their words: without stop words "is" and "is not" would be one fact.
+            fact_words, about, fact_terms = self._prepared[fact]
             if not fact_words:
                 continue
-            number = self._numbers.setdefault(" ".join(fact_words), len(self.facts))
+            number = self._numbers.setdefault(fact_words, len(self.facts))
             if number == len(self.facts):
                 self.facts.append(fact)
                 self._base.append(fact.confidence)
                 self._confidence.add(np.array([fact.confidence]))
-                documents.append(fact_words)
+                documents.append(fact_terms)
             self._base[number] = max(self._base[number], fact.confidence)
             self._confidence.all[number] = self._base[number]
             before = self._current.get(about, number) if about else number
@@ -270,5 +276,5 @@ class FactStore:
         self._index.add(documents)
 
     def similar(self, context: Iterable[str]) -> Scores:
-        """Return the TF-IDF cosine of the context's words with each fact."""
+        """Return the TF-IDF cosine of the context's terms with each fact."""
         return self._index.cosine(context)

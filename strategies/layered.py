@@ -13,6 +13,7 @@ from ..metrics.tfidf import Scores, best
 from ..scenarios.model import Message
 from .base import Context, ModelError, StrategyContext, View
 from .events import Event, Failed, Moved, Recalled
+from .parts.language import ConversationLanguage
 from .parts.memories import (
     FORM,
     ConversationMemory,
@@ -103,7 +104,7 @@ class Layered(RecallSettings):
 
     def start(self, desk: StrategyContext) -> View:
         past = ConversationMemory(desk, self)
-        note = NoteMessage(desk, "layered", FORM[self.language])
+        note = NoteMessage(desk, "layered", FORM, ConversationLanguage(self.language))
         layers, recall = Layers(self, desk.record), Recall(desk, self)
         hits: list[LayerHit] = []
         last: tuple[str, str | None] | None = None

@@ -10,6 +10,7 @@ import numpy as np
 from ..metrics.tfidf import Scores, best
 from .base import Context, ModelError, StrategyContext, View
 from .events import Failed, Recalled
+from .parts.language import ConversationLanguage
 from .parts.memories import (
     FORM,
     ConversationMemory,
@@ -45,6 +46,7 @@ class Retrieval(RecallSettings):
     * `place` "start" puts the memories after the leading system messages, "end" before the newest turn. Either way each
       new turn drops an old one, so no more than the system prompt stays a prefix that a cache can keep (measured). With
       `slack` turns are dropped `slack + 1` at a time; between, "end" keeps the older ones a prefix.
+    * The heading of the memories is in `language`; "auto" is that of most user messages when memories are first sent.
 
     Without `max_tokens` there is no budget. With it everything sent takes at most that: memories at most the share
     `memory_share`, and the recent turns what is left; messages that do not fit become memories too. The newest message
@@ -70,7 +72,7 @@ class Retrieval(RecallSettings):
     def start(self, desk: StrategyContext) -> View:
         past = ConversationMemory(desk, self)
         by_vectors, by_words = MemoryRows(VectorSearch(desk)), MemoryRows(WordSearch())
-        note = NoteMessage(desk, "retrieval", FORM[self.language])
+        note = NoteMessage(desk, "retrieval", FORM, ConversationLanguage(self.language))
         recalled: list[tuple[Memory, float]] = []
         last: str | None = None
 

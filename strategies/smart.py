@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
-from ..metrics.language import Language
 from ..scenarios.model import Message
 from ..scenarios.view import Messages, shared_prefix
 from .base import Context, ModelError, StrategyContext, View, texts
 from .events import Failed, OverBudget, Summarised
+from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.summarize import Summariser
 from .parts.units import Dialogue, OrphanedResults, at_least, without
 
@@ -37,7 +37,7 @@ class Smart:
     A message scores `first` in the first turn or `recent` among the last messages, `user` if the user wrote it, `call`
     if it makes tool calls, and once each for one of the `keywords`, for a `code` block, for a `listing`. `levels` are
     the least scores of a critical, high, medium and low message; anything below is trivial. A tool call and its results
-    stay or go together, with the highest of their scores.
+    stay or go together, with the highest of their scores. The summary's parameters and `language` are as in `summary`.
 
     Where the design is silent:
 
@@ -74,7 +74,7 @@ class Smart:
     max_summary_tokens: int = 500
     max_input_tokens: int | None = None
     temperature: float = 0.3
-    language: Language = "zh"
+    language: LanguageSetting = "auto"
     summariser: str = ""
 
     copyable: ClassVar[bool] = True
@@ -123,8 +123,8 @@ class Smart:
     def _summariser(self) -> Summariser:
         return Summariser(
             "smart",
-            PROMPTS[self.language],
-            self.language,
+            PROMPTS,
+            ConversationLanguage(self.language),
             self.max_summary_tokens,
             self.max_input_tokens,
             self.temperature,
@@ -281,6 +281,7 @@ class _Compression:
         return context.sending(desk.whole(sent)) if self._summarised or spent > left else context
 
     def _read(self, history: Messages) -> None:
+        self._summariser.language.read(history)
         same = self._dialogue.read(history)
         self._orphans.read(message for message in self._dialogue.messages[same:] if message.id not in self._summarised)
         if same < len(self._scores.points):  # a stage before this one has rewritten messages

@@ -14,12 +14,12 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..metrics.language import Language
 from ..metrics.models import window_of
 from ..metrics.tokens import FRAME, ROLE
 from ..scenarios.view import Messages
 from .base import Context, StrategyContext, View, texts
 from .events import OverBudget
+from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.summarize import RunningSummary, Summariser
 from .parts.units import Dialogue, OrphanedResults, at_least, require_one_limit, select_newest
 
@@ -51,6 +51,7 @@ class RollingSummary:
             new = (at for at, message in enumerate(messages) if message.id not in self._ids)
             self.covered = next(new, len(messages))
         self.rest, self._history = messages[self.covered :], history
+        self.running.read(history)
         self._orphans.read(messages[max(same, self.covered) :])
 
     @property
@@ -124,7 +125,7 @@ class _SummarySettings:
     temperature: float = 0.3
     levels: int = 1
     fan_in: int = 4
-    language: Language = "zh"
+    language: LanguageSetting = "auto"
     summariser: str = ""
     user_first: bool = True
 
@@ -137,8 +138,8 @@ class _SummarySettings:
         """Return how summaries are written. Raises ValueError for parameters out of bounds."""
         return Summariser(
             name,
-            PROMPTS[self.language],
-            self.language,
+            PROMPTS,
+            ConversationLanguage(self.language),
             self.max_summary_tokens,
             self.max_input_tokens,
             self.temperature,
@@ -163,7 +164,8 @@ class Summary(_SummarySettings):
 
     `levels` is the number of summary levels: a level is merged into the next one after `fan_in` rounds, and begins
     anew. `max_input_tokens` limits what the model is shown of the messages (None = all; LangChain's default is 4000);
-    the rest is lost. `summariser` names a model other than the run's.
+    the rest is lost. `summariser` names a model other than the run's. Prompt and heading are in `language`: "auto" is
+    that of most user messages at the first summary, and stays.
 
     If the messages that stay continue a turn, the user message that opened it is sent as well, if it fits: providers
     reject requests without one. `user_first=False` sends exactly the newest `threshold`, which is the design's letter.

@@ -30,7 +30,9 @@ def chosen(names: Iterable[str]) -> list[Claim]:
     wanted = {name.strip().upper() for name in names}
     for name in sorted(wanted):
         if name not in CLAIMS:
-            raise SpecError(f"unknown claim {name!r}{nearest(name, dict.fromkeys(CLAIMS))}; there are C01 to C30")
+            raise SpecError(
+                f"unknown claim {name!r}{nearest(name, dict.fromkeys(CLAIMS))}; there are C01 to {max(CLAIMS)}"
+            )
     return [claim for name, claim in CLAIMS.items() if name in wanted or not wanted]
 
 

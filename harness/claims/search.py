@@ -1,4 +1,4 @@
-"""C15, C26, C27: how often search and facts bring the evidence of an answer, and how long a search takes."""
+"""C15, C26, C27, C31: how often search and facts bring the evidence of an answer, and how long a search takes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...metrics.language import words
 from ...metrics.probes import Latency, recall
 from ...metrics.probes import latency as percentiles
 from ...metrics.statistics.intervals import Floats, Interval, of_seeds
+from ...metrics.tfidf import TfIdf
 from ...metrics.value import Missing
+from ...scenarios.model import Conversation, Fact, Message
+from ...strategies.chain import parse
+from ...strategies.events import Recalled
 from ...strategies.tiers.rag import Retriever
 from ...strategies.tiers.rag.hnsw import Graph
 from ...strategies.tiers.rag.vector_store import Kind, VectorStore
 from ...strategies.tiers.rag.vectors import VectorIndex
 from ..models import Models, Settings
+from ..replay import ConversationIndex, RecordedContext, replay
 from ..tier_bench.rag import measured, rows, together, ways
-from .claim import Claimed, ClaimRow, Measurement, Unit
+from .claim import Claimed, ClaimRow, Measurement, Unit, exact
 from .inputs import Claim, ClaimInputs, of_sums, paired
 
 BY: tuple[Retriever, ...] = ("vector", "bm25", "graph")
@@ -257,6 +263,53 @@ def _recalls(inputs: ClaimInputs, strategy: str) -> Floats:
     return sums
 
 
+TURNS = ("I'm working on a Python project", "It uses FastAPI and SQLAlchemy", "How do I write tests?")
+NEAR = ("Prefers pytest for testing", "Likes type hints in Python", "Expert in Python and FastAPI")
+FAR = "Uses Docker for containerization"
+"""002's example, verbatim: the three turns, the facts that are to score high, the one that is to score low."""
+
+
+def example(inputs: ClaimInputs) -> Measurement:
+    """Measure C31 by similarity alone: the example says nothing of confidences, so all facts are equally sure."""
+    facts = (*NEAR, FAR)
+    said = [Message(f"fact {at}", "user", fact) for at, fact in enumerate(facts)]
+    said += [Message(f"turn {at}", "user", turn) for at, turn in enumerate(TURNS)]
+    stated = tuple(Fact(fact, message.id) for fact, message in zip(facts, said, strict=False))
+    conversation = Conversation("002", (*said, Message("reply", "assistant", "Like this.")), facts=stated)
+    desk = RecordedContext(ConversationIndex(conversation, inputs.counter))
+    *_, step = replay(conversation, parse("facts(similarity=1.0, confidence=0.0)"), desk)
+    recalled = next(event for event in step.events if isinstance(event, Recalled))
+    score_of = dict(zip(recalled.sources, recalled.scores, strict=True))
+    ours = [score_of[message.id] for message in said[: len(facts)]]
+    whole = TfIdf()
+    whole.add(map(words, facts))
+    theirs = whole.cosine(words(". ".join(TURNS))).tolist()
+    return Measurement(
+        (
+            *(_nearer(f"{fact!r}", own, ours[-1], True) for fact, own in zip(NEAR, ours, strict=False)),
+            *(
+                _nearer(f"{fact!r}, whole words", own, theirs[-1], False)
+                for fact, own in zip(NEAR, theirs, strict=False)
+            ),
+        ),
+        "The Docker fact shares the word 'uses' with the second turn. By whole words, scikit-learn's default, the "
+        "pytest fact shares none: 'tests' is found in 'testing' by its stem only.",
+        "Vectors of meaning, which know that pytest is about Python and tests.",
+    )
+
+
+def _nearer(setting: str, score: float, far: float, decides: bool) -> ClaimRow:
+    return ClaimRow(
+        setting=setting,
+        figure="similarity to the last three turns, less that of the Docker fact",
+        unit="points",
+        found=exact(round(score - far, 4)),
+        claimed=Claimed(least=0.0, above=True),
+        of="4 facts, 3 turns",
+        decides=decides,
+    )
+
+
 CLAIMS = (
     Claim(
         "C26",
@@ -280,5 +333,12 @@ CLAIMS = (
         "evidence recall of the facts injected for each probe, at the same number of facts and tokens",
         weighed,
         (OURS, SURE, SIMILAR),
+    ),
+    Claim(
+        "C31",
+        "Asked for tests in a Python project, facts on pytest, type hints and FastAPI score above one on Docker",
+        "002, workflow",
+        "the document's example, verbatim: similarity of each fact that is to score high, less that of the last",
+        example,
     ),
 )

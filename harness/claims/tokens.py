@@ -16,7 +16,7 @@ from ...metrics.value import Missing
 from ...scenarios.embedded import scenario
 from ...scenarios.model import Conversation, Message
 from ...strategies.base import Strategy
-from ...strategies.chain import parse
+from ...strategies.chain import RECIPES, parse
 from ..compare.figures import measured
 from ..folder.run import Run
 from ..replay import ConversationIndex, RecordedContext, replay
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 SAVED, NET = "tokens saved", "tokens saved, net of its own model calls"
 WINDOW, WIDE = "window(max_tokens=8000)", "window(max_tokens=32000)"
 SMART = "smart(window=32000)"
-ALL = "layered | smart | session_summary | cache_marks"
-"""The recipe `all_of_000`: every strategy that design document 000 has."""
+ALL = RECIPES["all_of_000"].chain
+"""Every strategy that design document 000 has."""
 TURNS = {1: 0.0, 5: 0.47, 10: 0.67, 20: 0.80}
 """Savings by turn (000 §5.1)."""
 QUALITY = {"answer_quality": "answers that are right", "context_recall": "evidence sent word for word"}

@@ -14,12 +14,11 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from ...metrics.grading import Grade, GradedItem, Kind
-from ...metrics.language import sentences, word_lists
+from ...metrics.language import sentences, terms, word_lists
 from ...metrics.tokens import TokenCounter
 from ...metrics.value import Missing
 from ...scenarios.spec import spec
 from ...strategies.base import ModelError
-from ...strategies.tiers.rag.bm25 import terms
 from ..models import Models, Reply, Unusable
 from ..models.recorded import ModelRequest
 

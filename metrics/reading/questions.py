@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..language import STOP_WORDS, Language, either, language_of, sentences, word_lists, words
+from ..language import STOP_WORDS, Language, either, language_of, sentences, stem, terms, word_lists, words
 from ..values import values
 
 Wanted = Literal["date", "duration", "money", "number", "identifier", "person", "place", "reason", "yesno", "phrase"]
@@ -78,24 +77,6 @@ Ints = NDArray[np.int64]
 LINE = 320
 """Characters beyond which a sentence, such as a line of JSON or of a log, is cut where a field or a clause ends."""
 _ENDS = (", ", ",", "; ", "；", "，", "、", "|", " ")
-
-
-def terms(text: str) -> list[str]:
-    """Return the words of a text without stop words, English ones cut to their stems."""
-    return [stem(word) for word in words(text) if word not in STOP_WORDS]
-
-
-def stem(word: str) -> str:
-    """Return the stem of an English word in lower case; any other word as it is."""
-    return _stemmer()(word) if word.isascii() else word
-
-
-@cache
-def _stemmer() -> Callable[[str], str]:
-    import Stemmer
-
-    stem_of: Callable[[str], str] = Stemmer.Stemmer("english").stemWord
-    return stem_of
 
 
 class Library:

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from ...scenarios.model import Message
 from ..grounding import said
-from ..language import HAN, STOP_WORDS, words
+from ..language import HAN, STOP_WORDS, terms, words
 from ..values import Value, values
-from .questions import Ints, Library, ParsedQuestion, Wanted, read, terms
+from .questions import Ints, Library, ParsedQuestion, Wanted, read
 from .times import day_of, relative_times, written
 
 UNKNOWN = "UNKNOWN"

@@ -55,6 +55,9 @@ class Archive(ArchiveSettings):
     other name that model. If it fails, the extracted one is used (`Failed`). `stored_chars` are kept in the table.
     Summary and sources are taken from the first `read_chars` characters.
 
+    **Language.** Placeholders, note, tool and its answers are in `language`; "auto" is that of most user messages when
+    the first of them is written.
+
     Nothing is dropped, and only tool results are changed; a result that is a placeholder, of this archive or of
     another, is never archived. Only one archive may be in a chain. It has no budget: use `archive | window`.
     """

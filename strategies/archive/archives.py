@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from ...metrics.language import Language
 from ...scenarios.model import Message, ToolCall
 from ..base import ModelError, Prompt, StrategyContext
 from ..events import Archived, Deleted, Failed, Loaded
+from ..parts.language import ConversationLanguage, LanguageSetting
 from ..parts.passages import relevant_passages
 from ..parts.units import at_least
 from .record import (
@@ -69,7 +69,7 @@ class ArchiveSettings:
     thread: str = ""
     reach: int = 1000
     keep_days: float | None = None
-    language: Language = "zh"
+    language: LanguageSetting = "auto"
 
     def __post_init__(self) -> None:
         at_least(1, threshold=self.threshold, limit=self.limit, load_tokens=self.load_tokens, reach=self.reach)
@@ -127,6 +127,7 @@ class Archives:
         """The newest user message, which chooses the passages of a partial load."""
         self.offered = settings.offers
         """Whether placeholders may name the tool."""
+        self.language = ConversationLanguage(settings.language)
         self._desk, self._settings = desk, settings
         # By message id: the result, and what is sent in its place (itself, if it cannot be archived for good).
         self._processed: dict[str, tuple[Message, Message]] = {}
@@ -186,7 +187,7 @@ class Archives:
     def _placeholder(self, card: Card) -> str:
         most = self._settings.summary_chars
         summary = single_line(summary_of(card.summary, most), most)
-        return placeholder(card, summary, self._settings.language, self.offered)
+        return placeholder(card, summary, self.language.decided, self.offered)
 
     def _saves(self, text: str, message: Message) -> bool:
         return self._desk.text_tokens(text) < self._desk.text_tokens(message.text)
@@ -206,12 +207,12 @@ class Archives:
         budget, count = self._settings.load_tokens, self._desk.text_tokens
         if budget is None or count(text) <= budget:
             return text
-        heading = WORDING[self._settings.language].part.format(uuid=uuid, length=card.length)
+        heading = WORDING[self.language.decided].part.format(uuid=uuid, length=card.length)
         return heading + relevant_passages(text, self.question, max(0, budget - count(heading)), count)
 
     def answer(self, arguments: str) -> str:
         """Return the result of a call of the tool: the content, or a text that says why there is none."""
-        wording = WORDING[self._settings.language]
+        wording = WORDING[self.language.decided]
         try:
             uuid = json.loads(arguments)["uuid"].strip().lower()
         except (ValueError, RecursionError, TypeError, LookupError, AttributeError):
@@ -302,7 +303,7 @@ class Archives:
         if settings.summariser == "offline":
             return summary_of(text, most)
         model = "" if settings.summariser == "run" else settings.summariser
-        instruction = WORDING[settings.language].prompt.replace("{characters}", str(most))
+        instruction = WORDING[self.language.decided].prompt.replace("{characters}", str(most))
         try:
             reply = self._desk.complete(Prompt(instruction, (text,), most, (message,), model=model))
         except ModelError as error:

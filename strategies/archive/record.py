@@ -16,7 +16,7 @@ from typing import NamedTuple
 from uuid import UUID, uuid5
 
 from ...metrics.extract import extract
-from ...metrics.language import Language
+from ...metrics.language import LANGUAGES, Language
 from ...metrics.values import exact_values
 from ...scenarios.model import Tool
 from ..base import texts
@@ -182,7 +182,6 @@ class Wording(NamedTuple):
     prompt: str
 
 
-LANGUAGES: tuple[Language, ...] = ("zh", "en")
 WORDING: dict[Language, Wording] = {
     language: Wording(*(texts(f"archive_{field}")[language] for field in Wording._fields)) for language in LANGUAGES
 }

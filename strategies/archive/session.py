@@ -36,13 +36,14 @@ class ArchiveSession:
         self._loaded: dict[str, Message] = {}
         self._foreign: tuple[Message, ...] = ()
         self._turn: Message | None = None
-        self._note = Message("archive:note", "system", WORDING[settings.language].note)
+        self._note: Message | None = None  # written with the first offer
         # The tools of the context, and the tuple with ours added: one object, so that it compares fast.
         self._tools: tuple[tuple[Tool, ...], tuple[Tool, ...]] | None = None
         self._forget()
 
     def __call__(self, context: Context) -> Context:
         history = context.messages
+        self.archives.language.read(history)
         self._read(history)
         tools = self._offer(context.tools)
         self._archive(history)
@@ -84,9 +85,11 @@ class ArchiveSession:
                     Failed("load", f"the conversation has a tool {TOOL} of its own", "ours is not offered")
                 )
                 return tools
-            if self._tools is None:
-                self._desk.offer(load_tool(self._settings.language), self.archives.answer)
-            self._tools = tools, (*tools, load_tool(self._settings.language))
+            language = self.archives.language.decided
+            if self._note is None:
+                self._note = Message("archive:note", "system", WORDING[language].note)
+                self._desk.offer(load_tool(language), self.archives.answer)
+            self._tools = tools, (*tools, load_tool(language))
         return self._tools[1]
 
     def _read(self, history: Messages) -> None:
@@ -151,13 +154,13 @@ class ArchiveSession:
                 message = history[self._places[card.uuid]]
                 self._loaded[card.uuid] = message if message.text == text else replace(message, text=text)
             else:
-                heading = WORDING[self._settings.language].recalled
+                heading = WORDING[self.archives.language.decided].recalled
                 text = heading.format(uuid=card.uuid, tool=card.tool, query=card.query) + text
                 self._foreign += (Message(f"archive:{card.uuid}", "system", text),)
 
     def _spliced_messages(self, history: Messages) -> Messages:
         """Return the history with placeholders, loaded results and the note in their places."""
-        if self._tools is not None:
+        if self._tools is not None and self._note is not None:
             self._spliced.insert(history, self._leading, self._note)
         messages, place = self._spliced.messages(history), self._spliced.place
         if not self._loaded and not self._foreign:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.language import Language, is_decision, sentences, words
+from ...metrics.language import Language, is_decision, sentences, terms, words
 from ...metrics.rows import Rows
 from ...metrics.tfidf import Scores, TfIdf
 from ...metrics.values import values
@@ -27,6 +27,7 @@ from ...scenarios.view import Messages
 from ..base import Context, StrategyContext, texts
 from ..events import OverBudget
 from .fact_extraction import is_preference
+from .language import ConversationLanguage, LanguageSetting
 from .passages import passages
 from .units import Dialogue, at_least
 
@@ -49,7 +50,7 @@ class RecallSettings:
     place: Place = "start"
     max_tokens: int | None = None
     memory_share: float = 0.2
-    language: Language = "zh"
+    language: LanguageSetting = "auto"
 
     def __post_init__(self) -> None:
         at_least(1, limit=self.limit, recent=self.recent, max_memory_tokens=self.max_memory_tokens)
@@ -211,10 +212,12 @@ class NoteMessage:
     has put that message into the history, it is left out: no two messages of a context have one id.
     """
 
-    __slots__ = ("_desk", "_form", "_lines", "_name", "_note")
+    __slots__ = ("_desk", "_forms", "_language", "_lines", "_name", "_note")
 
-    def __init__(self, desk: StrategyContext, name: str, form: str) -> None:
-        self._desk, self._name, self._form = desk, name, form
+    def __init__(
+        self, desk: StrategyContext, name: str, forms: Mapping[Language, str], language: ConversationLanguage
+    ) -> None:
+        self._desk, self._name, self._forms, self._language = desk, name, forms, language
         self._lines: tuple[list[str], int | None] = [], None
         self._note: tuple[Message | None, list[int]] = None, []
 
@@ -224,16 +227,17 @@ class NoteMessage:
         The message is None if no line fits, or if the history has it. The lines replace `{lines}` in the form.
         """
         if self._lines != (lines, room):
-            self._lines, self._note = (lines, room), self._write(lines, room)
+            self._language.read(history)
+            self._lines, self._note = (lines, room), self._write(lines, room) if lines else (None, [])
         note, _ = self._note
         if note is not None and any(message.id == note.id for message in self._desk.systems(history)):
             return None, []
         return self._note
 
     def _write(self, lines: list[str], room: int | None) -> tuple[Message | None, list[int]]:
-        places = list(range(len(lines)))
+        form, places = self._forms[self._language.decided], list(range(len(lines)))
         if room is not None:
-            places, left = [], room - self._desk.text_tokens(self._form)
+            places, left = [], room - self._desk.text_tokens(form)
             for at, line in enumerate(lines):
                 tokens = self._desk.text_tokens(line) + 1
                 if tokens <= left:
@@ -241,7 +245,7 @@ class NoteMessage:
                     left -= tokens
         # Tokens of the whole text may exceed the sum of those of its lines.
         while places:
-            text = self._form.replace("{lines}", "\n".join(lines[at] for at in places))
+            text = form.replace("{lines}", "\n".join(lines[at] for at in places))
             note = Message(f"{self._name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}", "system", text)
             if room is None or self._desk.tokens(note) <= room:
                 return note, places
@@ -359,7 +363,7 @@ class VectorSearch:
 
 
 class WordSearch:
-    """Texts as bags of words."""
+    """Texts as bags of terms."""
 
     __slots__ = ("_index", "_rows")
 
@@ -369,11 +373,11 @@ class WordSearch:
 
     def rows(self, texts: Sequence[str]) -> RowNumbers:
         """Return the row of each text. New texts are indexed."""
-        return _rows(self._rows, texts, lambda new: self._index.add(map(words, new)))
+        return _rows(self._rows, texts, lambda new: self._index.add(map(terms, new)))
 
     def scores(self, query: str) -> Scores:
-        """Return the share of the query's words that each row has, 0 to 1; rare words weigh more."""
-        return self._index.overlap(words(query))
+        """Return the share of the query's terms that each row has, 0 to 1; rare ones weigh more."""
+        return self._index.overlap(terms(query))
 
 
 class MemoryRows:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...metrics.language import HAN, sentences, words
+from ...metrics.language import HAN, sentences, terms
 from ...metrics.tfidf import TfIdf, best
 
 # Where a passage is best cut, best first.
@@ -82,15 +82,15 @@ def cut(text: str, limit: int, count: Callable[[str], int]) -> str:
 def relevant_passages(text: str, question: str, budget: int, count: Callable[[str], int]) -> str:
     """Return the passages nearest to a question, in the order of the text, at most `budget` tokens by `count`.
 
-    The nearest have the most words in common, rare ones weighing more (`TfIdf.overlap`). With no word in common they
-    come from the start. A text that fits is returned whole; empty only if not even one character fits.
+    The nearest have the most terms in common, rare ones weighing more (`TfIdf.overlap`). With none in common they come
+    from the start. A text that fits is returned whole; empty only if not even one character fits.
     """
     if count(text) <= budget:
         return text
     pieces = _join_lines(text)
     index = TfIdf()
-    index.add(map(words, pieces))
-    scores = index.overlap(words(question))
+    index.add(map(terms, pieces))
+    scores = index.overlap(terms(question))
     order = [at for at in best(scores, len(pieces)) if scores[at] > 0] or list(range(len(pieces)))
     order.sort(key=lambda at: (-scores[at], at))
     gap = count(GAP)

@@ -6,7 +6,7 @@ design document 000 §3.2, merging from 003 §5.1, summaries of summaries from 0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...metrics.language import Language, language_of
@@ -14,6 +14,7 @@ from ...scenarios.model import Message
 from ...scenarios.view import Messages
 from ..base import ModelError, Prompt, StrategyContext, texts
 from ..events import CUT, USED, Failed, Summarised
+from .language import ConversationLanguage
 from .passages import cut
 from .units import at_least
 
@@ -35,9 +36,9 @@ class Summariser:
 
     name: str
     """The strategy's name, from which the ids of the summaries are made."""
-    instruction: str
+    instructions: Mapping[Language, str]
     """`{conversation}` is replaced by the material, `{limit}` by `max_tokens`."""
-    language: Language
+    language: ConversationLanguage
     max_tokens: int
     max_input_tokens: int | None
     temperature: float
@@ -49,12 +50,13 @@ class Summariser:
 
     def write(self, desk: StrategyContext, before: Message | None, messages: Sequence[Message]) -> str:
         """Return a summary of the earlier summary, if there is one, and of the messages. Raises ModelError."""
+        language = self.language.decided
         earlier = () if before is None else (before,)
         lines = [self._line(message) for message in messages]
         material = self._shown(desk, [message.text for message in earlier], lines)
         reply = desk.complete(
             Prompt(
-                self.instruction.replace("{limit}", str(self.max_tokens)),
+                self.instructions[language].replace("{limit}", str(self.max_tokens)),
                 material,
                 self.max_tokens,
                 (*earlier, *messages),
@@ -62,11 +64,11 @@ class Summariser:
                 self.model,
             )
         )
-        text = reply.strip().removeprefix(HEADINGS[self.language]).strip()
+        text = reply.strip().removeprefix(HEADINGS[language]).strip()
         if not text:
             raise ModelError("the reply has a heading and nothing under it")
-        if language_of(text) != self.language == language_of("\n".join(material)):
-            desk.record(Failed("summary", f"the reply is not in the language asked for, {self.language}", USED))
+        if language_of(text) != language == language_of("\n".join(material)):
+            desk.record(Failed("summary", f"the reply is not in the language asked for, {language}", USED))
         tokens = desk.text_tokens(text)
         if tokens > self.max_tokens:
             desk.record(Failed("summary", f"the reply has {tokens} tokens, over {self.max_tokens}", CUT))
@@ -75,12 +77,12 @@ class Summariser:
 
     def message(self, name: str, text: str) -> Message:
         """Return the system message of a summary. `name` makes its id unique."""
-        return Message(f"{self.name}:{name}", "system", f"{HEADINGS[self.language]}\n{text}")
+        return Message(f"{self.name}:{name}", "system", f"{HEADINGS[self.language.decided]}\n{text}")
 
     def _line(self, message: Message) -> str:
         if message.role == "system":  # a summary
             return message.text
-        calls = [f"{CALLS[self.language]} {call.name} {call.arguments}" for call in message.calls]
+        calls = [f"{CALLS[self.language.decided]} {call.name} {call.arguments}" for call in message.calls]
         return f"{message.role}: {' '.join([message.text, *calls] if message.text else calls)}"
 
     def _shown(self, desk: StrategyContext, earlier: list[str], lines: list[str]) -> tuple[str, ...]:
@@ -115,6 +117,10 @@ class RunningSummary:
         self._rounds = [0] * levels
         self.messages = Messages()
         """The summaries, the highest level (the oldest messages) first."""
+
+    def read(self, history: Messages) -> None:
+        """Take the history as it is now: the language of the summaries follows from it."""
+        self._summariser.language.read(history)
 
     def take(self, messages: Messages) -> bool:
         """Merge the messages into the summary. False if that failed: then nothing has changed, and it was recorded."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.language import language_of, sentences, words
+from ctxbench.metrics.language import STOP_WORDS, language_of, sentences, stem, terms, words
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,31 @@ def test_sentences(text: str, expected: list[str]) -> None:
 def test_words(text: str, expected: list[str]) -> None:
     """Words are lower case and bare of punctuation; Chinese is segmented, also in the middle of English."""
     assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("How do I write the tests, testing?", ["write", "test", "test"]),
+        ("The bookings were booked by us", ["book", "book"]),
+        ("And what about the other one?", ["one"]),
+        ("Order ABC-123 of 45,000 at naïve Cafés", ["order", "abc", "123", "45,000", "naïve", "cafés"]),
+        ("请问我们什么时候出发去北京", ["请问", "时候", "出发", "去", "北京"]),
+        ("用Python写tests的API", ["用", "python", "写", "test", "api"]),
+        ("", []),
+    ],
+)
+def test_terms(text: str, expected: list[str]) -> None:
+    """Terms are stems of words, in order and with repetitions; stop words of both languages are none."""
+    assert terms(text) == expected
+
+
+@given(st.text())
+def test_terms_are_the_stems_of_words(text: str) -> None:
+    """Of every word that is no stop word, and the same list again when it is asked for again."""
+    expected = [stem(word) for word in words(text) if word not in STOP_WORDS]
+    assert terms(text) == expected == terms(text)
+    assert terms(text * 400) == [stem(word) for word in words(text * 400) if word not in STOP_WORDS]
 
 
 @pytest.mark.parametrize(

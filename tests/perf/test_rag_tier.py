@@ -18,8 +18,9 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from ctxbench.harness.claims.search import ASKED, DIMENSION, block, blocks, gibibytes, nearest, searched
+from ctxbench.metrics.language import terms
 from ctxbench.metrics.probes import Latency, latency
-from ctxbench.strategies.tiers.rag.bm25 import Bm25, terms
+from ctxbench.strategies.tiers.rag.bm25 import Bm25
 from ctxbench.strategies.tiers.rag.graph import EntityGraph
 from ctxbench.strategies.tiers.rag.hnsw import Graph
 from ctxbench.strategies.tiers.rag.vector_store import Kind, VectorStore

@@ -103,7 +103,7 @@ def test_one_archive_in_a_chain() -> None:
 def test_only_what_is_over_the_threshold_is_archived() -> None:
     """10 000 characters stay, 10 001 do not (001 §3.1)."""
     at_it, over = Message("a", "tool", "x" * 10_000), Message("b", "tool", "y" * 10_001)
-    operations = archives(Archive())
+    operations = archives(Archive(language="zh"))
     assert operations.process(at_it, None) is at_it
     made = operations.process(over, ToolCall("1", "search", '{"query": "why"}'))
     assert made.text.startswith("📎 [工具结果存档: ")
@@ -184,7 +184,7 @@ def test_within_one_turn_only_the_unanswered_results_are_whole() -> None:
 def test_the_tool_and_its_note_stand_from_the_first_call_on() -> None:
     """Right after the leading system messages, the same at every call: what is before the history stays cached."""
     talk = conversation(asking(1, "when?", "gate", LONG), asking(2, "and?", "x", "short"))
-    made = steps(Archive(), talk)
+    made = steps(Archive(language="zh"), talk)
     for step in made:
         assert [message.id for message in step.context.messages][:3] == ["s", "archive:note", "u1"]
         assert step.context.tools is made[0].context.tools

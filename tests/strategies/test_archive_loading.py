@@ -15,6 +15,7 @@ from ctxbench.strategies.archive.archives import KEYWORDS
 from ctxbench.strategies.archive.record import Card, identify, query_of, sources_of, summary_of
 from ctxbench.strategies.archive.session import mentions
 from ctxbench.strategies.events import Archived, Event, Failed, Loaded
+from ctxbench.strategies.parts.memories import WordSearch
 from ctxbench.strategies.parts.passages import relevant_passages
 from tests.strategies.tool_results import COUNTER, LONG, Fake, Opening, asking, at_file, conversation
 
@@ -150,12 +151,12 @@ def test_another_conversation_s_result_comes_before_the_turn(tmp_path: Path) -> 
 
 
 ANSWERS = {
-    "not json": "参数无法读取",
-    "[]": "参数无法读取",
-    '{"uuid": 7}': "参数无法读取",
-    "{}": "参数无法读取",
-    '{"uuid": "00000000-0000-0000-0000-000000000000"}': "没有找到",
-    '{"uuid": "x\\u0000\\ud800 OR 1=1"}': "没有找到",
+    "not json": "The arguments cannot be read",
+    "[]": "The arguments cannot be read",
+    '{"uuid": 7}': "The arguments cannot be read",
+    "{}": "The arguments cannot be read",
+    '{"uuid": "00000000-0000-0000-0000-000000000000"}': "There is no archived result",
+    '{"uuid": "x\\u0000\\ud800 OR 1=1"}': "There is no archived result",
 }
 
 
@@ -171,9 +172,19 @@ def test_a_call_that_names_nothing(arguments: str) -> None:
 def test_the_tool_gives_the_whole_result() -> None:
     """A model that calls it with the uuid of a placeholder gets what the tool gave."""
     opened = Opening(Archive(), TALK)
-    uuid = opened.at("c3")["t2"].split("存档: ")[1][:36]
+    uuid = opened.at("c3")["t2"].split("result: ")[1][:36]
     assert opened.calls(json.dumps({"uuid": f" {uuid.upper()} "})) == MUSEUM
     assert opened.events == (Loaded(uuid, "model", len(MUSEUM)),)
+
+
+def test_a_search_by_words_compares_stems() -> None:
+    """`bookings` finds `booked`; what has only stop words in common with the question is not found at all."""
+    search = WordSearch()
+    assert search.rows(["The ferry was booked.", "And what of the other?"]).tolist() == [0, 1]
+    assert search.scores("What about the bookings?").tolist() == [1.0, 0.0]
+    assert search.scores("What of the others?").tolist() == [0.0, 0.0]
+    text = "The museum opens at nine. " * 15 + "\n" + "The ferry was booked. " * 10
+    assert "ferry" in relevant_passages(text, "What about the bookings?", 90, COUNTER.text)
 
 
 def test_a_summary_by_a_model(tmp_path: Path) -> None:

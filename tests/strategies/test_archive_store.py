@@ -211,7 +211,7 @@ def test_what_is_too_old_is_deleted(tmp_path: Path) -> None:
     assert [row[0] for row in rows(tmp_path, "uuid")] == [uuids["t2"]]
     assert opened.at("a3")["t1"].startswith("📎")
     assert opened.events == ()
-    assert "没有找到" in opened.calls(json.dumps({"uuid": uuids["t1"]}))
+    assert "There is no archived result" in opened.calls(json.dumps({"uuid": uuids["t1"]}))
     assert opened.calls(json.dumps({"uuid": uuids["t2"]})) == LONG
 
 

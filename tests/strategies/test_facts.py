@@ -8,6 +8,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from ctxbench.metrics.language import terms
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.scenarios.model import Fact as Stated
 from ctxbench.strategies.base import ModelError, Prompt
@@ -64,8 +65,22 @@ def test_the_document_s_example() -> None:
     assert about_app[0] == "- I like React and Next.js for any app."
 
 
+def test_words_are_matched_by_their_stems() -> None:
+    """`tests` finds `testing`; `how`, `do` and `I` find nothing. Facts stay apart that differ by a stop word alone."""
+    store = FactStore(0.5)
+    store.take(
+        [StatedFact("Prefers pytest for testing", 0.8, "a"), StatedFact("I do, as to how I do it, nothing", 0.8, "b")]
+    )
+    assert [score > 0 for score in store.similar(terms("How do I write tests?"))] == [True, False]
+    store.take([StatedFact("The gate is open", 0.8, "c"), StatedFact("The gate is not open", 0.8, "d")])
+    assert [fact.source for fact in store.facts] == ["a", "b", "c", "d"]
+
+
 def test_scores_by_hand() -> None:
-    """0.6 · cosine + 0.4 · confidence. Two facts; a word in both has idf 1, a word in one a = ln(3/2) + 1."""
+    """0.6 · cosine + 0.4 · confidence. Two facts; a term in both has idf 1, a term in one a = ln(3/2) + 1.
+
+    The terms are `prefer tea` and `decid tea`: I, we and on are stop words.
+    """
     said = talk(
         ("user", "I prefer tea"),
         ("assistant", "ok"),
@@ -75,7 +90,7 @@ def test_scores_by_hand() -> None:
         ("assistant", "ok"),
     )
     a = math.log(3 / 2) + 1
-    cosine = a / math.sqrt(2 * a * a + 1)
+    cosine = a / math.sqrt(a * a + 1)
     last = played(Facts(turns=1), said)[-1]
     assert events(last, Recalled) == [
         Recalled(("m0", "m2"), (round(0.6 * cosine + 0.4 * 0.9, 4), round(0.4 * 0.85, 4)))

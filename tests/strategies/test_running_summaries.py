@@ -45,7 +45,7 @@ class TestLevels:
             (2, ("m3", "m4")),
             (1, ("m5",)),
         ]
-        heading = "[之前对话摘要]\n"
+        heading = "[Summary of the conversation so far]\n"
         assert model.prompts[2].material == (f"{heading}reply 2",)
         assert model.prompts[5].material == (f"{heading}reply 3", f"{heading}reply 5")
 

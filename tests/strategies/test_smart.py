@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ctxbench.harness.models import OFFLINE
@@ -95,7 +97,7 @@ def test_what_stays() -> None:
     conversation = chat(18, decision)
     (sent,) = sending(SMALL, conversation, Replying(lambda _: "ok"), 18)
     assert sent.names == ["m0", "m1", "m2", "m3", "smart:m11", "m7", *(f"m{at}" for at in range(12, 18))]
-    assert sent.messages[4].text == "[之前对话摘要]\nok"
+    assert sent.messages[4].text == "[Summary of the conversation so far]\nok"
     assert sent.messages[4].role == "system"
     (event,) = summarised([sent])
     assert event.replaced == ("m4", "m5", "m6", "m8", "m9", "m10", "m11")
@@ -120,7 +122,7 @@ def test_lower_levels_may_be_kept_too() -> None:
 def test_the_prompt_is_the_document_s() -> None:
     """Decisions, preferences, figures, then the messages; later rounds show the earlier summary first."""
     model = Replying(lambda _: "ok")
-    sending(SMALL, chat(40), model)
+    sending(replace(SMALL, language="zh"), chat(40), model)
     first, second = model.prompts[:2]
     assert first.text().startswith(
         "请简洁地总结以下对话的关键信息，保留：\n1. 重要的决策和结论\n2. 用户的偏好和要求\n3. 关键的数据或事实"

@@ -146,7 +146,7 @@ class TestWhatTheModelIsShown:
         model = Replying(lambda _: f"reply {next(numbers)}")
         sending(Summary(user_first=False), chat(30), model, 26, 31)
         assert model.prompts[1].material == (
-            "[之前对话摘要]\nreply 1",
+            "[Summary of the conversation so far]\nreply 1",
             *(f"{'user' if at % 2 else 'assistant'}: text {at}" for at in range(6, 11)),
         )
         assert [message.id for message in model.prompts[1].about] == ["summary:1:m5", *numbered(6, 10)]
@@ -160,9 +160,9 @@ class TestWhatTheModelIsShown:
             Summary(threshold=1), talk(call, answering("r", "x"), bare, answering("q", "y"), ("user", "u")), model, 5
         )
         assert model.prompts[0].material == (
-            'assistant: Look. [工具调用] read {"path": "a.py"}',
+            'assistant: Look. [tool call] read {"path": "a.py"}',
             "tool: done",
-            "assistant: [工具调用] ls {}",
+            "assistant: [tool call] ls {}",
             "tool: done",
         )
 
@@ -217,7 +217,7 @@ class TestFailures:
         """It is used as far as its limit goes, and recorded."""
         model = Replying(lambda _: "The price is 45. " * 9)
         (sent,) = sending(Summary(max_summary_tokens=15), chat(21), model, 22)
-        assert sent.messages[1].text == "[之前对话摘要]\nThe price is 45. The price is 45."
+        assert sent.messages[1].text == "[Summary of the conversation so far]\nThe price is 45. The price is 45."
         (failed,) = (event for event in sent.events if isinstance(event, Failed))
         assert "over 15" in failed.why
 
@@ -239,10 +239,11 @@ class TestFailures:
 
     def test_a_heading_alone_is_no_summary(self) -> None:
         """A reply that only repeats the heading is a failure; one that repeats it before a text has it once."""
-        (sent,) = sending(Summary(), chat(21), Replying(lambda _: "[之前对话摘要]\n"), 22)
+        chinese = Summary(language="zh")
+        (sent,) = sending(chinese, chat(21), Replying(lambda _: "[之前对话摘要]\n"), 22)
         assert [type(event) for event in sent.events] == [Called, Failed]
         assert sent.names == ["s", *numbered(1, 21)]
-        (sent,) = sending(Summary(), chat(21), Replying(lambda _: "[之前对话摘要]\n好。"), 22)
+        (sent,) = sending(chinese, chat(21), Replying(lambda _: "[之前对话摘要]\n好。"), 22)
         assert sent.messages[1].text == "[之前对话摘要]\n好。"
 
     def test_a_message_over_the_budget(self) -> None:

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....metrics.extract import extract
-from ....metrics.language import Language
 from ....metrics.structure import Structure
 from ....metrics.tokens import PRIMING, Ledger, TokenCounter
 from ....scenarios.model import Fact, Message, Tool
 from ....scenarios.view import Messages
 from ...base import Context, ModelError, Prompt, StrategyContext, View
 from ...events import Event, OverBudget
+from ...parts.language import ConversationLanguage, LanguageSetting
 from ...parts.summarize import Summariser
 from ...parts.units import Dialogue, at_least
 from ...summary import PROMPTS
@@ -53,6 +53,7 @@ class Focus:
       If it does not fit in the limit, or system messages and schemas do not, the request is over budget (OverBudget).
       A replay has no empty request: it sends the system messages then, however long they are.
     - The user message that opened the turn stays if it fits: providers reject requests that begin otherwise.
+    - Summaries and merged messages are headed in `language`; "auto" is that of most user messages at the first of them.
     - `warning` and `soft` are shares of the limit. The uncut conversation with its reserves is measured by them:
       LimitReached is recorded whenever it rises to the warning, to the soft limit or over the limit, or falls below.
     """
@@ -74,7 +75,7 @@ class Focus:
     summariser: str = ""
     run: int = 1000
     ratio: float = 0.25
-    language: Language = "zh"
+    language: LanguageSetting = "auto"
 
     copyable: ClassVar[bool] = True
     source: ClassVar[str] = "design 004"
@@ -139,13 +140,13 @@ class Focus:
             case "dynamic_summary":
                 return DynamicSummary(services, self._summariser(), self.keep)
             case "conversation_merge":
-                return ConversationMerge(services, self.run, self.ratio, self.language)
+                return ConversationMerge(services, self.run, self.ratio, ConversationLanguage(self.language))
 
     def _summariser(self) -> Summariser:
         return Summariser(
             "focus",
-            PROMPTS[self.language],
-            self.language,
+            PROMPTS,
+            ConversationLanguage(self.language),
             self.max_summary_tokens,
             None,
             self.temperature,

@@ -18,6 +18,7 @@ from ....scenarios.model import Message
 from ....scenarios.view import Messages
 from ...base import Context, StrategyContext
 from ...parts.fact_extraction import is_preference
+from ...parts.language import ConversationLanguage
 from ...parts.memories import WordSearch
 from ...parts.summarize import RunningSummary, Summariser
 from ...parts.units import Dialogue, NewestMessages, select_newest, without
@@ -246,10 +247,10 @@ class ConversationMerge:
     dropped.
     """
 
-    __slots__ = ("_form", "_ratio", "_run", "_runs", "_services")
+    __slots__ = ("_language", "_ratio", "_run", "_runs", "_services")
 
-    def __init__(self, services: StrategyContext, run: int, ratio: float, language: Language) -> None:
-        self._services, self._run, self._ratio, self._form = services, run, ratio, FORM[language]
+    def __init__(self, services: StrategyContext, run: int, ratio: float, language: ConversationLanguage) -> None:
+        self._services, self._run, self._ratio, self._language = services, run, ratio, language
         self._runs: list[_Run] = []
 
     def read(self, messages: Messages, same: int) -> None:  # noqa: ARG002
@@ -259,6 +260,7 @@ class ConversationMerge:
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
         """Return system messages, merged messages, and the newest messages."""
+        self._language.read(history)
         runs = self._fewest(dialogue, room)
         start = dialogue.place(runs[-1].stop if runs else 0)
         rest = self._dialogue_tokens(select_newest(self._services, history, start).tail)
@@ -304,11 +306,12 @@ class ConversationMerge:
 
     def _merge(self, span: Messages, most: int) -> Message | None:
         """Return a message of at most `most` tokens with sentences of a span, or None if none fits."""
-        empty = Message(f"focus:{span[-1].id}", "system", self._form)
+        form = FORM[self._language.decided]
+        empty = Message(f"focus:{span[-1].id}", "system", form)
         room = most - self._services.tokens(empty)
         lines = [f"{message.role}: {spelled(message)[:READ]}" for message in span]
         while room > 0 and (text := extract(lines, room, self._services.text_tokens)):
-            merged = Message(empty.id, "system", self._form.replace("{text}", text))
+            merged = Message(empty.id, "system", form.replace("{text}", text))
             if (over := self._services.tokens(merged) - most) <= 0:
                 return merged
             room -= over  # a text may have more tokens inside the form than alone

@@ -8,12 +8,9 @@ stored, and a query computes the weights of its own terms. The tests compare the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, lru_cache
-
 import numpy as np
 
-from ....metrics.language import STOP_WORDS, words
+from ....metrics.language import terms
 from ....metrics.rows import Rows
 from ..snapshot_file import SnapshotReader, SnapshotWriter
 from .fusion import NOTHING, Numbers, Ranked, Scores
@@ -107,31 +104,3 @@ class Bm25(TextIndex):
         scores: Scores = np.bincount(numbers, weights, minlength=self._lengths.size)  # type: ignore[assignment]
         matches = np.flatnonzero(scores > 0)  # without the comparison flatnonzero takes five times as long
         return Ranked(matches, scores[matches])
-
-
-SHORT = 1_000
-"""Characters of the longest text whose terms are cached: a query is soon added as a text, too."""
-
-
-def terms(text: str) -> list[str]:
-    """Return the terms of a text in order, with repetitions."""
-    return list(_cached_terms(text)) if len(text) <= SHORT else _terms(text)
-
-
-@lru_cache(256)
-def _cached_terms(text: str) -> tuple[str, ...]:
-    return tuple(_terms(text))
-
-
-def _terms(text: str) -> list[str]:
-    stem = _stemmer()
-    return [stem(word) if word.isascii() else word for word in words(text) if word not in STOP_WORDS]
-
-
-@cache
-def _stemmer() -> Callable[[str], str]:
-    import Stemmer  # lazy: most strategies never stem
-
-    # Words recur: with the cache stemming takes a fifth of the time.
-    stem: Callable[[str], str] = lru_cache(1 << 16)(Stemmer.Stemmer("english").stemWord)
-    return stem

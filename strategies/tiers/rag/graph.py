@@ -19,10 +19,9 @@ from functools import cache
 
 import numpy as np
 
-from ....metrics.language import HAN, STOP_WORDS, words
+from ....metrics.language import HAN, STOP_WORDS, terms, words
 from ....metrics.values import Value, spellings, values
 from ..snapshot_file import SnapshotReader, SnapshotWriter
-from .bm25 import terms
 from .fusion import NOTHING, Numbers, Ranked
 from .postings import Postings, TextIndex
 

@@ -11,12 +11,12 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from ....metrics.grounding import named
-from ....metrics.language import Language
 from ....metrics.values import Spellings, occurs
 from ....scenarios.model import Message, Tool
 from ....scenarios.view import Messages, Span
 from ...base import Context, StrategyContext, View
 from ...events import Recalled
+from ...parts.language import LanguageSetting
 from ...parts.units import Dialogue, at_least
 from ..focus import Focus, Focused, FocusSession
 from ..focus.strategy import TruncationMode
@@ -344,7 +344,7 @@ class Tiered:
     retrievers: tuple[Retriever, ...] = ("bm25",)
     preload: bool = False
     tune: bool = False
-    language: Language = "zh"
+    language: LanguageSetting = "auto"
 
     source: ClassVar[str] = "design 004"
     fails: ClassVar[str] = "the question shares no words or values with the messages that it needs"

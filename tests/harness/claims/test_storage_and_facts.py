@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pandas as pd
 import pytest
@@ -120,6 +121,24 @@ def test_which_facts_are_chosen() -> None:
         probes = pd.DataFrame(rows, columns=["conversation", "strategy", "evidence", "recalled"])
         made = inputs(run=Stored({"probes": probes}), figures=figures({"none": {"x": spread(1, size)}}))
         assert verdict_of(search.weighed(made).rows) == word
+
+
+def test_the_facts_documents_example() -> None:
+    """Three turns and four facts. The pytest fact ties with Docker's: each shares one word that no other fact has.
+
+    n = 4 facts. A word in one fact weighs a = ln(5/2) + 1, `python`, in two, b = ln(5/3) + 1. Of the turns' words the
+    facts know python, use, fastapi and test. Whole words: `tests` is no word of any fact, and `uses` is.
+    """
+    a, b = math.log(5 / 2) + 1, math.log(5 / 3) + 1
+    turns = math.sqrt(3 * a * a + b * b)
+    pytest_fact = docker = a * a / (math.sqrt(3) * a) / turns
+    hints = b * b / math.sqrt(3 * a * a + b * b) / turns
+    fastapi = (a * a + b * b) / math.sqrt(2 * a * a + b * b) / turns
+    rows = search.example(inputs()).rows
+    expected = [pytest_fact - docker, hints - docker, fastapi - docker]
+    assert [row.found.mean for row in rows[:3]] == pytest.approx(expected, abs=1e-4)  # type: ignore[union-attr]
+    assert [row.verdict for row in rows] == ["fails", "fails", "holds", "fails", "fails", "holds"]
+    assert verdict_of(rows) == "fails"
 
 
 def test_the_estimate_by_language() -> None:

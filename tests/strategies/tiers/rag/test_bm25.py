@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctxbench.metrics.language import terms
 from ctxbench.strategies.tiers.rag import postings
-from ctxbench.strategies.tiers.rag.bm25 import Bm25, terms
+from ctxbench.strategies.tiers.rag.bm25 import Bm25
 
 WORDS = [f"word{letter}" for letter in "abcdefghij"]
 changes = st.lists(st.one_of(st.lists(st.sampled_from(WORDS), max_size=6), st.integers(0, 30)), min_size=1, max_size=40)
