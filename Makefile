@@ -31,6 +31,7 @@ bench: $(VENV)/.run  ## replay the embedded scenarios through all strategies and
 	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite > /dev/null
 	@$(BIN)/ctxbench quality
 	@$(BIN)/ctxbench claims $(OUT) --quick --brief
+	@$(BIN)/ctxbench bench-tier all
 	@$(BIN)/ctxbench report $(OUT)
 
 test: $(VENV)/.test  ## run the tests against the built wheel
@@ -116,10 +117,10 @@ endif
 # A stamp per set of extras: the wheel, then what it needs. A changed wheel is put in again without its needs.
 $(VENV)/.run: build/wheel/.made constraints.txt
 	@echo "installing …"
-	@$(INSTALL) "$(WHEEL)"
+	@$(INSTALL) "$(WHEEL)" brotli
 	@$(INSTALL) --no-deps --force-reinstall "$(WHEEL)" && rm -f $(VENV)/.dev
 	@$(INSTALL) "$(WHEEL)[hnswlib]" 2> build/hnswlib.log || \
-	echo "hnswlib cannot be compiled here (build/hnswlib.log): bench-tier rag shows the other indexes"
+	echo "hnswlib cannot be compiled here (build/hnswlib.log): bench-tier all needs faiss-cpu then, or leaves the index out"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run

@@ -20,6 +20,7 @@ from .tokens import PRIMING
 from .value import Missing, Ratio, Saving, Total, Value
 
 NO_STEPS = "no steps"
+NOTHING_EVICTED = "nothing was evicted"
 NO_EVIDENCE = "no probe rests on what was said"
 LRU_K = ("lru_k", "lru_k_document")
 """Cache policies that are LRU-K: O'Neil's, and the one of the design documents."""
@@ -91,8 +92,14 @@ def _evidence(*wanted: State) -> Ratio:
     return Ratio(lambda s: s.evidence_state.map(share).astype(float), _has_evidence, NO_EVIDENCE)
 
 
-def _hit_rate(has_policy: Callable[[pd.DataFrame], pd.Series[bool]]) -> Ratio:
-    return Ratio(lambda s: s.lookup_hits * has_policy(s), lambda s: s.lookups * has_policy(s), "nothing was evicted")
+def _hit_rate(has_policy: Callable[[pd.DataFrame], pd.Series[bool]], lacking: str) -> Ratio:
+    return Ratio(
+        lambda s: s.lookup_hits * has_policy(s),
+        lambda s: s.lookups * has_policy(s),
+        NOTHING_EVICTED,
+        has=has_policy,
+        lacking=lacking,
+    )
 
 
 def _with_fault(name: str) -> Total:
@@ -203,18 +210,20 @@ METRICS: Mapping[str, Metric] = {
     ),
     "lru_k_hit_rate": Metric(
         "LRU-K hit rate",
-        "share of the messages looked up below Focus that a Working tier with LRU-K had, over the conversations from "
-        "which it evicted something",
-        _hit_rate(lambda s: s.policy.isin(LRU_K)),
+        "share of the messages looked up below Focus that a Working tier with LRU-K had, in each conversation from its "
+        "first eviction on",
+        _hit_rate(lambda s: s.policy.isin(LRU_K), "no Working tier with LRU-K"),
         "share",
         "higher",
+        version=2,
     ),
     "working_hit_rate": Metric(
         "Working hit rate",
         "the same for the Working tier of any cache policy",
-        _hit_rate(lambda s: s.policy != ""),
+        _hit_rate(lambda s: s.policy != "", "no Working tier"),
         "share",
         "higher",
+        version=2,
     ),
     "overflows": Metric(
         "overflows",

@@ -66,18 +66,25 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """One sum over another. `undefined` is the reason to give where the lower sum is 0."""
+    """One sum over another. `undefined` is the reason to give where the lower sum is 0.
+
+    Where `has` is true of no row, the strategy lacks what is measured, and `lacking` is the reason.
+    """
 
     top: Of
     bottom: Of
     undefined: str
     form: Form = "ratio"
+    has: Of | None = None
+    lacking: str = ""
 
     def parts(self, rows: pd.DataFrame) -> tuple[Column, Column]:
         """Return what each row adds to the upper and to the lower sum."""
         return np.asarray(self.top(rows)), np.asarray(self.bottom(rows))
 
     def __call__(self, rows: pd.DataFrame) -> Value:
+        if self.has is not None and not np.any(self.has(rows)):
+            return Missing("unsupported", self.lacking)
         top, bottom = (float(column.sum()) for column in self.parts(rows))
         return value(self.form, top, bottom) if bottom else Missing("undefined", self.undefined)
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from ..metrics.figures import METRICS
+from ..metrics.figures import METRICS, NOTHING_EVICTED
 from ..metrics.value import Missing, Value
 
 WIDE = 100_000
@@ -209,6 +209,17 @@ def _shrunk(titles: Sequence[_Column], room: int) -> Iterator[int]:
 def figure(name: str, value: Value) -> str:
     """Return a figure in its metric's unit: 12,345 · 61.2 % · 14 µs. A missing one is its reason in brackets."""
     return amount(METRICS[name].unit, value)
+
+
+def figure_of_few(name: str, value: Value) -> str:
+    """Return a figure of a metric that most strategies have nothing to measure of: a dash then, not the reason."""
+    match value:
+        case Missing("undefined", detail) if detail == NOTHING_EVICTED:
+            return detail
+        case Missing("undefined" | "unsupported"):
+            return "–"
+        case _:
+            return figure(name, value)
 
 
 def amount(unit: str, value: Value) -> str:

@@ -114,6 +114,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
         return rows[~rows.conversation.isin(uneven)]
 
     events = compared_rows("events")
+    by_strategy = {name: figures_of(name) for name in names}
     return RunSummary(
         manifest=run.manifest,
         conversations=len(conversations),
@@ -123,7 +124,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
         compared=compared,
         uneven=uneven,
         recorded=recorded_models(run),
-        strategies={name: figures_of(name) for name in names},
+        strategies=by_strategy,
         failed_conversations=failed_conversations,
         grounding=_grounding(compared_rows("grounding"), names),
         reasons=_reasons(events),
@@ -131,7 +132,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
         unanswered=unanswered(events),
         actions={name: _counted(events[events.strategy == name]) for name in names},
         summariser_saw={name: _summariser_saw(events[events.strategy == name]) for name in names},
-        tiers=tier_actions(events),
+        tiers=tier_actions(events, {name: values["working_hit_rate"] for name, values in by_strategy.items()}),
         survival=_survival(compared_rows("survival"), names),
         probes=probes_of(run, uneven, [name for name in names if name not in taking_part]),
         answers=answers_of(run, uneven),

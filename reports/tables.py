@@ -11,7 +11,7 @@ from ..metrics.structure import FAULTS
 from ..metrics.survival import Survival, cliff
 from ..metrics.value import Missing, Value
 from . import answers, probes, tier_actions
-from .render import MARKS, Table, count, figure, percent, reasons, tokens
+from .render import MARKS, Table, count, figure, figure_of_few, percent, reasons, tokens
 from .results import RunSummary, growth_rows
 
 COLUMNS = (
@@ -20,7 +20,7 @@ COLUMNS = (
 )
 """Metrics of the main table, from left to right."""
 
-# Metrics that most strategies have nothing to measure of: a dash, instead of the reason.
+# Metrics that most strategies have nothing to measure of (`figure_of_few`): the table needs no reason.
 _OF_FEW = ("compression_ratio", "lru_k_hit_rate")
 _HEADS = tuple(METRICS[column].name for column in COLUMNS)
 
@@ -87,7 +87,7 @@ def main_table(summary: RunSummary) -> Table:
         "Saved compares the tokens of all calls with those of the whole history; net also charges the strategy's own "
         "model calls. Grounding recall is the share of values the recorded model used next that the context still has.",
         "Compression: tokens that summaries, placeholders and shortened messages stand for, over their own; LRU-K hit "
-        "rate: of the Working tier, where it had to evict. – means that there was nothing to measure.",
+        "rate: of the Working tier, from its first eviction on. – means that there was nothing to measure.",
         f"Overflows: calls over {_window(summary)}. `ctxbench list metrics` explains every column.",
         f"{_LACKS} {_LACKING}: see the next table." if any(map(_lacks, figures)) else "",
         _unanswered(summary),
@@ -121,14 +121,14 @@ def conversation_table(results: Iterable[tuple[str, str, dict[str, Value]]]) -> 
 
 def _cells(values: dict[str, Value]) -> Iterator[str]:
     for column in COLUMNS:
-        if _has_nothing(column, values[column]):
-            yield "–"
+        if column in _OF_FEW:
+            yield figure_of_few(column, values[column])
         else:
             yield figure(column, values[column]) + _LACKS * (column == "saving" and _lacks(values))
 
 
 def _has_nothing(column: str, value: Value) -> bool:
-    return column in _OF_FEW and isinstance(value, Missing) and value.why == "undefined"
+    return column in _OF_FEW and isinstance(value, Missing) and value.why != "failed"
 
 
 def _missing(figures: Iterable[dict[str, Value]]) -> str:

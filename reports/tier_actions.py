@@ -6,19 +6,18 @@ Counted from the events of strategies whose tiers have quotas (`focus`, `tiered`
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import pandas as pd
 
-from ..metrics.value import Missing, Value
-from .render import Table, percent
+from ..metrics.value import Value
+from .render import Table, figure_of_few
 
 TIERS = ("focus", "working", "archive", "rag")
 LEVELS = ("warning", "soft", "hard")
-_NOTHING = Missing("undefined", "nothing was looked up below Focus")
 
 
 @dataclass(slots=True)
@@ -36,6 +35,8 @@ class Moves:
 class TierActions:
     """Actions of one strategy's tiers, over all conversations that are compared."""
 
+    hit_rate: Value
+    """The metric `working_hit_rate`."""
     hits: Counter[str] = field(default_factory=Counter)
     """Number of messages that were looked up, by the tier that had them."""
     moves: dict[tuple[str, str], Moves] = field(default_factory=dict)
@@ -48,21 +49,17 @@ class TierActions:
         """True if its tiers are counted in tokens: other strategies do not say where they looked."""
         return bool(self.limits_reached)
 
-    @property
-    def hit_rate(self) -> Value:
-        """Share of the look-ups below Focus that Working had."""
-        below = sum(self.hits[tier] for tier in TIERS[1:])
-        return self.hits["working"] / below if below else _NOTHING
 
-
-def tier_actions(events: pd.DataFrame) -> dict[str, TierActions]:
-    """Return the actions of each strategy that has tiers."""
+def tier_actions(events: pd.DataFrame, hit_rates: Mapping[str, Value]) -> dict[str, TierActions]:
+    """Return the actions of each strategy that has tiers, with its figure of `working_hit_rate`."""
     reported = events[events.kind.isin(("recalled", "moved", "limit_reached", "alarmed"))]
     having = set(reported.strategy[reported.kind.isin(("moved", "limit_reached"))])
     by_strategy: dict[str, TierActions] = {}
     for strategy, kind, text in zip(reported.strategy, reported.kind, reported.event, strict=True):
         if strategy in having:
-            _count(by_strategy.setdefault(str(strategy), TierActions()), str(kind), msgspec.json.decode(text))
+            name = str(strategy)
+            actions = by_strategy.setdefault(name, TierActions(hit_rates[name]))
+            _count(actions, str(kind), msgspec.json.decode(text))
     return by_strategy
 
 
@@ -98,7 +95,7 @@ def _looked_up(by_strategy: dict[str, TierActions]) -> Table:
         (
             name,
             *(f"{actions.hits[tier]:,}" for tier in TIERS),
-            percent(actions.hit_rate),
+            figure_of_few("working_hit_rate", actions.hit_rate),
             *(_by_tier(actions, level) for level in LEVELS),
             ", ".join(f"{reading} {times:,}" for reading, times in sorted(actions.alarms.items())) or "none",
         )
@@ -107,7 +104,7 @@ def _looked_up(by_strategy: dict[str, TierActions]) -> Table:
     heads = ("strategy", "Focus", "Working", "Archive", "RAG", "Working hit rate", *LEVELS, "alarms")
     notes = (
         "Focus to RAG: messages that were looked up, by the tier that had them. Working hit rate: the share of those "
-        "below Focus that Working had.",
+        "below Focus that Working had, from its first eviction on.",
         "Warning, soft, hard: limits reached by Focus, Working, Archive and RAG (F W A R). Alarms: readings that went "
         "beyond their limit, and how often.",
     )

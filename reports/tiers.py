@@ -8,12 +8,14 @@ from typing import Any
 
 from ..harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Corpus, Later, Lossy, Size, Speed
 from ..harness.tier_bench.focus import BOUND, WHOLE, FocusRow
-from ..harness.tier_bench.rag import RERANKED, Built, K, RagComparison, RagRow
+from ..harness.tier_bench.overview import ARCHIVED, LOAD, Overview
+from ..harness.tier_bench.rag import RERANKED, Built, IndexRecall, K, RagComparison, RagRow
 from ..harness.tier_bench.working import Bounds, Load, PolicyRow
 from ..metrics.compression import ratio, saving, smaller
 from ..metrics.statistics.intervals import Interval
 from ..metrics.value import Missing, Value
-from .render import Table, count, number, percent, shares, tokens
+from .render import Table, count, figure_of_few, number, percent, shares, tokens
+from .tier_actions import TierActions, tier_actions, tier_actions_json
 
 _POLICY_HEADS = ("policy", "hit rate", "±", "token hit rate", "±", "evictions", "loaded", "preloaded")
 # The hit rate of Working, and the recall@5 of RAG, that the design of the tiers promises.
@@ -25,6 +27,12 @@ _WORKING_HOW = (
     "every item is; belady knows the future, is optimal for items of one size, and no bound for tokens.",
 )
 _ARCHIVE = "archive"
+_PEER_NAMES = {
+    "lru_k_document": "document's",
+    "lru": "LRU",
+    "w_tiny_lfu": "W-TinyLFU",
+    "belady": "Belady",
+}
 _RAG_HOW = (
     f"Recall: the share of a probe's evidence among the first {K[0]} or {K[1]} messages found, with intervals over "
     "conversations. p50, p95 and p99: time of a search in one conversation with the embedding of the question.",
@@ -41,6 +49,60 @@ _FOCUS_HOW = (
     "that its limit cannot be kept. ± is half the 95 % interval over conversations.",
     "Bound: the most evidence that fits within the limit beside system messages, tool schemas and the question.",
 )
+
+
+def overview_table(overview: Overview) -> Table:
+    """Return a row for each tier: our figure, and beside it those of its peers on the same load."""
+    ours, *others = overview.policies
+    peers = [(_PEER_NAMES[row.policy], _mean(row.hits)) for row in others]
+    coders = [(size.name, f"{size.bytes:,}") for size in overview.coders if not isinstance(size.bytes, Missing)]
+    moves = _overview_actions(overview).moves
+    edges = [(f"{source[0]}→{to[0]}".upper(), f"{edge.messages:,}") for (source, to), edge in moves.items()]
+    hit_rate = figure_of_few("lru_k_hit_rate", overview.figures["lru_k_hit_rate"])
+    rows = (
+        ("Working: hits", f"LRU-K {_mean(ours.hits)}", _beside(peers)),
+        ("Archive: bytes", f"{overview.archive:,}", _beside(coders)),
+        ("RAG: recall@5", *_index_cells(overview.index)),
+        ("tiered: hits", f"LRU-K {hit_rate}", _beside(edges)),
+    )
+    notes = (
+        f"Working: {overview.load.name}, {ours.size:,} tokens. Archive: {ARCHIVED}, {overview.archived:,} bytes. "
+        f"RAG and {overview.strategy}: {LOAD} of {overview.turns} turns. F→W: messages moved from Focus to Working.",
+    )
+    return Table("How good is each memory tier, on loads that fill it?", ("tier", "ours", "beside it"), rows, notes)
+
+
+def _overview_actions(overview: Overview) -> TierActions:
+    rates = {overview.strategy: overview.figures["working_hit_rate"]}
+    return tier_actions(overview.events, rates)[overview.strategy]
+
+
+def _index_cells(index: IndexRecall | Missing) -> tuple[str, str]:
+    if isinstance(index, Missing):
+        return f"({index.why})", index.detail
+    evidence = f"evidence {_mean(index.evidence)}, by exact search {_mean(index.exact)}"
+    return f"{index.kind} {_mean(index.nearest)}", f"of the exact five · {evidence}"
+
+
+def overview_json(overview: Overview) -> dict[str, Any]:
+    """Return the exact figures."""
+    index, strategy = overview.index, overview.strategy
+    return {
+        "working": working_json([overview.load], overview.policies, [overview.bound]),
+        "archive": {
+            "bytes": overview.archived,
+            "archive": overview.archive,
+            "coders": [asdict(size) for size in overview.coders],
+        },
+        "rag": index
+        if isinstance(index, Missing)
+        else {"index": index.kind, **{name: _plain(getattr(index, name)) for name in ("nearest", "evidence", "exact")}},
+        "tiered": {"strategy": strategy, **tier_actions_json({strategy: _overview_actions(overview)})[strategy]},
+    }
+
+
+def _beside(figures: Sequence[tuple[str, str]]) -> str:
+    return " · ".join(f"{name} {shown}" for name, shown in figures)
 
 
 def working_tables(loads: Sequence[Load], rows: Sequence[PolicyRow], bounds: Sequence[Bounds]) -> list[Table]:

@@ -27,7 +27,7 @@ from ..metrics.statistics.comparison import Difference, Pairs, difference
 from ..metrics.value import Missing, Value
 from .answers import evidence_rows, sums_of
 from .calibration import interval
-from .render import CROSS, Table, count, dollars, figure, percent, reasons, shares
+from .render import CROSS, Table, count, dollars, figure, figure_of_few, percent, reasons, shares
 from .results import Results, RunSummary
 
 WHOLE = "none"
@@ -464,7 +464,7 @@ def five_measures(verdict: RunVerdict) -> Table:
                 f"{CROSS} {name}" if name in verdict.broken else name,
                 figure("net_saving", values["net_saving"]),
                 *billed,
-                *(_or_dash(metric, values[metric]) for metric in ("compression_ratio", "lru_k_hit_rate")),
+                *(figure_of_few(metric, values[metric]) for metric in ("compression_ratio", "lru_k_hit_rate")),
                 percent(verdict.values[name]),
                 _interval(verdict.gain(name, WHOLE)) if compared else "–",
             )
@@ -503,10 +503,6 @@ def _in_order(verdict: RunVerdict) -> list[str]:
         return name != verdict.shipped, name in verdict.broken, np.inf if isnan(cost) else cost
 
     return sorted(verdict.results.strategies, key=place)
-
-
-def _or_dash(metric: str, value: Value) -> str:
-    return "–" if isinstance(value, Missing) and value.why == "undefined" else figure(metric, value)
 
 
 def _share(value: float) -> str:

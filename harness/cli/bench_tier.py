@@ -329,6 +329,26 @@ def _recorded(name: str, seconds: bool, problems: Problems) -> Load:
     return Load(name, with_look_ups, "conversation")
 
 
+def every(
+    json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")] = False,
+) -> None:
+    """Measure all tiers on loads that fill them, a line each, beside the best known alternatives.
+
+    The loads are the acceptance scenarios of the tiers' design; `tiered` runs with the least sizes of that design.
+    """
+    from ...reports.tiers import overview_json, overview_table
+    from ..tier_bench.overview import overview
+    from .output import print_json, print_tables
+    from .streams import watching
+
+    with TemporaryDirectory() as folder, redirect_stdout(sys.stderr), watching() as watcher:
+        measurement = overview(Path(folder) / "run", watcher)
+    if json:
+        print_json(overview_json(measurement))
+    else:
+        print_tables([overview_table(measurement)])
+
+
 bench_tier = typer.Typer(
     help="Measure one memory tier alone, against the best known alternative and its bound.",
     no_args_is_help=True,
@@ -338,3 +358,4 @@ bench_tier.command(name="working")(working)
 bench_tier.command(name="archive")(archive)
 bench_tier.command(name="focus")(focus)
 bench_tier.command(name="rag")(rag)
+bench_tier.command(name="all")(every)

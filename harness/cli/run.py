@@ -44,7 +44,7 @@ _STRATEGIES = (
     "archive",
     "archive(trigger='keyword')",
     "focus",
-    "tiered",
+    "tiered(working=8192, archive=131072)",  # the documents' least sizes, which the scenarios fill
     "cache_marks",
 )
 

@@ -5,6 +5,7 @@ Everything here reads what `store.py` wrote and decides nothing. `harness/api.py
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -323,24 +324,25 @@ def working_policy(strategy: str) -> str | None:
 def working_lookups(run: Run) -> pd.DataFrame:
     """Return for each step how many messages below Focus were looked up, and how many of them Working had.
 
-    The columns are `lookups` and `lookup_hits`. Conversations from which Working evicted nothing are left out: a cache
-    that never had to choose hits whatever its policy is.
+    The columns are `lookups` and `lookup_hits`. Look-ups count from the call at which Working first evicted something
+    in their conversation: a cache that has not had to choose hits whatever its policy is.
     """
     events = run.table("events")
     events = events[events.strategy.map(lambda text: working_policy(str(text)) is not None).astype(bool)]
     events = events[events.kind.isin(("moved", "recalled"))]
     decoder = msgspec.json.Decoder(Moved | Recalled)
-    evicting, lookups = set(), []
+    first_eviction: dict[tuple[str, str], int] = {}
+    lookups = []
     for name, strategy, step, text in zip(*(events[column] for column in (*STEP, "event")), strict=True):
         event = decoder.decode(text)
         if isinstance(event, Recalled):
             lookups.append((name, strategy, step, event))
-        elif event.source == "working" and event.to not in ("focus", "working"):
-            evicting.add((name, strategy))
+        elif event.source == "working" and event.to in _BELOW_FOCUS:  # not what is forgotten
+            first_eviction[name, strategy] = min(step, first_eviction.get((name, strategy), step))
     rows = [
         (name, strategy, step, len(event.sources), len(event.sources) if event.kind == "working" else 0)
         for name, strategy, step, event in lookups
-        if event.kind in _BELOW_FOCUS and (name, strategy) in evicting
+        if event.kind in _BELOW_FOCUS and step >= first_eviction.get((name, strategy), math.inf)
     ]
     frame = pd.DataFrame(rows, columns=[*STEP, "lookups", "lookup_hits"])
     return frame.groupby(STEP, observed=True).sum()

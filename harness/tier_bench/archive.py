@@ -46,12 +46,17 @@ def items_of(conversations: Iterable[Conversation], counter: TokenCounter) -> li
 
 def messages(items: Sequence[ArchivedMessage], coding: Coding) -> Corpus:
     """Return the sizes of the messages as recorded, a line of JSON each."""
-    return _under_every_coder("messages", [as_json(block) for block in _cut(items, coding)])
+    return _under_every_coder("messages", json_blocks(items, coding))
 
 
 def texts(items: Sequence[ArchivedMessage], coding: Coding) -> Corpus:
     """Return the sizes of the texts alone, a line each: no ids, times, roles, calls."""
     return _under_every_coder("texts alone", [as_text(block) for block in _cut(items, coding)])
+
+
+def json_blocks(items: Sequence[ArchivedMessage], coding: Coding) -> list[bytes]:
+    """Return the blocks of an archive as lines of JSON, before any coding."""
+    return [as_json(block) for block in _cut(items, coding)]
 
 
 def as_json(items: Sequence[ArchivedMessage]) -> bytes:
@@ -120,13 +125,20 @@ def _under_every_coder(name: str, parts: Sequence[bytes]) -> Corpus:
         len(together),
         (
             Size(PLAIN, sum(map(_zstd(_PLAIN_LEVEL), parts))),
-            Size("zstd -19", sum(map(_zstd(19), parts))),
-            Size("xz -9e", sum(map(_xz, parts))),
-            _brotli(parts),
+            *strongest(parts),
             Size("zstd -22 --long", _zstd(22, long=True)(together), alone=False),
             Size(model, sum(map(adaptive_bytes, parts)), computed=True),
             Size(f"{model}, all", adaptive_bytes(together), alone=False, computed=True),
         ),
+    )
+
+
+def strongest(parts: Sequence[bytes]) -> tuple[Size, ...]:
+    """Return the sizes of blocks, each coded alone, under three coders at their strongest level."""
+    return (
+        Size("zstd -19", sum(map(_zstd(19), parts))),
+        Size("xz -9e", sum(map(_xz, parts))),
+        _brotli(parts),
     )
 
 

@@ -22,6 +22,7 @@ from ...metrics.tokens import TokenCounter
 from ...metrics.value import Missing, Value
 from ...scenarios.model import Conversation, Probe
 from ...strategies.tiers.rag import Fusion, Rag, RagRules, Retriever, passage
+from ...strategies.tiers.rag.vector_store import Kind, VectorStore
 from ..models import Models
 
 K = (5, 10)
@@ -151,6 +152,44 @@ def _row(way: Way, outcomes: Sequence[SearchOutcome]) -> RagRow:
             np.mean([outcome.recalls[0] for outcome in outcomes if outcome.category == category])
         )
     return RagRow(way, recalls, categories, latency([outcome.seconds * 1000 for outcome in outcomes]))
+
+
+class IndexRecall(NamedTuple):
+    """An index of vectors beside an exact search of the same vectors, at the first K."""
+
+    kind: Kind
+    nearest: Interval | Missing
+    """Share of the exact nearest messages that the index finds."""
+    evidence: Interval | Missing
+    """Evidence recall of the index."""
+    exact: Interval | Missing
+    """Evidence recall of the exact search."""
+
+
+def index_recall(conversations: Sequence[Conversation], kind: Kind, models: Models) -> IndexRecall:
+    """Search the messages before each probe by an index of its conversation's vectors, and exactly."""
+    recalls: list[tuple[Value, ...]] = []
+    groups: list[str] = []
+    for conversation in conversations:
+        messages = [message for message in conversation.messages if message.role != "system" and message.text.strip()]
+        places = {message.id: at for at, message in enumerate(conversation.messages)}
+        held = {message.id: places[message.id] for message in messages}
+        came = np.array(list(held.values()))
+        vectors = models.embed([message.text for message in messages], False, TokenCounter()).vectors
+        exact, index = (VectorStore(vectors.shape[1], name) for name in ("exact", kind))
+        for store in (exact, index):
+            store.add(np.arange(len(messages)), vectors)
+        probes = [(end, probe) for end, probe in _probes(conversation) if held.keys() & set(probe.evidence)]
+        queries = models.embed([probe.question for _, probe in probes], True, TokenCounter()).vectors
+        for (end, probe), query in zip(probes, queries, strict=True):
+            before = np.flatnonzero(came <= end)
+            found = [store.search(query, K[0], before).numbers.tolist() for store in (index, exact)]
+            of_index, nearest = ([messages[at].id for at in numbers] for numbers in found)
+            evidence = [recall(names, held.keys() & set(probe.evidence), K[0]) for names in (of_index, nearest)]
+            recalls.append((recall(of_index, nearest, K[0]), *evidence))
+            groups.append(conversation.id)
+    columns = np.array(recalls, np.float64).reshape(-1, 3).T.tolist()
+    return IndexRecall(kind, *(interval(column, groups) for column in columns))
 
 
 class RagComparison(NamedTuple):

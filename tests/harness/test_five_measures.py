@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
+import pandas as pd
 import pytest
 
 from ctxbench.harness import api
 from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import steps_of, working_policy
-from ctxbench.metrics.figures import METRICS
+from ctxbench.harness.folder.run import steps_of, working_lookups, working_policy
+from ctxbench.metrics.figures import METRICS, NOTHING_EVICTED
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
+from ctxbench.reports.results import summarise
+from ctxbench.reports.tables import tables
 from ctxbench.scenarios.model import Conversation, Message
-from ctxbench.strategies.events import Summarised
+from ctxbench.strategies.events import Moved, Recalled, Summarised
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan, recording
 
@@ -65,16 +69,43 @@ def test_what_replaces_nothing_has_no_compression(run: api.Run) -> None:
         assert value == Missing("undefined", "nothing was replaced")
 
 
-def test_a_hit_rate_needs_evictions(run: api.Run, tmp_path: Path) -> None:
-    """Where Working had room for all there is no hit rate, however often it was asked; elsewhere there is one."""
+def test_a_hit_rate_is_that_of_the_look_ups_after_an_eviction(run: api.Run) -> None:
+    """Counted again from the events in order: what is looked up before the first eviction cannot miss."""
+    hits = look_ups = 0
+    for conversation in run.conversations():
+        events = run.events(conversation.id, TIERED)
+        first = min(at for at, event in events if isinstance(event, Moved) and event.source == "working" and event.to)
+        for at, event in events:
+            if isinstance(event, Recalled) and event.kind != "focus" and at >= first:
+                look_ups += len(event.sources)
+                hits += len(event.sources) * (event.kind == "working")
+    assert 0 < hits < look_ups
     small = steps_of(run)
-    rate = METRICS["lru_k_hit_rate"].of(small[small.strategy == TIERED])
-    assert isinstance(rate, float)
-    assert 0 < rate < 1
+    assert METRICS["lru_k_hit_rate"].of(small[small.strategy == TIERED]) == hits / look_ups
+    missing = METRICS["lru_k_hit_rate"].of(small[small.strategy == "none"])
+    assert missing == Missing("unsupported", "no Working tier with LRU-K")
+
+
+def test_what_is_forgotten_was_not_evicted(run: api.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message that left the history is deleted below Focus, for which no policy chose it."""
+    text = msgspec.json.encode(Moved(("m",), "working", "", 9)).decode()
+    looked_up = msgspec.json.encode(Recalled(("n",), (), "working")).decode()
+    rows = [("c", TIERED, step, kind, event) for step, kind, event in ((1, "moved", text), (2, "recalled", looked_up))]
+    events = pd.DataFrame(rows, columns=["conversation", "strategy", "step", "kind", "event"])
+    monkeypatch.setattr(api.Run, "table", lambda *_: events)
+    assert working_lookups(run).empty
+
+
+def test_a_hit_rate_needs_evictions(tmp_path: Path) -> None:
+    """Where Working had room for all there is no hit rate, however often it was asked, and the tables say why."""
     roomy = "tiered(limit=400, working=100000, archive=100000, recall=150)"
     execute(plan(recording(tmp_path, turns=12, size=60), strategies=(roomy,)), tmp_path / "run")
-    steps = steps_of(api.load(tmp_path / "run"))
-    assert METRICS["working_hit_rate"].of(steps) == Missing("undefined", "nothing was evicted")
+    roomy_run = api.load(tmp_path / "run")
+    steps = steps_of(roomy_run)
+    assert METRICS["working_hit_rate"].of(steps) == Missing("undefined", NOTHING_EVICTED)
+    shown = {table.title: table.rows for table in tables(summarise(roomy_run))}
+    assert NOTHING_EVICTED in shown["Which tier had what was looked up?"][0]
+    assert NOTHING_EVICTED in next(iter(shown.values()))[0]
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,9 @@ def test_by_hand() -> None:
     assert Ratio(lambda s: s.a, lambda s: s.b, "none")(rows) == 0.5
     assert Saving(lambda s: s.a, lambda s: s.b * 2, "none")(rows) == 0.75
     assert Ratio(lambda s: s.a, lambda s: s.b * 0, "none")(rows) == Missing("undefined", "none")
+    assert Ratio(lambda s: s.a, lambda s: s.b, "none", has=lambda s: s.a > 9, lacking="no")(rows) == Missing(
+        "unsupported", "no"
+    )
     gone = rows.assign(a=[2.0, np.nan])
     assert Total(lambda s: s.a, "no price")(gone) == Missing("unsupported", "no price")
     assert isinstance(Total(lambda s: s.a > 2)(rows), int)

@@ -6,16 +6,20 @@ from pathlib import Path
 
 import msgspec
 import pandas as pd
+import pytest
 
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
-from ctxbench.metrics.value import Missing
+from ctxbench.metrics.figures import NOTHING_EVICTED
+from ctxbench.metrics.value import Missing, Value
 from ctxbench.reports.results import as_json, summarise
 from ctxbench.reports.tables import tables
 from ctxbench.reports.tier_actions import tier_action_tables as tier_tables
 from ctxbench.reports.tier_actions import tier_actions
 from ctxbench.strategies.events import Alarmed, Event, LimitReached, Moved, Recalled
 from tests.harness.runs import plan
+
+NO_TIER = Missing("unsupported", "no Working tier")
 
 
 def frame(**events: list[Event]) -> pd.DataFrame:
@@ -42,7 +46,8 @@ def test_events_are_counted_by_tier_and_edge() -> None:
         Alarmed("working hit rate", 0.9, 0.85, up=False),
     ]
     layered: list[Event] = [Recalled(("x",), (), "working"), Moved(("x",), "working", "long")]
-    found = tier_actions(frame(tiered=told, layered=layered, retrieval=[Recalled(("y",), (), "")]))
+    rates: dict[str, Value] = {"tiered": 2 / 3, "layered": NO_TIER}
+    found = tier_actions(frame(tiered=told, layered=layered, retrieval=[Recalled(("y",), (), "")]), rates)
     assert list(found) == ["tiered", "layered"]
     looked, moved = tier_tables(found)
     assert looked.rows == (("tiered", "1", "2", "1", "0", "66.7 %", "none", "W 1", "F 1", "working hit rate 1"),)
@@ -53,11 +58,18 @@ def test_events_are_counted_by_tier_and_edge() -> None:
     )
 
 
-def test_a_tier_that_nobody_asked() -> None:
-    """No look-up below Focus has no hit rate, and it is not 0."""
-    (deeds,) = tier_actions(frame(focus=[LimitReached("focus", "warning", 7000, 6500)])).values()
-    assert isinstance(deeds.hit_rate, Missing)
-    assert len(list(tier_tables({"focus": deeds}))) == 1
+@pytest.mark.parametrize(
+    ("rate", "shown"), [(NO_TIER, "–"), (Missing("undefined", NOTHING_EVICTED), NOTHING_EVICTED), (0.0, "0.0 %")]
+)
+def test_a_missing_hit_rate(rate: Value, shown: str) -> None:
+    """Without a Working tier there is a dash, and where it evicted nothing the table says so; 0 is a figure."""
+    (actions,) = tier_actions(frame(focus=[LimitReached("focus", "warning", 7000, 6500)]), {"focus": rate}).values()
+    (table,) = tier_tables({"focus": actions})
+    assert table.rows[0][5] == shown
+
+
+def test_no_tiers_have_no_table() -> None:
+    """A run without tiers has nothing to show."""
     assert list(tier_tables({})) == []
 
 

@@ -101,7 +101,7 @@ class Tiers:
         self.successors = Successors() if rules.preload else None
         self.by_policy = ByPolicy(parse(rules.policy).sized(rules.working))
         if archive is None:
-            archive = ArchiveTier(MemoryFiles(), Coding(LEVEL, "none", block_tokens=rules.block), keep=KEPT)
+            archive = ArchiveTier(MemoryFiles(), Coding(LEVEL, "raw", 1 << 18, block_tokens=rules.block), keep=KEPT)
         self.blocks = Blocks(archive, rules.block if block is None else block)
         self.working, self.rag = DictStore(), DictStore()
         rows = (

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from ctxbench.harness.models import OFFLINE
-from ctxbench.harness.tier_bench.rag import against, measured, rows, together, ways
+from ctxbench.harness.tier_bench.rag import against, index_recall, measured, rows, together, ways
+from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.model import Conversation, Message, Probe
 from ctxbench.scenarios.readers.locomo import Locomo
 from ctxbench.scenarios.source import Problems
 from ctxbench.strategies.tiers.rag import RETRIEVERS
+from ctxbench.strategies.tiers.rag.vector_store import Kind
 from tests.harness.command import ctxbench
+
+NEEDS_FAISS = pytest.mark.skipif(find_spec("faiss") is None, reason="needs faiss-cpu")
 
 
 def conversation(name: str = "c") -> Conversation:
@@ -31,6 +36,17 @@ def conversation(name: str = "c") -> Conversation:
         Probe("none", "What is the price?", (), (), "none", answerable=False),
     )
     return Conversation(name, tuple(Message(at, role, text) for at, role, text in said), probes=probes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["exact", pytest.param("hnsw", marks=NEEDS_FAISS)])
+def test_an_index_beside_an_exact_search(kind: Kind) -> None:
+    """So few vectors are all found, and the evidence recall is that of the tier whose only retriever they are."""
+    outcomes, _ = together(measured([conversation()], ("vector",), OFFLINE))
+    found = index_recall([conversation()], kind, OFFLINE)
+    (row,) = rows(outcomes, ways(("vector",)))
+    assert not isinstance(found.nearest, Missing)
+    assert found.nearest.mean == 1
+    assert found.evidence == found.exact == row.recalls[0]
 
 
 def test_only_what_was_said_before_a_probe_is_searched() -> None:

@@ -68,6 +68,22 @@ def test_a_message_is_in_one_tier_and_goes_down_step_by_step() -> None:
     assert all(tiers.migration.ids(tier) for tier in ("working", "archive", "rag"))
 
 
+def test_all_edges_of_the_migration_are_used() -> None:
+    """On the acceptance load, its sizes and the tiers' a fraction of the document's: each edge of its state machine
+    moves messages, each tier answers look-ups, and the archive has its dictionary. What Focus sends is lent, not moved.
+    """
+    talk = Talk(Tiered(2048, working=1024, archive=8192, recall=1024), next(scenario("mem_002", 60)))
+    moved, looked_up = Counter[tuple[str, str]](), Counter[str]()
+    for sent in talk.play():
+        moved.update(move for event in sent.of(Moved) for move in [(event.source, event.to)] * len(event.sources))  # type: ignore[attr-defined]
+        looked_up.update(event.kind for event in sent.of(Recalled))  # type: ignore[attr-defined]
+    edges = {("focus", "working"), ("working", "archive"), ("archive", "rag")}
+    assert moved.keys() == edges | {("archive", "working"), ("rag", "working")}
+    assert min(moved.values()) > 0
+    assert looked_up.keys() >= {"working", "archive", "rag"}
+    assert any(part.taught for part in talk.opened.tiers.blocks.archive.parts)
+
+
 def test_a_value_that_is_named_is_called_back_and_promoted() -> None:
     """The argument of a tool call names it, no question does: it is a reference, and comes up to Working."""
     said = chat("The order is ORD-20417.", "Go on.", filler=20)

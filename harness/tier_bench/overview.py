@@ -1,0 +1,101 @@
+"""Measure all tiers on loads that fill the sizes of design document 004: `ctxbench bench-tier all`.
+
+A few figures of the other measurements: Working on MEM-002, Archive on MEM-003, and a shorter MEM-002 for RAG and for
+the strategy `tiered`, whose Working and Archive have the least sizes of the document there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+
+from ...metrics.figures import figures
+from ...metrics.tokens import TokenCounter
+from ...metrics.value import Missing, Value
+from ...scenarios.embedded import scenario
+from ...scenarios.errors import MissingExtra
+from ...scenarios.model import Conversation
+from ...strategies.tiers.archive import Coding
+from ...strategies.tiers.rag.vector_store import Kind
+from ...strategies.tiers.tiered.stores import POLICY, WORKING_TOKENS
+from ...strategies.tiers.working.policies import parse
+from ...strategies.tiers.working.traces import TRACES
+from ..engine.plan import Plan, RunInputs, Watcher, execute
+from ..folder.run import load, steps_of
+from ..models import Models, Settings
+from .archive import Size, items_of, json_blocks, strongest, written
+from .rag import IndexRecall, index_recall
+from .working import Bounds, Load, PolicyRow, bounds, measured
+
+LOAD = "mem_002"
+ARCHIVED = "mem_003"
+PEERS = ("lru_k_document", "lru", "w_tiny_lfu", "belady")
+"""Cache policies beside ours: the document's own LRU-K, the usual one, a strong one, and the optimum."""
+TIERED = "tiered(working=8192, archive=131072)"
+"""The least sizes of the document, as `ctxbench run` has them by default."""
+TURNS = 480
+"""User turns of the load of RAG and `tiered`: some 160K tokens in each language, more than Working and Archive hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A few figures of each tier."""
+
+    load: Load
+    policies: Sequence[PolicyRow]
+    """Hit rates of our policy first, then of its peers."""
+    bound: Bounds
+    archive: int
+    """Bytes of all files of the archive."""
+    archived: int
+    """Bytes of its messages as lines of JSON."""
+    coders: Sequence[Size]
+    index: IndexRecall | Missing
+    strategy: str
+    """The spec of `tiered`."""
+    turns: int
+    """User turns of the load of the index and of `tiered`."""
+    figures: dict[str, Value]
+    """Metrics of `tiered`."""
+    events: pd.DataFrame
+    """Events of `tiered`."""
+
+
+def overview(folder: Path, watcher: Watcher | None = None, strategy: str = TIERED, turns: int = TURNS) -> Overview:
+    """Measure all tiers. The run of `tiered` is written to a folder."""
+    counter = TokenCounter()
+    trace = Load(LOAD, [TRACES[LOAD](0)], "seed")
+    policies = list(measured(trace, WORKING_TOKENS, [parse(text) for text in (POLICY, *PEERS)]))
+    items, coding = items_of(scenario(ARCHIVED), counter), Coding()
+    blocks = json_blocks(items, coding)
+    with TemporaryDirectory(prefix="ctxbench-archive-") as files:
+        size, _ = written(items, coding, Path(files))
+    execute(Plan(RunInputs((LOAD,), turns=turns), (strategy,), probes=False), folder, watcher=watcher)
+    run = load(folder)
+    return Overview(
+        load=trace,
+        policies=policies,
+        bound=bounds(trace, WORKING_TOKENS),
+        archive=size,
+        archived=sum(map(len, blocks)),
+        coders=strongest(blocks),
+        index=_index_recall(list(scenario(LOAD, turns))),
+        strategy=run.manifest.plan.strategies[0],
+        turns=turns,
+        figures=figures(steps_of(run)),
+        events=run.table("events"),
+    )
+
+
+def _index_recall(conversations: Sequence[Conversation]) -> IndexRecall | Missing:
+    """Return the recall of hnswlib, which `make bench` compiles, or else of faiss."""
+    kind: Kind = "hnswlib" if find_spec("hnswlib") else "hnsw"
+    try:
+        return index_recall(conversations, kind, Models(Settings().checked()))
+    except MissingExtra as error:
+        return Missing("unsupported", str(error))
