@@ -7,17 +7,13 @@ cannot tell   everything else: an interval on both sides, or nothing that could 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
 from ...metrics.statistics.intervals import Interval
 from ...metrics.value import Missing, Value
-
-if TYPE_CHECKING:
-    pass
-
 
 Verdict = Literal["holds", "fails", "cannot tell"]
 Unit = Literal["share", "points", "tokens", "ms", "us", "MB/s", "times", "count"]
@@ -61,13 +57,11 @@ class ClaimRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measurement(msgspec.Struct, frozen=True):
-    """The rows that a claim's protocol measured, with remarks."""
+    """The rows that a claim's protocol measured, and what its remark says besides."""
 
     rows: tuple[ClaimRow, ...] = ()
-    remark: str = ""
-    """What a reader must know beside the figures."""
-    needed: str = ""
-    """What it would take for the claim to hold, shown where it fails or cannot be told."""
+    values: Mapping[str, float | str] = {}
+    """What the names in braces of the claim's remark stand for (`data/claims.toml`)."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -95,6 +89,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 def judged(figure: Interval | Missing, claimed: Claimed) -> Verdict:
     """Return the verdict on one interval against the claimed range."""
+    # A point alone never decides, however far it is from what is claimed (decision 29).
     if isinstance(figure, Missing) or isinstance(figure.low, Missing) or isinstance(figure.high, Missing):
         return "cannot tell"
     verdicts: list[Verdict] = []

@@ -18,7 +18,6 @@ from ...strategies.tiers.archive import ArchivedMessage, Coding
 from ...strategies.tiers.archive.archive import blocks
 from ...strategies.tiers.archive.codec import Dictionary
 from ..tier_bench.archive import (
-    PLAIN,
     SHARE,
     Coded,
     Lossy,
@@ -31,7 +30,7 @@ from ..tier_bench.archive import (
     written,
 )
 from .claim import Claimed, ClaimRow, Measurement
-from .inputs import Claim, ClaimInputs, of_groups
+from .inputs import ClaimInputs, Measures, of_groups
 
 SEEDS = 3
 """Seeds of the acceptance scenario, at most; each has a conversation in either language."""
@@ -128,12 +127,7 @@ def compression(inputs: ClaimInputs) -> Measurement:
         _vectors(inputs, 0, decides=False),
         _vectors(inputs, 100, decides=False),
     ]
-    return Measurement(
-        tuple(rows),
-        "The archive knows what a message is made of, which a model of bytes does not: so it can save more. "
-        "Lossy rows save what they are told to save, and lose what is shown.",
-        "Text that repeats itself more than dialogue does, or a loss.",
-    )
+    return Measurement(tuple(rows))
 
 
 def _modelled(inputs: ClaimInputs) -> ClaimRow:
@@ -161,7 +155,7 @@ def _summary(conversation: Conversation, inputs: ClaimInputs) -> Lossy | Missing
 
 def kinds(inputs: ClaimInputs) -> Measurement:
     """Measure C24: each kind of data with the document's own means."""
-    conversations = inputs.recorded or inputs.said
+    conversations = inputs.recorded or inputs.conversations
     what = "the recordings" if inputs.recorded else "the run"
     dialogue, structured = list[tuple[float, float]](), list[tuple[float, float]]()
     for conversation in conversations:
@@ -183,12 +177,7 @@ def kinds(inputs: ClaimInputs) -> Measurement:
         ),
         _ratio("structured tool results (JSON), zstd 9", structured, 8.0, what),
     )
-    return Measurement(
-        rows,
-        "Each conversation is coded alone, in blocks of 64K tokens. A summary has the length that it is given; what it "
-        "loses is in C23. Quantised vectors keep their rank only if candidates are reranked by the exact ones.",
-        "Longer and more repetitive conversations; for vectors, re-ranking, which needs the originals.",
-    )
+    return Measurement(rows)
 
 
 def _is_structured(item: ArchivedMessage) -> bool:
@@ -289,28 +278,11 @@ def speed(inputs: ClaimInputs) -> Measurement:
                     timed=True,
                 )
             )
-    return Measurement(
-        tuple(rows),
-        "The fastest of five reads of each archive; a raw dictionary that has the first blocks' text makes those "
-        "nearly free, so the row without one decides.",
-        "A faster machine.",
-    )
+    return Measurement(tuple(rows))
 
 
-CLAIMS = (
-    Claim(
-        "C23",
-        "The archive compresses 100K tokens by more than 90 % with less than 2 % retrieval loss",
-        "004 §7",
-        f"lossless rows ({PLAIN}, dictionary, the bound) and lossy rows apart, by bytes and by tokens",
-        compression,
-    ),
-    Claim(
-        "C24",
-        "Text 5:1, vectors 16:1 with less than 2 % loss, long documents 10:1, structured data 8:1",
-        "004 §2.3",
-        "each kind of data on recorded data",
-        kinds,
-    ),
-    Claim("C25", "Decompression is faster than 500 MB/s", "004 §2.3", "MB/s beside the same frames in memory", speed),
-)
+MEASURES: Measures = {
+    "C23": (compression, ()),
+    "C24": (kinds, ()),
+    "C25": (speed, ()),
+}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
@@ -15,7 +13,7 @@ from ...metrics.value import Missing
 from ...scenarios.model import Conversation
 from ...strategies.chain import RECIPES
 from .claim import Claimed, ClaimRow, Measurement, exact
-from .inputs import MODELS, Claim, ClaimInputs, of_groups, of_sums, over_conversations
+from .inputs import MODELS, ClaimInputs, Measures, of_groups, of_sums, over_conversations
 
 SAVED = "of the bill saved"
 DISCOUNTS = {"gpt-5.6": 0.5, "claude-sonnet-5": 0.9, "deepseek/deepseek-chat": 0.5}
@@ -44,21 +42,17 @@ def caching(inputs: ClaimInputs) -> Measurement:
                     decides=strategy == "none",
                 )
             )
-    return Measurement(
-        tuple(rows),
-        "The whole history is sent at every call, answers are paid for as well, and writing to the cache where it is "
-        "charged.",
-        "Longer conversations with shorter pauses; a first call has nothing to read.",
-    )
+    return Measurement(tuple(rows))
 
 
 def _uncached(inputs: ClaimInputs, strategy: str) -> dict[str, Interval | Missing]:
     """Return by model the share saved of the bill of the same requests without a cache."""
     bills = inputs.bills(strategy)
-    bills_of = {model: bills[bills.model == model] for model in MODELS}
-    return {
-        model: of_groups(list(zip(rows.cost, rows.uncached, strict=True)), "saving") for model, rows in bills_of.items()
-    }
+    return {model: _saving(bills[bills.model == model], "cost", "uncached") for model in MODELS}
+
+
+def _saving(bills: pd.DataFrame, ours: str, base: str) -> Interval | Missing:
+    return of_groups(list(zip(bills[ours], bills[base], strict=True)), "saving")
 
 
 def together(inputs: ClaimInputs) -> Measurement:
@@ -78,29 +72,19 @@ def together(inputs: ClaimInputs) -> Measurement:
             )
         )
     for model in MODELS:
-        against = {
-            "cached as well": _everything(inputs, model, "cost"),
-            "without any cache": _everything(inputs, model, "uncached"),
-        }
         rows += [
             ClaimRow(
                 setting=f"{model}, everything together",
-                figure=f"{SAVED}, against `none`, {how}",
+                figure=f"{SAVED}, against `none`, {base}",
                 unit="share",
-                found=saving_of_all,
+                found=_everything(inputs, model, column),
                 claimed=claimed,
                 of=inputs.of,
                 decides=False,
             )
-            for how, saving_of_all in against.items()
+            for base, column in (("cached as well", "cost"), ("without any cache", "uncached"))
         ]
-    return Measurement(
-        tuple(rows),
-        "The composition is chosen for each conversation by the bills of the others, so that it is not flattered. "
-        "Summaries are charged at the price of the model billed, though `offline` makes them for nothing. What is lost "
-        "by it is in C06 and in the report.",
-        "A provider without a cache for the whole history: against the same requests uncached the saving is larger.",
-    )
+    return Measurement(tuple(rows))
 
 
 def _costs(inputs: ClaimInputs, strategy: str, model: str) -> pd.DataFrame:
@@ -131,7 +115,7 @@ def chosen_by_others(names: list[str], costs: Floats, base: Floats) -> tuple[Int
 def _everything(inputs: ClaimInputs, model: str, base: str) -> Interval | Missing:
     """Return the share that all strategies together save of the bill of `none`, with caching (cost) or without any."""
     both = pd.DataFrame({"ours": _costs(inputs, ALL, model).cost, "base": _costs(inputs, "none", model)[base]}).dropna()
-    return of_groups(list(zip(both.ours, both.base, strict=True)), "saving")
+    return _saving(both, "ours", "base")
 
 
 def discounts(_: ClaimInputs) -> Measurement:
@@ -170,12 +154,7 @@ def discounts(_: ClaimInputs) -> Measurement:
             claimed=Claimed(least=1.0, most=1.0),
         )
     )
-    return Measurement(
-        tuple(rows),
-        "Prices are those of litellm's bundled map, rules those of the providers' pages, both as of this version; "
-        "DeepSeek caches by itself and takes no marks.",
-        "The document's table brought up to date: rules differ by model and change by the month.",
-    )
+    return Measurement(tuple(rows))
 
 
 def _discount(price: Price) -> Interval:
@@ -201,16 +180,7 @@ def example(_: ClaimInputs) -> Measurement:
         found=exact(round(equivalents, 9)),
         claimed=Claimed(least=400.0, most=400.0),
     )
-    return Measurement(
-        (row,),
-        "The document adds 250 for all 2500 cached tokens and 50 more for the 500 among them, which are counted twice.",
-        "2500 × 0.1 + 100 = 350.",
-    )
-
-
-def latencies(inputs: ClaimInputs) -> Measurement:
-    """Measure C29: recorded latencies of calls, cached and not."""
-    return recorded_latencies(inputs.recorded)
+    return Measurement((row,))
 
 
 CACHED, FRESH = 0.5, 0.1
@@ -219,9 +189,9 @@ not."""
 NONE = Missing("unsupported", "no recording was given that has calls of both kinds, with times and the cache's usage")
 
 
-def recorded_latencies(conversations: Sequence[Conversation]) -> Measurement:
-    """Return the seconds of a cached call over those of one that is not, and what cannot be compared."""
-    sums = np.array([_sums(conversation) for conversation in conversations], np.float64).reshape(-1, 4)
+def latencies(inputs: ClaimInputs) -> Measurement:
+    """Measure C29: the recorded seconds of a cached call over those of one that is not."""
+    sums = np.array([_sums(conversation) for conversation in inputs.recorded], np.float64).reshape(-1, 4)
     both = sums[(sums[:, 1] > 0) & (sums[:, 3] > 0)]
     rows = (
         ClaimRow(
@@ -240,11 +210,7 @@ def recorded_latencies(conversations: Sequence[Conversation]) -> Measurement:
             claimed=Claimed(most=2.5 / 5.0),
         ),
     )
-    return Measurement(
-        rows,
-        "Latency is the provider's, and a replay has none; recorded calls differ in more than the cache.",
-        "Recordings (--recordings) of the same calls with and without cache and compression.",
-    )
+    return Measurement(rows)
 
 
 def _sums(conversation: Conversation) -> tuple[float, float, float, float]:
@@ -275,42 +241,10 @@ def _ratio(sums: Floats) -> Interval | Missing:
     return over_conversations(sums, statistic, least=0.0)
 
 
-CLAIMS = (
-    Claim(
-        "C05",
-        "Prompt caching saves 50–90 % of the cost",
-        "000 §1.1",
-        "the providers' caches simulated over the run, in money, each provider",
-        caching,
-        ("none", "cache_marks"),
-    ),
-    Claim(
-        "C08",
-        "Together the cost falls by 60–80 %",
-        "000 §8",
-        "the best composition against `none`, in money",
-        together,
-        ("none", *COMPOSED),
-    ),
-    Claim(
-        "C09",
-        "Cached input is 50 % off at OpenAI, 90 % at Anthropic, 50 % at DeepSeek, which takes `cache_control`",
-        "000 §2.5",
-        "today's rules and prices against the document's",
-        discounts,
-    ),
-    Claim(
-        "C10",
-        "2000 + 500 tokens cached at 10 % and 100 fresh ones are 400 token-equivalents",
-        "000 §3.1.1",
-        "the arithmetic",
-        example,
-    ),
-    Claim(
-        "C29",
-        "A cached response takes 1.2 s instead of 2.0 s, one of a long dialogue 2.5 s instead of 5.0 s",
-        "000 §5.2",
-        "only from recorded latencies of providers",
-        latencies,
-    ),
-)
+MEASURES: Measures = {
+    "C05": (caching, ("none", "cache_marks")),
+    "C08": (together, ("none", *COMPOSED)),
+    "C09": (discounts, ()),
+    "C10": (example, ()),
+    "C29": (latencies, ()),
+}

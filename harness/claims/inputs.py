@@ -7,7 +7,7 @@ run's own conversations, into a folder that is removed again.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,17 +20,15 @@ from ...metrics.statistics.comparison import Pairs, difference, in_both
 from ...metrics.statistics.intervals import Floats, Interval, Statistic, mean_of, resampled
 from ...metrics.tokens import TokenCounter
 from ...metrics.value import Form, Missing
-from ...scenarios.errors import RunError, UserError
+from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation
 from ...scenarios.source import Problems
 from ..bill.bill import bill
 from ..bill.simulation import Scheme
-from ..compare.figures import MeasuredRun as Figures
-from ..compare.figures import Rows, measured
-from ..engine.plan import Plan, execute
-from ..engine.plan import RunInputs as Named
+from ..compare.figures import MeasuredRun, Rows, measured
+from ..engine.plan import Plan, RunInputs, execute
 from ..folder.run import Run, load
-from .claim import Claimed, ClaimRow, Finding, Measurement, Unit, sentence, verdict_of
+from .claim import Claimed, ClaimRow, Measurement, Unit
 
 T = TypeVar("T")
 
@@ -50,8 +48,8 @@ class ClaimInputs:
     """Returns the rows of a run's table, with the columns that figures need."""
     folder: Path
     """Where runs made for claims go."""
-    wanted: tuple[str, ...] = ()
-    """Strategies that claims need: the ones that the run lacks are run together, once."""
+    strategies: tuple[str, ...] = ()
+    """Strategies that claims need: the ones that the run lacks are run beside it."""
     recordings: tuple[str, ...] = ()
     """Files and folders of recordings, for the claims that can use them."""
     quick: bool = False
@@ -59,7 +57,6 @@ class ClaimInputs:
     """Whether to measure what takes many minutes as well."""
     notes: list[str] = field(default_factory=list)
     """Parts of the recordings that could not be read."""
-    say: Callable[[str], None] = lambda _: None
     _made: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -73,34 +70,35 @@ class ClaimInputs:
         return QUICK_SEEDS if self.quick else SEEDS
 
     @cached_property
-    def figures(self) -> Figures:
+    def figures(self) -> MeasuredRun:
         """Every figure of the run by conversation and strategy."""
         return measured(self.run, self.rows)
 
     @cached_property
-    def beside(self) -> Run | None:
+    def extra_run(self) -> Run | None:
         """A run of the missing strategies on the run's own conversations, or None if none is missing."""
         strategies_run = set(self.run.manifest.plan.strategies)
-        missing = [strategy for strategy in _printed(self.wanted) if strategy not in strategies_run]
+        missing = [strategy for strategy in _specs(self.strategies) if strategy not in strategies_run]
+        # One run for all claims: each run reads the conversations and counts their tokens anew.
         if not missing:
             return None
-        return self.executed("beside", tuple(missing), self.said)
+        return self.run_strategies("beside", tuple(missing), self.conversations)
 
     @cached_property
-    def figures_beside(self) -> Figures | None:
-        """The figures of the run beside it."""
-        return None if self.beside is None else measured(self.beside, self.rows)
+    def extra_figures(self) -> MeasuredRun | None:
+        """The figures of the extra run."""
+        return None if self.extra_run is None else measured(self.extra_run, self.rows)
 
     def run_of(self, strategy: str) -> Run:
         """Return the run that has a strategy. Raises RunError if no claim names the strategy."""
-        (name,) = _printed((strategy,))
-        for run in (self.run, self.beside):
+        (name,) = _specs((strategy,))
+        for run in (self.run, self.extra_run):
             if run is not None and name in run.manifest.plan.strategies:
                 return run
         raise RunError(f"{strategy} was not run for the claims")
 
     @cached_property
-    def said(self) -> list[Conversation]:
+    def conversations(self) -> list[Conversation]:
         """The conversations of the run."""
         return list(self.run.conversations())
 
@@ -110,7 +108,7 @@ class ClaimInputs:
         if not self.recordings:
             return []
         problems = Problems()
-        conversations = list(Named(self.recordings).open(problems).conversations())
+        conversations = list(RunInputs(self.recordings).open(problems).conversations())
         if not conversations:
             why = problems.errors[0] if problems.errors else "nothing there is a recording"
             raise RunError(str(why))
@@ -140,20 +138,19 @@ class ClaimInputs:
         size = len(self.figures.digests)
         return f"{size:,} conversation{'s' if size != 1 else ''}"
 
-    def executed(
+    def run_strategies(
         self, name: str, strategies: tuple[str, ...], conversations: Sequence[Conversation], *, answers: bool = False
     ) -> Run:
         """Run strategies on conversations now, into a folder of their own."""
-        self.say(f"running {len(strategies)} strategies on {len(conversations)} conversations ({name})")
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self.folder / f"{name}.jsonl"
         file.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
-        plan = Plan(Named((str(file),), form="ctxbench"), strategies, self.counter.encoding, answers=answers)
+        plan = Plan(RunInputs((str(file),), form="ctxbench"), strategies, self.counter.encoding, answers=answers)
         execute(plan, self.folder / name, jobs=os.cpu_count() or 1)
         return load(self.folder / name)
 
 
-def _printed(strategies: Sequence[str]) -> list[str]:
+def _specs(strategies: Sequence[str]) -> list[str]:
     """Return strategies as a run names them, without repetition."""
     from ...strategies.chain import parse, spec
 
@@ -183,6 +180,7 @@ def over_conversations(
 ) -> Interval | Missing:
     """Return a statistic of column sums with its interval over conversations (rows), cut off at what is possible."""
     value = float(statistic(table.sum(axis=0)))
+    # Student's interval, the wider one of few conversations, may reach past what is possible.
     resamples = resampled(table, statistic)
     if isinstance(resamples, Missing):
         return Interval(value, resamples, resamples)
@@ -192,15 +190,15 @@ def over_conversations(
 
 def _possible(sums: Floats, form: Form) -> tuple[float, float]:
     """Return the range that the figure must lie in: a share is never over 1, a time never below 0."""
-    if (sums < 0).any():
+    if (sums < 0).any():  # an error, which has two directions
         return -np.inf, np.inf
     low, high = 0.0, 1.0 if (sums[:, 0] <= sums[:, 1]).all() else np.inf
     return (1 - high, 1 - low) if form == "saving" else (low, high)
 
 
-def sums_of(inputs: ClaimInputs, strategy: str, metric: str) -> tuple[Figures, Floats] | Missing:
+def sums_of(inputs: ClaimInputs, strategy: str, metric: str) -> tuple[MeasuredRun, Floats] | Missing:
     """Return the two sums of a figure by conversation, and the run's figures that they belong to."""
-    for figures in (inputs.figures, inputs.figures_beside):
+    for figures in (inputs.figures, inputs.extra_figures):
         if figures is not None and strategy in figures.sums:
             if metric not in figures.sums[strategy]:
                 return Missing("undefined", f"there is no {metric} under {strategy}")
@@ -288,31 +286,5 @@ def of_groups(values: Sequence[tuple[float, float]], form: Form = "ratio") -> In
     return of_sums(np.array(values, np.float64).reshape(-1, 2), form)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One claim of the register, and how it is measured."""
-
-    id: str
-    claim: str
-    source: str
-    """Design document and section."""
-    protocol: str
-    measure: Callable[[ClaimInputs], Measurement]
-    strategies: tuple[str, ...] = ()
-    """Strategies that must have been run on the run's own conversations; missing ones are run beside it."""
-    slow: bool = False
-    """Whether `--quick` leaves it out."""
-
-    def found(self, inputs: ClaimInputs) -> Finding:
-        """Measure the claim. If that is impossible the finding says why, and other claims are still measured."""
-        if self.slow and inputs.quick:
-            measurement = Measurement((), "Left out by --quick: it takes a minute or more.", "A run without --quick.")
-        else:
-            try:
-                measurement = self.measure(inputs)
-            except UserError as error:
-                measurement = Measurement((), f"It cannot be measured: {error}.")
-        verdict = verdict_of(measurement.rows)
-        why = " ".join(part for part in (sentence(measurement.rows, verdict), measurement.remark) if part)
-        needed = "" if verdict == "holds" else measurement.needed
-        return Finding(self.id, self.claim, self.source, self.protocol, verdict, why, measurement.rows, needed)
+Measures = Mapping[str, tuple[Callable[[ClaimInputs], Measurement], tuple[str, ...]]]
+"""By a claim's number: what measures it, and the strategies that must have been run on the run's own conversations."""

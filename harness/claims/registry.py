@@ -1,28 +1,75 @@
-"""Register every claim in the order of its number, and store findings with a run."""
+"""Register every claim in the order of its number, measure it, and store findings with a run.
+
+What is claimed, and what is said of it, stands in `data/claims.toml`; each subject has the functions that measure.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 
-from ...scenarios.errors import RunError, SpecError
+from ...scenarios.errors import RunError, SpecError, UserError
 from ...scenarios.spec import nearest
 from ..folder.run import Run
 from . import cache, clock, compression, cost, search, storage, tokens
-from .claim import Finding
-from .inputs import Claim
+from .claim import Finding, Measurement, sentence, verdict_of
+from .inputs import ClaimInputs
 
-SUBJECTS = (tokens, cost, storage, search, cache, compression, clock)
-"""Modules that each define some claims."""
 
-CLAIMS: dict[str, Claim] = {
-    claim.id: claim
-    for claim in sorted((claim for subject in SUBJECTS for claim in subject.CLAIMS), key=lambda claim: claim.id)
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim of the register, and how it is measured."""
+
+    id: str
+    measure: Callable[[ClaimInputs], Measurement]
+    strategies: tuple[str, ...] = ()
+    """Strategies that must have been run on the run's own conversations; missing ones are run beside it."""
+    claim: str = ""
+    source: str = ""
+    """Design document and section."""
+    protocol: str = ""
+    remark: str = ""
+    """What a reader must know beside the figures."""
+    needed: str = ""
+    """What it would take for the claim to hold, shown where it fails or cannot be told."""
+    slow: bool = False
+    """Whether `--quick` leaves it out."""
+
+    def finding(self, inputs: ClaimInputs) -> Finding:
+        """Measure the claim. If that is impossible the finding says why, and other claims are still measured."""
+        measurement, needed = Measurement(), self.needed
+        if self.slow and inputs.quick:
+            remark, needed = "Left out by --quick: it takes a minute or more.", "A run without --quick."
+        else:
+            try:
+                measurement = self.measure(inputs)
+                remark = self.remark.format(**measurement.values)
+            except UserError as error:
+                remark, needed = f"It cannot be measured: {error}.", ""
+        verdict = verdict_of(measurement.rows)
+        why = " ".join(part for part in (sentence(measurement.rows, verdict), remark) if part)
+        needed = "" if verdict == "holds" else needed
+        return Finding(self.id, self.claim, self.source, self.protocol, verdict, why, measurement.rows, needed)
+
+
+_MEASURES = {
+    **tokens.MEASURES,
+    **cost.MEASURES,
+    **storage.MEASURES,
+    **search.MEASURES,
+    **cache.MEASURES,
+    **compression.MEASURES,
+    **clock.MEASURES,
 }
+_TEXTS = tomllib.loads((files(__package__) / "data/claims.toml").read_text("utf-8"))
+CLAIMS = {id: Claim(id, *_MEASURES[id], **texts) for id, texts in _TEXTS.items()}
 
 
 def chosen(names: Iterable[str]) -> list[Claim]:
@@ -58,6 +105,7 @@ def digest_of(run: Run) -> str:
 def write(run: Run, findings: Sequence[Finding], quick: bool, recordings: Sequence[str]) -> Path:
     """Store findings in a run's folder, whole or not at all. Raises RunError if they cannot be written."""
     path = run.folder / FILE
+    # The report may read the file while it is written: it sees the old findings or the new ones, never a half.
     draft = path.with_name(f".{FILE}.{os.getpid()}")
     names = tuple(Path(recording).name for recording in recordings)
     stored = StoredFindings(VERSION, digest_of(run), tuple(findings), quick, names)
@@ -78,6 +126,6 @@ def read(run: Run) -> StoredFindings | None:
         return None
     try:
         stored = msgspec.json.decode(path.read_bytes(), type=StoredFindings)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError):  # another version's file is no error: the claims are measured again
         return None
     return stored if stored.version == VERSION and stored.run == digest_of(run) else None

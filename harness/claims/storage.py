@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle, islice
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ from ..compare.figures import measured
 from ..folder.run import Run
 from ..replay import ConversationIndex, RecordedContext, replay
 from .claim import Claimed, ClaimRow, Measurement
-from .inputs import Claim, ClaimInputs, of_groups, of_metric, of_sums, over_conversations, row
+from .inputs import ClaimInputs, Measures, of_groups, of_metric, of_sums, over_conversations, row
 
 BY_RULE = ("keyword", "semantic", "hybrid")
 MODEL = "archive"
@@ -59,11 +59,7 @@ def triggers(inputs: ClaimInputs) -> Measurement:
                     decides=False,
                 )
             )
-    return Measurement(
-        tuple(rows),
-        "Keyword, similarity and hybrid need no model and are measured; F1 joins precision and recall.",
-        "Answers by a model that calls tools: `ctxbench answer RUN --answerer MODEL`.",
-    )
+    return Measurement(tuple(rows))
 
 
 def _spec(trigger: str) -> str:
@@ -74,56 +70,73 @@ Sums = Mapping[str, Sequence[int]]
 """By conversation: right loads, loads, archived evidence."""
 
 
+class _AskedProbe(NamedTuple):
+    """What the evidence of a probe is, and what was loaded when it was asked; the columns of the table `probes`."""
+
+    conversation: str
+    number: int
+    step: float
+    evidence: Sequence[str]
+    events: Sequence[bytes] | None
+
+
+class _StoredEvent(msgspec.Struct):
+    event: str
+    uuid: str = ""
+    message: str = ""
+
+
+_read_event = msgspec.json.Decoder(_StoredEvent).decode
+
+
 def counted(run: Run, strategy: str) -> Sums:
     """Count what a trigger without a model loaded when each probe was asked."""
-    rows = run.probes(strategy)
-    return _counted(run, strategy, ((probe, _loaded(probe["events"])) for probe in _answered_probes(rows)))
+    return _counted(run, strategy, ((probe, _loaded(probe.events)) for probe in _answered_probes(run, strategy)))
 
 
 def of_model(run: Run) -> Sums | None:
     """Count what the models that answered the probes loaded with the tool; None where none loaded anything."""
-    folders = [folder for folder in (run.folder / "answers").glob("*") if folder.is_dir() and folder.name != "offline"]
     loaded: dict[tuple[str, int], list[str]] = {}
-    for folder in folders:
-        for part in sorted(folder.rglob("*.parquet")):
+    # The extractive baseline `offline` calls no tools, so it is no model that decides what to load.
+    for folder in (run.folder / "answers").glob("*"):
+        for part in sorted(folder.rglob("*.parquet")) if folder.name != "offline" else ():
             columns = ["conversation", "strategy", "number", "events"]
             for answer in pq.read_table(part, columns=columns).to_pylist():
                 if answer["strategy"] == MODEL:
                     loaded[answer["conversation"], answer["number"]] = _loaded(answer["events"])
     if not any(loaded.values()):
         return None
-    rows = _answered_probes(run.probes(MODEL))
-    return _counted(
-        run, MODEL, ((folder, loaded.get((folder["conversation"], folder["number"]), [])) for folder in rows)
-    )
+    probes = _answered_probes(run, MODEL)
+    return _counted(run, MODEL, ((probe, loaded.get((probe.conversation, probe.number), [])) for probe in probes))
 
 
-def _answered_probes(rows: Any) -> Iterator[dict[str, Any]]:
-    yield from rows[rows.failed.fillna("") == ""].to_dict("records")
+def _answered_probes(run: Run, strategy: str) -> Iterator[_AskedProbe]:
+    rows = run.probes(strategy)
+    rows = rows[rows.failed.fillna("") == ""][list(_AskedProbe._fields)]
+    return map(_AskedProbe._make, rows.itertuples(index=False, name=None))
 
 
-def _loaded(events: Any) -> list[str]:
+def _loaded(events: Sequence[bytes] | None) -> list[str]:
     """Return the uuids that were loaded."""
-    decoded = [msgspec.json.decode(event) for event in ([] if events is None else events)]
-    return [event["uuid"] for event in decoded if event["event"] == "loaded"]
+    return [event.uuid for event in map(_read_event, () if events is None else events) if event.event == "loaded"]
 
 
-def _counted(run: Run, strategy: str, probes: Iterator[tuple[dict[str, Any], list[str]]]) -> Sums:
+def _counted(run: Run, strategy: str, loads: Iterable[tuple[_AskedProbe, list[str]]]) -> Sums:
     archived = _archived(run, strategy)
     sums_by_conversation: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for probe, uuids in probes:
-        known = {
+    for probe, uuids in loads:
+        messages = {
             uuid: message
-            for uuid, (message, step) in archived[str(probe["conversation"])].items()
-            if step <= probe["step"]  # NaN, before the first call: nothing is archived
+            for uuid, (message, step) in archived[str(probe.conversation)].items()
+            if step <= probe.step  # NaN, before the first call: nothing is archived
         }
-        wanted = set(probe["evidence"]) & set(known.values())
-        loaded = {known[uuid] for uuid in uuids if uuid in known}
-        if wanted or loaded:
-            sums = sums_by_conversation[str(probe["conversation"])]
-            sums[0] += len(loaded & wanted)
+        evidence = set(probe.evidence) & set(messages.values())
+        loaded = {messages[uuid] for uuid in uuids if uuid in messages}
+        if evidence or loaded:
+            sums = sums_by_conversation[str(probe.conversation)]
+            sums[0] += len(loaded & evidence)
             sums[1] += len(loaded)
-            sums[2] += len(wanted)
+            sums[2] += len(evidence)
     return sums_by_conversation
 
 
@@ -132,9 +145,9 @@ def _archived(run: Run, strategy: str) -> Mapping[str, Mapping[str, tuple[str, i
     events = run.table("events")
     events = events[(events.kind == "archived") & (events.strategy.astype(str) == strategy)]
     archived: dict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
-    for conversation, step, event in zip(events.conversation, events.step, events.event, strict=True):
-        archived_event = msgspec.json.decode(event)
-        archived[str(conversation)][archived_event["uuid"]] = archived_event["message"], int(step)
+    for conversation, step, stored in zip(events.conversation, events.step, events.event, strict=True):
+        event = _read_event(stored)
+        archived[str(conversation)][event.uuid] = event.message, int(step)
     return archived
 
 
@@ -184,7 +197,7 @@ FEW_THOUSAND = 10_000
 
 def saving(inputs: ClaimInputs) -> Measurement:
     """Measure C11 on the document's load; recordings and the run stand beside it."""
-    run = inputs.executed("archive_load", ("none", ARCHIVE), list(loads(inputs.seeds)))
+    run = inputs.run_strategies("archive_load", ("none", ARCHIVE), list(loads(inputs.seeds)))
     figures = measured(run, inputs.rows)
     load = f"{TURNS} turns × {CHARACTERS:,} characters"
     of = f"{inputs.seeds} loads"
@@ -213,12 +226,7 @@ def saving(inputs: ClaimInputs) -> Measurement:
         )
     rows.append(row(inputs, ARCHIVE, "net_saving", "tokens saved, net", Claimed(least=0.8), decides=False))
     rows += _of_recordings(inputs)
-    return Measurement(
-        tuple(rows),
-        "On the document's own load nearly all that is sent is tool results; of conversations in which they are a "
-        "smaller part, less is saved.",
-        "Recordings whose tool results are most of what is said.",
-    )
+    return Measurement(tuple(rows))
 
 
 def _of_recordings(inputs: ClaimInputs) -> Iterator[ClaimRow]:
@@ -229,7 +237,7 @@ def _of_recordings(inputs: ClaimInputs) -> Iterator[ClaimRow]:
         if any(len(message.text) > LONG for message in _results(conversation))
     ]
     if with_long_results:
-        figures = measured(inputs.executed("recorded_archive", ("none", ARCHIVE), with_long_results), inputs.rows)
+        figures = measured(inputs.run_strategies("recorded_archive", ("none", ARCHIVE), with_long_results), inputs.rows)
         yield ClaimRow(
             setting=f"{ARCHIVE}, recordings with results over {LONG:,} characters",
             figure="tokens saved, net",
@@ -284,19 +292,13 @@ def turns(inputs: ClaimInputs) -> Measurement:
             )
         )
     p10, p50, p90 = np.percentile(per_turn.tokens_sent, [10, 50, 90]) if len(per_turn) else (0, 0, 0)
-    return Measurement(
-        tuple(rows),
-        f"A turn sends {p10:,.0f} tokens at the 10th percentile, {p50:,.0f} at the median, {p90:,.0f} at the 90th: an "
-        "agent calls its model several times a turn, and what is said besides tool results grows as without an "
-        "archive. A normal turn is taken to be at least half of all, a few thousand to be fewer than 10,000.",
-        "An archive and a window or summary beside it.",
-    )
+    return Measurement(tuple(rows), {"p10": p10, "p50": p50, "p90": p90})
 
 
 def lossless(inputs: ClaimInputs) -> Measurement:
     """Measure C13: every archived result is loaded again by the model's tool, and compared."""
     pairs, archived = [], 0
-    for conversation in (*inputs.said, *inputs.recorded):
+    for conversation in (*inputs.conversations, *inputs.recorded):
         restored_results, archived_results = restored(conversation, inputs)
         archived += archived_results
         if archived_results:
@@ -329,9 +331,7 @@ def lossless(inputs: ClaimInputs) -> Measurement:
             decides=False,
         ),
     )
-    return Measurement(
-        rows, "Nothing is lost from the store; what is not sent must be asked for.", "A store that keeps all."
-    )
+    return Measurement(rows)
 
 
 def restored(conversation: Conversation, inputs: ClaimInputs) -> tuple[int, int]:
@@ -353,37 +353,9 @@ def restored(conversation: Conversation, inputs: ClaimInputs) -> tuple[int, int]
     return same, len(archived)
 
 
-CLAIMS = (
-    Claim(
-        "C11",
-        "Archiving tool results saves about 80 %; 10 turns of 50,000 characters overflow without it",
-        "001 §5",
-        "the document's own load, and recorded agent runs with long tool results",
-        saving,
-        (ARCHIVE, "none"),
-    ),
-    Claim(
-        "C12",
-        "With archiving a normal turn costs a few thousand tokens",
-        "001 §1.2",
-        "tokens sent by turn, of all its calls",
-        turns,
-        (ARCHIVE,),
-    ),
-    Claim(
-        "C13",
-        "Nothing is lost by archiving",
-        "001 §1.2",
-        "every archived result loaded again and compared; evidence; grounding",
-        lossless,
-        (ARCHIVE, f"{ARCHIVE}(trigger='keyword')"),
-    ),
-    Claim(
-        "C14",
-        "Loading that the model decides is the most accurate but for hybrid loading",
-        "001 §4.1",
-        "what each trigger loads for a question against the archived results that its answer rests on",
-        triggers,
-        tuple(f"archive(trigger='{trigger}')" for trigger in ("keyword", "semantic", "hybrid")),
-    ),
-)
+MEASURES: Measures = {
+    "C11": (saving, (ARCHIVE, "none")),
+    "C12": (turns, (ARCHIVE,)),
+    "C13": (lossless, (ARCHIVE, f"{ARCHIVE}(trigger='keyword')")),
+    "C14": (triggers, tuple(f"archive(trigger='{trigger}')" for trigger in ("keyword", "semantic", "hybrid"))),
+}

@@ -13,7 +13,7 @@ import typer
 
 if TYPE_CHECKING:
     from ..claims.claim import Finding
-    from ..claims.inputs import Claim
+    from ..claims.registry import Claim
     from ..folder.run import Run
 
 
@@ -95,7 +95,7 @@ def _measured(
     findings = []
     with counting(len(wanted), "claims") as done:
         for claim in wanted:
-            findings.append(claim.found(inputs))
+            findings.append(claim.finding(inputs))
             done()
     if keep and own is not None:
         say(f"written: {write(inputs.run, findings, quick, recordings)}")

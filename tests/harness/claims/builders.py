@@ -43,7 +43,9 @@ class Stored:
 def inputs(**known: object) -> ClaimInputs:
     """Inputs that have what is named, and nothing else."""
     made = ClaimInputs(lambda: None, lambda run, table: run.table(table), Path("nowhere"))  # type: ignore[arg-type]
-    made.__dict__.update({"counter": TokenCounter(), "said": [], "recorded": [], "figures_beside": None, **known})
+    made.__dict__.update(
+        {"counter": TokenCounter(), "conversations": [], "recorded": [], "extra_figures": None, **known}
+    )
     if "run" in known:
         made.run_of = lambda strategy: made.run  # type: ignore[method-assign]
     return made

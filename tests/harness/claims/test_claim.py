@@ -18,7 +18,7 @@ from ctxbench.harness.claims.claim import (
     together,
     verdict_of,
 )
-from ctxbench.harness.claims.inputs import Claim
+from ctxbench.harness.claims.registry import Claim
 from ctxbench.metrics.statistics.intervals import Interval
 from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import RunError
@@ -115,13 +115,13 @@ def test_a_claim_says_what_would_be_needed_only_where_it_does_not_hold() -> None
     """And --quick leaves out what is slow, with the reason."""
 
     def claim(found: Interval, slow: bool = False) -> Claim:
-        return Claim("C99", "it is so", "000", "look", lambda _: Measurement((row(found),), "So.", "More."), slow=slow)
+        return Claim("C99", lambda _: Measurement((row(found),)), remark="So.", needed="More.", slow=slow)
 
     made = inputs()
-    assert claim(Interval(0.5, 0.4, 0.6)).found(made).needed == ""
-    assert claim(Interval(0.1, 0.0, 0.2)).found(made).needed == "More."
+    assert claim(Interval(0.5, 0.4, 0.6)).finding(made).needed == ""
+    assert claim(Interval(0.1, 0.0, 0.2)).finding(made).needed == "More."
     made.quick = True
-    left_out = claim(Interval(0.5, 0.4, 0.6), slow=True).found(made)
+    left_out = claim(Interval(0.5, 0.4, 0.6), slow=True).finding(made)
     assert (left_out.verdict, left_out.rows) == ("cannot tell", ())
     assert "--quick" in left_out.why
 
@@ -132,5 +132,11 @@ def test_what_cannot_be_measured_stops_no_other_claim() -> None:
     def measure(_: object) -> Measurement:
         raise RunError("a part is damaged")
 
-    found = Claim("C99", "it is so", "000", "look", measure).found(inputs())
+    found = Claim("C99", measure).finding(inputs())
     assert (found.verdict, found.why) == ("cannot tell", "It cannot be measured: a part is damaged.")
+
+
+def test_a_remark_says_what_was_measured() -> None:
+    """Names in braces stand for what was measured beside the rows."""
+    claim = Claim("C99", lambda _: Measurement((), {"load": 2.14}), remark="Busy: {load:.1f}.")
+    assert claim.finding(inputs()).why == "Busy: 2.1."

@@ -48,7 +48,7 @@ def test_nothing_is_lost(monkeypatch: pytest.MonkeyPatch, same: float, absent: f
     monkeypatch.setattr(storage, "restored", lambda *_: (same * 10, 10))
     known = {"evidence_absent": [(absent, 1.0)] * MANY, "grounding": spread(0.9)}
     said = [Conversation(str(at), (Message("m", "user", "?"),)) for at in range(MANY)]
-    made = inputs(figures=figures({"archive": known}), said=said)
+    made = inputs(figures=figures({"archive": known}), conversations=said)
     assert verdict_of(storage.lossless(made).rows) == word
 
 
@@ -60,7 +60,7 @@ def test_archiving_saves(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(storage, "measured", lambda *_, known=known: figures(known))
         made = inputs(figures=figures(known))
         run = Stored({})
-        made.executed = lambda *_, run=run, **__: run  # type: ignore[method-assign]
+        made.run_strategies = lambda *_, run=run, **__: run  # type: ignore[method-assign]
         monkeypatch.setattr(storage, "loads", lambda seeds: [])
         assert verdict_of(storage.saving(made).rows) == word
 
@@ -149,9 +149,9 @@ def test_the_estimate_by_language() -> None:
 
     english = "The committee has met twice. A cat sat on a mat, and it ran to us as we sat by it, at 4."
     chinese = "会议讨论了港口和新桥的年度报告,并决定继续研究。"
-    assert verdict_of(token_claims.estimate(inputs(said=said(english, MANY))).rows) == "holds"
-    assert verdict_of(token_claims.estimate(inputs(said=said(chinese, MANY))).rows) == "fails"
-    assert verdict_of(token_claims.estimate(inputs(said=said(english, FEW))).rows) == "cannot tell"
+    assert verdict_of(token_claims.estimate(inputs(conversations=said(english, MANY))).rows) == "holds"
+    assert verdict_of(token_claims.estimate(inputs(conversations=said(chinese, MANY))).rows) == "fails"
+    assert verdict_of(token_claims.estimate(inputs(conversations=said(english, FEW))).rows) == "cannot tell"
 
 
 def test_counting_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_counting_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     for micros, size, word in zip((5.0, 500.0, 5.0), SIZES, WORDS, strict=True):
         monkeypatch.setattr(token_claims, "_fastest", lambda _, text, micros=micros: micros)
         said = [Conversation(str(at), (Message("m", "user", "A fact."),)) for at in range(size)]
-        rows = token_claims.counted(inputs(said=said)).rows
+        rows = token_claims.counted(inputs(conversations=said)).rows
         assert verdict_of(rows) == word
         assert all(row.timed for row in rows)
 

@@ -106,7 +106,7 @@ def test_each_kind_of_data(monkeypatch: pytest.MonkeyPatch) -> None:
         _archive(monkeypatch, size, 0.9, lost, 900)
         monkeypatch.setattr(compression, "_coded", lambda items, level, ratio=ratio: (1000.0 * ratio, 1000.0))
         said = [Conversation(str(at), (Message("m", "user", "?"),)) for at in range(size)]
-        assert verdict_of(compression.kinds(inputs(said=said)).rows) == word
+        assert verdict_of(compression.kinds(inputs(conversations=said)).rows) == word
 
 
 def test_top_five(monkeypatch: pytest.MonkeyPatch) -> None:
