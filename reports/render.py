@@ -47,6 +47,8 @@ class Table:
     """Heads of the columns that a narrow terminal leaves out, the first to go first."""
     prose: bool = False
     """True if all columns are text, which may be broken into lines."""
+    page: bool = False
+    """True if no line is to be longer than 100 characters, however wide the terminal is."""
 
 
 def show(console: Console, tables: Sequence[Table]) -> None:
@@ -91,7 +93,8 @@ def _show_labelled(console: Console, table: Table) -> None:
 
 def _show_figures(console: Console, table: Table) -> None:
     rows = [[printable(cell).replace("\n", "·") for cell in row] for row in table.rows]
-    fit = fitted(table.heads, rows, table.names, table.spare, console.width)
+    width = min(console.width, _LINE) if table.page else console.width
+    fit = fitted(table.heads, rows, table.names, table.spare, width)
     grid = _grid()
     for at, head in enumerate(fit.heads):
         if at < len(fit.names):

@@ -479,7 +479,7 @@ def five_measures(verdict: RunVerdict) -> Table:
         f"{count(results.summary.conversations, 'conversation')}, {count(results.summary.messages, 'message')}, "
         f"{count(results.summary.calls, 'model call')}, billed under {model}"
     )
-    return Table(title, heads, tuple(rows), tuple(_five_notes(verdict)))
+    return Table(title, heads, tuple(rows), tuple(_five_notes(verdict)), page=True)
 
 
 def _five_notes(verdict: RunVerdict) -> Iterator[str]:
