@@ -140,6 +140,7 @@ class TierRules:
     retrievers: tuple[Retriever, ...] = ("bm25",)
     preload: bool = False
     tune: bool = False
+    collect: bool = False
 
     def __post_init__(self) -> None:
         at_least(1, working=self.working, archive=self.archive)

@@ -25,7 +25,7 @@ from tests.strategies.tiers.tiered.builders import Talk, memory
 
 RULES = [
     TierRules(working=60, archive=160),
-    TierRules(working=60, archive=160, policy="lru_k(correlated=2)", preload=True, tune=True),
+    TierRules(working=60, archive=160, policy="lru_k(correlated=2)", preload=True, tune=True, collect=True),
     TierRules(working=60, archive=160, policy="hybrid", retrievers=("bm25", "graph")),
     TierRules(working=60, archive=160, policy="arc"),
 ]
