@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from ....metrics.values import Spellings, occurs
 from ....scenarios.model import Message
 from ...base import ModelError
-from ...events import Alarmed, Failed, LimitReached, Moved
-from ..archive import ArchiveTier, Coding, MemoryFiles
+from ...events import Alarmed, Compressed, Failed, LimitReached, Moved
+from ..archive import ArchiveTier
 from ..migration import MemoryJournal, Migration, Replacement, Tier, TierError, Trigger
 from ..migration.alarms import Gauges
 from ..migration.selection import Coldest, Heat
@@ -42,12 +42,10 @@ from ..working.policies import parse
 from ..working.policy import Policy
 from ..working.tier import Successors
 from .quotes import Quotes
-from .stores import KEPT, Blocks, DictStore, TierRules, content_of, message_of
+from .stores import Blocks, DictStore, TierRules, content_of, memory_archive, message_of
 
 FOCUS, WORKING, ARCHIVE, RAG = "focus", "working", "archive", "rag"
 UNBOUNDED = 1 << 62
-LEVEL = 9
-"""zstd level of the document. 19 saves two points more and takes ten times as long, while a model waits."""
 ENTRIES = 5_000
 """Cost of a search: the most texts that the query's words occur in together, the rarest first."""
 FORM = 3
@@ -55,7 +53,7 @@ FORM = 3
 JOBS = 64
 """Most moves of one call: the rest wait for the next."""
 
-Event = Moved | LimitReached | Alarmed | Failed
+Event = Moved | Compressed | LimitReached | Alarmed | Failed
 
 
 @dataclass(slots=True)
@@ -104,7 +102,7 @@ class Tiers:
         cooling = heat if rules.collect else None
         self.by_policy = ByPolicy(parse(rules.policy).sized(rules.working), cooling)
         if archive is None:
-            archive = ArchiveTier(MemoryFiles(), Coding(LEVEL, "raw", 1 << 18, block_tokens=rules.block), keep=KEPT)
+            archive = memory_archive(rules.block)
         self.blocks = Blocks(archive, rules.block if block is None else block)
         self.working, self.rag = DictStore(), DictStore()
         rows = (
@@ -221,6 +219,9 @@ class Tiers:
             tokens, queue_time = sum(move.tokens for move in moves), sum(move.queue_time for move in moves)
             self.record(Moved(ids, source, to, tokens, queue_time))
         self.moves = []
+        if self.blocks.unreported is not None:
+            self.record(self.blocks.unreported)
+            self.blocks.unreported = None
         self.gauges.judge(readings, self.record)
 
     def _likeness(self, id: str) -> float:
