@@ -225,6 +225,20 @@ METRICS: Mapping[str, Metric] = {
         "higher",
         version=2,
     ),
+    "archive_compression_ratio": Metric(
+        "Archive compression",
+        "bytes of the messages in the Archive tier as JSON, over the bytes of all its files, at the end of each "
+        "conversation",
+        Ratio(
+            lambda s: s.archive_content,
+            lambda s: s.archive_stored,
+            "nothing was archived",
+            has=lambda s: s.policy != "",
+            lacking="no Archive tier",
+        ),
+        "times",
+        "higher",
+    ),
     "overflows": Metric(
         "overflows",
         "calls with more tokens than the context window of the model chosen with --model",

@@ -115,6 +115,15 @@ class Moved(_Event, frozen=True, tag="moved"):
     """Recorded seconds between request and completion, summed over the memories."""
 
 
+class Compressed(_Event, frozen=True, tag="compressed"):
+    """An archive of messages was written; the figures are those of all of it, not of what is new."""
+
+    content: int
+    """Bytes of its messages as JSON."""
+    stored: int
+    """Bytes of all its files: blocks with messages that are deleted since, tables, dictionary and index."""
+
+
 class LimitReached(_Event, frozen=True, tag="limit_reached"):
     """A tier's tokens crossed one of its limits (`strategies/tiers/quota.py`)."""
 
@@ -149,6 +158,7 @@ Event = (
     | Deleted
     | Recalled
     | Moved
+    | Compressed
     | LimitReached
     | Alarmed
 )

@@ -14,10 +14,10 @@ from ...metrics.statistics.intervals import Interval, of_seeds
 from ...metrics.value import Missing
 from ...scenarios.embedded import scenario
 from ...strategies.chain import parse
-from ...strategies.tiers.archive import ArchivedMessage, ArchiveTier, Coding, MemoryFiles
+from ...strategies.tiers.archive import ArchivedMessage, ArchiveTier, Coding
 from ...strategies.tiers.migration import MemoryJournal, Migration, Readings, Tier, Trigger
 from ...strategies.tiers.quota import Quota
-from ...strategies.tiers.tiered.stores import Blocks, DictStore, content_of
+from ...strategies.tiers.tiered.stores import LEVEL, Blocks, DictStore, content_of, memory_archive
 from ...strategies.tiers.working import CAPACITY, CachedMessage, Working
 from ..engine.shard import no_cycles
 from ..replay import ConversationIndex, RecordedContext, replay
@@ -31,7 +31,6 @@ TURNS = 1_500
 MOVES = 1_000
 REPEATS = 3
 BLOCK = 65_536
-LEVEL = 9
 APART = 60.0
 """Recorded seconds between moves: longer than the cool-down."""
 
@@ -127,7 +126,7 @@ def _read(items: Sequence[ArchivedMessage]) -> list[float]:
 
 def _moved(items: Sequence[ArchivedMessage]) -> tuple[list[float], list[float]]:
     """Return the milliseconds of promotions into a Working tier with room, and of demotions out of it."""
-    blocks = Blocks(ArchiveTier(MemoryFiles(), Coding(LEVEL, "none", block_tokens=BLOCK)), BLOCK)
+    blocks = Blocks(memory_archive(BLOCK), BLOCK)
     tiers = [
         Tier("working", DictStore(), Quota(10**9), durable=False),
         Tier("archive", blocks, Quota(10**9), durable=False),

@@ -30,7 +30,7 @@ from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation, Message
 from ...scenarios.spec import nearest
 from ...scenarios.view import Messages
-from ...strategies.events import Event, Moved, Recalled, Summarised
+from ...strategies.events import Compressed, Event, Moved, Recalled, Summarised
 from .contexts import LogColumns, LoggedContext, NumberSpan, rebuild
 from .schema import SCHEMAS, Manifest
 from .store import ResultPart, missing_parts, read_conversations, read_manifest
@@ -278,7 +278,8 @@ def steps_of(run: Run) -> pd.DataFrame:
 
     The columns are `latency_ns`; the model's `window`; those of `SentContext`; `own_tokens` and `own_cost` of the
     strategy's own model calls (NaN where a price is not known); `demands` and `demands_kept`, the sums of the table
-    `grounding` over all kinds; `lookups` and `lookup_hits` of the Working tier (`working_lookups`), and its `policy`.
+    `grounding` over all kinds; `lookups` and `lookup_hits` of the Working tier (`working_lookups`), and its `policy`;
+    `archive_content` and `archive_stored` of the Archive tier (`archive_bytes`).
     """
     table = run.arrow("steps")
     steps: pd.DataFrame = table.drop_columns(LOG).to_pandas()
@@ -292,7 +293,7 @@ def steps_of(run: Run) -> pd.DataFrame:
         run.table("grounding").groupby(STEP, observed=True).agg(demands=("values", "sum"), demands_kept=("kept", "sum"))
     )
     steps["policy"] = steps.strategy.map(lambda text: working_policy(str(text)) or "").astype(str)
-    for sums in (own, demands, working_lookups(run)):
+    for sums in (own, demands, working_lookups(run), archive_bytes(run)):
         joined = steps[STEP].merge(sums.reset_index(), on=STEP, how="left", indicator=True)
         for column in sums.columns:
             steps[column] = joined[column].where(joined["_merge"] == "both", 0).to_numpy()
@@ -345,6 +346,24 @@ def working_lookups(run: Run) -> pd.DataFrame:
         if event.kind in _BELOW_FOCUS and step >= first_eviction.get((name, strategy), math.inf)
     ]
     frame = pd.DataFrame(rows, columns=[*STEP, "lookups", "lookup_hits"])
+    return frame.groupby(STEP, observed=True).sum()
+
+
+def archive_bytes(run: Run) -> pd.DataFrame:
+    """Return for each step by how many bytes the Archive tier changed: the sums are those of the last step.
+
+    The columns are `archive_content`, of its messages as JSON, and `archive_stored`, of its files.
+    """
+    events = run.table("events")
+    events = events[events.kind == "compressed"]
+    decoder = msgspec.json.Decoder(Compressed)
+    sizes: dict[tuple[str, str], Compressed] = defaultdict(lambda: Compressed(0, 0))
+    rows = []
+    for name, strategy, step, text in zip(*(events[column] for column in (*STEP, "event")), strict=True):
+        now, before = decoder.decode(text), sizes[name, strategy]
+        rows.append((name, strategy, step, now.content - before.content, now.stored - before.stored))
+        sizes[name, strategy] = now
+    frame = pd.DataFrame(rows, columns=[*STEP, "archive_content", "archive_stored"])
     return frame.groupby(STEP, observed=True).sum()
 
 

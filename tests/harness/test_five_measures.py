@@ -20,7 +20,7 @@ from ctxbench.metrics.value import Missing
 from ctxbench.reports.results import summarise
 from ctxbench.reports.tables import tables
 from ctxbench.scenarios.model import Conversation, Message
-from ctxbench.strategies.events import Moved, Recalled, Summarised
+from ctxbench.strategies.events import Compressed, Moved, Recalled, Summarised
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan, recording
 
@@ -84,6 +84,21 @@ def test_a_hit_rate_is_that_of_the_look_ups_after_an_eviction(run: api.Run) -> N
     assert METRICS["lru_k_hit_rate"].of(small[small.strategy == TIERED]) == hits / look_ups
     missing = METRICS["lru_k_hit_rate"].of(small[small.strategy == "none"])
     assert missing == Missing("unsupported", "no Working tier with LRU-K")
+
+
+def test_archive_compression_is_that_of_its_files(run: api.Run) -> None:
+    """Of all conversations, what the archive said of itself when it was written last; a window has none."""
+    last = [
+        [event for _, event in run.events(conversation.id, TIERED) if isinstance(event, Compressed)][-1]
+        for conversation in run.conversations()
+    ]
+    content, stored = sum(event.content for event in last), sum(event.stored for event in last)
+    assert content > 0
+    assert stored > 0
+    steps = steps_of(run)
+    metric = METRICS["archive_compression_ratio"]
+    assert metric.of(steps[steps.strategy == TIERED]) == content / stored
+    assert metric.of(steps[steps.strategy == "none"]) == Missing("unsupported", "no Archive tier")
 
 
 def test_what_is_forgotten_was_not_evicted(run: api.Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ SMALL = {
     },
     "tiered_document": (
         "tiered(limit=160, working=60, archive=80, recall=50, policy='lru_k_document', truncation='importance', "
-        "retrievers=('vector', 'bm25', 'graph'), preload=True, tune=True)"
+        "retrievers=('vector', 'bm25', 'graph'), preload=True, tune=True, collect=True)"
     ),
 }
 

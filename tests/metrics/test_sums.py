@@ -13,7 +13,7 @@ from ctxbench.metrics.value import Missing, Ratio, Saving, Total, value
 
 SUMMED = [name for name, each in METRICS.items() if isinstance(each.of, Total | Ratio) and each.table == "steps"]
 NUMBERS = ("tokens_full", "tokens_sent", "tokens_kept", "tokens_added", "own_tokens", "own_cost", "demands", "window")
-REPLACED = ("tokens_replaced", "tokens_standing_in", "lookups")
+REPLACED = ("tokens_replaced", "tokens_standing_in", "lookups", "archive_content", "archive_stored")
 FAULTS = ("orphan_results", "unanswered_calls", "misordered", "blank_messages", "dropped_system", "no_user")
 MORE = ("not_user_first", "empty", "over_budget")
 
@@ -24,7 +24,7 @@ def steps(rows: list[list[int]]) -> pd.DataFrame:
     return made.assign(policy="lru_k", lookup_hits=made.lookups // 2)
 
 
-@given(st.lists(st.lists(st.integers(0, 9), min_size=20, max_size=20), min_size=2, max_size=12), st.data())
+@given(st.lists(st.lists(st.integers(0, 9), min_size=22, max_size=22), min_size=2, max_size=12), st.data())
 def test_parts_add_up(rows: list[list[int]], data: st.DataObject) -> None:
     """Cut anywhere, the sums of the parts make the figure of the whole, of every metric that is made of sums."""
     whole = steps(rows)

@@ -30,6 +30,7 @@ class Readings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compression: float | None = None
     """Share of bytes that the Archive saves."""
     retrieval: float | None = None
+    """Time until a message that the RAG tier had is in memory: a search itself takes no recorded time."""
     promotion: float | None = None
     demotion: float | None = None
     storage_pressure: float | None = None
@@ -175,17 +176,25 @@ class Gauges:
         return True
 
     def read(
-        self, now: float, used: float, saved: float | None, pressure: float, outcomes: Iterable[Outcome]
+        self, now: float, used: float, saved: float | None, pressure: float, outcomes: Iterable[Outcome], lowest: str
     ) -> Readings:
-        """Return the readings of a call from the shares of Focus used, of the Archive saved and filled, and moves."""
+        """Return the readings of a call from the shares of Focus used, of the Archive saved and filled, and moves.
+
+        Promotions out of the tier `lowest` are retrievals as well.
+        """
         waits: dict[bool, list[float]] = {True: [], False: []}
+        retrievals: list[float] = []
         for outcome in outcomes:
             if outcome.why is None:
-                waits[outcome.job.trigger in PROMOTIONS].append(now - outcome.job.asked)
+                wait, is_promotion = now - outcome.job.asked, outcome.job.trigger in PROMOTIONS
+                waits[is_promotion].append(wait)
+                if is_promotion and outcome.job.source == lowest:
+                    retrievals.append(wait)
         return Readings(
             focus_utilisation=used,
             hit_rate=sum(self._hits) / len(self._hits) if len(self._hits) >= LEAST else None,
             compression=saved,
+            retrieval=_mean(retrievals),
             promotion=_mean(waits[True]),
             demotion=_mean(waits[False]),
             storage_pressure=pressure,

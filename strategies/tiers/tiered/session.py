@@ -329,7 +329,8 @@ class Tiered:
     look-ups with the tier that answered are events (Moved, LimitReached, Alarmed, Recalled).
 
     `preload` promotes messages that usually come next, `tune` lets the document's tuner change weights, threshold and
-    level. Neither is worth it (decisions 15 and 20).
+    level, `collect` demotes between calls what has gone cold and what stores hold beyond their limits (the document's
+    heat decay and collection under pressure). None of them is worth it (decisions 15, 20 and 21).
 
     Time is recorded time; it never goes back, and a call without a time is a second after the last.
     """
@@ -344,6 +345,7 @@ class Tiered:
     retrievers: tuple[Retriever, ...] = ("bm25",)
     preload: bool = False
     tune: bool = False
+    collect: bool = False
     language: LanguageSetting = "auto"
 
     source: ClassVar[str] = "design 004"
@@ -374,7 +376,9 @@ class Tiered:
         return TieredSession(self._focus(self.limit).open(desk), tiers, desk, self.limit, self.recall, self.k)
 
     def _rules(self) -> TierRules:
-        return TierRules(self.working, self.archive, self.policy, self.retrievers, self.preload, self.tune)
+        return TierRules(
+            self.working, self.archive, self.policy, self.retrievers, self.preload, self.tune, self.collect
+        )
 
     def _focus(self, limit: int) -> Focus:
         share = self.limit // RESERVE

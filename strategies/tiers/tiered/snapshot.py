@@ -20,7 +20,7 @@ import msgspec
 
 from ....scenarios.errors import UserError
 from ....scenarios.model import Message
-from ...events import Moved
+from ...events import Compressed, Moved
 from ..archive import ArchivedMessage, ArchiveTier, MemoryFiles
 from ..archive.codec import Coding
 from ..migration.alarms import Gauges
@@ -34,7 +34,7 @@ from .stores import KEPT, DictStore, TierRules
 from .tiers import Event, Loans, Tiers
 
 KIND = "memory tiers"
-VERSION = 1
+VERSION = 2
 
 
 class _State(msgspec.Struct, forbid_unknown_fields=True):
@@ -57,6 +57,7 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     written: dict[str, Sum]
     dead: dict[str, Sum]
     saved: float | None
+    unreported: Compressed | None
     migration: dict[str, Any]
     moves: list[Moved]
     gauges: Gauged
@@ -104,6 +105,7 @@ def _state(tiers: Tiers, files: list[str]) -> _State:
         written=blocks.written,
         dead=blocks.dead,
         saved=blocks.saved,
+        unreported=blocks.unreported,
         migration=tiers.migration.snapshot(),
         moves=tiers.moves,
         gauges=tiers.gauges.state,
@@ -128,6 +130,7 @@ def _restore(reader: SnapshotReader, record: Callable[[Event], None], embed: Emb
     _hold(tiers.rag, state.rag)
     blocks = tiers.blocks
     blocks.sizes, blocks.written, blocks.dead, blocks.saved = state.sizes, state.written, state.dead, state.saved
+    blocks.unreported = state.unreported
     blocks.waiting = {id: ArchivedMessage(id, tokens, message) for id, tokens, message in state.waiting}
     blocks.tokens = sum(state.sizes.values())
     if tiers.successors is not None and state.successors is not None:

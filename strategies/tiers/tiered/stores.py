@@ -8,8 +8,9 @@ import msgspec
 
 from ....scenarios.errors import SpecError
 from ....scenarios.model import Message
+from ...events import Compressed
 from ...parts.units import at_least
-from ..archive import ArchivedMessage, ArchiveTier
+from ..archive import ArchivedMessage, ArchiveTier, Coding, MemoryFiles
 from ..migration.store import Sum, content_sum
 from ..rag import Retriever
 from ..rag.rag import RagRules
@@ -75,6 +76,8 @@ class Blocks:
         self.tokens = 0
         self.saved: float | None = None
         """Share of bytes saved at the last write of the archive; None before the first block."""
+        self.unreported: Compressed | None = None
+        """Size of the archive, if it was written and nobody has recorded that yet."""
 
     def put(self, id: str, content: bytes, tokens: int, now: float) -> None:
         """Store content. Deleted content that is still in the files is not written again. Raises ArchiveError."""
@@ -120,6 +123,8 @@ class Blocks:
         if raw:
             messages = sum(part.messages for part in self.archive.parts)
             self.saved = 1 - self.archive.size * len(self.written) / messages / raw
+        # An archive that nothing was written to has no files.
+        self.unreported = Compressed(raw, self.archive.size if self.archive.parts else 0)
 
 
 WORKING_TOKENS, ARCHIVE_TOKENS = 131_072, 1_048_576
@@ -128,6 +133,17 @@ BLOCKS = 16
 """Blocks of a full Archive tier: 64K tokens each at the document's size."""
 KEPT = 2 * BLOCKS
 """Blocks that stay decompressed: up to half of each may be deleted messages."""
+
+
+LEVEL = 9
+"""zstd level of the document. 19 saves two points more and takes ten times as long, while a model waits."""
+DICTIONARY_BYTES = 1 << 18
+"""Size of the raw dictionary. Making it anew writes all blocks again, which takes longer with a larger one."""
+
+
+def memory_archive(block: int) -> ArchiveTier:
+    """Return an empty archive in memory, with blocks of some tokens."""
+    return ArchiveTier(MemoryFiles(), Coding(LEVEL, "raw", DICTIONARY_BYTES, block_tokens=block), keep=KEPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +156,7 @@ class TierRules:
     retrievers: tuple[Retriever, ...] = ("bm25",)
     preload: bool = False
     tune: bool = False
+    collect: bool = False
 
     def __post_init__(self) -> None:
         at_least(1, working=self.working, archive=self.archive)

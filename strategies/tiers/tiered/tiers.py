@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 from ....metrics.values import Spellings, occurs
 from ....scenarios.model import Message
 from ...base import ModelError
-from ...events import Alarmed, Failed, LimitReached, Moved
-from ..archive import ArchiveTier, Coding, MemoryFiles
+from ...events import Alarmed, Compressed, Failed, LimitReached, Moved
+from ..archive import ArchiveTier
 from ..migration import MemoryJournal, Migration, Replacement, Tier, TierError, Trigger
 from ..migration.alarms import Gauges
+from ..migration.selection import Coldest, Heat
 from ..quota import Quota
 from ..rag import Embed, Passage, Rag, passage
 from ..rag.fusion import relative
@@ -41,12 +42,10 @@ from ..working.policies import parse
 from ..working.policy import Policy
 from ..working.tier import Successors
 from .quotes import Quotes
-from .stores import KEPT, Blocks, DictStore, TierRules, content_of, message_of
+from .stores import Blocks, DictStore, TierRules, content_of, memory_archive, message_of
 
 FOCUS, WORKING, ARCHIVE, RAG = "focus", "working", "archive", "rag"
 UNBOUNDED = 1 << 62
-LEVEL = 9
-"""zstd level of the document. 19 saves two points more and takes ten times as long, while a model waits."""
 ENTRIES = 5_000
 """Cost of a search: the most texts that the query's words occur in together, the rarest first."""
 FORM = 3
@@ -54,7 +53,7 @@ FORM = 3
 JOBS = 64
 """Most moves of one call: the rest wait for the next."""
 
-Event = Moved | LimitReached | Alarmed | Failed
+Event = Moved | Compressed | LimitReached | Alarmed | Failed
 
 
 @dataclass(slots=True)
@@ -99,19 +98,27 @@ class Tiers:
         """Messages only in Focus, with their tokens."""
         self.loans = Loans()
         self.successors = Successors() if rules.preload else None
-        self.by_policy = ByPolicy(parse(rules.policy).sized(rules.working))
+        heat = Heat()
+        cooling = heat if rules.collect else None
+        self.by_policy = ByPolicy(parse(rules.policy).sized(rules.working), cooling)
         if archive is None:
-            archive = ArchiveTier(MemoryFiles(), Coding(LEVEL, "raw", 1 << 18, block_tokens=rules.block), keep=KEPT)
+            archive = memory_archive(rules.block)
         self.blocks = Blocks(archive, rules.block if block is None else block)
         self.working, self.rag = DictStore(), DictStore()
         rows = (
             Tier(WORKING, self.working, Quota(rules.working), durable=False, replacement=self.by_policy),
-            Tier(ARCHIVE, self.blocks, Quota(rules.archive), durable=False, replacement=ByPolicy(Lru(rules.archive))),
+            Tier(
+                ARCHIVE,
+                self.blocks,
+                Quota(rules.archive),
+                durable=False,
+                replacement=ByPolicy(Lru(rules.archive), cooling),
+            ),
             Tier(RAG, self.rag, Quota(UNBOUNDED), durable=False),
         )
         self.moves: list[Moved] = []
         """Moves since the last `run`."""
-        self.migration = Migration(rows, MemoryJournal(), self._note, self.clock.now)
+        self.migration = Migration(rows, MemoryJournal(), self._note, self.clock.now, heat)
         self.question = ""
         """Query of the last search."""
         self._like: NDArray[np.float64] | None = None
@@ -201,7 +208,9 @@ class Tiers:
     def run(self, now: float, used: float) -> None:
         """Execute moves and take readings. `used` is the share of the limit that Focus sends."""
         outcomes = self.migration.run(now, JOBS)
-        readings = self.gauges.read(now, used, self.blocks.saved, self.migration.pressure(ARCHIVE), outcomes)
+        if self.rules.collect:
+            self._collect(now)
+        readings = self.gauges.read(now, used, self.blocks.saved, self.migration.pressure(ARCHIVE), outcomes, RAG)
         if self.rules.tune and self.gauges.due():
             self._tune(self.migration.tune(readings).level)
         for source, to in dict.fromkeys((move.source, move.to) for move in self.moves):
@@ -210,6 +219,9 @@ class Tiers:
             tokens, queue_time = sum(move.tokens for move in moves), sum(move.queue_time for move in moves)
             self.record(Moved(ids, source, to, tokens, queue_time))
         self.moves = []
+        if self.blocks.unreported is not None:
+            self.record(self.blocks.unreported)
+            self.blocks.unreported = None
         self.gauges.judge(readings, self.record)
 
     def _likeness(self, id: str) -> float:
@@ -224,6 +236,18 @@ class Tiers:
         entry = self.index.passages[number]
         assert entry is not None
         return entry
+
+    def _collect(self, now: float) -> None:
+        """Request the demotion of what has gone cold, and of as much as a store holds beyond its tier's limit.
+
+        A store can hold more than its tier, whose moved messages stay there for a while. The moves are made at the next
+        call, as in the background, and not at all if the message is used before.
+        """
+        for name in (WORKING, ARCHIVE):
+            tier = self.migration.tiers[name]
+            if (beyond := tier.store.tokens - tier.quota.hard) > 0:
+                self.migration.collect(name, beyond, now)
+        self.migration.decay(now)
 
     def _tune(self, level: int) -> None:
         self.blocks.archive.coding = replace(self.blocks.archive.coding, level=level)
@@ -264,10 +288,12 @@ class ByPolicy(Replacement):
     item in a ghost queue after the eviction that it causes, not before.
     """
 
-    __slots__ = ("_out", "_tokens", "policy")
+    __slots__ = ("_coldest", "_out", "_tokens", "policy")
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, heat: Heat | None = None) -> None:
+        """With the `heat` of the items, cold ones leave before room is needed, whatever the policy."""
         self.policy = policy
+        self._coldest = None if heat is None else Coldest(heat, lambda: list(self._tokens))
         self._tokens: dict[str, int] = {}  # of all items in the tier
         self._out: dict[str, None] = {}  # evicted items still in the tier, the first victim first
 
@@ -288,8 +314,9 @@ class ByPolicy(Replacement):
             self.policy.remove(id)
 
     def leaving(self, now: float, cold: bool) -> Iterator[str]:
-        """Yield victims; with `cold` none, because a policy does not know which items are cold."""
+        """Yield victims; with `cold` none without a heat, because a policy does not know which items are cold."""
         if cold:
+            yield from () if self._coldest is None else self._coldest.leaving(now, cold)
             return
         yield from tuple(self._out)
         while evicted := self.policy.expel(now):

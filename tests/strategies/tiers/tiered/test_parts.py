@@ -15,8 +15,9 @@ from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
 from ctxbench.strategies.events import Alarmed
 from ctxbench.strategies.tiers.archive import ArchiveError, ArchiveTier, Coding, MemoryFiles, files
-from ctxbench.strategies.tiers.migration import MemoryJournal, Migration, MoveReason, Readings, Tier, TierError
+from ctxbench.strategies.tiers.migration import MemoryJournal, Migration, MoveReason, Readings, Tier, TierError, Trigger
 from ctxbench.strategies.tiers.migration.alarms import Gauges
+from ctxbench.strategies.tiers.migration.jobs import Job, Outcome
 from ctxbench.strategies.tiers.quota import Quota
 from ctxbench.strategies.tiers.tiered.quotes import Quotes
 from ctxbench.strategies.tiers.tiered.session import insert_recalled
@@ -169,6 +170,21 @@ def test_an_alarm_is_told_when_it_begins_and_when_it_ends() -> None:
     for at in range(100):
         gauges.look(at % 2 == 0)
         assert gauges.due() == (at == 99)
-    readings = gauges.read(5, 0.5, None, 0.1, ())
+    readings = gauges.read(5, 0.5, None, 0.1, (), "rag")
     assert (readings.hit_rate, readings.promotion, readings.storage_pressure) == (0.5, None, 0.1)
-    assert Gauges(gauges.state).read(5, 0.5, None, 0.1, ()) == readings
+    assert Gauges(gauges.state).read(5, 0.5, None, 0.1, (), "rag") == readings
+
+
+def test_a_retrieval_is_a_promotion_out_of_the_lowest_tier() -> None:
+    """Of three promotions the one from RAG waited four seconds; a demotion and a move that failed are none."""
+    jobs = [
+        Job.of("a", "rag", "working", Trigger.EXPLICIT_ACCESS, 1),
+        Job.of("b", "archive", "working", Trigger.CACHE_MISS, 3),
+        Job.of("c", "working", "archive", Trigger.HARD_PRESSURE, 5),
+    ]
+    failed = Outcome(Job.of("d", "rag", "working", Trigger.EXPLICIT_ACCESS, 0), MoveReason.STALE)
+    readings = Gauges().read(5, 0.5, None, 0.1, (*map(Outcome, jobs), failed), "rag")
+    assert (readings.retrieval, readings.promotion, readings.demotion) == (4, 3, 0)
+    told = list[Alarmed]()
+    Gauges().judge(readings, told.append)
+    assert Alarmed("retrieval latency", 4, 0.5) in told

@@ -25,7 +25,7 @@ from tests.strategies.tiers.tiered.builders import Talk, memory
 
 RULES = [
     TierRules(working=60, archive=160),
-    TierRules(working=60, archive=160, policy="lru_k(correlated=2)", preload=True, tune=True),
+    TierRules(working=60, archive=160, policy="lru_k(correlated=2)", preload=True, tune=True, collect=True),
     TierRules(working=60, archive=160, policy="hybrid", retrievers=("bm25", "graph")),
     TierRules(working=60, archive=160, policy="arc"),
 ]
@@ -153,8 +153,8 @@ def test_files_of_something_else(small: Path, tmp_path: Path, monkeypatch: pytes
         writer.json("state", {"version": 1})
     with pytest.raises(SnapshotError, match="cannot be restored: Object missing required field"):
         load(tmp_path / "wrong", unheard)
-    monkeypatch.setattr(snapshots, "VERSION", 2)
-    with pytest.raises(SnapshotError, match="it is of version 1, this ctxbench reads 2"):
+    monkeypatch.setattr(snapshots, "VERSION", snapshots.VERSION + 1)
+    with pytest.raises(SnapshotError, match=f"this ctxbench reads {snapshots.VERSION}: build it again"):
         load(small, unheard)
 
 

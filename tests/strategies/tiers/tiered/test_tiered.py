@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -16,9 +17,9 @@ from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.chain import PRESETS, parse
-from ctxbench.strategies.events import Alarmed, Failed, LimitReached, Moved, OverBudget, Recalled
+from ctxbench.strategies.events import Alarmed, Event, Failed, LimitReached, Moved, OverBudget, Recalled
 from ctxbench.strategies.tiers.migration import TierError, Trigger
-from ctxbench.strategies.tiers.tiered import Tiered, TierRules
+from ctxbench.strategies.tiers.tiered import Tiered, TierRules, Tiers
 from tests.strategies.tiers.tiered.builders import COUNTER, Talk, chat, memory
 
 SMALL = Tiered(limit=400, working=150, archive=300, recall=150, k=2)
@@ -286,6 +287,62 @@ def test_the_memory_never_loses_a_message(steps: list[tuple[int, int, bool]]) ->
                 assert read.message == said
             else:
                 assert tiers.focus[id] == (said, 10)
+
+
+def demoted(rules: TierRules, messages: int) -> tuple[Tiers, list[Event], float]:
+    """Return tiers with messages of ten tokens below Focus, a second apart."""
+    tiers, events = memory(rules)
+    now = 0.0
+    for at in range(messages):
+        now = tiers.clock.tick(None)
+        tiers.add(Message(f"m{at}", "user", f"message {at}"), 10, now)
+        tiers.keep((), now)
+        tiers.run(now, 0.5)
+    return tiers, events, now
+
+
+def test_the_retrieval_alarm_is_raised_and_ends() -> None:
+    """Ninety messages of RAG are named at once, more than the moves of one call: the rest wait for the next call."""
+    tiers, events, now = demoted(TierRules(working=1_000, archive=10), 300)
+    for id in tiers.migration.ids("rag")[:90]:
+        tiers.read(id, Trigger.FOCUS_REFERENCE, now)
+    for later in (now, now + 5, now + 6):
+        tiers.run(later, 0.5)
+    assert not [event for event in events if isinstance(event, Alarmed) and event.reading == "retrieval latency"][1:]
+    tiers.read(tiers.migration.ids("rag")[0], Trigger.FOCUS_REFERENCE, now + 7)
+    tiers.run(now + 7, 0.5)
+    alarms = [event for event in events if isinstance(event, Alarmed) and event.reading == "retrieval latency"]
+    assert alarms == [Alarmed("retrieval latency", 5.0, 0.5), Alarmed("retrieval latency", 0.0, 0.5, up=False)]
+
+
+@pytest.mark.parametrize(("collect", "tier"), [(False, "working"), (True, "rag")])
+def test_what_has_gone_cold_leaves_only_if_that_is_asked_for(collect: bool, tier: str) -> None:
+    """An hour after its last use a message has no heat; Working and Archive have room. Each run moves it one tier."""
+    tiers, _, now = demoted(TierRules(working=1_000, archive=1_000, collect=collect), 3)
+    for hour in range(1, 5):
+        tiers.run(now + 3_600 * hour, 0.5)
+    assert {tiers.migration.tier(f"m{at}") for at in range(3)} == {tier}
+
+
+@pytest.mark.parametrize("collect", [False, True])
+def test_a_store_beyond_its_limit_is_collected(collect: bool) -> None:
+    """Five seconds a moved message's copy stays in the store, so it holds more than its tier: as many are to go."""
+    tiers, _ = memory(TierRules(working=100, archive=1_000, collect=collect))
+    now = tiers.clock.tick(None)
+    for at in range(15):
+        tiers.add(Message(f"m{at}", "user", f"message {at}"), 10, now)
+    tiers.keep((), now)
+    tiers.run(now, 0.5)
+    beyond = tiers.working.tokens - 100
+    assert beyond > 0
+    waiting = tiers.migration.queue.jobs()
+    assert {(job.trigger, job.source, job.to) for job in waiting} == (
+        {(Trigger.GC_PRESSURE, "working", "archive")} if collect else set()
+    )
+    assert len(waiting) == (math.ceil(beyond / 10) if collect else 0)
+    before = tiers.migration.tokens("working")
+    tiers.run(now + 1, 0.5)
+    assert tiers.migration.tokens("working") == before - 10 * len(waiting)
 
 
 @pytest.mark.parametrize("times", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
