@@ -14,8 +14,8 @@ from ..harness.answers.store import USUAL, Answered, answered
 from ..harness.folder.run import Run
 from ..harness.graders.profiles import Profiles
 from ..metrics.figures import METRICS
+from ..metrics.statistics.comparison import OrderAgreement, OrderSums, alike
 from ..metrics.statistics.intervals import Ends
-from ..metrics.statistics.rank_correlation import OrderAgreement, OrderSums, alike
 from ..metrics.value import Missing, Ratio, Value
 from .calibration import quoted
 from .render import Table, count, percent, reasons, shares, tokens
@@ -219,13 +219,13 @@ class Answers:
 def answers_of(run: Run, uneven: frozenset[str] = frozenset()) -> Answers | None:
     """Return all answers of a run, or None if there are none, without the `uneven` conversations."""
     stored = answered(run)
-    if not stored.whole and not stored.left:
+    if not stored.whole and not stored.left_out:
         return None
     profiles = Profiles()
     return Answers(
         tuple(_confined(answers, uneven) for answers in stored.whole),
         {(answers.answerer, answers.grader): tuple(notes(answers, profiles)) for answers in stored.whole},
-        stored.left,
+        stored.left_out,
     )
 
 

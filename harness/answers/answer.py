@@ -134,6 +134,7 @@ class RunProbes:
             return ProbeContext(probe.number, None, probe.failed)
         sent = context.messages
         at = next((at for at in range(len(sent) - 1, -1, -1) if sent[at].id == probe.question.id), len(sent))
+        # Not started yet: only a model that calls a tool of the strategy needs it, and most call none (decision 24).
         start = partial(Started, conversation, strategy, probe.number, self._models, self._encoding)
         return ProbeContext(
             probe.number,
@@ -230,8 +231,8 @@ class _Part:
         stored = None if again else read(self._answers, "answers", self._metadata)
         if stored is not None:
             done(sum(1 for _ in self._conversations()))
-            there: Rows = stored.to_pylist()
-            return there
+            stored_rows: Rows = stored.to_pylist()
+            return stored_rows
         rows: Rows = []
         for conversation in self._conversations():
             rows += self._answered(conversation)
@@ -287,6 +288,7 @@ class _Part:
         UNKNOWN where there is an answer is no matter of judgement, and small models take it for right: rules grade it,
         whoever grades the rest.
         """
+        # `logit` took 67 of 348 UNKNOWN for right: `last_turn`, which knows nothing, had 20 % (decision 24).
         declined = [item.candidate == UNKNOWN and item.kind != "unanswerable" for item in items]
         shares = {
             by: iter(grader.grade([item for item, no in zip(items, declined, strict=True) if no is by]))
@@ -320,14 +322,8 @@ def _row(conversation: Conversation, strategy: str, probed: ProbeContext, answer
 
 def _grade(grade: Grade | Missing) -> dict[str, Any]:
     if isinstance(grade, Missing):
-        return {"correct": None, "score": None, "reason": None, "raw": None, "missing": grade.detail}
-    return {
-        "correct": grade.correct,
-        "score": grade.score,
-        "reason": grade.reason,
-        "raw": grade.raw,
-        "missing": None,
-    }
+        return {**dict.fromkeys(Grade.__struct_fields__), "missing": grade.detail}
+    return {**msgspec.structs.asdict(grade), "missing": None}
 
 
 KINDS: Mapping[str, Kind] = {

@@ -16,7 +16,7 @@ from hashlib import sha256
 import msgspec
 from msgspec.structs import replace
 
-from ...metrics.language import language_of
+from ...metrics.language import language_of, word_lists
 from ...metrics.models import window_of
 from ...metrics.reading.times import day_of, written
 from ...metrics.tokens import TokenCounter
@@ -63,14 +63,9 @@ class ByModel:
             pool.shutdown(cancel_futures=True)  # when the user stops it: no more calls
 
     def _answer(self, question: Question) -> Answer:
-        prompt = instruction(question.text)
-        if self._plain:
-            text = as_text(question.context, prompt)
-            return _Talk(self, question, ModelRequest(self.name, text, 0.0, self._reply, prompt=PROMPT)).answer()
-        chat = as_chat(question.context, prompt)
-        return _Talk(
-            self, question, ModelRequest(self.name, chat, 0.0, self._reply, question.tools, prompt=PROMPT)
-        ).answer()
+        render, tools = (as_text, ()) if self._plain else (as_chat, question.tools)
+        asked = render(question.context, instruction(question.text))
+        return _Talk(self, question, ModelRequest(self.name, asked, 0.0, self._reply, tools, prompt=PROMPT)).answer()
 
     def reply(self, request: ModelRequest) -> Reply:
         """Return the model's reply. Raises ModelError, also for a request that does not fit or was cut."""
@@ -81,6 +76,7 @@ class ByModel:
                 f"{self.name}: {size:,} tokens and {request.max_tokens} for the answer do not fit its window, {room:,}"
             )
         reply = self._models.chat(request, self._counter)
+        # Some servers drop the start of a long prompt and say nothing (decision 24).
         if size >= CUT and reply.input_tokens < READ * size:
             cut = f"{self.name}: its provider read {reply.input_tokens:,} of about {size:,} tokens: the context was cut"
             raise Unusable(f"{cut}: give the server a larger window", reply)
@@ -134,8 +130,8 @@ class _Talk:
 
     def _talk(self) -> str:
         request = self._request
-        for left in range(self._by.rounds, -1, -1):
-            if not left and request.tools:
+        for rounds_left in range(self._by.rounds, -1, -1):
+            if not rounds_left and request.tools:
                 request = replace(request, silent=True)
             reply = self._by.reply(request)
             self._charged.append(reply)
@@ -207,9 +203,9 @@ def _with_results(message: Message, text: str, results: Sequence[tuple[Message, 
         text = "\n".join(filter(None, [text, *lost]))
         if text or calls:
             yield Message("", message.role, text, calls)
-        taken = [answers[call.id] for call in calls]
-        yield from (Message("", "tool", text_of_result, answers=result.answers) for result, text_of_result in taken)
-        results = [pair for pair in results if not any(pair[0] is result for result, _ in taken)]
+        in_place = [answers[call.id] for call in calls]
+        yield from (Message("", "tool", text_of_result, answers=result.answers) for result, text_of_result in in_place)
+        results = [pair for pair in results if not any(pair[0] is result for result, _ in in_place)]
     for result, text_of_result in results:
         yield Message("", "user", f"[result of the tool {result.name or 'unknown'}]\n{text_of_result}")
 
@@ -226,6 +222,7 @@ def as_text(context: Sequence[Message], instruction: str) -> str:
 
 def _texts(context: Sequence[Message]) -> Iterator[str]:
     """Yield the text of each message, with its speaker's name, and the day before the first message of a day."""
+    # Without names and days nobody could answer who and when. They are not in the run's token counts (decision 24).
     before = None
     for message in context:
         text = message.text
@@ -247,24 +244,11 @@ def _readable(call: ToolCall) -> ToolCall:
     return replace(call, arguments=msgspec.json.encode({"arguments": call.arguments}).decode())
 
 
-_EN = """Answer this question about the conversation above.
-
-Question: {question}
-
-Give only the answer, in as few words as possible: a name, a number with its unit, a date, a short phrase. Write dates \
-in full, not as "yesterday". Where something changed, the newest statement counts, unless the question asks for an \
-older one. If the conversation does not say, answer UNKNOWN."""
-_ZH = """请根据上面的对话回答这个问题。
-
-问题：{question}
-
-只给出答案，越短越好：一个名字、带单位的数字、日期或短语。日期要写完整，不要写“昨天”。内容有变动时以最新的说法为准，除非问题问的是之前的。\
-如果对话里没有提到，请回答 UNKNOWN。"""
-
-NOT_AVAILABLE = "This tool is not available now. Answer from what is above; if it does not say, answer UNKNOWN."
+_TEXTS = word_lists(__package__, "prompts")
+NOT_AVAILABLE: str = _TEXTS["not_available"]
 """What a model is told that calls a tool of the recorded agent."""
 
-PROMPT = f"answer@{sha256((_EN + _ZH + NOT_AVAILABLE).encode()).hexdigest()[:12]}"
+PROMPT = f"answer@{sha256(''.join(_TEXTS.values()).encode()).hexdigest()[:12]}"
 """Which prompt it is: recorded answers to another are told from it."""
 
 _UNKNOWN = re.compile(r"\W*(?:answer\W+)?(?:unknown|未知)\W*", re.IGNORECASE)
@@ -272,7 +256,8 @@ _UNKNOWN = re.compile(r"\W*(?:answer\W+)?(?:unknown|未知)\W*", re.IGNORECASE)
 
 def instruction(question: str) -> str:
     """Return the last user message, in the language of the question."""
-    return (_ZH if language_of(question) == "zh" else _EN).replace("{question}", question)
+    text: str = _TEXTS[f"question_{language_of(question)}"]
+    return text.replace("{question}", question)
 
 
 def cleaned(text: str) -> str:

@@ -97,6 +97,7 @@ def figures(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: 
     per = rows[rows.gold].groupby("strategy", sort=False).graded.mean()
     compared = [name for name, share in per.items() if share >= HALF]
     graded = rows[rows.graded & rows.strategy.isin(compared)]
+    # The same probes for all: a strategy that fails on the hard ones must not gain by it.
     times = graded.groupby(_KEYS, observed=True).size()
     paired = times.index[times == len(compared)] if len(compared) else times.index[:0]
     rows["in_pairs"] = pd.MultiIndex.from_frame(rows[_KEYS]).isin(paired)

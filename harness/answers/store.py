@@ -23,46 +23,10 @@ import pyarrow.parquet as pq
 
 from ...metrics.grading.rules import RulesGrader
 from ..folder.run import Run
+from ..folder.schema import columns_in, schemas_of
 from ..folder.store import placed
 
-_NAME = pa.dictionary(pa.int32(), pa.string())
-_TEXTS = pa.list_(pa.string())
-
-COLUMNS: Mapping[str, Mapping[str, tuple[pa.DataType, str]]] = {
-    "answers": {
-        "conversation": (_NAME, "id of the conversation"),
-        "strategy": (_NAME, "the strategy as text, or a bound: last_turn, evidence_only"),
-        "number": (pa.int32(), "of the probe in the conversation's list, from 0"),
-        "probe": (pa.string(), "its id"),
-        "category": (_NAME, "what kind of question, in the recording's own word"),
-        "answerable": (pa.bool_(), "whether what it asks for was said"),
-        "gold": (pa.bool_(), "whether it can be graded: it has an accepted answer or a rubric, or cannot be answered"),
-        "answer": (pa.string(), "what was answered; null if nothing was"),
-        "missing": (pa.string(), "why nothing was"),
-        "support": (pa.string(), "id of the message that the answer stands in, where the answerer knows"),
-        "rounds": (pa.int32(), "model calls"),
-        "input_tokens": (pa.int64(), "of all rounds, as reported; for `offline` by the run's count"),
-        "output_tokens": (pa.int64(), "of all rounds"),
-        "cost": (pa.float64(), "of all rounds in US dollars; null if the price is not known"),
-        "called": (_TEXTS, "the tools that the model called, in order"),
-        "events": (_TEXTS, "what the strategy did for them, as JSON"),
-    },
-    "grades": {
-        "conversation": (_NAME, "id of the conversation"),
-        "strategy": (_NAME, "the strategy as text"),
-        "number": (pa.int32(), "of the probe"),
-        "correct": (pa.bool_(), "whether the answer is right; null if it was not graded"),
-        "score": (pa.float64(), "on the grader's own scale"),
-        "reason": (pa.string(), "in the grader's words"),
-        "raw": (pa.string(), "what a model replied, whole"),
-        "missing": (pa.string(), "why it was not graded"),
-    },
-}
-"""Each table's columns: the type, and what it means."""
-
-SCHEMAS = {
-    table: pa.schema([(name, kind) for name, (kind, _) in columns.items()]) for table, columns in COLUMNS.items()
-}
+SCHEMAS = schemas_of(columns_in(__package__))
 
 
 def folder_of(name: str) -> str:
@@ -176,14 +140,14 @@ class AnswerSet:
 
     whole: tuple[Answered, ...]
     """Models before the embedded reader, the rules before other graders."""
-    left: tuple[str, ...]
-    """What is left out, and why."""
+    left_out: tuple[str, ...]
+    """Answers that are not whole, and why they are in no figure."""
 
 
 def answered(run: Run) -> AnswerSet:
     """Return all answers and grades of this run."""
     digests = _digests(run)
-    whole, left = [], []
+    whole, left_out = [], []
     for answers in _folders(run.folder / "answers"):
         by = _first(answers)
         for grades in _folders(run.folder / "grades" / answers.name):
@@ -192,11 +156,11 @@ def answered(run: Run) -> AnswerSet:
             if isinstance(stored, Answered):
                 whole.append(stored)
             elif by and grader:
-                left.append(
+                left_out.append(
                     f"Answers by {by}, graded by {grader}, are of {stored:,} of {len(digests):,} parts of this run: "
                     "`ctxbench answer` makes the rest."
                 )
-    return AnswerSet(tuple(sorted(whole, key=_rank)), tuple(left))
+    return AnswerSet(tuple(sorted(whole, key=_rank)), tuple(left_out))
 
 
 def answered_by(run: Run, answerer: str, grader: str) -> Answered | None:
@@ -218,6 +182,7 @@ def _read(folder: Path, digests: dict[str, str], answerer: str, grader: str) -> 
     """Return all parts together; if some are missing, the number of those that are there."""
     where = folder / "answers" / folder_of(answerer)
     beside = folder / "grades" / folder_of(answerer) / folder_of(grader)
+    # Shards answered under other settings are stale: those of most shards count.
     identities = [made_by(where / f"{shard}.parquet").get("as", "") for shard in digests]
     identity = max(identities, key=identities.count, default="")
     tables: list[tuple[pa.Table, pa.Table]] = []

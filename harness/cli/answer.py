@@ -16,6 +16,7 @@ from .arguments import (
     CassetteMode,
     CassetteOption,
     GgufOption,
+    JsonOption,
     ModeOption,
     RetriesOption,
     RunArgument,
@@ -73,7 +74,7 @@ def answer(
         bool,
         typer.Option("--corrected", help="Correct the shares for the grader's known errors against human labels."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Answer a run's probes from the context of each strategy, and grade the answers.
 
@@ -164,7 +165,7 @@ def quality(
             "the weights of `make local-model`; a stopped recording continues.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Answer and grade the scenario `quality` with a small model, from recorded replies.
 

@@ -26,6 +26,28 @@ USUAL_MODELS = f"the recorded one, {', '.join(MODELS)}"
 RunArgument = Annotated[
     Path, typer.Argument(help="The run folder.", metavar="RUN", show_default="the newest under runs/")
 ]
+InputsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Recordings (files or folders) and embedded scenarios by name.",
+        metavar="PATH|SCENARIO",
+        show_default="standard",
+    ),
+]
+BilledModelsOption = Annotated[
+    list[str] | None,
+    typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=USUAL_MODELS),
+]
+PricesOption = Annotated[
+    Path | None, typer.Option(help="A TOML file with prices of your own (docs/prices.md).", metavar="FILE")
+]
+FormatOption = Annotated[str | None, typer.Option("--format", "-f", help="Read every file as this format.")]
+EncodingOption = Annotated[str, typer.Option(help="The encoding for token counts.")]
+TurnsOption = Annotated[int | None, typer.Option(min=1, help="User turns of generated conversations.")]
+StrictOption = Annotated[bool, typer.Option("--strict/--keep-going", help="Stop at the first bad recording.")]
+MarkdownOption = Annotated[Path | None, typer.Option(help="Write Markdown to this file; - is standard output.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")]
+ExactJsonOption = Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")]
 
 
 def run_folder(folder: Path) -> Path:

@@ -12,10 +12,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .arguments import EncodingOption, ExactJsonOption, FormatOption, JsonOption, StrictOption
+
 if TYPE_CHECKING:
     from ...scenarios.source import Problems
     from ...strategies.tiers.rag import Retriever
     from ..tier_bench.working import Load
+
+
+RecordingsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="PATH|SCENARIO", help="Recordings (files, folders) or embedded scenarios.", show_default="standard"
+    ),
+]
 
 
 class DictionaryKind(StrEnum):
@@ -27,12 +37,7 @@ class DictionaryKind(StrEnum):
 
 
 def archive(
-    recordings: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PATH|SCENARIO", help="Recordings (files, folders) or embedded scenarios.", show_default="standard"
-        ),
-    ] = None,
+    recordings: RecordingsArgument = None,
     level: Annotated[int, typer.Option("--level", "-l", min=1, max=22, help="Compression level of zstd.")] = 19,
     dictionary: Annotated[
         DictionaryKind,
@@ -40,9 +45,9 @@ def archive(
             "--dictionary", "-d", help="raw: the text of earlier blocks. trained: the parts of it that zstd picks."
         ),
     ] = DictionaryKind.raw,
-    form: Annotated[str | None, typer.Option("--format", "-f", help="Read every file as this format.")] = None,
-    encoding: Annotated[str, typer.Option(help="The encoding for token counts.")] = "o200k_base",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+    form: FormatOption = None,
+    encoding: EncodingOption = "o200k_base",
+    as_json: JsonOption = False,
 ) -> None:
     """Archive recordings in a temporary folder, and measure sizes, losses and speed.
 
@@ -92,12 +97,7 @@ _PEERS = (
 
 
 def focus(
-    recordings: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PATH|SCENARIO", help="Recordings (files, folders) or embedded scenarios.", show_default="standard"
-        ),
-    ] = None,
+    recordings: RecordingsArgument = None,
     truncation: Annotated[
         list[TruncationName] | None,
         typer.Option("--truncation", "-t", help="Way to cut; repeat it.", show_default="all four"),
@@ -113,8 +113,8 @@ def focus(
             show_default="window, summary and retrieval under the same limit",
         ),
     ] = None,
-    encoding: Annotated[str, typer.Option(help="The encoding for token counts.")] = "o200k_base",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+    encoding: EncodingOption = "o200k_base",
+    as_json: JsonOption = False,
 ) -> None:
     """Put recorded calls and probes through the Focus tier, and measure what it keeps within its limit.
 
@@ -160,7 +160,7 @@ def rag(
             "--retriever", "-r", metavar="NAMES", help="Retrievers out of vector, bm25 and graph, with commas."
         ),
     ] = "vector,bm25,graph",
-    form: Annotated[str | None, typer.Option("--format", "-f", help="Read every file as this format.")] = None,
+    form: FormatOption = None,
     entities_only: Annotated[
         bool, typer.Option("--entities-only", help="Put only values, names and nouns into the graph, no content words.")
     ] = False,
@@ -170,8 +170,8 @@ def rag(
     cassette: Annotated[
         Path | None, typer.Option(help="File of recorded vectors.", metavar="FILE", show_default="in the user's cache")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict/--keep-going", help="Stop at the first bad recording.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")] = False,
+    strict: StrictOption = False,
+    json: ExactJsonOption = False,
 ) -> None:
     """Search the RAG tier for the evidence of every probe, and measure recall and latency.
 
@@ -258,7 +258,7 @@ def working(
     seconds: Annotated[
         bool, typer.Option("--seconds", help="Measure the periods of lru_k in recorded seconds, not in accesses.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")] = False,
+    json: ExactJsonOption = False,
 ) -> None:
     """Put accesses to messages through cache policies of the Working tier, and compare their hit rates.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import USUAL_MODELS, RunArgument, run_folder
+from .arguments import BilledModelsOption, JsonOption, PricesOption, RunArgument, run_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,10 +40,7 @@ class Placing(StrEnum):
 
 def bill(
     run: RunArgument = Path("runs"),
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", help="A model by its litellm name; repeat it.", show_default=USUAL_MODELS),
-    ] = None,
+    model: BilledModelsOption = None,
     rules: Annotated[
         CacheRulesOf,
         typer.Option(
@@ -61,9 +58,7 @@ def bill(
         bool, typer.Option("--stored", help="Gemini: cached content stored by the hour, instead of implicit caching.")
     ] = False,
     batch: Annotated[bool, typer.Option("--batch", help="Use the prices of batch calls.")] = False,
-    prices: Annotated[
-        Path | None, typer.Option(help="A TOML file with prices of your own (docs/prices.md).", metavar="FILE")
-    ] = None,
+    prices: PricesOption = None,
     calls: Annotated[
         Path | None,
         typer.Option(
@@ -74,7 +69,7 @@ def bill(
     figures: Annotated[
         Path | None, typer.Option(help="Write figures, as SVG and PNG, to this folder.", metavar="FOLDER")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Bill a run's requests under models' prompt-cache rules and prices, without calling any model.
 
@@ -224,7 +219,7 @@ def kv_cache(
             min=0, metavar="SECONDS", help="Cut longer pauses between calls to this.", show_default="as recorded"
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Put a run's requests through the prefix cache of your own server, several conversations at once.
 

@@ -17,10 +17,14 @@ from .arguments import (
     BaseOption,
     CassetteMode,
     CassetteOption,
+    FormatOption,
     GgufOption,
+    JsonOption,
     ModeOption,
+    PricesOption,
     RetriesOption,
     SpendOption,
+    StrictOption,
     TimeoutOption,
     report_spending,
 )
@@ -94,7 +98,7 @@ def calibrate(
     timeout: TimeoutOption = 60.0,
     retries: RetriesOption = 4,
     strict: Annotated[bool, typer.Option("--strict/--keep-going", help="Stop at the first bad record.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare graders with human labels, answer by answer.
 
@@ -132,6 +136,7 @@ def calibrate(
         command=uuid4().hex,
     )
     models = Models(settings)
+    # Every grader is made before anything is graded: a misspelt one must not cost what the first one graded.
     graders = [named(part, settings, models) for part in dict.fromkeys(grader or ["rules"])]
     chosen = {"language": language and language.value, "kind": kind, "system": system}
     sets = _parts(_sets(inputs, strict), {name: value for name, value in chosen.items() if value is not None})
@@ -140,6 +145,7 @@ def calibrate(
     size = len(graders) * sum(len(part.answers) + attacked * len(ATTACKS) for part in sets)
     options = Options(resamples, seed, attacked, date)
     try:
+        # Standard output is for figures, whatever a library prints.
         with redirect_stdout(sys.stderr), counting(size, "answers") as done:
             results = [calibrated(part, graders, BASELINES, options, done) for part in sets]
     except (Stopped, KeyboardInterrupt):
@@ -227,20 +233,18 @@ def _keep(results: Sequence[Calibrated], folder: Path | None) -> None:
 
 def validate(
     inputs: Annotated[list[str], typer.Argument(help="Recordings that hold the provider's usage.", metavar="PATH")],
-    form: Annotated[str | None, typer.Option("--format", "-f", help="Read every file as this format.")] = None,
+    form: FormatOption = None,
     encoding: Annotated[
         str | None,
         typer.Option(
             help="Encoding of our own token counts.", show_default="the model's, where published; else o200k_base"
         ),
     ] = None,
-    prices: Annotated[
-        Path | None, typer.Option(help="A TOML file with prices of your own (docs/prices.md).", metavar="FILE")
-    ] = None,
+    prices: PricesOption = None,
     figure: Annotated[
         Path | None, typer.Option(help="Draw tokens read, predicted against reported, as .svg or .png.", metavar="FILE")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict/--keep-going", help="Stop at the first bad recording.")] = False,
+    strict: StrictOption = False,
     json: Annotated[bool, typer.Option("--json", help="Print every call as JSON on standard output.")] = False,
 ) -> None:
     """Check the cache models against recorded usage, call by call.

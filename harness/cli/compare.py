@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import USUAL_MODELS, RunArgument, run_folder
+from .arguments import BilledModelsOption, ExactJsonOption, MarkdownOption, RunArgument, run_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,16 +38,13 @@ def compare(
         list[str] | None,
         typer.Option("--metric", help="Compare by this metric only; repeat it.", show_default="all except latency"),
     ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=USUAL_MODELS),
-    ] = None,
+    model: BilledModelsOption = None,
     cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Compare the bill.")] = True,
     clock: Annotated[
         bool, typer.Option("--clock", help="Compare latency too, for runs on the same idle machine.")
     ] = False,
-    markdown: Annotated[Path | None, typer.Option(help="Write Markdown to this file; - is standard output.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")] = False,
+    markdown: MarkdownOption = None,
+    as_json: ExactJsonOption = False,
 ) -> None:
     """Compare two runs of the same recordings, or the strategies of one run: better, same, worse, or cannot tell.
 
@@ -61,11 +58,7 @@ def compare(
     if as_json and markdown is not None:
         raise UserError("give --json or --markdown, not both")
     models = tuple(model or ()) if cost else None
-    if other is None:
-        compared, titles = _within(run, against, strategy or [], metric or [], models, clock)
-    else:
-        compared = _between(run, other, strategy or [], metric or [], models, clock)
-        titles = ("before", "after")
+    compared, titles = _compared(run, other, against, strategy or [], metric or [], models, clock)
     if as_json:
         print_json(exact(compared))
     elif markdown is not None:
@@ -74,45 +67,40 @@ def compare(
         print_tables(list(tables(compared, titles)))
 
 
-def _within(
-    folder: Path, against: str, wanted: list[str], metrics: list[str], models: tuple[str, ...] | None, clock: bool
+def _compared(
+    folder: Path,
+    other: Path | None,
+    against: str,
+    named: list[str],
+    metrics: list[str],
+    models: tuple[str, ...] | None,
+    clock: bool,
 ) -> tuple[RunComparison, tuple[str, str]]:
-    from ...scenarios.errors import RunError
-    from ..compare.compare import compare as compared
-    from ..compare.figures import measured
-    from ..folder.run import load, rows_of
-    from .arguments import find_strategy
-
-    run = load(folder)
-    base = find_strategy(run, against)
-    names = list(dict.fromkeys(find_strategy(run, name) for name in wanted)) or list(run.manifest.plan.strategies)
-    pairs = [(name, base) for name in names if name != base]
-    if not pairs:
-        raise RunError(f"{folder}: {base} alone has nothing to be compared with: name another run")
-    figures = measured(run, rows_of, _billed(run, models), clock)
-    return compared(figures, figures, pairs, _rules(figures, metrics)), (base, "this one")
-
-
-def _between(
-    folder: Path, other: Path, wanted: list[str], metrics: list[str], models: tuple[str, ...] | None, clock: bool
-) -> RunComparison:
+    """Compare two runs, or without another one the strategies of a run; return the titles of both sides too."""
     from dataclasses import replace
 
-    from ..compare.compare import compare as compared
-    from ..compare.compare import strategies
+    from ...scenarios.errors import RunError
+    from ..compare.compare import compare, strategies
     from ..compare.figures import measured
     from ..folder.run import load, rows_of
     from .arguments import find_strategy
 
-    runs = load(folder), load(other)
-    names = list(dict.fromkeys(find_strategy(runs[1], name) for name in wanted)) or list(
-        runs[1].manifest.plan.strategies
-    )
-    before, after = (measured(run, rows_of, _billed(run, models), clock) for run in runs)
-    pairs = [(name, name) for name in names if name in before.sums]
-    comparison = compared(before, after, pairs, _rules(after, metrics))
-    apart = [] if wanted else strategies(before, after)
-    return replace(comparison, unpaired=(*apart, *comparison.unpaired))
+    before = load(folder)
+    after = before if other is None else load(other)
+    names = list(dict.fromkeys(find_strategy(after, name) for name in named)) or list(after.manifest.plan.strategies)
+    if other is None:
+        base = find_strategy(before, against)
+        pairs = [(name, base) for name in names if name != base]
+        if not pairs:
+            raise RunError(f"{folder}: {base} alone has nothing to be compared with: name another run")
+        figures = measured(before, rows_of, _billed(before, models), clock)
+        return compare(figures, figures, pairs, _rules(figures, metrics)), (base, "this one")
+    one, two = (measured(run, rows_of, _billed(run, models), clock) for run in (before, after))
+    pairs = [(name, name) for name in names if name in one.sums]
+    comparison = compare(one, two, pairs, _rules(two, metrics))
+    # A strategy that only one run has is no news to who named the strategies to compare.
+    apart = [] if named else strategies(one, two)
+    return replace(comparison, unpaired=(*apart, *comparison.unpaired)), ("before", "after")
 
 
 def _billed(run: Run, models: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -139,10 +127,7 @@ def _rules(figures: MeasuredRun, metrics: list[str]) -> Rules:
 def baseline(
     run: RunArgument = Path("runs"),
     out: Annotated[Path, typer.Option("--out", "-o", help="Write to this file; - is standard output.")] = FILE,
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=USUAL_MODELS),
-    ] = None,
+    model: BilledModelsOption = None,
     cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Include the bill.")] = True,
 ) -> None:
     """Write the figures of a run as a baseline for `ctxbench gate`.
@@ -151,17 +136,17 @@ def baseline(
     every conversation. Latency is not in it, because it differs between machines.
     """
     from ...reports.render import count
-    from ..compare.baseline import as_text, write
     from ..compare.figures import measured
+    from ..compare.gate import baseline_text, write_baseline
     from ..folder.run import load, rows_of
     from .streams import say
 
     opened = load(run_folder(run))
     figures = measured(opened, rows_of, _billed(opened, tuple(model or ()) if cost else None))
     if str(out) == "-":
-        typer.echo(as_text(figures), nl=False)
+        typer.echo(baseline_text(figures), nl=False)
         return
-    write(figures, out)
+    write_baseline(figures, out)
     strategies = count(len(figures.sums), "strategy", "strategies")
     sizes = count(len(figures.digests), "conversation"), strategies, count(len(figures.metrics), "metric")
     say(f"written: {out} ({' × '.join(sizes)})")
@@ -186,7 +171,7 @@ def gate(
         Path | None, typer.Option(help="Append Markdown to this file: $GITHUB_STEP_SUMMARY; - is standard output.")
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.", metavar="FILE")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")] = False,
+    as_json: ExactJsonOption = False,
 ) -> None:
     """Compare a run with a baseline: exit code 0 if it passes, 1 if it fails, 2 if it cannot decide.
 
@@ -196,20 +181,19 @@ def gate(
     from ...reports.gate import as_json as exact
     from ...reports.gate import as_junit, tables
     from ...scenarios.errors import UserError
-    from ..compare import baseline as files
     from ..compare.figures import measured
-    from ..compare.gate import CODES
+    from ..compare.gate import CODES, read_baseline
     from ..compare.gate import gate as decide
     from ..folder.run import load
     from .output import print_json, print_tables, write_markdown, write_text
 
     if as_json and str(markdown) == "-":
         raise UserError("give --json or --markdown -, not both: there is one standard output")
-    before = files.read(baseline)
+    before = read_baseline(baseline)
     opened = load(run_folder(run))
     rules = _policy(policy, before, opened)
     rows = _Rows()
-    after = measured(opened, rows, _models(before, rules))
+    after = measured(opened, rows, _models(before, rules))  # a bill that nothing guards is not made
     decision = decide(before, after, rules)
     step = rows.step(opened)
     if junit is not None:
@@ -234,11 +218,11 @@ def _models(baseline: MeasuredRun, policy: GatePolicy) -> list[str]:
 
 
 def _policy(file: Path | None, baseline: MeasuredRun, run: Run) -> GatePolicy:
-    from ..compare.gate import GatePolicy, read
+    from ..compare.gate import GatePolicy, read_policy
 
     if file is None:
         return GatePolicy()
-    return read(file, baseline.metrics, [*baseline.sums, *run.manifest.plan.strategies])
+    return read_policy(file, baseline.metrics, [*baseline.sums, *run.manifest.plan.strategies])
 
 
 class _Rows:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import USUAL_MODELS, RunArgument, run_folder
+from .arguments import BilledModelsOption, FormatOption, RunArgument, StrictOption, TurnsOption, run_folder
 from .streams import command, report_ignored, say
 
 if TYPE_CHECKING:
@@ -29,10 +29,7 @@ def export(
             metavar="FILE", help="Write Prometheus text for the textfile collector to this file; - is standard output."
         ),
     ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=USUAL_MODELS),
-    ] = None,
+    model: BilledModelsOption = None,
 ) -> None:
     """Write a run as Prometheus text: agent_token_usage_total and others, by strategy and scenario."""
     from ...scenarios.errors import RunError, UserError
@@ -82,10 +79,7 @@ def mlflow(
             show_default="ctxbench",
         ),
     ] = "",
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=USUAL_MODELS),
-    ] = None,
+    model: BilledModelsOption = None,
     report: Annotated[
         bool,
         typer.Option(
@@ -200,10 +194,10 @@ def report_waiting(beside: Path) -> None:
 def convert(
     inputs: Annotated[list[str], typer.Argument(help="Recordings and embedded scenarios.", metavar="PATH|SCENARIO")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write; - is standard output.")],
-    form: Annotated[str | None, typer.Option("--format", "-f", help="Read every file as this format.")] = None,
-    turns: Annotated[int | None, typer.Option(min=1, help="User turns of generated conversations.")] = None,
+    form: FormatOption = None,
+    turns: TurnsOption = None,
     seed: Annotated[int, typer.Option(help="Seed of generated conversations.")] = 0,
-    strict: Annotated[bool, typer.Option("--strict/--keep-going", help="Stop at the first bad recording.")] = False,
+    strict: StrictOption = False,
 ) -> None:
     """Convert recordings to ctxbench JSONL, losslessly, one conversation per line."""
     from ...reports.render import count

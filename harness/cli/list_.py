@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field
 from enum import StrEnum
 from inspect import getdoc
 from textwrap import fill, indent
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypedDict, get_type_hints
 
 import typer
 
@@ -21,6 +21,22 @@ class Kind(StrEnum):
     metrics = "metrics"
     encodings = "encodings"
     prices = "prices"
+
+
+class Entry(TypedDict, total=False):
+    """A listed thing. A field that it has not is absent."""
+
+    written: str
+    """Its name, with its parameters."""
+    name: str
+    about: str
+    parameters: dict[str, object]
+    types: dict[str, str]
+    doc: str
+    source: str
+    fails: str
+    chain: str
+    stages: dict[str, Entry]
 
 
 def list_(
@@ -62,13 +78,13 @@ def _what(text: str) -> Kind:
     from ...scenarios.errors import SpecError
     from ...scenarios.spec import suggestion
 
-    known = {str(kind): kind for kind in Kind}
-    if text not in known:
-        raise SpecError(f"{text!r} cannot be listed{suggestion(text, known)}")
-    return known[text]
+    kinds = {str(kind): kind for kind in Kind}
+    if text not in kinds:
+        raise SpecError(f"{text!r} cannot be listed{suggestion(text, kinds)}")
+    return kinds[text]
 
 
-def _all(what: Kind) -> dict[str, Any]:
+def _all(what: Kind) -> Mapping[str, Entry | str]:
     """Return every row by its name, in the order in which they are shown."""
     if what is Kind.strategies:
         return _strategies()
@@ -76,33 +92,42 @@ def _all(what: Kind) -> dict[str, Any]:
     return rows if what is Kind.metrics else dict(sorted(rows.items()))
 
 
-def _one(what: Kind, name: str) -> Any:
+def _one(what: Kind, name: str) -> Entry | str:
     """Return one row with all details. Raises SpecError with the nearest names."""
     from ...scenarios.errors import SpecError
     from ...scenarios.spec import suggestion
 
     if what is Kind.strategies:
         return _strategy(name)
-    known = _formats() if what is Kind.formats else _rows(what)
-    if name not in known:
-        raise SpecError(f"unknown {what.value.rstrip('s')} {name!r}{suggestion(name, known)}")
-    return known[name]
+    rows = _formats() if what is Kind.formats else _rows(what)
+    if name not in rows:
+        raise SpecError(f"unknown {what.value.rstrip('s')} {name!r}{suggestion(name, rows)}")
+    return rows[name]
 
 
-def _strategies() -> dict[str, dict[str, Any]]:
+def _strategies() -> dict[str, Entry]:
     """Return strategies, recipes, and plug-ins that cannot be loaded, by name."""
     from ...strategies.chain import NAMED, load_errors, strategies
 
-    rows: dict[str, dict[str, Any]] = {}
-    for name, kind in strategies().items():
-        rows[name] = {"written": _signature(name, kind), "about": _first(kind), "parameters": _defaults(kind)}
-        rows[name] |= {key: getattr(kind, key) for key in ("source", "fails") if hasattr(kind, key)}
+    rows = {name: _entry(name, kind) for name, kind in strategies().items()}
     for name, recipe in sorted(NAMED.items()):
-        rows.setdefault(name, {"written": f"{name} = {recipe.chain}", **recipe._asdict()})
-    return rows | {name: {"written": name, "about": f"cannot be used: {why}"} for name, why in load_errors().items()}
+        chain, about, source, fails = recipe
+        entry = Entry(written=f"{name} = {chain}", chain=chain, about=about, source=source, fails=fails)
+        rows.setdefault(name, entry)
+    return rows | {name: Entry(written=name, about=f"cannot be used: {why}") for name, why in load_errors().items()}
 
 
-def _strategy(name: str) -> dict[str, Any]:
+def _entry(name: str, kind: type[Any]) -> Entry:
+    """Return what the list says of a strategy."""
+    entry = Entry(written=_signature(name, kind), about=_first(kind), parameters=_defaults(kind))
+    if hasattr(kind, "source"):
+        entry["source"] = kind.source
+    if hasattr(kind, "fails"):
+        entry["fails"] = kind.fails
+    return entry
+
+
+def _strategy(name: str) -> Entry:
     """Return the details of a strategy, a recipe with its stages, or a strategy in a file. Raises SpecError."""
     from ...scenarios.errors import SpecError
     from ...scenarios.spec import calls, suggestion
@@ -111,20 +136,19 @@ def _strategy(name: str) -> dict[str, Any]:
 
     if plugins.is_file(name):
         kind = plugins.load(name)
-        row = {"written": _signature(name, kind), "about": _first(kind), "parameters": _defaults(kind)}
-        return row | {key: getattr(kind, key) for key in ("source", "fails") if hasattr(kind, key)} | _explained(kind)
-    known = _strategies()
-    if name not in known:
-        raise SpecError(f"unknown strategy {name!r}{suggestion(name, known)}")
+        return _entry(name, kind) | _explained(kind)
+    rows = _strategies()
+    if name not in rows:
+        raise SpecError(f"unknown strategy {name!r}{suggestion(name, rows)}")
     if name in strategies():
-        return known[name] | _explained(strategies()[name])
-    if "chain" not in known[name]:
-        return known[name]
-    stages = dict.fromkeys(call.name for call in calls(known[name]["chain"], "strategy"))
-    return known[name] | {"stages": {stage: _strategy(stage) for stage in stages}}
+        return rows[name] | _explained(strategies()[name])
+    if "chain" not in rows[name]:
+        return rows[name]
+    stages = dict.fromkeys(call.name for call in calls(rows[name]["chain"], "strategy"))
+    return rows[name] | Entry(stages={stage: _strategy(stage) for stage in stages})
 
 
-def _explained(kind: type[Any]) -> dict[str, Any]:
+def _explained(kind: type[Any]) -> Entry:
     """Return a class's whole docstring and the types of its parameters."""
     from ...scenarios.spec import parameters, type_text
 
@@ -133,7 +157,7 @@ def _explained(kind: type[Any]) -> dict[str, Any]:
     return {"doc": getdoc(kind) or "", "types": types}
 
 
-def _explain(row: Mapping[str, Any]) -> None:
+def _explain(row: Entry) -> None:
     """Print all details of a row, for a recipe those of its stages too."""
     first = row.get("doc", row["about"]).split("\n\n", 1)
     typer.echo(indent(first[0] if "doc" in row else fill(first[0], 116), "    "))
@@ -152,7 +176,7 @@ def _explain(row: Mapping[str, Any]) -> None:
         _explain(stage)
 
 
-def _lines(row: Mapping[str, Any]) -> list[str]:
+def _lines(row: Entry) -> list[str]:
     """Return what a strategy does, where it comes from, and when it fails."""
     lines = [row["about"]]
     if row.get("source"):
@@ -162,30 +186,30 @@ def _lines(row: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _default(field: Field[Any]) -> Any:
+def _default(field: Field[Any]) -> object:
     """Return a parameter's default, or "required"."""
     if field.default_factory is not MISSING:
         return field.default_factory()
     return "required" if field.default is MISSING else field.default
 
 
-def _defaults(kind: type[Any]) -> dict[str, Any]:
+def _defaults(kind: type[Any]) -> dict[str, object]:
     from ...scenarios.spec import parameters
 
     return {parameter.name: _default(parameter) for parameter in parameters(kind)}
 
 
-def _formats() -> dict[str, dict[str, Any]]:
+def _formats() -> dict[str, Entry]:
     """Return the recorded formats by name, each with the options of its reader."""
     from ...scenarios.readers import readers
 
     return {
-        name: {"written": _signature(name, kind), "about": kind.about, "parameters": _defaults(kind)} | _explained(kind)
+        name: Entry(written=_signature(name, kind), about=kind.about, parameters=_defaults(kind)) | _explained(kind)
         for name, kind in readers().items()
     }
 
 
-def _rows(what: Kind) -> dict[str, Any]:
+def _rows(what: Kind) -> Mapping[str, Entry | str]:
     match what:
         case Kind.scenarios:
             from ...scenarios.embedded import SCENARIOS
@@ -195,11 +219,11 @@ def _rows(what: Kind) -> dict[str, Any]:
             from ...metrics.figures import BILLED, METRICS
 
             return {
-                key: {
-                    "written": f"{key}: {metric.name}",
-                    "name": metric.name,
-                    "about": metric.about + (f" ({metric.better} is better)" if metric.better else ""),
-                }
+                key: Entry(
+                    written=f"{key}: {metric.name}",
+                    name=metric.name,
+                    about=metric.about + (f" ({metric.better} is better)" if metric.better else ""),
+                )
                 for key, metric in (*METRICS.items(), *((f"{key}(MODEL)", metric) for key, metric in BILLED.items()))
             }
         case _:

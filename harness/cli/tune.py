@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .arguments import EncodingOption, ExactJsonOption, FormatOption, InputsArgument, MarkdownOption, TurnsOption
 from .streams import report_ignored, same_command, say
 
 if TYPE_CHECKING:
@@ -40,14 +41,7 @@ def tune(
         str,
         typer.Argument(help="A strategy with ? for the parameters to search: 'window(max_tokens=?)'.", metavar="SPEC"),
     ],
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Recordings (files or folders) and embedded scenarios by name.",
-            metavar="PATH|SCENARIO",
-            show_default="standard",
-        ),
-    ] = None,
+    inputs: InputsArgument = None,
     space: Annotated[
         list[str] | None,
         typer.Option(
@@ -74,12 +68,12 @@ def tune(
         int,
         typer.Option("--jobs", "-j", min=0, help="Worker processes; 0 = one per core. Results do not depend on it."),
     ] = 1,
-    form: Annotated[str | None, typer.Option("--format", "-f", help="Read every file as this format.")] = None,
-    turns: Annotated[int | None, typer.Option(min=1, help="User turns of generated conversations.")] = None,
-    encoding: Annotated[str, typer.Option(help="The encoding for token counts.")] = "o200k_base",
+    form: FormatOption = None,
+    turns: TurnsOption = None,
+    encoding: EncodingOption = "o200k_base",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the search that is in the folder.")] = False,
-    markdown: Annotated[Path | None, typer.Option(help="Write Markdown to this file; - is standard output.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")] = False,
+    markdown: MarkdownOption = None,
+    as_json: ExactJsonOption = False,
 ) -> None:
     """Find the settings of a strategy that are worth their cost: the frontier of cost and quality.
 

@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...metrics import figures
 from ...metrics.figures import BILLED, METRICS, OF_ANSWERS, Metric
 from ...metrics.value import Form, Missing, Ratio, Summed, Value, value
 from ..answers.store import Answered, answered
@@ -89,13 +88,13 @@ def measured(run: Run, rows: Rows, models: Sequence[str] = (), clock: bool = Fal
     for name, (table, description) in _bills(run, models, grid).items():
         tables[name], about[name] = table, description
     for strategy, conversations_failed in failed.items():
+        # NaN, not 0: a failed strategy has no figure of the conversation, and 0 tokens would look cheap.
+        columns = [grid.conversations[conversation] for conversation in conversations_failed]
         for table in tables.values():
-            table[
-                grid.strategy(strategy), [grid.conversation(conversation) for conversation in conversations_failed]
-            ] = np.nan
+            table[grid.strategies[strategy], columns] = np.nan
     sums = {
         strategy: {name: table[at] for name, table in tables.items() if _is_anywhere(table[at])}
-        for at, strategy in enumerate(grid.strategies)
+        for strategy, at in grid.strategies.items()
     }
     digests = dict(zip(names, map(str, conversations.digest), strict=True))
     metrics = {
@@ -108,42 +107,34 @@ class _Grid:
     """The places of conversations and strategies in a table of sums."""
 
     def __init__(self, conversations: Sequence[str], strategies: Sequence[str]) -> None:
-        self.strategies = strategies
-        self._conversations = {name: at for at, name in enumerate(conversations)}
-        self._strategies = {name: at for at, name in enumerate(strategies)}
+        self.conversations = {name: at for at, name in enumerate(conversations)}
+        self.strategies = {name: at for at, name in enumerate(strategies)}
         self._shape = (len(strategies), len(conversations))
-
-    def strategy(self, name: str) -> int:
-        return self._strategies[name]
-
-    def conversation(self, name: str) -> int:
-        return self._conversations[name]
 
     def sums(self, metric: Metric, rows: pd.DataFrame) -> Floats:
         """Return both sums of a figure, by strategy and conversation. Rows of bounds (not run) are left out."""
-        rows = rows[rows.strategy.isin(self._strategies.keys())]
+        rows = rows[rows.strategy.isin(self.strategies.keys())]
         if isinstance(metric.of, get_args(Summed)):
             return self._summed(rows, *metric.of.parts(rows))
         sums = np.zeros((*self._shape, 2))
         for (name, strategy), rows_of_result in rows.groupby(KEYS, observed=True, sort=False):
             value = metric.of(rows_of_result)
             if isinstance(value, (int, float)):
-                sums[self._strategies[str(strategy)], self._conversations[str(name)]] = value, 1
+                sums[self.strategies[str(strategy)], self.conversations[str(name)]] = value, 1
         return sums
 
     def _summed(self, rows: pd.DataFrame, *columns: NDArray[np.float64]) -> Floats:
         strategies, conversations = self._shape
-        at = _numbers(rows.strategy, self._strategies) * conversations + _numbers(
-            rows.conversation, self._conversations
-        )
+        at = _numbers(rows.strategy, self.strategies) * conversations + _numbers(rows.conversation, self.conversations)
         sums = [np.bincount(at, column.astype(np.float64), strategies * conversations) for column in columns]
         table: Floats = np.stack(sums, axis=-1).reshape(strategies, conversations, 2).astype(np.float64)
         return table
 
 
-def _numbers(names: pd.Series[str], known: Mapping[str, int]) -> NDArray[np.int64]:
+def _numbers(names: pd.Series[str], places: Mapping[str, int]) -> NDArray[np.int64]:
+    # By category, of which there are few: the tables have a row for every model call.
     categories = names.astype("category").cat.remove_unused_categories().cat
-    numbers = np.array([known[str(name)] for name in categories.categories], np.int64)
+    numbers = np.array([places[str(name)] for name in categories.categories], np.int64)
     codes: NDArray[np.int64] = numbers[categories.codes.to_numpy()]
     return codes
 
@@ -151,7 +142,7 @@ def _numbers(names: pd.Series[str], known: Mapping[str, int]) -> NDArray[np.int6
 def _about(name: str, metric: Metric, run: Run) -> About:
     form: Form = metric.of.form if isinstance(metric.of, get_args(Summed)) else "ratio"
     version = str(metric.version)
-    if name == "overflows":
+    if name == "overflows":  # under another window the same contexts overflow elsewhere
         is_recorded = not run.manifest.plan.model and recorded_models(run)
         version += f", window {'recorded' if is_recorded else run.manifest.window}"
     return About(metric.unit, metric.better, form, version)
@@ -182,6 +173,7 @@ def _bills(run: Run, models: Sequence[str], grid: _Grid) -> dict[str, tuple[Floa
         prices = hashlib.sha256(repr(billed.prices.tariff(str(model))).encode()).hexdigest()[:8]
         for name, metric in BILLED.items():
             assert isinstance(metric.of, get_args(Summed))
+            # A new price list is incomparable, not dearer. Cache rules follow the recording, so they are not in it.
             version = f"{metric.version}, prices {prices}" if name.startswith("cost") else str(metric.version)
             about = About(metric.unit, metric.better, metric.of.form, version)
             tables[f"{name}({model})"] = grid.sums(metric, rows), about
@@ -211,7 +203,7 @@ def overall(run: MeasuredRun) -> dict[str, dict[str, Value]]:
     """Return every figure of each strategy: of the sums that comparisons add up, added in the same order."""
     left_out = uneven(run.failed, len(run.digests))
     common = np.array([name not in left_out for name in run.digests], bool)
-    of_steps = (name for name in figures.METRICS if name not in figures.OF_ANSWERS)
+    of_steps = (name for name in METRICS if name not in OF_ANSWERS)
     names = dict.fromkeys((*run.metrics, *of_steps))
     return {strategy: {name: _figure(run, strategy, name, common) for name in names} for strategy in run.sums}
 

@@ -1,25 +1,45 @@
-"""Decide whether a comparison passes a policy. Pure functions: printing and exit codes are elsewhere.
+"""Compare a run with a baseline under a policy, and decide whether it passes; printing and exit codes are elsewhere.
 
 fails       worse, lost; cannot tell, if the policy says so
 must mend   incomparable: whether it passes is not known until the baseline is made anew
 passes      better, same, new; cannot tell, if the policy does not say otherwise
+
+A baseline has the figures of a run by conversation, as a small JSON file to be reviewed and kept in git:
+
+    {
+      "format": 2,
+      "encoding": "o200k_base",
+      "conversations": {"coding/en-0-2": "SHA-256 of its content", …},
+      "metrics": {"grounding": {"unit": "share", "better": "higher", "form": "ratio", "version": "1"}, …},
+      "figures": {
+        "none": {
+          "grounding": [[8,10],[1,2],null],
+          "tokens_sent": [3120,455,null],
+          "overflows": 0
+
+A line has the figures of one strategy and one metric for all conversations in their order: a number, or the two sums
+of a ratio; null where there is none. A single 0 stands for 0 in every conversation. Everything is sorted, so the same
+run gives the same bytes, and a change to one strategy changes its lines only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 
 from ...metrics.figures import METRICS, metric_of
 from ...metrics.statistics.comparison import Direction, Margin, Word, usual_margin
+from ...scenarios.errors import RunError
 from ...scenarios.spec import nearest, suggestion
 from ...scenarios.toml import Toml
+from ..folder.store import placed
 from .compare import Comparison, ComparisonRule, RunComparison, Unpaired, compare, strategies
-from .figures import CLOCK, About, MeasuredRun
+from .figures import CLOCK, About, Floats, MeasuredRun
 
 FAILS: tuple[Word, ...] = ("worse", "lost")
 
@@ -70,10 +90,10 @@ def gate(baseline: MeasuredRun, run: MeasuredRun, policy: GatePolicy) -> Gate:
     pairs = [(name, name) for name in guarded if name in baseline.sums and name in run.sums]
     compared = compare(baseline, run, pairs, policy.rule)
     unpaired = [group for group in (_guarded(group, guarded) for group in strategies(baseline, run)) if group.names]
-    named = {name for name in policy.metrics if name != REST}
-    left = () if REST in policy.metrics else tuple(sorted(name for name in baseline.metrics if name not in named))
+    named = policy.metrics.keys() - {REST}
+    not_guarded = () if REST in policy.metrics else tuple(sorted(baseline.metrics.keys() - named))
     unknown = (*sorted(named - baseline.metrics.keys()), *(name for name in guarded if name not in baseline.sums))
-    return Gate(replace(compared, unpaired=(*unpaired, *compared.unpaired)), policy, left, unknown)
+    return Gate(replace(compared, unpaired=(*unpaired, *compared.unpaired)), policy, not_guarded, unknown)
 
 
 def _guarded(unpaired: Unpaired, strategies: Collection[str]) -> Unpaired:
@@ -119,8 +139,9 @@ class GatePolicy:
     def rule(self, metric: str, about: About) -> ComparisonRule | None:
         """Return the rule of a metric, or None if it is not guarded."""
         policy = self.metrics.get(metric)
-        known = metric_of(metric)
-        if policy is None and not (known and known.restates):
+        described = metric_of(metric)
+        # The rest leaves out what says the same as another metric: one change would fail the gate twice.
+        if policy is None and not (described and described.restates):
             policy = self.metrics.get(REST)
         return policy.rule(about) if policy else None
 
@@ -131,8 +152,8 @@ class _Top(msgspec.Struct, forbid_unknown_fields=True):
     metrics: dict[str, Any] | None = None
 
 
-def read(file: Path, known: Collection[str], strategies: Collection[str]) -> GatePolicy:
-    """Read a policy file. `known` are the metrics, and `strategies` the strategies, that are measured.
+def read_policy(file: Path, measured: Collection[str], strategies: Collection[str]) -> GatePolicy:
+    """Read a policy file. `measured` are the metrics, and `strategies` the strategies, that are measured.
 
     Raises SetupError, with the line, for anything else.
     """
@@ -145,18 +166,18 @@ def read(file: Path, known: Collection[str], strategies: Collection[str]) -> Gat
         return GatePolicy(cannot_tell=top.cannot_tell, strategies=top.strategies)
     metrics = {name: toml.convert(("metrics", name), MetricPolicy) for name in top.metrics}
     for name, policy in metrics.items():
-        _check(toml, name, policy, known)
+        _check(toml, name, policy, measured)
     return GatePolicy(metrics, top.cannot_tell, top.strategies)
 
 
-def _check(toml: Toml, name: str, policy: MetricPolicy, known: Collection[str]) -> None:
+def _check(toml: Toml, name: str, policy: MetricPolicy, measured: Collection[str]) -> None:
     """Raise SetupError for an unknown metric, or for a margin or direction that makes no sense."""
     keys = ("metrics", name)
     metric = metric_of(name)
     if metric is not None and metric.unit == CLOCK:
         raise toml.wrong(keys, "is measured by the wall clock and in no baseline: another machine has other figures")
-    if name != REST and name not in known and name not in METRICS:
-        every = dict.fromkeys([*known, *METRICS])
+    if name != REST and name not in measured and name not in METRICS:
+        every = dict.fromkeys([*measured, *METRICS])
         raise toml.wrong(keys, f"unknown metric{nearest(name, every) or '; `ctxbench list metrics` has them all'}")
     if policy.absolute is not None and policy.relative is not None:
         raise toml.wrong((*keys, "relative"), "there is an absolute margin as well", "take one of them")
@@ -166,3 +187,122 @@ def _check(toml: Toml, name: str, policy: MetricPolicy, known: Collection[str]) 
             raise toml.wrong((*keys, part), f"{value} is no margin", "0 or more")
     if name != REST and metric is not None and not metric.better and not policy.better:
         raise toml.wrong(keys, "has no direction of its own", 'add better = "lower" or better = "higher"')
+
+
+FORMAT = 2
+NEW = "make it anew with `ctxbench baseline`"
+
+
+class _BaselineFile(msgspec.Struct, forbid_unknown_fields=True):
+    format: int
+    encoding: str
+    conversations: dict[str, str]
+    metrics: dict[str, About]
+    figures: dict[str, dict[str, object]]  # checked by `_sums`, which can name the place
+
+
+def write_baseline(run: MeasuredRun, file: Path) -> None:
+    """Write a baseline, whole or not at all. Raises RunError if it cannot be written."""
+    # As root, replacing /dev/null by a file would succeed, and break the machine.
+    if file.exists() and not file.is_file():
+        raise RunError(f"{file}: cannot be written: it is no file; - is standard output")
+    try:
+        with placed(file) as draft:
+            draft.write_text(baseline_text(run), encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
+
+
+def baseline_text(run: MeasuredRun) -> str:
+    """Return the text of a baseline file."""
+    names = sorted(run.digests)
+    order = [list(run.digests).index(name) for name in names]
+    about = {name: run.metrics[name] for name in sorted(run.metrics)}
+    figures = {
+        strategy: {
+            name: _column(run.sums[strategy][name][order], run.metrics[name].form)
+            for name in sorted(run.sums[strategy])
+        }
+        for strategy in sorted(run.sums)
+    }
+    lines = [
+        "{",
+        f'  "format": {FORMAT},',
+        f'  "encoding": {_json(run.encoding)},',
+        *_table("conversations", {name: run.digests[name] for name in names}, "  ", ","),
+        *_table("metrics", about, "  ", ","),
+        '  "figures": {',
+    ]
+    for strategy, figures_of_strategy in figures.items():
+        lines += _table(strategy, figures_of_strategy, "    ", "," * (strategy != list(figures)[-1]))
+    return "\n".join([*lines, "  }", "}", ""])
+
+
+def _table(name: str, rows: Mapping[str, object], indent: str, end: str) -> Iterator[str]:
+    """Yield the lines of a table, one per entry."""
+    yield f"{indent}{_json(name)}: {{"
+    for at, (key, value) in enumerate(rows.items(), 1):
+        yield f"{indent}  {_json(key)}: {_json(value)}" + "," * (at < len(rows))
+    yield f"{indent}}}{end}"
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _column(sums: Floats, form: str) -> object:
+    if form == "total":
+        tops = [_number(top) for top, _ in sums.tolist()]
+        return 0 if tops and not any(top is None or top for top in tops) else tops
+    return [None if np.isnan(top) else [_number(top), _number(bottom)] for top, bottom in sums.tolist()]
+
+
+def _number(value: float) -> float | int | None:
+    if np.isnan(value):
+        return None
+    return int(value) if value.is_integer() else value
+
+
+def read_baseline(file: Path) -> MeasuredRun:
+    """Read a baseline. Raises RunError, with the field, for a file that is damaged or no baseline."""
+    try:
+        baseline = msgspec.json.decode(file.read_bytes(), type=_BaselineFile)
+    except FileNotFoundError:
+        raise RunError(f"{file}: there is no baseline: make one with `ctxbench baseline RUN --out {file}`") from None
+    except OSError as error:
+        raise RunError(f"{file}: cannot be read: {error.strerror or error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RunError(f"{file}: damaged, or no baseline ({error}): {NEW}") from None
+    if baseline.format != FORMAT:
+        raise RunError(f"{file}: a baseline of format {baseline.format}, this version reads {FORMAT}: {NEW}")
+    size = len(baseline.conversations)
+    sums: dict[str, dict[str, Floats]] = {}
+    for strategy, figures in baseline.figures.items():
+        sums[strategy] = {}
+        for name, column in figures.items():
+            place = f"{file}: figures[{strategy!r}][{name!r}]"
+            if name not in baseline.metrics:
+                raise RunError(f"{place}: no metric of this name is described in `metrics`: {NEW}")
+            sums[strategy][name] = _sums(column, baseline.metrics[name].form, size, place)
+    return MeasuredRun(str(file), baseline.encoding, baseline.conversations, baseline.metrics, sums)
+
+
+def _sums(column: object, form: str, size: int, place: str) -> Floats:
+    """Return both sums of each conversation. Raises RunError for an entry that is no figure."""
+    rows = [0] * size if column == 0 and form == "total" else column
+    if not isinstance(rows, list) or len(rows) != size:
+        what = f"{len(rows)} figures" if isinstance(rows, list) else "no list"
+        raise RunError(f"{place}: {what} for {size} conversations: {NEW}")
+    sums = np.full((size, 2), np.nan)
+    for at, row in enumerate(rows):
+        if row is None:
+            continue
+        pair = [row, 1] if form == "total" else row
+        try:
+            sums[at] = msgspec.convert(pair, tuple[float, float])
+        except msgspec.ValidationError:
+            expected = "a number" if form == "total" else "two numbers"
+            raise RunError(f"{place}[{at}]: {row!r} is not {expected}: {NEW}") from None
+        if not np.isfinite(sums[at]).all():
+            raise RunError(f"{place}[{at}]: {row!r} is not a finite number: {NEW}")
+    return sums

@@ -94,19 +94,14 @@ class Run:
 
     def contexts(self, conversation: Conversation, strategy: str) -> Iterator[Messages]:
         """Yield the context of each step, rebuilt from the log. Raises RunError if the strategy was not run."""
-        known = self.manifest.plan.strategies
-        if strategy not in known:
-            others = nearest(strategy, dict.fromkeys(known)) or f"; these were: {', '.join(known)}"
+        names = self.manifest.plan.strategies
+        if strategy not in names:
+            others = nearest(strategy, dict.fromkeys(names)) or f"; these were: {', '.join(names)}"
             raise RunError(f"{self.folder}: {strategy} was not run here{others}")
-        return self._rebuilt(conversation, strategy, self._written(conversation.id, strategy))
-
-    def _rebuilt(self, conversation: Conversation, strategy: str, written: tuple[Message, ...]) -> Iterator[Messages]:
+        written = tuple(message for message, _ in self.written(conversation.id, strategy))
         rows = self.rows("steps", conversation.id, strategy, ["kept", "added_from", "added_to"])
         entries = [(row["kept"], row["added_from"], row["added_to"]) for row in rows]
         return rebuild(entries, conversation.messages, written)
-
-    def _written(self, conversation: str, strategy: str) -> tuple[Message, ...]:
-        return tuple(message for message, _ in self.written(conversation, strategy))
 
     def probes(self, strategy: str) -> pd.DataFrame:
         """Return the rows of a strategy, or of a bound, in the table `probes`."""
@@ -167,9 +162,8 @@ class Run:
         shard, strategies = self._shards.get(conversation), self.manifest.plan.strategies
         if shard is None:
             return []
-        path = ResultPart(self.folder, shard, strategies.index(strategy) if strategy in strategies else None).path(
-            table
-        )
+        number = strategies.index(strategy) if strategy in strategies else None  # a bound has no part of its own
+        path = ResultPart(self.folder, shard, number).path(table)
         if not path.is_file():
             return []
         where = pc.field("conversation") == conversation
@@ -196,12 +190,11 @@ class Run:
     @cached_property
     def _shards(self) -> dict[str, int]:
         """In which shard each conversation is."""
+        name = "*" if self.shard is None else f"{self.shard:05d}"
         with self.readable():
             parts = [
                 (part, pq.read_table(part, columns=["conversation"]))
-                for part in (self.folder / "conversations").glob(
-                    "*.parquet" if self.shard is None else f"{self.shard:05d}.parquet"
-                )
+                for part in (self.folder / "conversations").glob(f"{name}.parquet")
             ]
         return {name: int(part.stem) for part, table in parts for name in table.column("conversation").to_pylist()}
 
@@ -294,6 +287,7 @@ def steps_of(run: Run) -> pd.DataFrame:
     )
     steps["policy"] = steps.strategy.map(lambda text: working_policy(str(text)) or "").astype(str)
     for sums in (own, demands, working_lookups(run), archive_bytes(run)):
+        # By merge, not by index: a step without any gets 0, a price that is not known stays NaN.
         joined = steps[STEP].merge(sums.reset_index(), on=STEP, how="left", indicator=True)
         for column in sums.columns:
             steps[column] = joined[column].where(joined["_merge"] == "both", 0).to_numpy()

@@ -17,7 +17,7 @@
     answers/, grades/                 what was answered to the probes, and how that was graded (answers/store.py)
 
 A shard is some consecutive conversations, the same ones whatever the number of workers. Each file is written beside
-its place and moved there, so it is whole or not there at all. `columns.py` has the columns.
+its place and moved there, so it is whole or not there at all. `data/columns.toml` has the columns.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ class ResultPart:
         columns = [_column(rows[field.name], field.type) for field in schema]
         with placed(self.path(table)) as path:
             table = pa.Table.from_arrays(columns, schema=schema)
+            # Dictionaries and statistics would nearly double both size and time of these small tables (decision 3).
             pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
 
     def digest(self, table: str) -> str | None:
@@ -149,7 +150,7 @@ def alone(folder: Path) -> Iterator[None]:
     """Keep other runs out of a folder. Raises RunError if one is writing there; a killed one is not in the way."""
     from filelock import FileLock, Timeout
 
-    lock = FileLock(folder / LOCK)
+    lock = FileLock(folder / LOCK)  # of the operating system: it goes with the process, also if that is killed
     try:
         lock.acquire(timeout=0)
     except Timeout:

@@ -299,7 +299,7 @@ def attacked(
         for attempt, grade in zip(attempted, after, strict=True)
     ]
     group = {answer.id: answer.group for answer in grading.labels.answers}
-    known = [
+    graded_flips = [
         (group[attempt.before.id], flip) for attempt, flip in zip(attempted, flips, strict=True) if flip is not None
     ]
     return Injection(
@@ -307,7 +307,7 @@ def attacked(
         _aimed(attempted, flips, "raise"),
         _aimed(attempted, flips, "lower"),
         flips.count(None),
-        share([flip for _, flip in known], [name for name, _ in known], resamples, seed),
+        share([flip for _, flip in graded_flips], [name for name, _ in graded_flips], resamples, seed),
         tuple(_flips(attack.name, attempted, flips) for attack in attacks),
     )
 
@@ -328,6 +328,6 @@ def _aimed(tried: Sequence[Attempt], turned: Sequence[bool | None], aim: str) ->
 
 
 def _flips(name: str, tried: Sequence[Attempt], turned: Sequence[bool | None]) -> Flips:
-    flips_of_attack = [flip for attempt, flip in zip(tried, turned, strict=True) if attempt.attack.name == name]
-    known = [flip for flip in flips_of_attack if flip is not None]
-    return Flips(name, len(known), sum(known), wilson(sum(known), len(known)), len(flips_of_attack) - len(known))
+    of_attack = [flip for attempt, flip in zip(tried, turned, strict=True) if attempt.attack.name == name]
+    flips = [flip for flip in of_attack if flip is not None]
+    return Flips(name, len(flips), sum(flips), wilson(sum(flips), len(flips)), len(of_attack) - len(flips))

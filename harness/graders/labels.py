@@ -84,13 +84,7 @@ def sample_of(whole: LabelledSet, size: int, seed: int = 0, by_system: bool = Fa
 def as_item(answer: Labelled) -> GradedItem:
     """Return the item that a grader is given: everything but the label."""
     return GradedItem(
-        answer.id,
-        answer.question,
-        answer.accepted,
-        answer.candidate,
-        answer.kind,
-        answer.rubric,
-        answer.evidence,
+        answer.id, answer.question, answer.accepted, answer.candidate, answer.kind, answer.rubric, answer.evidence
     )
 
 
@@ -101,13 +95,14 @@ def _by_system(answers: Sequence[Labelled], size: int, seed: int) -> set[str]:
         answers_of[answer.system].append(answer)
     chosen: set[str] = set()
     used: set[str] = set()
-    left = size
+    remaining = size
+    # The systems with the fewest answers first: what they lack of their share is given to those that follow.
     for at, system in enumerate(sorted(answers_of, key=lambda name: (len(answers_of[name]), name))):
-        share = left // (len(answers_of) - at)
-        taken = _spread(answers_of[system], min(share, len(answers_of[system])), seed, used)
-        used |= {answer.group for answer in answers_of[system] if answer.id in taken}
-        chosen |= taken
-        left -= len(taken)
+        share = remaining // (len(answers_of) - at)
+        sampled = _spread(answers_of[system], min(share, len(answers_of[system])), seed, used)
+        used |= {answer.group for answer in answers_of[system] if answer.id in sampled}
+        chosen |= sampled
+        remaining -= len(sampled)
     return chosen
 
 

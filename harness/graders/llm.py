@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -70,11 +70,8 @@ class LlmGrader:
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         """Return a grade for each item."""
-        requests_by_item = [self._requests(item) for item in items]
-        replies = ask(
-            self._models, [request for requests in requests_by_item for request in requests], self._counter, self.used
-        )
-        return [self._graded([replies[request.canonical()] for request in requests]) for requests in requests_by_item]
+        replies = ask(self._models, [self._requests(item) for item in items], self._counter, self.used)
+        return [self._graded(replies_of_item) for replies_of_item in replies]
 
     def _requests(self, item: GradedItem) -> list[ModelRequest]:
         how, prompt = self.how, rubric(item.kind, self.how.variant)
@@ -108,30 +105,29 @@ def request(
 
 
 def ask(
-    models: Models, requests: Sequence[ModelRequest], counter: TokenCounter, used: GraderUsage
-) -> dict[str, Reply | Missing]:
-    """Return the reply to each request by its canonical text, or why there is none. The same request is made once.
+    models: Models, groups: Sequence[Sequence[ModelRequest]], counter: TokenCounter, used: GraderUsage
+) -> list[list[Reply | Missing]]:
+    """Return the reply to each request of each group, or why there is none. The same request is made once.
 
     A provider is sent several requests at once, a model in this process one after the other.
     """
-    distinct = {request.canonical(): request for request in requests}
+    distinct = {request.canonical(): request for group in groups for request in group}
 
-    def one(request: ModelRequest) -> tuple[Reply | None, Missing | None]:
+    def one(request: ModelRequest) -> tuple[Reply | None, Reply | Missing]:
+        """Return what is charged, and the reply."""
         try:
-            return models.chat(request, counter), None
+            reply = models.chat(request, counter)
+            return reply, reply
         except Unusable as error:  # it has to be paid for all the same
             return error.reply, Missing("failed", str(error))
         except ModelError as error:
             return None, Missing("failed", str(error))
 
-    replies: dict[str, Reply | Missing] = {}
-    for text, (reply, missing) in zip(
-        distinct, _mapped(one, list(distinct.values()), models.settings.concurrency), strict=True
-    ):
-        if reply is not None:
-            used.add(reply.input_tokens, reply.output_tokens, reply.cost)
-        replies[text] = reply if missing is None else missing  # type: ignore[assignment]
-    return replies
+    answers = dict(zip(distinct, _mapped(one, list(distinct.values()), models.settings.concurrency), strict=True))
+    for charged, _ in answers.values():
+        if charged is not None:
+            used.add(charged.input_tokens, charged.output_tokens, charged.cost)
+    return [[answers[request.canonical()][1] for request in group] for group in groups]
 
 
 def _mapped(one: Callable[[ModelRequest], T], requests: Sequence[ModelRequest], at_once: int) -> list[T]:
@@ -245,8 +241,8 @@ def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the JSON schema of a reply: every field, the reason before the verdict that follows from it."""
     properties = msgspec.json.schema(kind)["$defs"][kind.__name__]["properties"]
     names = sorted(properties, key=lambda name: name != "reason")
-    fields = {name: {key: value for key, value in properties[name].items() if key != "default"} for name in names}
-    return {"type": "object", "properties": fields, "required": names, "additionalProperties": False}
+    shown = {name: {key: value for key, value in properties[name].items() if key != "default"} for name in names}
+    return {"type": "object", "properties": shown, "required": names, "additionalProperties": False}
 
 
 def read(text: str, kind: type[T]) -> T | Missing:
@@ -332,9 +328,9 @@ def on_topic(text: str, *topics: str) -> str:
 
     As a rule a sentence of an answer does, and one that speaks to the grader or fills space does not.
     """
-    wanted = {term for topic in topics for term in terms(topic)}
+    topic_terms = {term for topic in topics for term in terms(topic)}
     parts = sentences(_MARKS.sub("\n", text))
-    relevant = [part for part in parts if not wanted.isdisjoint(terms(part))]
+    relevant = [part for part in parts if not topic_terms.isdisjoint(terms(part))]
     return " ".join(relevant or parts)
 
 
@@ -367,11 +363,8 @@ class GraderUsage:
 
     def take(self, other: GraderUsage) -> None:
         """Add the usage of another grader."""
-        self.calls += other.calls
-        self.input_tokens += other.input_tokens
-        self.output_tokens += other.output_tokens
-        self.dollars += other.dollars
-        self.unpriced += other.unpriced
+        for part in fields(self):
+            setattr(self, part.name, getattr(self, part.name) + getattr(other, part.name))
 
 
 Side = Literal["first", "second"]
@@ -417,16 +410,8 @@ class Pairwise:
             [request(self._model, self._text(item, other, side), PAIRWISE, Better) for side in order]
             for (item, other), order in zip(pairs, orders, strict=True)
         ]
-        replies = ask(
-            self._models,
-            [one_request for requests_of_pair in requests for one_request in requests_of_pair],
-            TokenCounter(),
-            self.used,
-        )
-        return [
-            _preference([replies[one_request.canonical()] for one_request in requests_of_pair], order)
-            for requests_of_pair, order in zip(requests, orders, strict=True)
-        ]
+        replies = ask(self._models, requests, TokenCounter(), self.used)
+        return [_preference(replies_of_pair, order) for replies_of_pair, order in zip(replies, orders, strict=True)]
 
     def _orders(self, item: GradedItem, other: str) -> tuple[Side, ...]:
         text = "\0".join((str(self._seed), item.id, item.question, item.candidate, other))
@@ -436,15 +421,9 @@ class Pairwise:
 
     def _text(self, item: GradedItem, other: str, first: Side) -> str:
         shown = (item.candidate, other) if first == "first" else (other, item.candidate)
-        texts = {
-            "question": item.question,
-            "evidence": item.evidence,
-            "rubric": item.rubric,
-            "accepted answer": item.accepted,
-            "first answer": shown[0],
-            "second answer": shown[1],
-        }
-        return whole(PAIRWISE, texts, self._longest)
+        texts = parts(item)
+        del texts["candidate"]
+        return whole(PAIRWISE, {**texts, "first answer": shown[0], "second answer": shown[1]}, self._longest)
 
 
 def _preference(replies: Sequence[Reply | Missing], order: tuple[Side, ...]) -> Preference | Missing:

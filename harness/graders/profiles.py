@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from hashlib import sha256
@@ -15,6 +14,7 @@ from ...metrics.grading.agreement import Agreement, Estimate, Known, corrected
 from ...metrics.statistics.intervals import Ends
 from ...metrics.value import Missing, Value
 from ...scenarios.errors import RunError
+from ..folder.store import placed
 from ..models.weights import cache_folder
 from .labels import Sample
 
@@ -200,11 +200,9 @@ def user_folder() -> Path:
 def keep(profile: Profile, folder: Path) -> Path:
     """Write a profile in place of an older one of the same grader, set and part or sample. Raises RunError."""
     path = folder / file_name(profile)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(profile.to_json())
-        draft.replace(path)
+        with placed(path) as draft:
+            draft.write_bytes(profile.to_json())
     except OSError as error:
         raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
     return path

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ...metrics.grading import Grade, GradedItem
 from ...metrics.value import Missing
@@ -51,7 +51,7 @@ class RagasInputs(NamedTuple):
     """The fields of an item that it is given."""
     needs: tuple[str, ...] = ()
     """Models: `llm`, `embeddings`."""
-    options: tuple[tuple[str, Any], ...] = ()
+    options: tuple[tuple[str, int], ...] = ()
 
 
 _REFERENCE = ("response", "reference")
@@ -59,7 +59,7 @@ METRICS: Mapping[str, RagasInputs] = {
     "faithfulness": RagasInputs("Faithfulness", ("user_input", "response", "retrieved_contexts"), ("llm",)),
     "factual_correctness": RagasInputs("FactualCorrectness", _REFERENCE, ("llm",)),
     "context_recall": RagasInputs("ContextRecall", ("user_input", "retrieved_contexts", "reference"), ("llm",)),
-    # it asks the same three times; at temperature 0 once is the same
+    # By default it asks three times; at temperature 0 the three replies are the same.
     "answer_relevancy": RagasInputs(
         "AnswerRelevancy", ("user_input", "response"), ("llm", "embeddings"), (("strictness", 1),)
     ),
@@ -118,11 +118,8 @@ class RagasGrader:
         self._metric = metric = METRICS[how.metric]
         embedder = models.settings.embedder if "embeddings" in metric.needs else ""
         self.how = replace(how, embedder=embedder, prompt=how.digest())
-        self._models, self._made, self.used = (
-            models,
-            RagasMetric(metric.kind, metric.needs, dict(metric.options), models),
-            GraderUsage(),
-        )
+        self._scorer = RagasMetric(metric.kind, metric.needs, dict(metric.options), models)
+        self._models, self.used = models, GraderUsage()
 
     @property
     def name(self) -> str:
@@ -163,7 +160,7 @@ class RagasGrader:
         inputs = {name: fields[name] for name in self._metric.asks}
         if lacking := [name for name, value in inputs.items() if not value or value == [""]]:
             return Missing("undefined", f"{self.how.metric} needs a {lacking[0]}, and the item has none")
-        value = self._made.score(inputs, self.how.model, f"ragas-{self.how.metric}@{self.how.prompt}", used)
+        value = self._scorer.score(inputs, self.how.model, f"ragas-{self.how.metric}@{self.how.prompt}", used)
         if not isinstance(value, Missing) and math.isnan(value):
             return Missing("undefined", f"{self.how.metric} came to no number")
         return value
@@ -184,7 +181,7 @@ def _prepare() -> None:
         appdirs.user_data_dir = _nowhere  # ragas takes an id that is not kept where there is no such folder
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+                warnings.simplefilter("ignore")  # of what ragas imports; ours are errors in the tests
                 from . import ragas_models  # noqa: F401
         finally:
             appdirs.user_data_dir = place

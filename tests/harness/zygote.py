@@ -18,7 +18,6 @@ PRELOADED = (
     "ctxbench.harness.cli",
     "ctxbench.harness.bill.bill",
     "ctxbench.harness.engine.workers",
-    "ctxbench.harness.compare.baseline",
     "ctxbench.harness.compare.gate",
     "ctxbench.harness.folder.run",
     "ctxbench.harness.engine.plan",

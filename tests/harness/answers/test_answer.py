@@ -121,7 +121,7 @@ def test_answers_that_are_not_whole_or_stale_are_left_out_and_said(tmp_path: Pat
     part.unlink()
     found = answered(load(tmp_path / "run"))
     assert found.whole == ()
-    assert "are of 1 of 2 parts" in found.left[0]
+    assert "are of 1 of 2 parts" in found.left_out[0]
     shown = ctxbench("report", "run", "--print-only", cwd=tmp_path).stdout
     assert "Answers that are left out" in shown
     execute(plan(talks(tmp_path)), tmp_path / "run")

@@ -11,10 +11,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from ctxbench.harness.compare.baseline import as_text, read, write
 from ctxbench.harness.compare.compare import compare
 from ctxbench.harness.compare.figures import measured
-from ctxbench.harness.compare.gate import GatePolicy
+from ctxbench.harness.compare.gate import GatePolicy, baseline_text, read_baseline, write_baseline
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load, rows_of
 from ctxbench.metrics.figures import METRICS, OF_STEPS, Metric
@@ -37,15 +36,15 @@ RUN = made(
 def test_there_and_back(tmp_path: Path) -> None:
     """The same figures, to the last digit, in sorted order; what is written again is the same bytes."""
     file = tmp_path / "deep" / "baseline.json"
-    write(RUN, file)
-    found = read(file)
+    write_baseline(RUN, file)
+    found = read_baseline(file)
     assert dict(found.digests) == dict(RUN.digests)
     assert found.metrics == RUN.metrics
     order = [list(RUN.digests).index(name) for name in found.digests]
     for strategy, those in RUN.sums.items():
         for metric, sums in those.items():
             assert np.array_equal(found.sums[strategy][metric], sums[order], equal_nan=True)
-    assert as_text(found) == file.read_text()
+    assert baseline_text(found) == file.read_text()
     assert [path.name for path in file.parent.iterdir()] == ["baseline.json"]
 
 
@@ -55,13 +54,13 @@ def test_no_device_is_replaced(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     for place in (pipe, tmp_path):
         with pytest.raises(RunError, match="it is no file"):
-            write(RUN, place)
+            write_baseline(RUN, place)
     assert pipe.is_fifo()
 
 
 def test_lines() -> None:
     """One for each strategy and metric: a reviewer sees what changed."""
-    lines = as_text(RUN).splitlines()
+    lines = baseline_text(RUN).splitlines()
     assert '      "tokens_sent": [null,7,5]' in lines
     assert '      "grounding": [null,[0,0],[1,2]],' in lines
     assert '      "tokens_sent": 0' in lines
@@ -141,23 +140,23 @@ Change = Callable[[dict[str, Any]], Any]
 def test_damaged(tmp_path: Path, change: Change, said: str) -> None:
     """One error that names the file, the field and what to do."""
     file = tmp_path / "baseline.json"
-    found = msgspec.json.decode(as_text(RUN))
+    found = msgspec.json.decode(baseline_text(RUN))
     change(found)
     file.write_bytes(msgspec.json.encode(found))
     with pytest.raises(RunError, match=said) as caught:
-        read(file)
+        read_baseline(file)
     assert str(caught.value).startswith(f"{file}: ")
     assert "make it anew with `ctxbench baseline`" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"format": NaN}', "\xff", '{"format": 1', as_text(RUN).replace("7", "1e999")]
+    "text", ["", "[]", '{"format": NaN}', "\xff", '{"format": 1', baseline_text(RUN).replace("7", "1e999")]
 )
 def test_no_baseline(tmp_path: Path, text: str) -> None:
     """What is no JSON, cut short, or has numbers that are none."""
     file = tmp_path / "baseline.json"
     file.write_text(text, encoding="latin-1")
     with pytest.raises(RunError, match=f"^{file}"):
-        read(file)
+        read_baseline(file)
     with pytest.raises(RunError, match="there is no baseline: make one with"):
-        read(tmp_path / "other.json")
+        read_baseline(tmp_path / "other.json")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.harness.compare.figures import About
-from ctxbench.harness.compare.gate import CODES, GatePolicy, MetricPolicy, gate, read
+from ctxbench.harness.compare.gate import CODES, GatePolicy, MetricPolicy, gate, read_policy
 from ctxbench.metrics.statistics.comparison import Margin
 from ctxbench.scenarios.errors import SetupError
 from tests.harness.compare.builders import ABOUT, made
@@ -85,7 +85,7 @@ def test_one_conversation_cannot_tell() -> None:
 def policy(folder: Path, text: str) -> GatePolicy:
     file = folder / "gate.toml"
     file.write_text(text)
-    return read(file, list(ABOUT), ["a", "summary(every=5)"])
+    return read_policy(file, list(ABOUT), ["a", "summary(every=5)"])
 
 
 def test_a_policy_file(tmp_path: Path) -> None:
