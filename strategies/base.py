@@ -20,7 +20,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -170,6 +170,26 @@ class Strategy(Protocol):
     def start(self, desk: StrategyContext) -> View:
         """Open one conversation, and return the function that is called with the history before each model call."""
         ...
+
+
+class StoredSummary(NamedTuple):
+    """A summary in long-term memory."""
+
+    source: str
+    """Id of the newest message that it covers."""
+    text: str
+
+
+class LongTermMemory:
+    """Long-term memory that the stages of a chain share in one conversation: summaries, oldest first.
+
+    A stage with the method `start_sharing(desk, memory)` is opened by it instead of `start`.
+    """
+
+    __slots__ = ("summaries",)
+
+    def __init__(self) -> None:
+        self.summaries: list[StoredSummary] = []
 
 
 def is_copyable(strategy: Strategy) -> bool:

@@ -19,7 +19,7 @@ from ..scenarios import spec as text_of
 from ..scenarios.errors import SpecError, Stopped
 from ..scenarios.view import Messages
 from . import plugins
-from .base import Context, Strategy, StrategyContext, View, budget_of, is_copyable, require_context
+from .base import Context, LongTermMemory, Strategy, StrategyContext, View, budget_of, is_copyable, require_context
 
 
 class Recipe(NamedTuple):
@@ -75,7 +75,11 @@ class Chain:
         return all(is_copyable(stage) for stage in self.stages)
 
     def start(self, desk: StrategyContext) -> View:
-        views = [stage.start(desk) for stage in self.stages]
+        memory = LongTermMemory()
+        views = [
+            sharing(desk, memory) if (sharing := getattr(stage, "start_sharing", None)) else stage.start(desk)
+            for stage in self.stages
+        ]
         kinds = [type(stage) for stage in self.stages]
         repeated = [kind in kinds[:at] for at, kind in enumerate(kinds)]
 

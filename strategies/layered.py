@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import ClassVar, Literal, NamedTuple
@@ -11,11 +11,12 @@ import numpy as np
 
 from ..metrics.tfidf import Scores, best
 from ..scenarios.model import Message
-from .base import Context, ModelError, StrategyContext, View
+from .base import Context, LongTermMemory, ModelError, StoredSummary, StrategyContext, View
 from .events import Event, Failed, Moved, Recalled
 from .parts.language import ConversationLanguage
 from .parts.memories import (
     FORM,
+    IMPORTANCE,
     ConversationMemory,
     Kind,
     Memory,
@@ -24,6 +25,7 @@ from .parts.memories import (
     VectorSearch,
     WordSearch,
 )
+from .parts.passages import passages
 from .parts.units import at_least
 
 Tier = Literal["working", "short", "long"]
@@ -73,6 +75,9 @@ class Layered(RecallSettings):
     `search="document"` follows the design's code: working memory is recalled only if it contains the whole question,
     and short-term memory never.
 
+    In a chain, the summaries that a later stage stores (`session_summary`) are long-term memories too, from the next
+    turn on, cut into passages like messages. The newest is not recalled: it is sent anyway.
+
     Parameters shared with `retrieval` mean the same, and so do the budget and what happens if the embedder fails.
     """
 
@@ -103,6 +108,10 @@ class Layered(RecallSettings):
             raise ValueError(f"ttl_hours must be at most longest_ttl_hours, {longest}, not {self.ttl_hours}")
 
     def start(self, desk: StrategyContext) -> View:
+        return self.start_sharing(desk, LongTermMemory())
+
+    def start_sharing(self, desk: StrategyContext, memory: LongTermMemory) -> View:
+        """Open one conversation in a chain, whose later stages store summaries in the memory."""
         past = ConversationMemory(desk, self)
         note = NoteMessage(desk, "layered", FORM, ConversationLanguage(self.language))
         layers, recall = Layers(self, desk.record), Recall(desk, self)
@@ -117,9 +126,11 @@ class Layered(RecallSettings):
                 layers.end_turn()
                 last = None
             changed = layers.follow(past, desk.now)
+            if last is None:
+                layers.take_summaries(memory.summaries[:-1], self._passages(desk))
             query = past.question()
             if changed or (turn, query) != last:
-                hits, embedded = recall.best(layers.items, query) if query else ([], True)
+                hits, embedded = recall.best(layers.items + layers.summaries, query) if query else ([], True)
                 last = turn, query if embedded else None
             layers.note_recalled((hit.item for hit in hits), desk.now)
             lines = [f"- [{hit.item.memory.kind}] {hit.item.memory.line}" for hit in hits]
@@ -132,6 +143,9 @@ class Layered(RecallSettings):
             return past.context(context, message)
 
         return view
+
+    def _passages(self, desk: StrategyContext) -> Callable[[str], list[str]]:
+        return lambda text: passages(text, self.max_memory_tokens, self.passages, desk.text_tokens)
 
 
 class Recall:
@@ -206,11 +220,17 @@ class LayerItem:
 class Layers:
     """All memories of one conversation, one item for each of `past.memories`, and their moves between tiers."""
 
-    __slots__ = ("_clock", "_due", "_last", "_number", "_record", "_referenced", "_rules", "_session", "items")
+    __slots__ = (
+        *("_clock", "_due", "_last", "_number", "_record", "_referenced", "_rules", "_session", "_taken"),
+        *("items", "summaries"),
+    )
 
     def __init__(self, rules: Layered, record: Callable[[Event], None]) -> None:
         self._rules, self._record = rules, record
         self.items: list[LayerItem] = []
+        self.summaries: list[LayerItem] = []
+        """Passages of the stored summaries, in long-term memory."""
+        self._taken = 0
         self._due: list[tuple[float, int, LayerItem]] = []
         self._number = 0
         self._referenced: dict[LayerItem, None] = {}
@@ -236,6 +256,16 @@ class Layers:
         moved = self._end_session() if ended else False
         expired = self._expire(now)
         return moved or expired or not before == past.changed == len(self.items)
+
+    def take_summaries(self, stored: Sequence[StoredSummary], passages_of: Callable[[str], list[str]]) -> None:
+        """Take in the summaries that were stored since the last call."""
+        for summary in stored[self._taken :]:
+            memories = (
+                Memory(summary.source, "system", text, "session_summary", IMPORTANCE["session_summary"])
+                for text in passages_of(summary.text)
+            )
+            self.summaries += (LayerItem(memory, "long", self._clock) for memory in memories)
+        self._taken = max(self._taken, len(stored))
 
     def note_recalled(self, items: Iterable[LayerItem], now: float | None) -> None:
         """Note that the items were recalled in this turn; those in short-term memory live on from now."""

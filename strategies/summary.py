@@ -17,7 +17,7 @@ from typing import ClassVar
 from ..metrics.models import window_of
 from ..metrics.tokens import FRAME, ROLE
 from ..scenarios.view import Messages
-from .base import Context, StrategyContext, View, texts
+from .base import Context, LongTermMemory, StrategyContext, View, texts
 from .events import OverBudget
 from .parts.language import ConversationLanguage, LanguageSetting
 from .parts.summarize import RunningSummary, Summariser
@@ -118,7 +118,7 @@ class RollingSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SummarySettings:
-    """The parameters of both: how summaries are written, and whether the user message that opened a turn stays."""
+    """The parameters of both: how summaries are written and stored, and whether the user message of a turn stays."""
 
     max_summary_tokens: int = 500
     max_input_tokens: int | None = None
@@ -128,11 +128,12 @@ class _SummarySettings:
     language: LanguageSetting = "auto"
     summariser: str = ""
     user_first: bool = True
+    store: bool = True
 
-    def _rolling(self, desk: StrategyContext, name: str) -> RollingSummary:
-        return RollingSummary(
-            desk, RunningSummary(desk, self._summariser(name), self.levels, self.fan_in), self.user_first
-        )
+    def _rolling(self, desk: StrategyContext, name: str, memory: LongTermMemory) -> RollingSummary:
+        to = memory if self.store else None
+        running = RunningSummary(desk, self._summariser(name), self.levels, self.fan_in, to)
+        return RollingSummary(desk, running, self.user_first)
 
     def _summariser(self, name: str) -> Summariser:
         """Return how summaries are written. Raises ValueError for parameters out of bounds."""
@@ -169,6 +170,8 @@ class Summary(_SummarySettings):
 
     If the messages that stay continue a turn, the user message that opened it is sent as well, if it fits: providers
     reject requests without one. `user_first=False` sends exactly the newest `threshold`, which is the design's letter.
+
+    `store` is as in `session_summary`.
     """
 
     threshold: int = 20
@@ -203,7 +206,11 @@ class Summary(_SummarySettings):
         return window_of(self.model) if self.model is not None else self.max_tokens
 
     def start(self, desk: StrategyContext) -> View:
-        rolling = self._rolling(desk, "summary")
+        return self.start_sharing(desk, LongTermMemory())
+
+    def start_sharing(self, desk: StrategyContext, memory: LongTermMemory) -> View:
+        """Open one conversation in a chain, whose memory the summaries are stored in."""
+        rolling = self._rolling(desk, "summary", memory)
         budget = self.budget
 
         def view(context: Context) -> Context:
@@ -236,8 +243,8 @@ class SessionSummary(_SummarySettings):
     messages since are over the threshold again. `user_first`, `levels`, `fan_in` and the summariser's parameters are as
     in `summary`. There is no budget: the last messages are sent however long they are.
 
-    The design can also store the summary in long-term memory. A chain cannot: stages share no memory, and `layered`
-    makes memories of recorded messages only.
+    With `store`, the design's default, each summary is stored in the long-term memory of the chain: a `layered` before
+    this stage recalls earlier summaries, which have details that later ones lost. `store=False` leaves that out.
     """
 
     token_threshold: int = 8000
@@ -254,7 +261,11 @@ class SessionSummary(_SummarySettings):
         self._summariser("session_summary")
 
     def start(self, desk: StrategyContext) -> View:
-        rolling = self._rolling(desk, "session_summary")
+        return self.start_sharing(desk, LongTermMemory())
+
+    def start_sharing(self, desk: StrategyContext, memory: LongTermMemory) -> View:
+        """Open one conversation in a chain, whose memory the summaries are stored in."""
+        rolling = self._rolling(desk, "session_summary", memory)
         overhead = self.overhead - FRAME - ROLE  # the chat format's own 4 tokens are counted already
 
         def view(context: Context) -> Context:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ...metrics.language import Language, language_of
 from ...scenarios.model import Message
 from ...scenarios.view import Messages
-from ..base import ModelError, Prompt, StrategyContext, texts
+from ..base import LongTermMemory, ModelError, Prompt, StoredSummary, StrategyContext, texts
 from ..events import CUT, USED, Failed, Summarised
 from .language import ConversationLanguage
 from .passages import cut
@@ -107,10 +107,18 @@ class RunningSummary:
     stays in a prompt cache for longer.
     """
 
-    __slots__ = ("_covered", "_desk", "_fan_in", "_levels", "_rounds", "_summariser", "messages")
+    __slots__ = ("_covered", "_desk", "_fan_in", "_levels", "_memory", "_rounds", "_summariser", "messages")
 
-    def __init__(self, desk: StrategyContext, summariser: Summariser, levels: int = 1, fan_in: int = 4) -> None:
-        self._desk, self._summariser, self._fan_in = desk, summariser, fan_in
+    def __init__(
+        self,
+        desk: StrategyContext,
+        summariser: Summariser,
+        levels: int = 1,
+        fan_in: int = 4,
+        memory: LongTermMemory | None = None,
+    ) -> None:
+        """Start without a summary. Each one that is written is stored in the `memory`, if there is one."""
+        self._desk, self._summariser, self._fan_in, self._memory = desk, summariser, fan_in, memory
         self._levels: list[Message | None] = [None] * levels
         # Per level: the ids of the messages that its summary covers, and how often it has merged since it began.
         self._covered: list[tuple[str, ...]] = [()] * levels
@@ -144,6 +152,8 @@ class RunningSummary:
             self._desk.record(Failed("summary", str(error), instead))
             return False
         self._desk.record(Summarised(names, text, level + 1, self._summariser.name))
+        if self._memory is not None:
+            self._memory.summaries.append(StoredSummary(names[-1], text))
         self._levels[level] = self._summariser.message(f"{level + 1}:{names[-1]}", text)
         self._covered[level] += names
         self._rounds[level] += 1

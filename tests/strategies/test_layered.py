@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from ctxbench.scenarios.model import Call, Conversation, Message, Role
@@ -117,6 +119,36 @@ def test_what_is_recalled_again_and_again_is_promoted() -> None:
     assert [events(step, Moved) for step in steps[2:]] == [[], [], [Moved(("m1", "m0"), "short", "long")]]
     assert [set(recalled(list(step.events))) for step in steps[1:]] == [{"short"}] * 3 + [{"long"}]
     assert recalled(list(steps[-1].events)) == {"long": {"m1": 0.6, "m0": 0.6}}
+
+
+@pytest.mark.parametrize("store", [True, False])
+def test_stored_summaries_are_long_term_memories(store: bool) -> None:
+    """A later stage of the chain stores each summary. From the next turn on all but the newest so far are recalled; the
+    newest is sent anyway. Without `store` there is none.
+    """
+    summaries = count(1)
+    models = Stub(reply=lambda prompt: f"round {next(summaries)}: the fish has bowl {len(prompt.material)}")
+    said = [(role, f"{role} says nothing of note, number {at}") for at in range(6) for role in ("user", "assistant")]
+    chain = f"layered(recent=2) | session_summary(token_threshold=20, preserve_recent=2, store={store})"
+    conversation = talk(*said, ("user", "where is the fish"), ("assistant", "in its bowl"))
+    last = played(parse(chain), conversation, models)[-1]
+    newest = next(summaries) - 1
+    note = written(last, "layered")
+    assert f"round {newest}:" in written(last, "session_summary")
+    assert newest > 2
+    lines = [line for line in note.splitlines() if line.startswith("- [session_summary] system: round")]
+    rounds = {int(line.split("round ")[1].split(":")[0]) for line in lines}
+    assert rounds == (set(range(1, newest - 1)) if store else set())
+
+
+def test_summaries_alone_share_nothing() -> None:
+    """`store` is the default, and without a stage that recalls them what is sent is the same."""
+    said = [(role, f"{role} number {at} is at hand") for at in range(6) for role in ("user", "assistant")]
+    sent = [
+        [step.context.messages for step in played(parse(text), talk(*said), Stub(reply=lambda _: "short"))]
+        for text in ("session_summary(token_threshold=20)", "session_summary(token_threshold=20, store=False)")
+    ]
+    assert [list(messages) for messages in sent[0]] == [list(messages) for messages in sent[1]]
 
 
 def test_session_history_expires() -> None:
