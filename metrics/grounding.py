@@ -45,8 +45,11 @@ Of = Literal["call", "answer"]
 
 _ANSWERED = frozenset(["identifier", "number", "date", "path"])
 _TRIVIAL = frozenset(["true", "false", "null", "none", "yes", "no"])
+# A value and a message in one number, so that one sorted array and one binary search serve both.
 _STRIDE = 1 << 32
+# Pairs of a demand and a run that are looked at together, which bounds the memory.
 _PAIRS = 1 << 20
+# Numbers stay as the model wrote them: 1.50 is not 1.5.
 _decode = msgspec.json.Decoder(float_hook=str).decode
 
 
@@ -198,16 +201,16 @@ def _wanted(value: Value) -> _Wanted | None:
 def _leaves(arguments: str) -> list[str]:
     """Return the leaf values of JSON text, as texts, without booleans and nulls. Text that is no JSON is one leaf."""
     try:
-        left = [_decode(arguments)]
+        stack = [_decode(arguments)]
     except (msgspec.DecodeError, RecursionError):
         return [arguments]
     leaves = []
-    while left:
-        value = left.pop()
+    while stack:
+        value = stack.pop()
         if isinstance(value, dict):
-            left += reversed(value.values())
+            stack += reversed(value.values())
         elif isinstance(value, list):
-            left += reversed(value)
+            stack += reversed(value)
         elif value is not None and not isinstance(value, bool):
             leaves.append(str(value))
     return leaves
@@ -275,6 +278,7 @@ def _of_quotes(conversation: Conversation) -> Iterator[Reference]:
 
 def _rows_of_words(message: Message) -> set[int]:
     words = [word.lower() for word in _WORD.findall(message.text)]
+    # Hashes stand for the words: they are compared within one conversation alone.
     return {hash(tuple(words[at : at + QUOTED])) for at in range(len(words) - QUOTED + 1)}
 
 

@@ -76,8 +76,8 @@ def _bought(cost: Ints, value: Floats, budget: float) -> float:
     whole = int(np.searchsorted(spent, budget, side="right"))
     total = float(value[order[:whole]].sum())
     if whole < len(order):
-        left = budget - (spent[whole - 1] if whole else 0.0)
-        total += float(value[order[whole]]) * left / float(cost[order[whole]])
+        remaining = budget - (spent[whole - 1] if whole else 0.0)
+        total += float(value[order[whole]]) * remaining / float(cost[order[whole]])
     return total
 
 

@@ -82,7 +82,7 @@ def measure(results: Sequence[MeasuredResult]) -> dict[str, Ints | RaggedArray]:
     length = stop - start
     before = np.cumsum(length) - length
     before -= np.repeat(before[first[:-1].clip(max=max(len(before) - 1, 0))], size) if len(before) else before
-    held = np.clip(kept[owner] - before, 0, length)  # messages of each run that are in the reused prefix
+    reused = np.clip(kept[owner] - before, 0, length)  # messages of each run that are in the reused prefix
 
     def total(values: Ints) -> Ints:
         return _sums(values, first)
@@ -90,20 +90,20 @@ def measure(results: Sequence[MeasuredResult]) -> dict[str, Ints | RaggedArray]:
     messages = total(totals.tokens[stop] - totals.tokens[start])
     number = np.concatenate([np.arange(count) for count in steps]) if steps else np.zeros(0, np.int64)
     budgets = np.repeat(np.array([NONE if c.budget is None else c.budget for c in results], np.int64), steps)
-    added = held < length
+    added = reused < length
     return {
         "step": number,
         "at": at,
         "turn": totals.users[base + at] - totals.users[base],
         "kept": kept,
-        "added_from": RaggedArray(_offsets(added, owner, len(size)), (start - shift + held)[added]),
+        "added_from": RaggedArray(_offsets(added, owner, len(size)), (start - shift + reused)[added]),
         "added_to": RaggedArray(_offsets(added, owner, len(size)), (stop - shift)[added]),
         "messages_sent": total(length),
         "tokens_full": totals.tokens[base + at]
         + np.repeat(np.array([c.tools_full for c in results], np.int64), steps)
         + PRIMING,
         "tokens_sent": messages + tools + PRIMING,
-        "tokens_kept": (total(totals.tokens[start + held] - totals.tokens[start]) + tools) * same_tools,
+        "tokens_kept": (total(totals.tokens[start + reused] - totals.tokens[start]) + tools) * same_tools,
         "over_budget": np.maximum(messages - budgets, 0),
         **_faults(results, totals, start, stop, base, at, first, owner, steps),
     }
@@ -203,13 +203,14 @@ class _Totals:
         places = np.where(is_system | (roles == ""), NONE, np.arange(len(flat)))
         spoken = np.minimum.accumulate(places[::-1])[::-1] if len(flat) else places
         passes = [_pass(result) for result in results]
+        tokens, orphans, unanswered, opened, blank = (_all(column[at] for column in passes) for at in range(5))
         return cls(
             base=base[:-1],
-            tokens=_all(one_pass[0] for one_pass in passes),
-            orphans=_all(one_pass[1] for one_pass in passes),
-            unanswered=_all(one_pass[2] for one_pass in passes),
-            opened=_all(one_pass[3] for one_pass in passes),
-            blank=_all(one_pass[4] for one_pass in passes),
+            tokens=tokens,
+            orphans=orphans,
+            unanswered=unanswered,
+            opened=opened,
+            blank=blank,
             systems=_running(is_system),
             users=_running(is_user),
             is_user=is_user,

@@ -37,10 +37,10 @@ def map_version() -> str:
 
 def window_of(model: str) -> int:
     """Return a model's context window, in tokens. Raises SpecError with the nearest names."""
-    known = model_map()
-    entry = known.get(model) or known.get(model.rpartition("/")[2])
+    entries = model_map()
+    entry = entries.get(model) or entries.get(model.rpartition("/")[2])
     if entry is None:
-        raise SpecError(f"unknown model {model!r}{nearest(model, known)}")
+        raise SpecError(f"unknown model {model!r}{nearest(model, entries)}")
     size = entry.get("max_input_tokens") or entry.get("max_tokens")
     if not isinstance(size, int):
         raise SpecError(f"no context window is known for model {model!r}: give max_tokens")

@@ -116,11 +116,11 @@ def placed_probes(conversation: Conversation) -> list[PlacedProbe]:
     if any(accepted):
         for value, at in zip(*places(accepted, [said(message).casefold() for message in messages]), strict=True):
             says.setdefault(int(value), set()).add(int(at))
-    known: dict[int, Evidence] = {}
+    evidence_at: dict[int, Evidence] = {}
     result = []
     for number, probe, stop in placed(conversation):
         where = [at for name in dict.fromkeys(probe.evidence) if (at := place.get(name, stop)) < stop]
-        evidence = tuple(known.setdefault(at, Evidence(at, messages[at])) for at in where)
+        evidence = tuple(evidence_at.setdefault(at, Evidence(at, messages[at])) for at in where)
         answers = frozenset(at for at in says.get(number, ()) if at < stop)
         result.append(PlacedProbe(number, probe, stop, evidence, answers))
     return result
@@ -253,7 +253,7 @@ def ranked(rankings: Sequence[Sequence[str]], relevant: Sequence[Collection[str]
     import ir_measures  # 0.1 s
     from ir_measures import Qrel, ScoredDoc, parse_measure
 
-    wanted = [Qrel(str(at), name, 1) for at, names in enumerate(relevant) for name in sorted(set(names))]
+    relevance = [Qrel(str(at), name, 1) for at, names in enumerate(relevant) for name in sorted(set(names))]
     retrieved = [
         ScoredDoc(str(at), name, -float(rank))
         for at, names in enumerate(rankings)
@@ -261,7 +261,7 @@ def ranked(rankings: Sequence[Sequence[str]], relevant: Sequence[Collection[str]
     ]
     by_question: list[dict[str, float]] = [dict.fromkeys(MEASURES, 0.0) for _ in relevant]
     names = {parse_measure(theirs): ours for ours, theirs in MEASURES.items()}
-    for result in ir_measures.iter_calc(list(names), wanted, retrieved) if retrieved else ():
+    for result in ir_measures.iter_calc(list(names), relevance, retrieved) if retrieved else ():
         by_question[int(result.query_id)][names[result.measure]] = float(result.value)
     return by_question
 

@@ -41,7 +41,7 @@ ENCODINGS = {
 }
 """Values of `--encoding`, each with its meaning."""
 
-_MEMO_CHARACTERS = 64_000_000
+_MEMO_CHARACTERS = 64_000_000  # of texts that are remembered; then it begins anew
 
 
 def encoding_of(model: str) -> str | None:

@@ -117,8 +117,8 @@ _BARE = re.compile(r"[-+]?\d+$")
 def values(text: str) -> tuple[Value, ...]:
     """Return the different values of a text, in the order they first occur."""
     placed = list(_exact(text))
-    taken = [(start, start + len(value.text)) for start, value in placed]
-    placed += [(start, Value("name", name)) for start, name in names(text, taken)]
+    spans = [(start, start + len(value.text)) for start, value in placed]
+    placed += [(start, Value("name", name)) for start, name in names(text, spans)]
     placed.sort(key=lambda pair: pair[0])
     return tuple(dict.fromkeys(value for _, value in placed))
 

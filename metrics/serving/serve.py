@@ -32,7 +32,7 @@ PAUSE = 10.0
 PREFILL, DECODE = 10_000.0, 50.0
 """Tokens per second of prefill and of decoding, where the recording does not say how long a call took."""
 
-ENDS, ASKED = 0, 1
+ENDS, ASKED = 0, 1  # in this order where the times are equal: memory is free before it is asked for
 
 
 class Holding(Protocol):

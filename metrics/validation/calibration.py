@@ -64,16 +64,18 @@ class Calibration:
         return calibration
 
     def _grew(self, model: str, conversation: str, ours: int, recorded: int) -> None:
-        known, whole = self.growths.setdefault(model, {}), self._all.get(model, (0, 0))
-        own = known.get(conversation, (0, 0))
-        known[conversation] = own[0] + ours, own[1] + recorded
+        growths, whole = self.growths.setdefault(model, {}), self._all.get(model, (0, 0))
+        own = growths.get(conversation, (0, 0))
+        growths[conversation] = own[0] + ours, own[1] + recorded
         self._all[model] = whole[0] + ours, whole[1] + recorded
 
     def factor(self, model: str, conversation: str = "") -> float:
         """Return a model's factor in a conversation: fitted on the others, if there are any. 1 where nothing grew."""
-        known, (ours, recorded) = self.growths.get(model, {}), self._all.get(model, (0, 0))
-        if conversation in known and len(known) > 1:
-            ours, recorded = ours - known[conversation][0], recorded - known[conversation][1]
+        growths, (ours, recorded) = self.growths.get(model, {}), self._all.get(model, (0, 0))
+        if conversation in growths and len(growths) > 1:
+            ours, recorded = ours - growths[conversation][0], recorded - growths[conversation][1]
+        # Of sums. The median of the calls' ratios weighs short messages, which are all frame, as much as long ones
+        # (7.9 % off for DeepSeek, up to 15 % for pi), least squares were up to 7.8 % off (decision 13).
         return recorded / ours if ours > 0 and recorded > 0 else 1.0
 
     def counted(self, call: RecordedRequest) -> Counted:
@@ -106,17 +108,17 @@ class Counters:
         return self._counter(self.used[model])
 
     def _encoding(self, model: str) -> str:
-        wanted = self.encoding or encoding_of(model)
-        if wanted is None or (self.encoding is None and wanted not in ENCODINGS):
+        encoding = self.encoding or encoding_of(model)
+        if encoding is None or (self.encoding is None and encoding not in ENCODINGS):
             return OTHERWISE
         try:
-            self._counter(wanted)
+            self._counter(encoding)
         except MissingExtra as missing:
             if self.encoding is not None:
                 raise
             self.lacking[model] = str(missing)
             return OTHERWISE
-        return wanted
+        return encoding
 
     def _counter(self, encoding: str) -> TokenCounter:
         if encoding not in self._made:

@@ -133,7 +133,7 @@ class CacheReplay:
         )
         faults = [None if recorded.call.usage is None else fault_of(recorded, self.prices) for recorded in requests]
         self.left_out += [fault.said_of(recorded) for recorded, fault in zip(requests, faults, strict=True) if fault]
-        calls = sorted(zip(requests, faults, strict=True), key=lambda conversation: conversation[0].started)
+        calls = sorted(zip(requests, faults, strict=True), key=lambda pair: pair[0].started)
         self.counted = [a for a, fault in calls if a.call.usage is not None and (fault is None or fault.counted)]
         self.calibration = Calibration.of(self.counted)
         for recorded, fault in calls:
@@ -151,21 +151,16 @@ class CacheReplay:
 
     def _once(self, calls: Iterable[RecordedRequest]) -> list[RecordedRequest]:
         """Return the calls without copies, which have the time, prompt, answer and usage of another one."""
-        known: set[tuple[object, ...]] = set()
+        seen: set[tuple[object, ...]] = set()
         requests, copies = list[RecordedRequest](), dict[str, list[RecordedRequest]]()
         for recorded in calls:
             answer = SentPrefix.of(recorded.conversation.messages[recorded.at])
-            name = (
-                recorded.cache,
-                recorded.started,
-                recorded.context.blocks[recorded.size - 1],
-                answer,
-                recorded.call.usage,
-            )
-            if recorded.dated and name in known:
+            prompt = recorded.context.blocks[recorded.size - 1]
+            identity = (recorded.cache, recorded.started, prompt, answer, recorded.call.usage)
+            if recorded.dated and identity in seen:
                 copies.setdefault(recorded.conversation.id, []).append(recorded)
             else:
-                known.add(name)
+                seen.add(identity)
                 requests.append(recorded)
         self.left_out += map(copied, copies.values())
         return requests
@@ -243,11 +238,11 @@ def _ends(blocks: list[int], counts: list[int], tokens: int, learned: dict[int, 
     for number, count in zip(blocks, counts, strict=True):
         offset = learned[number] - count if number in learned else offset
         ends.append(min(max(count + offset, 0), tokens))
-    known = next((at for at in range(len(blocks) - 1, -1, -1) if blocks[at] in learned), None)
-    if known is not None and counts[-1] > counts[known]:
-        scale = max(0, tokens - ends[known]) / (counts[-1] - counts[known])
-        for at in range(known + 1, len(ends)):
-            ends[at] = ends[known] + round((counts[at] - counts[known]) * scale)
+    last = next((at for at in range(len(blocks) - 1, -1, -1) if blocks[at] in learned), None)
+    if last is not None and counts[-1] > counts[last]:
+        scale = max(0, tokens - ends[last]) / (counts[-1] - counts[last])
+        for at in range(last + 1, len(ends)):
+            ends[at] = ends[last] + round((counts[at] - counts[last]) * scale)
     least = tokens
     for at in range(len(ends) - 1, -1, -1):  # an estimate never reaches beyond what is known behind it
         least = ends[at] = min(ends[at], least)
@@ -258,13 +253,13 @@ def _expired(before: Before, recorded: RecordedRequest, rule: CacheRule, used: C
     """Return whether the entry of the call before is predicted to have expired, and whether it had.
 
     None unless the gap is longer than the lifetime and nothing else changed."""
-    left, usage = lifetime(rule, before.request), before.usage
-    if left is None or recorded.started - before.asked.started <= left or recorded.context is not before.asked.context:
+    seconds, usage, gap = lifetime(rule, before.request), before.usage, recorded.started - before.asked.started
+    if seconds is None or gap <= seconds or recorded.context is not before.asked.context:
         return None
-    held = (usage.cache_read or 0) + (usage.cache_write or 0) or before.used.read + before.used.written
-    if not held or recorded.call.usage is None or recorded.call.usage.cache_read is None:
+    cached = (usage.cache_read or 0) + (usage.cache_write or 0) or before.used.read + before.used.written
+    if not cached or recorded.call.usage is None or recorded.call.usage.cache_read is None:
         return None
-    return used.read < held, recorded.call.usage.cache_read < held
+    return used.read < cached, recorded.call.usage.cache_read < cached
 
 
 class Fault(NamedTuple):

@@ -228,17 +228,12 @@ class RecordedPrompts:
     def __post_init__(self) -> None:
         messages = self.conversation.messages
         self.place = {message.id: at for at, message in enumerate(messages)}
-        self._compactions = sorted(
-            self.conversation.compactions, key=lambda sent_message: self.place[sent_message.after]
-        )
+        self._compactions = sorted(self.conversation.compactions, key=lambda compaction: self.place[compaction.after])
         self._firsts = {}
-        for sent_message in messages:
-            if (
-                sent_message.call is not None
-                and sent_message.call.usage is not None
-                and sent_message.call.usage.input is not None
-            ):
-                self._firsts.setdefault(sent_message.call.model, sent_message.call.usage.input)
+        for message in messages:
+            call = message.call
+            if call is not None and call.usage is not None and call.usage.input is not None:
+                self._firsts.setdefault(call.model, call.usage.input)
 
     def of(self, at: int, call: Call) -> RecordedPrompt:
         """Return the prompt of which the call that answered with the message at `at` was sent a start."""

@@ -283,6 +283,7 @@ def price_of_call(prices: Prices, recorded: RecordedRequest) -> Price | None:
     Where the recording says which host answered, that host's price counts, if there is one.
     """
     call, usage = recorded.call, recorded.call.usage
+    # The price is that of who answered: hosts sell the same model at prices of their own.
     names = ([f"{call.provider}/{call.model}"] if call.provider else []) + [call.model]
     tariff = next((listed for name in names if (listed := prices.tariff(name)) is not None), None)
     if tariff is None:
@@ -326,6 +327,7 @@ class Costs:
             for computed in (self.plain, self.cached)
             if any(computed)
         ]
+        # By the median: a few calls at another price must not hide that the rest is in cents.
         for unit in (1.0, *UNITS):
             if any(abs(ratio / unit - 1) <= SCALE for ratio in ratios):
                 return unit

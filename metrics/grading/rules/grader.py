@@ -11,8 +11,7 @@ from typing import NamedTuple
 from ...value import Missing
 from .. import Grade, GradedItem
 from . import stance
-from .gold import Gold, read_gold
-from .match import Match, ParsedAnswer, date_order, denied, match, number_order
+from .match import Gold, Match, ParsedAnswer, date_order, denied, match, number_order, read_gold
 from .stance import without_address
 from .words import LONGEST, TextWords
 
@@ -105,9 +104,9 @@ def _number(gold: Gold, answer: ParsedAnswer) -> _Score:
         return _Score(NUMBERS[2], f"the number {_quoted(gold)}")
     if order == 0:
         return _Score(NUMBERS[0], f"no number for {_quoted(gold)}")
-    given = answer.words.quantities[0]
-    there = answer.said[given.start : given.stop].strip()
-    return _Score(NUMBERS[1], f"another number: {there}, not {_quoted(gold)}")
+    number = answer.words.quantities[0]
+    text = answer.said[number.start : number.stop].strip()
+    return _Score(NUMBERS[1], f"another number: {text}, not {_quoted(gold)}")
 
 
 def _code(gold: Gold, answer: ParsedAnswer) -> _Score:
@@ -149,11 +148,11 @@ def _says_unknown(gold: Gold, answer: ParsedAnswer) -> _Score:
 
 
 def _list(gold: Gold, answer: ParsedAnswer) -> _Score:
-    there = [_judged(item, answer).score >= THRESHOLD for item in gold.items]
-    count, size = sum(there), len(there)
+    found = [_judged(item, answer).score >= THRESHOLD for item in gold.items]
+    count, size = sum(found), len(found)
     if count >= gold.needed:
         return _Score(_SURE, f"all {size} items found" if count == size else f"{count} of {size} items found, enough")
-    lost = next(item for item, is_there in zip(gold.items, there, strict=True) if not is_there)
+    lost = next(item for item, is_found in zip(gold.items, found, strict=True) if not is_found)
     return _Score(0.45 * count / size, f"{count} of {size} items found, not {_quoted(lost)}")
 
 

@@ -105,5 +105,5 @@ _PARTS = re.compile(r"(?<=[.!?。！？;；}>\]])\s+|\n+|(?<=[。！？；])|(?=
 def without_address(text: str) -> str:
     """Return the text without the parts that speak to a grader; all of it if nothing else is there."""
     parts = [part for part in _PARTS.split(text) if part.strip()]
-    kept = [part for part in parts if not _ADDRESS.search(part.lower())]
-    return "\n".join(kept) if 0 < len(kept) < len(parts) else text
+    plain = [part for part in parts if not _ADDRESS.search(part.lower())]
+    return "\n".join(plain) if 0 < len(plain) < len(parts) else text

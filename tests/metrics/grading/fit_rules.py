@@ -13,9 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from ctxbench.metrics.grading.rules.gold import Gold, read_gold
 from ctxbench.metrics.grading.rules.grader import features, half
-from ctxbench.metrics.grading.rules.match import ParsedAnswer, date_order, match, number_order
+from ctxbench.metrics.grading.rules.match import Gold, ParsedAnswer, date_order, match, number_order, read_gold
 from ctxbench.scenarios.labelled import Labelled, read
 from ctxbench.scenarios.source import Problems
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ctxbench.metrics.statistics.rank_correlation import OrderSums, alike, kendall, spearman
+from ctxbench.metrics.statistics.comparison import OrderSums, alike, kendall, spearman
 from ctxbench.metrics.value import Missing
 
 
