@@ -14,8 +14,8 @@ from ..harness.answers.store import USUAL, Answered, answered
 from ..harness.folder.run import Run
 from ..harness.graders.profiles import Profiles
 from ..metrics.figures import METRICS
+from ..metrics.statistics.comparison import OrderAgreement, OrderSums, alike
 from ..metrics.statistics.intervals import Ends
-from ..metrics.statistics.rank_correlation import OrderAgreement, OrderSums, alike
 from ..metrics.value import Missing, Ratio, Value
 from .calibration import quoted
 from .render import Table, count, percent, reasons, shares, tokens
