@@ -76,7 +76,7 @@ def test_what_needs_no_run_makes_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--only", "C31"), "unknown claim 'C31'"),
+        (("--only", "C99"), "unknown claim 'C99'"),
         (("--quick", "--slow"), "give --quick or --slow, not both"),
         (("--only", "C11", "--recordings", "no/such/file"), "no/such/file"),
     ],
