@@ -122,7 +122,7 @@ def test_answers_that_are_not_whole_or_stale_are_left_out_and_said(tmp_path: Pat
     found = answered(load(tmp_path / "run"))
     assert found.whole == ()
     assert "are of 1 of 2 parts" in found.left_out[0]
-    shown = ctxbench("report", "run", "--print-only", cwd=tmp_path).stdout
+    shown = ctxbench("report", "run", "--print-only", "--all", cwd=tmp_path).stdout
     assert "Answers that are left out" in shown
     execute(plan(talks(tmp_path)), tmp_path / "run")
     assert len(answered(load(tmp_path / "run")).whole) == 1
@@ -145,12 +145,14 @@ def test_the_run_prints_them(tmp_path: Path) -> None:
     """The tables with who answered, who graded, how far the grader agrees with people; `--json`; `--no-answers`."""
     path = talks(tmp_path)
     words = ("run", path, "-s", "none", "-s", "window(max_tokens=60)")
-    shown = ctxbench(*words, "-o", "with", cwd=tmp_path).stdout
+    ctxbench(*words, "-o", "with", cwd=tmp_path)
+    shown = ctxbench("report", "with", "--print-only", "--all", cwd=tmp_path).stdout
     for text in ("Answers by offline, graded by rules", "Bounds of the answers", "extractive baseline", "kappa"):
         assert text in shown
     found = json.loads(ctxbench(*words, "-o", "with", "--json", cwd=tmp_path).stdout)["answers"]
     assert found[0]["strategies"]["none"]["correct"] == 1.0
-    assert "Answers by" not in ctxbench(*words, "-o", "without", "--no-answers", cwd=tmp_path).stdout
+    ctxbench(*words, "-o", "without", "--no-answers", cwd=tmp_path)
+    assert "Answers by" not in ctxbench("report", "without", "--print-only", "--all", cwd=tmp_path).stdout
     markdown = ctxbench("report", "with", "-m", "-", cwd=tmp_path).stdout
     assert "Answers by offline" in markdown
 

@@ -81,7 +81,7 @@ def test_each_has_its_grade_or_none(found: Answered, name: str) -> None:
 
 def test_the_user_is_told(run: Run) -> None:
     """The tables count what is not graded, and name what was left out."""
-    shown = ctxbench("report", run.folder, "--print-only", cwd=run.folder).stdout
+    shown = ctxbench("report", run.folder, "--print-only", "--all", cwd=run.folder).stdout
     assert "3 probes have no accepted answer: answered, not graded." in shown
     assert "Left out: 6 recordings" in shown
 
