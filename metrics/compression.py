@@ -82,6 +82,7 @@ def _seen(text: Counts, order: int) -> tuple[Counts, Counts, Counts]:
 
 def _earlier(keys: Counts, counted: NDArray[np.bool_] | None = None) -> Counts:
     """Return for one place the number of earlier places with the same key, among those that are `counted`."""
+    # Sorted by key and then by place: earlier places with the same key are those before it in its group.
     order = np.argsort(keys, kind="stable")
     in_order = keys[order]
     one = np.ones(len(keys), np.int64) if counted is None else counted[order].astype(np.int64)

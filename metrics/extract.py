@@ -79,8 +79,8 @@ def extract(
         return ""
     pieces = dict.fromkeys(piece for text in texts for sentence in sentences(text) for piece in _pieces(sentence))
     candidates = [_Sentence(piece, count(piece + "\n"), read(piece)) for piece in pieces]
-    taken, too_long = _taken(candidates, budget + count("\n"), _weighed(candidates))
-    lines = {at: candidates[at].text for at in taken}
+    selected, too_long = _selected(candidates, budget + count("\n"), _weighed(candidates))
+    lines = {at: candidates[at].text for at in selected}
     while count(_text(lines)) > budget:  # more than the sum of the lines, which no tokenizer rules out
         too_long.append(lines.popitem()[0])
     room = budget - count(_text(lines)) - (count("\n") if lines else 0)
@@ -116,9 +116,9 @@ def _weighed(candidates: Sequence[_Sentence]) -> dict[str, float]:
     return weight
 
 
-def _taken(candidates: Sequence[_Sentence], left: int, weight: dict[str, float]) -> tuple[list[int], list[int]]:
-    """Return the candidates taken while tokens are `left`, and those that were too long, both best first."""
-    taken, too_long = list[int](), list[int]()
+def _selected(candidates: Sequence[_Sentence], room: int, weight: dict[str, float]) -> tuple[list[int], list[int]]:
+    """Return the candidates that fit in `room` tokens, and those that were too long, both best first."""
+    selected, too_long = list[int](), list[int]()
     known_terms: set[str] = set()
     known_values: set[Value] = set()
     rich = sorted(candidate.weight for candidate in candidates)[int(len(candidates) * RICH)] if candidates else 1.0
@@ -132,25 +132,27 @@ def _taken(candidates: Sequence[_Sentence], left: int, weight: dict[str, float])
         values, words = new(candidate)
         return (candidate.base + VALUE * min(values, VALUES) + min(words / (rich or 1.0), 2.0)) / candidate.length
 
+    # Lazy greedy: no graph of sentences, so nothing grows with the square of the material.
     heap = [(-adds(candidate), at, 0) for at, candidate in enumerate(candidates)]
     heapq.heapify(heap)
     while heap:
         _, at, seen = heapq.heappop(heap)
         candidate = candidates[at]
-        if candidate.tokens > left:
+        if candidate.tokens > room:
             too_long.append(at)
             continue
-        if seen < len(taken):
-            heapq.heappush(heap, (-adds(candidate), at, len(taken)))
+        # Its gain is older than the last selection, and can only have fallen: look again when it is first once more.
+        if seen < len(selected):
+            heapq.heappush(heap, (-adds(candidate), at, len(selected)))
             continue
         values, words = new(candidate)
-        if taken and not values and words < FEW * candidate.weight:
+        if selected and not values and words < FEW * candidate.weight:
             continue
-        taken.append(at)
-        left -= candidate.tokens
+        selected.append(at)
+        room -= candidate.tokens
         known_terms |= candidate.terms
         known_values.update(candidate.values)
-    return taken, too_long
+    return selected, too_long
 
 
 def _pieces(sentence: str) -> list[str]:

@@ -105,12 +105,12 @@ class TfIdf:
     def overlap(self, words: Iterable[str]) -> Scores:
         """Return the share of these words, weighed by idf, that each document has: 0 to 1, shape (documents,)."""
         distinct = list(dict.fromkeys(words))
-        known = [term for word in distinct if (term := self._terms.get(word)) is not None]
-        if not known:
+        terms = [term for word in distinct if (term := self._terms.get(word)) is not None]
+        if not terms:
             return np.zeros(self._size)
-        weights = self._idf(self._df()[known])
-        unknown = (len(distinct) - len(known)) * (math.log(1 + self._size) + 1)
-        return self._sums(known, weights, by_times=False) / (float(weights.sum()) + unknown)
+        weights = self._idf(self._df()[terms])
+        unknown = (len(distinct) - len(terms)) * (math.log(1 + self._size) + 1)
+        return self._sums(terms, weights, by_times=False) / (float(weights.sum()) + unknown)
 
     def _df(self) -> Scores:
         return np.frombuffer(self._document_counts, np.float64)

@@ -143,7 +143,7 @@ class _Sums:
 
 def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> StrategyAnswers:
     answered = rows[rows.answer.notna()]
-    known = answered[answered.answerable]
+    answerable = answered[answered.answerable]
     missing = rows[rows.answer.isna()]
     counted = rows[rows.in_pairs] if compared else rows[rows.graded]
     can, cannot = counted[counted.answerable], counted[~counted.answerable]
@@ -165,7 +165,7 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
         name,
         len(rows),
         len(answered),
-        int((known.answer == UNKNOWN).sum()),
+        int((answerable.answer == UNKNOWN).sum()),
         float(cannot.correct.mean()) if len(cannot) else Missing("undefined", "no probe without an answer is graded"),
         len(missing),
         tuple((text, times) for _, (text, times) in grouped((None, str(why)) for why in whys)),

@@ -104,8 +104,10 @@ class Billed:
             columns = self._columns(scheme)
             base = self._columns(scheme.base)["cost"]
             none = np.where(self._none >= 0, base[self._none], np.nan)
+            # `reduceat` takes no empty list of places: a run may have no calls.
             sums = {name: np.add.reduceat(columns[name], first) if first else columns[name] for name in SUMS}
             even = self._break_even(columns["cost"] + columns["cost_own"] - none)
+            # The optimum is one sum over a conversation: there is no turn from which on it is cheaper.
             if scheme.placement == BOUND:
                 sums, even = {**sums, **self._bound(scheme, sums["cost_output"])}, np.full(len(names), np.nan)
             rows = names.assign(model=scheme.model, placement=scheme.placement, calls=np.diff(self.requests.bounds))
@@ -180,7 +182,8 @@ class Billed:
         billed = read * price.input + written * price.output
         paid = np.array([np.nan if call.cost is None else call.cost for call in calls], np.float64)
         free = np.array([call.model == FREE and call.role == "summariser" for call in calls])
-        np.add.at(own, rows, np.where(free, billed, paid))  # NaN, if not known, stays
+        # Not `own[rows] +=`, which counts one of several calls of a step. NaN, for a price that is not known, stays.
+        np.add.at(own, rows, np.where(free, billed, paid))
         return own
 
     @cached_property
@@ -214,6 +217,7 @@ class Billed:
         break_even = np.full(len(self.requests.bounds) - 1, np.nan)
         turns = self.requests.steps.turn.to_numpy()
         for number, (start, stop) in enumerate(pairwise(self.requests.bounds)):
+            # Not `>= 0`: where a price is not known the sum is NaN, and nobody can say that it is cheaper.
             dearer = np.flatnonzero(~(np.cumsum(ahead[start:stop]) < 0))
             after = start if not len(dearer) else start + int(dearer[-1]) + 1
             if after < stop:
@@ -246,16 +250,16 @@ def bill(
                 f"{scheme.model}: no price of stored content is known: give storage_per_hour in --prices FILE"
             )
     requests = run if isinstance(run, RunRequests) else RunRequests(run)
-    wanted = [scheme for scheme in schemes if scheme.placement != BOUND or is_bounded(scheme)]
-    if schemes and not wanted:
+    billed_schemes = [scheme for scheme in schemes if scheme.placement != BOUND or is_bounded(scheme)]
+    if schemes and not billed_schemes:
         raise RunError(
             f"{BOUND} bounds where cache marks are put, and {schemes[0].model} takes none: choose another placement"
         )
-    bases = (scheme.base for scheme in wanted)
-    needed = list(dict.fromkeys((*(scheme for scheme in wanted if scheme.placement != BOUND), *bases)))
+    bases = (scheme.base for scheme in billed_schemes)
+    needed = list(dict.fromkeys((*(scheme for scheme in billed_schemes if scheme.placement != BOUND), *bases)))
     usages = dict(zip(needed, simulated(requests, needed, done), strict=True))
     factors = token_factors(requests.run)
-    return Billed(requests, wanted, prices, usages, factors)
+    return Billed(requests, billed_schemes, prices, usages, factors)
 
 
 def _scaled(tokens: Ints, factor: float) -> Ints:
@@ -294,14 +298,16 @@ class _Columns:
         """Return the prices by the size of each prompt, and by its hour where prices differ by the hour."""
         rates: list[Price] = []
         which = np.zeros(len(tokens), np.int64)
+        # A price is looked up once for each hour of the recordings and each size, not once for each call.
         hours = np.where(np.isnan(started), -1, started // 3600) if tariff.times else np.zeros(len(tokens))
         above = [size for size, _ in tariff.tiers]
         for hour in np.unique(hours):
             in_hour = hours == hour
             when = hour * 3600.0 if tariff.times and hour >= 0 else None
-            prices = [tariff.at(size + 1, when) for size in above]
+            prices = [tariff.at(size + 1, when) for size in above]  # a tier is for prompts of more than its size
             which[in_hour] = len(rates) + np.maximum(np.searchsorted(above, tokens[in_hour]) - 1, 0)
             rates += prices
+        # The last of the six is None where stored content is not sold.
         rows = np.array([[rate or 0.0 for rate in changed(price)] for price in rates]).reshape(-1, 6)[which]
         return cls(*rows.T)
 

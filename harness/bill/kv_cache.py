@@ -148,9 +148,9 @@ class Serving:
     def _starts(self, concurrency: int | None) -> list[float | None]:
         if concurrency is not None:
             return [0.0 if at < concurrency else None for at in range(len(self._talks))]
-        known = [next((clock.started for clock in talk.clocks.values()), None) for talk in self._talks]
-        first = min((start for start in known if start is not None), default=0.0)
-        return [0.0 if start is None else start - first for start in known]
+        recorded = [next((clock.started for clock in talk.clocks.values()), None) for talk in self._talks]
+        first = min((start for start in recorded if start is not None), default=0.0)
+        return [0.0 if start is None else start - first for start in recorded]
 
     def _written(self, strategy: str) -> Mapping[str, list[Ids]]:
         """Map each conversation to the token ids of the messages that a strategy wrote in it."""

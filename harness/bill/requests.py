@@ -192,26 +192,19 @@ class RunRequests:
 
     @cached_property
     def _columns(self) -> dict[str, _RecordingColumns]:
-        table = self.run.table("messages")
         conversations = self.run.table("conversations")
         rows = zip(conversations.conversation, conversations.tools_tokens, conversations.meta, strict=True)
         about = {str(name): (int(tools), msgspec.json.decode(meta or "{}")) for name, tools, meta in rows}
         blocks = {
             name: list(map(content_blocks, conversation.messages)) for name, conversation in self.recordings.items()
         }
-        fields = (table[name].tolist() for name in ("conversation", "tokens", "role", "time"))
-        columns_by_conversation: dict[str, _RecordingColumns] = {}
-        for name, tokens, role, time in zip(*fields, strict=True):
-            recording = columns_by_conversation.get(name)
-            if recording is None:
-                tools, meta = about[name]
-                recording = columns_by_conversation[name] = _RecordingColumns(
-                    [], [], [], tools, str(meta.get(SHARES, "")), blocks[name]
-                )
-            recording.tokens.append(tokens)
-            recording.roles.append(role)
-            recording.time.append(time)
-        return columns_by_conversation
+        columns: dict[str, _RecordingColumns] = {}
+        for name, messages in self.run.table("messages").groupby("conversation", observed=True, sort=False):
+            tools, meta = about[str(name)]
+            tokens, roles, time = (messages[field].tolist() for field in ("tokens", "role", "time"))
+            shares = str(meta.get(SHARES, ""))
+            columns[str(name)] = _RecordingColumns(tokens, roles, time, tools, shares, blocks[str(name)])
+        return columns
 
     @cached_property
     def _written(self) -> dict[tuple[str, str], list[tuple[Message, int]]]:
@@ -269,19 +262,17 @@ class _RecordingColumns(NamedTuple):
         goes backwards stands still.
         """
         if not self.timed:
+            # Shorter than any lifetime: a recording without times never lets a cache expire.
             assumed = [PAUSE * number for number in range(len(calls))]
             return assumed, assumed
         starts, ends, clock = list[float](), list[float](), -np.inf
         for at in calls:
-            known = [time for time in (self.time[at - 1], self.time[at]) if time == time]
-            clock = max(clock, known[0] if known else clock)
+            times = [time for time in (self.time[at - 1], self.time[at]) if time == time]  # NaN is not itself
+            clock = max(clock, times[0] if times else clock)
             starts.append(clock)
-            ends.append(max(clock, known[-1] if known else clock))
+            ends.append(max(clock, times[-1] if times else clock))
         first = next((time for time in starts if time > -np.inf), 0.0)  # calls before any time come with the first
         return [max(time, first) for time in starts], [max(time, first) for time in ends]
-
-
-CAUSES = ("tools", "inserted", "dropped", "replaced", "rewritten", "taken back")
 
 
 class Break(NamedTuple):

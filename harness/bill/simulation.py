@@ -109,6 +109,7 @@ def simulate(
         if result.shares:
             groups.setdefault((result.strategy, result.shares), []).append((number, result))
             continue
+        # A strategy with nothing to do sends what `none` sends: equal logs are simulated once.
         if result.log not in usages_by_log:
             usages_by_log[result.log] = _under(schemes, [result], texts)[0]
         usages_by_result[number] = usages_by_log[result.log]
@@ -138,6 +139,8 @@ def _under(
     schemes: Sequence[Scheme], conversations: Sequence[ConversationRequests], texts: _Texts
 ) -> list[list[_CachedResult]]:
     """Return for each conversation, under each scheme, what of its requests is read and written."""
+    # `smart` sends a system message among the others in three quarters of its calls: where the provider moves those to
+    # the front, that order is what is cached (decision 18).
     as_sent = all(is_system_first(conversation.steps, conversation.messages) for conversation in conversations)
     rules = [rule_of(scheme, conversations[0].day) for scheme in schemes]
     lines = [_Line.of(rule, scheme.placement, as_sent) for scheme, rule in zip(schemes, rules, strict=True)]
@@ -171,6 +174,7 @@ class _Line(NamedTuple):
             return cls(None, "", False)
         rules, reordered = rule.rules, rule.system_first and not as_sent
         if isinstance(rules, ExplicitRules):
+            # Without a look-back the end of a prompt was never found again, so callers marked the last two messages.
             placement = BY_HAND if placement == "automatic" and rules.look_back == 1 else placement
             return cls(replace(rules, least=0), placement, reordered)
         if isinstance(rules, AutomaticRules):

@@ -36,7 +36,7 @@ class ClaimRow(msgspec.Struct, frozen=True, kw_only=True):
 
     setting: str
     figure: str
-    unit: Unit
+    unit: Unit = "share"
     found: Interval | Missing
     """An exact figure has its value as both ends."""
     claimed: Claimed | None = None

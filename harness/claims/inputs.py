@@ -146,6 +146,7 @@ class ClaimInputs:
         file = self.folder / f"{name}.jsonl"
         file.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
         plan = Plan(RunInputs((str(file),), form="ctxbench"), strategies, self.counter.encoding, answers=answers)
+        # Results do not depend on the number of workers, and no claim reads a latency of such a run.
         execute(plan, self.folder / name, jobs=os.cpu_count() or 1)
         return load(self.folder / name)
 
@@ -271,7 +272,6 @@ def by_kind(inputs: ClaimInputs, strategy: str, metric: str, figure: str, claime
             ClaimRow(
                 setting=f"{strategy} · {kind}",
                 figure=figure,
-                unit="share",
                 found=of_sums(sums[which], form),
                 claimed=claimed,
                 of=f"{int(which.sum())} conversations",

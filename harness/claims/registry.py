@@ -18,7 +18,7 @@ import msgspec
 from ...scenarios.errors import RunError, SpecError, UserError
 from ...scenarios.spec import nearest
 from ..folder.run import Run
-from . import cache, clock, compression, cost, search, storage, tokens
+from . import compression, cost, search, storage, tiers, tokens
 from .claim import Finding, Measurement, sentence, verdict_of
 from .inputs import ClaimInputs
 
@@ -64,9 +64,8 @@ _MEASURES = {
     **cost.MEASURES,
     **storage.MEASURES,
     **search.MEASURES,
-    **cache.MEASURES,
     **compression.MEASURES,
-    **clock.MEASURES,
+    **tiers.MEASURES,
 }
 _TEXTS = tomllib.loads((files(__package__) / "data/claims.toml").read_text("utf-8"))
 CLAIMS = {id: Claim(id, *_MEASURES[id], **texts) for id, texts in _TEXTS.items()}
@@ -74,13 +73,13 @@ CLAIMS = {id: Claim(id, *_MEASURES[id], **texts) for id, texts in _TEXTS.items()
 
 def chosen(names: Iterable[str]) -> list[Claim]:
     """Return the named claims in their order, all if none is named. Raises SpecError for an unknown one."""
-    wanted = {name.strip().upper() for name in names}
-    for name in sorted(wanted):
+    ids = {name.strip().upper() for name in names}
+    for name in sorted(ids):
         if name not in CLAIMS:
             raise SpecError(
                 f"unknown claim {name!r}{nearest(name, dict.fromkeys(CLAIMS))}; there are C01 to {max(CLAIMS)}"
             )
-    return [claim for name, claim in CLAIMS.items() if name in wanted or not wanted]
+    return [claim for name, claim in CLAIMS.items() if name in ids or not ids]
 
 
 FILE, VERSION = "claims.json", 1

@@ -46,11 +46,10 @@ def accuracy(inputs: ClaimInputs) -> Measurement:
         ClaimRow(
             setting=row.way.name,
             figure="evidence recall at 5",
-            unit="share",
             found=row.recalls[0],
             claimed=Claimed(least=0.85, above=True),
             of=f"{len(outcomes) // len(ways(BY))} probes of {conversations} conversations",
-            decides=row.way.name == ALL,
+            decides=row.way.name == ALL,  # the document names none (decision 29)
         )
         for row in rows(outcomes, ways(BY))
     ]
@@ -181,12 +180,12 @@ def searched(
 ) -> Searched:
     """Search for every query by itself."""
     wall, cpu, hits = [], [], 0
-    for query, wanted in zip(queries, exact, strict=True):
+    for query, neighbours in zip(queries, exact, strict=True):
         began, busy = perf_counter(), thread_time()
         answer = index.search(query, k)
         cpu.append((thread_time() - busy) * 1000)
         wall.append((perf_counter() - began) * 1000)
-        hits += len(wanted.intersection(answer.numbers.tolist()))
+        hits += len(neighbours.intersection(answer.numbers.tolist()))
     walls, cpus = percentiles(wall), percentiles(cpu)
     assert isinstance(walls, Latency)
     assert isinstance(cpus, Latency)
@@ -227,7 +226,6 @@ def weighed(inputs: ClaimInputs) -> Measurement:
             ClaimRow(
                 setting=WEIGHTS[name],
                 figure=f"evidence recall of {LIMIT} facts",
-                unit="share",
                 found=of_sums(sums, "ratio"),
                 of=inputs.of,
                 decides=False,

@@ -53,7 +53,6 @@ def triggers(inputs: ClaimInputs) -> Measurement:
                 ClaimRow(
                     setting=f"trigger {name}",
                     figure=f"{figure} of what is loaded",
-                    unit="share",
                     found=_interval(table, statistic),
                     of=f"{len(table)} conversations with archived evidence or loads",
                     decides=False,
@@ -206,7 +205,6 @@ def saving(inputs: ClaimInputs) -> Measurement:
         ClaimRow(
             setting=f"{ARCHIVE}, {load}",
             figure="tokens saved, net",
-            unit="share",
             found=of_sums(figures.sums[ARCHIVE]["net_saving"], "saving"),
             claimed=Claimed(least=0.8),
             of=of,
@@ -218,7 +216,6 @@ def saving(inputs: ClaimInputs) -> Measurement:
             ClaimRow(
                 setting=f"{name}, {load}",
                 figure=f"loads that overflow {run.manifest.window:,} tokens",
-                unit="share",
                 found=of_groups(pairs),
                 claimed=claimed,
                 of=of,
@@ -241,7 +238,6 @@ def _of_recordings(inputs: ClaimInputs) -> Iterator[ClaimRow]:
         yield ClaimRow(
             setting=f"{ARCHIVE}, recordings with results over {LONG:,} characters",
             figure="tokens saved, net",
-            unit="share",
             found=of_sums(figures.sums[ARCHIVE]["net_saving"], "saving"),
             claimed=Claimed(least=0.8),
             of=f"{len(with_long_results)} of {len(inputs.recorded)} conversations",
@@ -284,7 +280,6 @@ def turns(inputs: ClaimInputs) -> Measurement:
             ClaimRow(
                 setting=f"{ARCHIVE}, a {what}",
                 figure=f"{what}s of fewer than {FEW_THOUSAND:,} tokens",
-                unit="share",
                 found=of_groups(pairs),
                 claimed=Claimed(least=0.5),
                 of=inputs.of,
@@ -308,7 +303,6 @@ def lossless(inputs: ClaimInputs) -> Measurement:
         ClaimRow(
             setting=ARCHIVE,
             figure="archived results that come back as they were, to the byte",
-            unit="share",
             found=of_groups(pairs) if pairs else Missing("undefined", "no result is long enough to be archived"),
             claimed=Claimed(least=1.0),
             of=f"{archived:,} results of {len(pairs)} conversations",
@@ -316,7 +310,6 @@ def lossless(inputs: ClaimInputs) -> Measurement:
         ClaimRow(
             setting=ARCHIVE,
             figure="evidence of probes that is neither sent nor can be loaded",
-            unit="share",
             found=absent,
             claimed=Claimed(most=0.0),
             of=inputs.of,

@@ -98,7 +98,6 @@ def _by_turn(steps: pd.DataFrame, strategy: str) -> list[ClaimRow]:
             ClaimRow(
                 setting=f"{strategy}, turn {turn}",
                 figure=NET,
-                unit="share",
                 found=of_groups(pairs, "saving"),
                 claimed=Claimed(least=least),
                 of=f"{len(pairs)} conversations",
@@ -203,7 +202,6 @@ def _errors(inputs: ClaimInputs, encoding: str, decides: bool) -> list[ClaimRow]
         ClaimRow(
             setting=f"{name}, {encoding}",
             figure="error of len // 4",
-            unit="share",
             found=of_groups(pairs),
             claimed=Claimed(least=-OFF, most=OFF),
             of=f"{len(pairs)} conversations",
@@ -275,7 +273,6 @@ def limit(inputs: ClaimInputs) -> Measurement:
             ClaimRow(
                 setting=f"{strategy}, mem_001",
                 figure="calls whose messages do not hang together (OpenAI would reject them)",
-                unit="share",
                 found=of_sums(np.column_stack([faults[:, 0], calls[:, 0]]), "ratio"),
                 claimed=NEVER,
                 of=f"{len(faults)} conversations",
@@ -285,7 +282,6 @@ def limit(inputs: ClaimInputs) -> Measurement:
             ClaimRow(
                 setting=f"{strategy}, mem_001",
                 figure=QUALITY[metric],
-                unit="share",
                 found=of_sums(figures.sums[strategy][metric], figures.metrics[metric].form),
                 of=f"{len(faults)} conversations",
                 decides=False,
@@ -316,7 +312,6 @@ def _of_run(inputs: ClaimInputs, run: Run, strategy: str, name: str) -> list[Cla
             ClaimRow(
                 setting=f"{strategy}, {name}",
                 figure=f"calls over {LIMIT:,} tokens",
-                unit="share",
                 found=Missing("failed", f"{strategy} finished no conversation"),
                 claimed=NEVER,
             )
@@ -329,7 +324,6 @@ def _of_run(inputs: ClaimInputs, run: Run, strategy: str, name: str) -> list[Cla
         ClaimRow(
             setting=f"{strategy}, {name}",
             figure=f"calls over {LIMIT:,} tokens",
-            unit="share",
             found=of_groups(pairs),
             claimed=NEVER,
             of=f"{len(steps):,} calls of {len(pairs)} conversations",
@@ -337,7 +331,6 @@ def _of_run(inputs: ClaimInputs, run: Run, strategy: str, name: str) -> list[Cla
         ClaimRow(
             setting=f"{strategy}, {name}",
             figure="calls that it refused, since what must be sent is over the limit",
-            unit="share",
             found=of_groups(_over_budget_calls(steps, over_budget)),
             of=f"{len(steps):,} calls",
             decides=False,

@@ -61,8 +61,8 @@ app.add_typer(cassette.cassette, name="cassette")
 app.add_typer(bench_tier, name="bench-tier")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(asked: bool) -> None:
+    if asked:
         from importlib.metadata import version
 
         typer.echo(f"ctxbench {version('ctxbench')}")

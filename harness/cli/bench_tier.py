@@ -316,8 +316,8 @@ def _recorded(name: str, seconds: bool, problems: Problems) -> Load:
     counter, before = TokenCounter(), len(problems.errors)
     conversations = list(RunInputs((name,)).open(problems).conversations())
     if not conversations and len(problems.errors) > before:
-        known = "" if Path(name).exists() else f"{nearest(name, TRACES)}; traces: {', '.join(TRACES)}"
-        raise RunError(f"{problems.errors[before]}{known}")
+        remedy = "" if Path(name).exists() else f"{nearest(name, TRACES)}; traces: {', '.join(TRACES)}"
+        raise RunError(f"{problems.errors[before]}{remedy}")
     traces = [recorded(conversation, counter.message, seconds) for conversation in conversations]
     with_look_ups = [trace for trace in traces if trace.counted.any()]
     if not with_look_ups:

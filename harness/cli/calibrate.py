@@ -211,8 +211,8 @@ def _parts(sets: Sequence[LabelledSet], only: dict[str, str]) -> list[LabelledSe
     ]
     matching = [part for part in parts if part.answers]
     if not matching:
-        wanted = ", ".join(f"{name} {value!r}" for name, value in only.items())
-        raise RunError(f"no answer has {wanted}: {'; '.join(mismatches)}")
+        values = ", ".join(f"{name} {value!r}" for name, value in only.items())
+        raise RunError(f"no answer has {values}: {'; '.join(mismatches)}")
     for mismatch in mismatches:
         say(f"left out: {mismatch}")
     return matching

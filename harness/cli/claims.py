@@ -67,9 +67,9 @@ def claims(
         raise UserError("give --json or --markdown, not both")
     if quick and slow:
         raise UserError("give --quick or --slow, not both")
-    wanted = chosen(only or ())
+    claims_chosen = chosen(only or ())
     with TemporaryDirectory(prefix="ctxbench-claims-") as folder, redirect_stdout(sys.stderr):
-        findings = _measured(wanted, run, Path(folder), recordings or [], quick, slow, keep=not only)
+        findings = _measured(claims_chosen, run, Path(folder), recordings or [], quick, slow, keep=not only)
     if as_json:
         print_json(exact(findings))
     elif markdown is not None:
@@ -79,22 +79,22 @@ def claims(
 
 
 def _measured(
-    wanted: list[Claim], run: Path | None, folder: Path, recordings: list[str], quick: bool, slow: bool, *, keep: bool
+    claims: list[Claim], run: Path | None, folder: Path, recordings: list[str], quick: bool, slow: bool, *, keep: bool
 ) -> list[Finding]:
     from ..claims.inputs import ClaimInputs
     from ..claims.registry import write
     from ..folder.run import rows_of
     from .streams import counting, say
 
-    strategies = tuple(dict.fromkeys(name for claim in wanted for name in claim.strategies))
+    strategies = tuple(dict.fromkeys(name for claim in claims for name in claim.strategies))
     own = _user_run(run)
     opened = partial(_opened, own, folder, strategies)
     inputs = ClaimInputs(opened, rows_of, folder, strategies, tuple(recordings), quick, slow)
     for note in inputs.notes if inputs.recorded else ():
         say(note)
     findings = []
-    with counting(len(wanted), "claims") as done:
-        for claim in wanted:
+    with counting(len(claims), "claims") as done:
+        for claim in claims:
             findings.append(claim.finding(inputs))
             done()
     if keep and own is not None:

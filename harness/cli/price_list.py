@@ -131,9 +131,9 @@ def _money(dollars: float | None) -> str:
 
 def _notes(part: str | None, rows: dict[str, dict[str, Any]]) -> Iterator[str]:
     if part is None:
-        known = sum(BUNDLED.tariff(name) is not None for name in model_map())
+        priced = sum(BUNDLED.tariff(name) is not None for name in model_map())
         yield (
-            f"{len(rows)} of {known:,} models with a known price: those of {', '.join(_MAKERS)} with a cache rule, "
+            f"{len(rows)} of {priced:,} models with a known price: those of {', '.join(_MAKERS)} with a cache rule, "
             "without dated copies. `ctxbench list prices PART` lists those with PART in their name."
         )
     yield (

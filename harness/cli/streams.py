@@ -113,8 +113,8 @@ def report_ignored(ignored: Sequence[str], notes: Sequence[str]) -> None:
 def command(*words: object) -> str:
     """Return a ctxbench command: with `ctxbench` if the shell finds this very program, else as it was started."""
     started, on_path = sys.argv[0], shutil.which("ctxbench")
-    known = not os.path.isfile(started) or (on_path is not None and os.path.samefile(on_path, started))
-    return shlex.join(["ctxbench" if known else started, *map(str, words)])
+    found_by_shell = not os.path.isfile(started) or (on_path is not None and os.path.samefile(on_path, started))
+    return shlex.join(["ctxbench" if found_by_shell else started, *map(str, words)])
 
 
 def same_command() -> str:
@@ -205,8 +205,8 @@ class _Bar(ProgressCounts):
         self._task = progress.add_task("reading", total=None)
 
     def changed(self) -> None:
-        known = {} if self.share is None else {"total": 1.0, "completed": self.share}
-        self._progress.update(self._task, description=self.words, **known)  # type: ignore[arg-type]
+        progress = {} if self.share is None else {"total": 1.0, "completed": self.share}
+        self._progress.update(self._task, description=self.words, **progress)  # type: ignore[arg-type]
 
 
 @contextmanager

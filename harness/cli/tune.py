@@ -90,7 +90,7 @@ def tune(
     if as_json and markdown is not None:
         raise UserError("give --json or --markdown, not both")
     names = tuple(inputs or (() if form else ("standard",)))
-    wanted = TuneRequest(
+    request = TuneRequest(
         strategy,
         RunInputs(names, form, turns),
         tuple(space or ()),
@@ -104,7 +104,7 @@ def tune(
     )
     try:
         with redirect_stdout(sys.stderr):
-            tuned = _searched(wanted, out, jobs or os.cpu_count() or 1, overwrite)
+            tuned = _searched(request, out, jobs or os.cpu_count() or 1, overwrite)
             _keep(tuned, out)
     except (Stopped, KeyboardInterrupt):
         say(f"stopped; tried settings are stored. To continue: {same_command()}")
@@ -121,12 +121,12 @@ def tune(
         typer.echo(f"\nresults: {out}/   (tune.json, frontier.svg, study.db for Optuna's own tools)")
 
 
-def _searched(wanted: TuneRequest, out: Path, jobs: int, overwrite: bool) -> Tuned:
+def _searched(request: TuneRequest, out: Path, jobs: int, overwrite: bool) -> Tuned:
     from ..tune.tune import tune as search
     from .streams import counting
 
-    with counting(wanted.trials, "trials") as count:
-        return search(wanted, out, jobs=jobs, overwrite=overwrite, say=_so_far(count))
+    with counting(request.trials, "trials") as count:
+        return search(request, out, jobs=jobs, overwrite=overwrite, say=_so_far(count))
 
 
 def _so_far(count: Callable[..., None]) -> Callable[[int, int], None]:

@@ -76,6 +76,7 @@ def work(shard: Shard) -> Done:
         indexes = [ConversationIndex(conversation, counter) for conversation in conversations]
         recordings = ResultPart(folder, shard.number)
         with no_cycles():
+            # The parts of a shard that a stopped run finished are not made again.
             if recordings.digest("conversations") != digest or not recordings.whole(PER_SHARD):
                 write_probes(recordings, _bounds(indexes, shard.strategies, models, shard.probes))
                 write_recordings(recordings, digests, conversations, indexes)
@@ -116,6 +117,7 @@ def _finished(part: ResultPart, digest: str) -> bool:
     return stored is not None and part.whole(PER_CELL)
 
 
+# Both live as long as the process, so that the shards of a worker share counts and open connections.
 @cache
 def _counter(encoding: str) -> TokenCounter:
     return TokenCounter(encoding)
@@ -136,7 +138,7 @@ def _replayed(index: ConversationIndex, strategy: Strategy, models: Models, prob
             log.add(step)
     except Stopped:
         raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # a plug-in may raise, or exit, as it likes
         return failure_reason(error)
     return log, []
 
@@ -284,6 +286,7 @@ def write_cells(
         "strategy": Constant(spec, sum(steps)),
     }
     measured = measure(results)
+    # Times have a file of their own: all others are the same bytes for the same input (decision 3).
     part.write(
         "timings",
         {
@@ -299,6 +302,7 @@ def write_cells(
     _write_survival(part, spec, replayed)
     marks = [marks for _, log in replayed for marks in log.marks]
     part.write("steps", {**names, **measured, "marks": marks, "tools_added": _tools_added(replayed)})
+    # Written last: a part that has this table is finished, whenever the run was killed.
     part.write(
         "results",
         {

@@ -350,8 +350,9 @@ def write(
         for run in logged:
             if run.data.tags.get(CONTENT) == content:
                 return LogResult("unchanged", experiment, experiment_id, run.info.run_id)
+        # Whole before the old one goes: parameters cannot be changed, and metrics keep their old values (decision 30).
         parent = _Writing(into, experiment_id, bench, measured).all(report)
-        into.set_tag(parent, CONTENT, content)
+        into.set_tag(parent, CONTENT, content)  # last: a parent without it was cut short, and gives way
         into.set_terminated(parent, "FINISHED", measured)
         for run in logged:
             _delete(into, experiment_id, run.info.run_id)

@@ -170,6 +170,7 @@ class Run:
         if strategy is not None:
             where &= pc.field("strategy") == strategy
         with self.readable():
+            # A worker that answers a shard asks for each conversation and strategy: it reads each file once.
             if self.shard is None:
                 part = pq.read_table(path, filters=where, columns=columns, use_threads=False)
             else:
@@ -309,6 +310,7 @@ def working_policy(strategy: str) -> str | None:
 
     The text is searched, not parsed: a strategy of a plug-in's file can be read where that file is not.
     """
+    # `|` ends a stage: a policy of a later one is no policy of this tier.
     tiered = _TIERED.search(strategy)
     if tiered is None:
         return None

@@ -94,6 +94,7 @@ class LeftOutRecording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{Place(self.file, self.line, self.field)}: {self.what}{f' ({self.remedy})' if self.remedy else ''}"
 
 
+# A field that nobody wrote is an error: the manifest of another version must not be read as one of this.
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `manifest.json`. Until the run is complete, the fields with a default are not written."""
 

@@ -111,7 +111,7 @@ def placed(path: Path) -> Iterator[Path]:
     draft.parent.mkdir(parents=True, exist_ok=True)
     try:
         yield draft
-        os.replace(draft, path)
+        os.replace(draft, path)  # in one step, on the same disk: a reader sees the old file or the new one
     except BaseException:
         draft.unlink(missing_ok=True)
         raise

@@ -75,6 +75,7 @@ def sample_of(whole: LabelledSet, size: int, seed: int = 0, by_system: bool = Fa
         raise UserError(f"a sample of {size} answers cannot be: give 1 or more")
     if size >= len(whole.answers):
         return whole
+    # By a hash, so that a larger sample has the smaller one in it (decision 26).
     chosen = _by_system(whole.answers, size, seed) if by_system else _spread(whole.answers, size, seed, set())
     answers = tuple(answer for answer in whole.answers if answer.id in chosen)
     sample = Sample(len(answers), len(whole.answers), seed, by_system)

@@ -102,8 +102,10 @@ class LogitGrader:
 
         A sentence that is slipped into an accepted answer makes it harder to reach, never easier.
         """
+        # Who writes the accepted answer decides what is right: what is put into it can only make an answer look wrong.
         least, parts = LARGEST, sentences(accepted)
         for part in parts if 1 < len(parts) <= _PARTS_ASKED else [accepted]:
+            # Of the defences against attacks the one that counted; it cost one answer of 120 (decision 25).
             read = cut(on_topic(candidate, question, part), self.how.longest)
             score = self._score(one_line(question), one_line(part), one_line(read))
             if isinstance(score, Missing):

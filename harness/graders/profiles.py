@@ -126,8 +126,8 @@ def corrected_by(profile: Profile, share: float, answers: float) -> Estimate:
 
     Where `answers` are not independent, give the number that they are worth.
     """
-    known = Known.of(profile.quoted)
-    return Estimate(known, known) if isinstance(known, Missing) else corrected(share, answers, known)
+    rates = Known.of(profile.quoted)
+    return Estimate(rates, rates) if isinstance(rates, Missing) else corrected(share, answers, rates)
 
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -176,6 +176,7 @@ class Profiles:
     def _read(self, path: Path) -> Profile | None:
         try:
             data = path.read_bytes()
+            # The version first: the rest of another version's file need not fit.
             if (schema := msgspec.json.decode(data, type=_Schema).schema) != SCHEMA:
                 self.passed_over.append(f"{path}: a profile of version {schema}, not {SCHEMA}: calibrate again")
                 return None

@@ -64,6 +64,7 @@ def _with_model(how: Any, settings: Settings) -> Any:
             f"grader {spec(name, how)}: its prompts have changed since, to {digest}: "
             "give it without prompt, and do not compare its grades with those"
         )
+    # Without a model in its name: grades by words alone are the same whatever model is set.
     if isinstance(how, Ragas) and not how.asks_a_model():
         return how
     return replace(how, model=_full(how.model or settings.grader, settings))

@@ -77,7 +77,6 @@ def opened(path: Path, mode: Literal["auto", "replay", "record"], *, named: bool
     A read-only file will do for `auto`, as long as every reply is in it. One that the user has not `named` need not
     exist for `replay`: there are the replies that come with ctxbench.
     """
-
     if mode == "replay":
         return Cassette(path, read_only=True, shipped=shipped(), optional=not named)
     try:
@@ -140,6 +139,7 @@ class Cassette:
         if self.shipped is None:
             return replies
         shipped_entries = self.shipped.get_many(keys)
+        # What comes with ctxbench and is used is copied: an export is then exactly what a command asked (decision 25).
         if not self.read_only and (new := [entry for key, entry in shipped_entries.items() if key not in replies]):
             self.put_many(new)
         return replies | {key: entry.reply for key, entry in shipped_entries.items()}
@@ -191,6 +191,7 @@ class Cassette:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Yield the database for changes that are made together or not at all, while no other process makes any."""
         with self._lock, self._explained():
+            # IMMEDIATE: a transaction that begins as a reader cannot wait for its turn to write.
             self._open.execute("BEGIN IMMEDIATE")
             try:
                 yield self._open
@@ -230,7 +231,9 @@ class Cassette:
             return self._empty()
         if not self.path.is_file():
             raise SetupError(f"{self.path}: there is no such cassette: record one with --cassette-mode auto")
-        for how in ("mode=rw", "immutable=1"):  # the second where not even its `-shm` can be written
+        # Not "mode=ro": a write-ahead log cannot be read without its `-shm` file, which somebody has to write. The
+        # second is for a folder in which nobody may.
+        for how in ("mode=rw", "immutable=1"):
             database = self._connect(f"file:{quote(str(self.path))}?{how}")
             try:
                 self._same_layout(database)
@@ -284,11 +287,7 @@ def _is_busy(error: BaseException) -> bool:
 
 
 def _make_tables(database: sqlite3.Connection) -> None:
-    for statement in (
-        *_TABLES.split(";"),
-        f"PRAGMA user_version={SCHEMA}",
-        f"PRAGMA application_id={APPLICATION}",
-    ):
+    for statement in (*_TABLES.split(";"), f"PRAGMA user_version={SCHEMA}", f"PRAGMA application_id={APPLICATION}"):
         database.execute(statement)
 
 

@@ -216,8 +216,9 @@ class CassetteEmbedder:
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
         """Return one unit vector per text. After a ModelError nothing is charged, finished vectors stay recorded."""
         keys = [self._key(text, query) for text in texts]
-        known = set(keys) if self._mode != "record" else self._recorded & set(keys)
-        vectors = self._cassette.get_many(sorted(known))
+        # `record` makes every vector anew, but each only once in a run.
+        readable = set(keys) if self._mode != "record" else self._recorded & set(keys)
+        vectors = self._cassette.get_many(sorted(readable))
         missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors]
         for at in range(0, len(missing), _BATCH):
             vectors |= self._make(missing[at : at + _BATCH], query, counter)
@@ -265,19 +266,19 @@ class Remote:
         """Return one vector per text, as the provider made it."""
         cut_texts = [self._cut(text, counter) for text in texts]
         most = sum(map(counter.text, cut_texts))
-        taken = self._purse.take(self._name, _cost(self._name, most))
+        reserved = self._purse.reserve(self._name, _cost(self._name, most))
         try:
             embedded = self._provider.embed(self._name, cut_texts)
         except ModelError:
-            self._purse.give_back(taken)
+            self._purse.give_back(reserved)
             raise
         used = most if embedded.tokens is None else embedded.tokens
-        self._purse.pay(taken, _cost(self._name, used))
+        self._purse.pay(reserved, _cost(self._name, used))
         return np.array(embedded.vectors, np.float32)
 
     def _cut(self, text: str, counter: TokenCounter) -> str:
         """Return the start of a text that the model surely reads; a dash for blank text, which providers reject."""
-        limit = self._reads * 9 // 10
+        limit = self._reads * 9 // 10  # our count is not the provider's
         while (tokens := counter.text(text)) > limit:
             text = text[: min(len(text) - 1, len(text) * limit // tokens)]
         return text if text.strip() else "-"

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
@@ -26,7 +27,7 @@ from .cassette import Cassette, CassetteEntry, canonical, key_of
 from .recorded import Mode, ModelAnswer, ModelRequest, said
 from .weights import NAME, weights
 
-_BLOCKS, _BLOCK = 16, 1 << 16
+_BLOCKS, _BLOCK = 16, 1 << 16  # of a file of 1.1 GB in 2 ms, where its SHA-256 takes 2 s
 # Tokens that llama.cpp reports a probability for.
 _LIKELIEST = 50
 
@@ -122,17 +123,17 @@ class Local:
         _no_error(response, choice.model)
         likeliest = response["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         logprobs = {token["token"]: round(token["logprob"], 6) for token in likeliest}
-        wanted = {token: logprobs[token] for token in choice.tokens if token in logprobs}
-        return Likely(wanted, min(logprobs.values()), response["usage"]["prompt_tokens"])
+        asked = {token: logprobs[token] for token in choice.tokens if token in logprobs}
+        return Likely(asked, min(logprobs.values()), response["usage"]["prompt_tokens"])
 
     def _read_pieces(self, pieces: list[str], model: str) -> None:
         """Have exactly these pieces of a user's message read, each by a pass of its own.
 
         The last piece that is there already is read again: so the model forgets all that it read behind it.
         """
-        there, self._starts = shared(pieces, self._starts), []
-        for piece in pieces[max(there - 1, 0) :]:
-            reads = {"messages": said(piece), "max_tokens": 0, "cache_prompt": piece != pieces[0] or there > 0}
+        in_cache, self._starts = shared(pieces, self._starts), []
+        for piece in pieces[max(in_cache - 1, 0) :]:
+            reads = {"messages": said(piece), "max_tokens": 0, "cache_prompt": piece != pieces[0] or in_cache > 0}
             _no_error(self._loaded().handle_chat_completions(reads), model)
         self._starts = pieces
 
@@ -158,6 +159,7 @@ class Local:
             params.model.path = self._gguf
             params.n_ctx, params.n_parallel = self._window, 1
             params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
+            # Its own cache reads on from wherever two prompts part: answers would depend on what was asked before.
             params.cache_prompt, params.cache_ram_mib, params.n_ctx_checkpoints = False, 0, 0
             params.ui = params.endpoint_slots = params.warmup = False
             params.verbosity = -1
@@ -196,9 +198,7 @@ def starts(text: str) -> list[str]:
 
 def shared(one: Sequence[str], other: Sequence[str]) -> int:
     """Return how many pieces two texts begin with together."""
-    return next(
-        (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), min(len(one), len(other))
-    )
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 class Choice(msgspec.Struct, frozen=True):

@@ -111,7 +111,7 @@ class Models:
         from .recorded import Recorded
 
         mode = self.settings.mode
-        if mode == "replay":
+        if mode == "replay":  # needs neither weights nor a key
             return Recorded(self._replayed(name), None, self.cassette, None, mode)
         if _is_local(name):
             name, model = self._local()

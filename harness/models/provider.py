@@ -175,20 +175,21 @@ class Provider:
 
 def _litellm() -> Any:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the import tries the network
-    # what these warn of is theirs to mend, and would stand between the lines of a progress bar
+    # What these warn of is theirs to mend, and would stand between the lines of a progress bar
     warnings.filterwarnings("ignore", module=r"(aiohttp|httpx|litellm|openai|pydantic)\b")
     import litellm
 
     litellm.suppress_debug_info = True
-    litellm.cache = None
+    litellm.cache = None  # in a plain install it crashes on its first hit
     return litellm
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Return or raise what the call does, within that time: a client's own time-out starts anew with every byte.
+    """Return or raise what the call does, within that time.
 
     Afterwards the thread is left to itself; it ends with its connection, or with this process.
     """
+    # litellm's own time-out starts anew with every byte: at 10 bytes a second `timeout=2` took 26 s (decision 9).
     done: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
 
     def work() -> None:
@@ -218,14 +219,14 @@ def _form(request: ModelRequest) -> dict[str, Any]:
     try:
         if litellm.supports_response_schema(model=request.model):
             return request.form()
-        known = litellm.get_supported_openai_params(model=request.model) or []
+        parameters = litellm.get_supported_openai_params(model=request.model) or []
     except Exception:  # litellm does not know the name
         return {}
-    return {"response_format": {"type": "json_object"}} if "response_format" in known else {}
+    return {"response_format": {"type": "json_object"}} if "response_format" in parameters else {}
 
 
 def _answer(response: Any) -> ModelAnswer:
-    if not response.choices:
+    if not response.choices:  # litellm takes that for an answer
         raise Failure("answered with no choices", passing=True)
     choice = response.choices[0]
     refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
@@ -299,6 +300,7 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         return Failure(f"there is no such model at the provider, or the api base is wrong (404): {text}", final=True)
     if "insufficient_quota" in text:
         return Failure(f"the provider's account has no credit left ({status})", final=True)
+    # litellm gives whatever is no HTTP error the status 500, so only the words tell these apart (decision 9).
     if "connection error" in text.lower():
         why = "the connection failed or broke off: is the provider, or the api base, reachable?"
         return Failure(why, passing=True, strikes=STRIKES if _not_connected(error) else 1)

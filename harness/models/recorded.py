@@ -43,7 +43,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
     def canonical(self) -> str:
         """Return the request as the cassette writes it."""
         request: dict[str, Any] = {
-            "kind": "chat",
+            "kind": "chat",  # no address of a server: a run that was recorded against one replays without it
             "model": self.model,
             "messages": said(self.asked),
             "temperature": self.temperature,
@@ -117,7 +117,7 @@ class Recorded:
             answer = self._called(request, counter)
             entry = CassetteEntry(key, "chat", self.name, msgspec.json.encode(answer), text)
             return self._cassette.put(entry, replace=self._mode == "record")
-        except SetupError as error:  # what cannot be kept is not paid for a second time
+        except SetupError as error:  # what cannot be stored is not paid for a second time
             self._full = str(error)
             raise ModelError(self._full) from None
 
@@ -126,13 +126,16 @@ class Recorded:
             raise ModelError(self._cassette.lacks(self.name, request.prompt))
         self._cassette.to_be_written()
         prompt_tokens = _prompt_tokens(request, counter)
-        taken = self._purse.take(self.name, BUNDLED.cost(self.name, TokenUsage(prompt_tokens, request.max_tokens)))
+        # The worst case is set aside first: if only what was spent were checked, each worker could go over by a call.
+        reserved = self._purse.reserve(
+            self.name, BUNDLED.cost(self.name, TokenUsage(prompt_tokens, request.max_tokens))
+        )
         try:
             answer = self._chat.chat(request)
         except ModelError:
-            self._purse.give_back(taken)
+            self._purse.give_back(reserved)
             raise
-        self._purse.pay(taken, BUNDLED.cost(self.name, _usage(request, answer, counter)))
+        self._purse.pay(reserved, BUNDLED.cost(self.name, _usage(request, answer, counter)))
         return answer
 
     def _reply(self, request: ModelRequest, answer: ModelAnswer, counter: TokenCounter) -> Reply:
@@ -211,14 +214,14 @@ def _schema(text: str) -> dict[str, Any]:
     )
 
 
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # sums of prices are floats: the last call that the limit allows must not fail by a rounding
 
 
 class Spent(NamedTuple):
     """The calls of a command at its providers, and their cost."""
 
     calls: int = 0
-    """Answered ones. What the cassette replays is none."""
+    """Number of calls that a provider answered; replays from the cassette do not count."""
     dollars: float = 0.0
     unpriced: int = 0
     """Calls among them whose price is not known."""
@@ -232,7 +235,7 @@ class Purse:
     def __init__(self, cassette: Cassette, run: str, limit: float | None = None) -> None:
         self._cassette, self._run, self._limit = cassette, run, limit
 
-    def take(self, model: str, most: float | None) -> float:
+    def reserve(self, model: str, most: float | None) -> float:
         """Set aside the most that a call can cost (None = not known), and return it.
 
         Raises ModelError if that would go over the limit, or if there is a limit and the price is not known.
@@ -243,24 +246,24 @@ class Purse:
             raise ModelError(f"{model}: its price is not known, so the spend limit cannot be kept: run without one")
         with self._cassette.transaction() as database:
             database.execute("INSERT OR IGNORE INTO spending (run) VALUES (?)", (self._run,))
-            reserved = database.execute(
+            rows = database.execute(
                 "UPDATE spending SET dollars = dollars + ? WHERE run = ? AND dollars + ? <= ?",
                 (most, self._run, most, self._limit + _ROUNDING),
             ).rowcount
-            if not reserved:
+            if not rows:
                 database.execute("UPDATE spending SET refused = refused + 1 WHERE run = ?", (self._run,))
-        if not reserved:
+        if not rows:
             raise ModelError(f"{model}: the spend limit of {in_dollars(self._limit)} is reached")
         return most
 
-    def pay(self, taken: float, cost: float | None) -> None:
-        """Book a call that was answered, for which `taken` had been set aside."""
-        self._change(1, (cost or 0.0) - taken, int(cost is None))
+    def pay(self, reserved: float, cost: float | None) -> None:
+        """Book a call that was answered, for which `reserved` had been set aside."""
+        self._change(1, (cost or 0.0) - reserved, int(cost is None))
 
-    def give_back(self, taken: float) -> None:
+    def give_back(self, reserved: float) -> None:
         """Return the money set aside for a call that got no answer."""
-        if taken:
-            self._change(0, -taken, 0)
+        if reserved:
+            self._change(0, -reserved, 0)
 
     def spent(self) -> Spent:
         """Return the sums of this command until now."""

@@ -87,6 +87,7 @@ class Settings(msgspec.Struct, frozen=True):
         if settings.spend_limit is not None:
             for model in sorted(models):
                 _priced(model)
+        # Before the run, not at its first call hours later: a cassette that is locked, damaged or of another version.
         if models != {"offline"}:
             from .cassette import opened
 

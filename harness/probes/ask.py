@@ -21,7 +21,7 @@ from copy import copy
 from enum import Enum
 from functools import _lru_cache_wrapper, cache, partial
 from operator import attrgetter, is_, itemgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -44,6 +44,7 @@ from ..replay import (
     start_view,
 )
 
+T = TypeVar("T")
 LEFT = 50_000
 """Objects that may be left of copies before they are collected: what refers to itself is not gone with the answer."""
 
@@ -111,6 +112,7 @@ def put(view: View, services: RecordedContext, placed: PlacedProbe, question: Me
     """Put a question to a view that has been shown what came before it."""
     conversation, probe = services.index.conversation, placed.probe
     services.drain()
+    # A probe without a time is asked when the last message before it was there.
     services.now = probe.time if probe.time is not None else conversation.messages[placed.stop - 1].time
     history = Messages.prefix(conversation.messages, placed.stop) + Messages.of((question,))
     context = check_context(view(Context(history, (), conversation.tools)), conversation)
@@ -120,10 +122,10 @@ def put(view: View, services: RecordedContext, placed: PlacedProbe, question: Me
     return ProbeReply(context, events)
 
 
-def questions(probes: Sequence[PlacedProbe | Placed], taken: Collection[str]) -> list[Message]:
-    """Return the message of each question, under an id that no other message has."""
+def questions(probes: Sequence[PlacedProbe | Placed], ids: Collection[str]) -> list[Message]:
+    """Return the message of each question, under an id that no other message has; `ids` are those of the recording."""
     messages: list[Message] = []
-    seen = set(taken)
+    seen = set(ids)
     for probe in probes:
         name = first = f"probe:{probe.probe.id}"
         again = 1
@@ -135,6 +137,7 @@ def questions(probes: Sequence[PlacedProbe | Placed], taken: Collection[str]) ->
     return messages
 
 
+# A replay for a probe gets the replies of the first replay, failures too: nobody pays twice, and both replays agree.
 class ReplayedModels:
     """Models that remember their replies, so that a strategy started anew gets the same ones (`Again`)."""
 
@@ -144,15 +147,13 @@ class ReplayedModels:
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
         """Return the model's reply, and remember it. Raises ModelError."""
-        reply: Reply = self._remember(prompt, lambda: self.models.complete(prompt, counter))
-        return reply
+        return self._remember(prompt, lambda: self.models.complete(prompt, counter))
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
         """Return the vectors, and remember them. Raises ModelError."""
-        embedded: Embedded = self._remember((tuple(texts), query), lambda: self.models.embed(texts, query, counter))
-        return embedded
+        return self._remember((tuple(texts), query), lambda: self.models.embed(texts, query, counter))
 
-    def _remember(self, request: object, answer: Callable[[], object]) -> Any:
+    def _remember(self, request: object, answer: Callable[[], T]) -> T:
         try:
             reply = answer()
         except ModelError as error:
@@ -170,24 +171,21 @@ class Again:
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
         """Return the remembered reply, or a new one. Raises ModelError."""
-        reply: Reply = self._again(prompt, lambda: self._models.models.complete(prompt, counter))
-        return reply
+        return self._again(prompt, lambda: self._models.models.complete(prompt, counter))
 
     def embed(self, texts: Sequence[str], query: bool, counter: TokenCounter) -> Embedded:
         """Return the remembered vectors, or new ones. Raises ModelError."""
-        embedded: Embedded = self._again(
-            (tuple(texts), query), lambda: self._models.models.embed(texts, query, counter)
-        )
-        return embedded
+        return self._again((tuple(texts), query), lambda: self._models.models.embed(texts, query, counter))
 
-    def _again(self, request: object, answer: Callable[[], object]) -> Any:
+    def _again(self, request: object, answer: Callable[[], T]) -> T:
         time, replies = self._times[request], self._models.replies.get(request, [])
         self._times[request] += 1
         if time >= len(replies):
             return answer()
         if isinstance(replies[time], ModelError):
             raise replies[time]
-        return replies[time]
+        reply: T = replies[time]
+        return reply
 
 
 FLOOR, CEILING = "last_turn", "evidence_only"
@@ -203,6 +201,7 @@ _SHARED = (
 _DICTS = (dict, defaultdict, OrderedDict, Counter)
 
 
+# Not `copy.deepcopy`: that shares closures, which is wrong, and copies messages, which is slow (decision 22).
 class Copier:
     """Copies views. Tuples that hold nothing that changes are known to it from one copy to the next."""
 
@@ -226,17 +225,17 @@ class _Copying:
     __slots__ = ("_copies", "_fixed", "_originals")
 
     def __init__(self, instead: Mapping[int, object], fixed: dict[int, object]) -> None:
-        self._copies: dict[int, Any] = dict(instead)
+        self._copies: dict[int, object] = dict(instead)
         # Tuples that need no copy, by their ids. Kept alive, so that no other value gets the id.
         self._fixed = fixed
         # The originals of copies, kept alive for the same reason.
         self._originals: list[object] = []
 
     def of(self, value: Any) -> Any:
-        kind: Any = type(value)
-        known = self._copies.get(id(value))
-        if known is not None:
-            return known
+        kind = type(value)
+        earlier = self._copies.get(id(value))
+        if earlier is not None:
+            return earlier
         if _IS_SHARED[kind] or id(value) in self._fixed:
             return value
         self._originals.append(value)
@@ -252,7 +251,7 @@ class _Copying:
             return self._known(value, copy(value))
         return self._behaving(value, kind)
 
-    def _behaving(self, value: Any, kind: Any) -> Any:
+    def _behaving(self, value: Any, kind: type) -> object:
         """Copy a function or an object."""
         if kind is types.FunctionType:
             return self._function(value)
@@ -266,6 +265,7 @@ class _Copying:
             keywords = {name: self.of(argument) for name, argument in value.keywords.items()}
             return self._known(value, partial(self.of(value.func), *map(self.of, value.args), **keywords))
         if kind is _lru_cache_wrapper:
+            # A cached function without a state of its own may be shared: its results are the same for all.
             if self.of(value.__wrapped__) is not value.__wrapped__:
                 raise _refused(value)
             return value
@@ -273,11 +273,11 @@ class _Copying:
             return self._known(value, value.__deepcopy__({}))
         return self._object(value, kind)
 
-    def _known(self, value: object, copied: Any) -> Any:
+    def _known(self, value: object, copied: T) -> T:
         self._copies[id(value)] = copied
         return copied
 
-    def _are_shared(self, values: Collection[Any]) -> bool:
+    def _are_shared(self, values: Collection[object]) -> bool:
         """Return whether none of these needs a copy."""
         fixed = self._fixed
         kinds = set(map(type, values))
@@ -291,28 +291,28 @@ class _Copying:
         )
         return all(map(fixed.__contains__, map(id, candidates)))
 
-    def _tuple(self, value: Any, kind: Any) -> Any:
+    def _tuple(self, value: tuple[object, ...], kind: type) -> object:
         items = [self.of(item) for item in value]
         if all(map(is_, items, value)):
             self._fixed[id(value)] = value
             return value
         return self._known(value, kind(*items) if kind is not tuple else tuple(items))
 
-    def _listed(self, value: Any) -> Any:
+    def _listed(self, value: list[object] | deque[object]) -> object:
         copied = self._known(value, copy(value))
         if not self._are_shared(value):
             copied.clear()
             copied.extend(map(self.of, value))
         return copied
 
-    def _dict(self, value: Any) -> Any:
+    def _dict(self, value: dict[object, object]) -> object:
         copied = self._known(value, copy(value))
         if not (self._are_shared(value) and self._are_shared(value.values())):
             copied.clear()
             copied.update((self.of(key), self.of(item)) for key, item in value.items())
         return copied
 
-    def _function(self, value: types.FunctionType) -> Any:
+    def _function(self, value: types.FunctionType) -> object:
         if not value.__closure__:
             return value
         cells = tuple(self.of(cell) for cell in value.__closure__)
@@ -320,14 +320,14 @@ class _Copying:
         copied.__kwdefaults__ = value.__kwdefaults__
         return self._known(value, copied)
 
-    def _builtin(self, value: Any) -> Any:
+    def _builtin(self, value: types.BuiltinMethodType) -> object:
         """Copy a builtin function, or the method of a list and its like."""
-        held = value.__self__
-        if held is None or isinstance(held, types.ModuleType) or self.of(held) is held:
+        owner = value.__self__
+        if owner is None or isinstance(owner, types.ModuleType) or self.of(owner) is owner:
             return value
-        return self._known(value, getattr(self.of(held), value.__name__))
+        return self._known(value, getattr(self.of(owner), value.__name__))
 
-    def _cell(self, value: types.CellType) -> Any:
+    def _cell(self, value: types.CellType) -> object:
         copied = self._known(value, types.CellType())
         try:
             contents = value.cell_contents
@@ -336,12 +336,12 @@ class _Copying:
         copied.cell_contents = self.of(contents)
         return copied
 
-    def _object(self, value: Any, kind: Any) -> Any:
+    def _object(self, value: object, kind: type) -> object:
         names = _slots(kind)
         if not (names or hasattr(value, "__dict__") or _is_empty(kind)):
             raise _refused(value)
         try:
-            copied = self._known(value, object.__new__(kind))
+            copied: object = self._known(value, object.__new__(kind))
         except TypeError:
             raise _refused(value) from None
         for name in names:

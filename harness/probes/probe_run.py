@@ -63,6 +63,7 @@ class ProbeResult:
 
 def interviewed(index: ConversationIndex, strategy: Strategy, models: ModelCalls, log: ContextLog) -> list[ProbeResult]:
     """Replay a conversation into its log, and ask its probes on the way. Raises what the strategy raises."""
+    # Started anew `layered` would take some 98 ms a probe, a copy takes 4.5 (decision 22).
     replayed = None if is_copyable(strategy) else ReplayedModels(models)
     services = RecordedContext(index, replayed or models)
     view = start_view(strategy, services)
@@ -114,7 +115,7 @@ class _ProbeRun:
             return self._result(probe, question, step, self._asker.ask(probe, question))
         except Stopped:
             raise
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # of a plug-in, which may raise anything
             return ProbeResult(probe, step, failure_reason(error))
 
     def _result(self, probe: PlacedProbe, question: Message, step: int | None, reply: ProbeReply) -> ProbeResult:

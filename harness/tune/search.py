@@ -69,11 +69,8 @@ def batch(
     tried = {trial.user_attrs["setting"] for trial in before}
     size = space.size()
     if size is not None and size <= trials:
-        return list(
-            islice(
-                (SampledSetting(setting) for setting in space.all() if name_of(strategy, setting) not in tried), BATCH
-            )
-        )
+        untried = (SampledSetting(setting) for setting in space.all() if name_of(strategy, setting) not in tried)
+        return list(islice(untried, BATCH))
     settings = [] if before else _defaults(space, strategy)
     tried |= {name_of(strategy, setting.values) for setting in settings}
     with _quiet():
@@ -95,8 +92,7 @@ def name_of(strategy: SearchedStrategy, values: Values) -> str:
 def _defaults(space: SearchSpace, strategy: SearchedStrategy) -> list[SampledSetting]:
     """Return the setting at which a search begins: the defaults, where all are in their ranges."""
     values = {free.name: free.default for free in strategy.free}
-    known = all(space.ranges[name].holds(value) for name, value in values.items())
-    return [SampledSetting(values)] if known else []
+    return [SampledSetting(values)] if all(space.ranges[name].holds(value) for name, value in values.items()) else []
 
 
 def _drawn(
@@ -109,6 +105,7 @@ def _drawn(
 ) -> SampledSetting:
     """Return a setting that was not tried if one turns up, else one that was."""
     drawn = SampledSetting({})
+    # By the number of the trial and the attempt, not from one random state: that would be lost with the process.
     for attempt in range(2 * AGAIN):
         number = int.from_bytes(hashlib.sha256(f"{seed} {attempt}".encode()).digest()[:4])
         drawn = _sampled(space, before, _SAMPLERS[sampler if attempt < AGAIN else "random"](number))
@@ -158,6 +155,7 @@ def as_params(space: SearchSpace, values: Values) -> dict[str, Any]:
 def _tpe(seed: int) -> BaseSampler:
     from optuna.samplers import TPESampler
 
+    # NSGA-II needs generations, and 24 to 40 trials are few: so this one is the default (decision 31).
     return TPESampler(seed=seed, multivariate=True, n_startup_trials=RANDOM_FIRST)
 
 
@@ -195,6 +193,8 @@ FILE, NAME = "study.db", "tune"
 class Trials:
     """All finished trials of a search, in order."""
 
+    # SQLite, not Optuna's journal: a line that a kill tears makes that file unreadable once another follows.
+
     def __init__(self, folder: Path, space: SearchSpace) -> None:
         self._space, self._file = space, folder / FILE
         self._study = self._opened()
@@ -202,16 +202,13 @@ class Trials:
     def _opened(self) -> Study:
         import optuna
 
-        usual = optuna.logging.get_verbosity()
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
         try:
-            return optuna.create_study(
-                storage=f"sqlite:///{self._file}", study_name=NAME, directions=list(DIRECTIONS), load_if_exists=True
-            )
+            with _quiet():
+                return optuna.create_study(
+                    storage=f"sqlite:///{self._file}", study_name=NAME, directions=list(DIRECTIONS), load_if_exists=True
+                )
         except Exception as error:  # SQLAlchemy's, Alembic's and Optuna's own
             raise RunError(f"{self._file}: cannot be used ({type(error).__name__}): --overwrite begins anew") from None
-        finally:
-            optuna.logging.set_verbosity(usual)
 
     def all(self) -> list[FrozenTrial]:
         """Return every trial, in order."""
@@ -230,7 +227,7 @@ class Trials:
                 params=as_params(self._space, drawn.values),
                 distributions=dict(distributions(self._space)),
                 user_attrs=about,
-                system_attrs=dict(drawn.noted),
+                system_attrs=dict(drawn.noted),  # without its generation every trial would be of NSGA-II's first
             )
             try:
                 self._study.add_trial(trial)

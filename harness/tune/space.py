@@ -40,11 +40,7 @@ class Numbers:
         """Number of values; None = too many to count."""
         if not self.whole:
             return 1 if self.low == self.high else None
-        return len({self.rounded(value) for value in range(int(self.low), int(self.high) + 1)}) if self._few else None
-
-    @property
-    def _few(self) -> bool:
-        return self.high - self.low < 10_000
+        return len(self.values()) if self.high - self.low < 10_000 else None
 
     def values(self) -> list[object]:
         """Return all values of a range that has a size."""
@@ -107,8 +103,8 @@ class SearchSpace:
     def size(self) -> int | None:
         """Return the number of settings; None = too many to count."""
         sizes = [range_.size for range_ in self.ranges.values()]
-        known = [size for size in sizes if size is not None]
-        return math.prod(known) if len(known) == len(sizes) else None
+        countable = [size for size in sizes if size is not None]
+        return math.prod(countable) if len(countable) == len(sizes) else None
 
     def all(self) -> Iterator[Values]:
         """Yield every setting of a space that has a size."""
@@ -264,6 +260,7 @@ def _around(number: float, whole: bool, takes: Callable[[object], bool]) -> Numb
 def _taker(strategy: SearchedStrategy, free: Free) -> Callable[[object], bool]:
     """Return a test of whether the strategy takes a value, everything else being at its default."""
 
+    # A strategy states its bounds nowhere but in its `__post_init__`: so it is asked.
     def takes(value: object) -> bool:
         try:
             strategy.at({free.name: value})
@@ -362,11 +359,11 @@ def _kind(call: text_of.SpecCall) -> type[Any]:
     """Return the class of a stage. An unknown stage raises the SpecError that a run would."""
     if plugins.is_file(call.name):
         return plugins.load(call.name)
-    known = strategies()
-    if call.name not in known:
+    kinds = strategies()
+    if call.name not in kinds:
         parse(f"{call.name!r}({', '.join(f'{name}={value!r}' for name, value in call.parameters.items())})")
         raise SpecError(f"strategy {call.name!r} has no parameters to search")
-    return known[call.name]
+    return kinds[call.name]
 
 
 def _named(free: list[Free], calls: tuple[text_of.SpecCall, ...]) -> list[Free]:

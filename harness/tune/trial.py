@@ -17,7 +17,7 @@ import numpy as np
 
 from ...metrics.frontier import Point, frontier
 from ...metrics.statistics.comparison import Difference, Pairs, difference
-from ...metrics.statistics.intervals import Ends, mean_of, of_share, resampled
+from ...metrics.statistics.intervals import Ends, Floats, mean_of, of_share, resampled
 from ...metrics.value import Missing, Value
 from ...scenarios.errors import RunError
 from ..compare.figures import MeasuredRun, measured
@@ -78,7 +78,7 @@ def try_packed(packed: bytes) -> bytes:
 
 def tried(task: Task) -> Tried:
     """Return the figures of a setting: the stored ones, or measured now."""
-    figures_of_task = kept(task)
+    figures_of_task = stored(task)
     if figures_of_task is None:
         figures_of_task = _measured(task)
         with placed(task.file) as draft:
@@ -86,7 +86,7 @@ def tried(task: Task) -> Tried:
     return figures_of_task
 
 
-def kept(task: Task) -> Tried | None:
+def stored(task: Task) -> Tried | None:
     """Return the stored figures; None if there are none, or they are damaged."""
     try:
         return msgspec.json.decode(task.file.read_bytes(), type=Tried)
@@ -107,6 +107,7 @@ def _measured(task: Task) -> Tried:
         probes=bool({"answer_quality", "context_recall"} & set(task.qualities)),
         answers="answer_quality" in task.qualities,
     )
+    # Only its sums are stored: the run of a trial is many times as large as its figures.
     try:
         execute(plan, running)
         return _figures(task, load(running))
@@ -118,6 +119,7 @@ def _figures(task: Task, run: Run) -> Tried:
     run_figures = measured(run, rows_of, () if task.cost == TOKENS else (task.cost,))
     conversations = list(run_figures.digests)
     sums = run_figures.sums[task.spec]
+    # Figures over fewer conversations would not compare with those of other settings.
     if failed := run_figures.failed.get(task.spec, {}):
         name, why = next(iter(failed.items()))
         more = f" (and in {len(failed) - 1} more)" if len(failed) > 1 else ""
@@ -222,15 +224,15 @@ def settings(tried: Mapping[str, Tried], quality: str) -> list[str]:
     return frontier(points)
 
 
-def _mean(sums: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[Value, Ends | Missing]:
-    value = float(mean_of(sums.sum(axis=0)))
-    resamples = resampled(sums, mean_of)
-    return value, resamples if isinstance(resamples, Missing) else Ends(
-        max(resamples.interval().low, 0.0), resamples.interval().high
-    )
+def _mean(sums: Floats) -> tuple[Value, Ends | Missing]:
+    value, resamples = float(mean_of(sums.sum(axis=0))), resampled(sums, mean_of)
+    if isinstance(resamples, Missing):
+        return value, resamples
+    low, high = resamples.interval()
+    return value, Ends(max(low, 0.0), high)
 
 
-def _share(sums: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[Value, Ends | Missing]:
+def _share(sums: Floats) -> tuple[Value, Ends | Missing]:
     if not len(sums):
         none = Missing("undefined", "no conversation has anything to measure it by")
         return none, none

@@ -43,8 +43,8 @@ from .trial import (
     Tried,
     against,
     figures,
-    kept,
     settings,
+    stored,
     tried,
     try_packed,
 )
@@ -71,11 +71,10 @@ def entered(out: Path, identity: Mapping[str, Any], overwrite: bool) -> Iterator
         raise unwritable(out, error) from None
 
 
-def keep(result: Any, out: Path) -> None:
+def keep(result: object, out: Path) -> None:
     """Write the result."""
     try:
-        with placed(out / _RESULT) as draft:
-            draft.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
+        _write_json(out / _RESULT, result)
     except OSError as error:
         raise unwritable(out, error) from None
 
@@ -99,14 +98,13 @@ def _clear(out: Path) -> None:
 def _enter(path: Path, identity: Mapping[str, Any]) -> None:
     """Write the identity of a search, or check that it is the same."""
     if not path.exists():
-        with placed(path) as draft:
-            draft.write_bytes(msgspec.json.format(msgspec.json.encode(identity), indent=2) + b"\n")
+        _write_json(path, identity)
         return
     try:
-        stored = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        known = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise RunError(f"{path}: damaged: add --overwrite, or name another --out") from None
-    differ = [key for key, value in identity.items() if stored.get(key) != value]
+    differ = [key for key, value in identity.items() if known.get(key) != value]
     if differ:
         what = ", ".join(differ)
         raise RunError(
@@ -114,7 +112,13 @@ def _enter(path: Path, identity: Mapping[str, Any]) -> None:
         )
 
 
+def _write_json(path: Path, value: object) -> None:
+    with placed(path) as draft:
+        draft.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+
 HELD_OUT = 0.5
+"""Not the usual third or fifth: one to three parameters are hard to overfit, conversations to judge by are scarce."""
 
 
 class Split(NamedTuple):
@@ -251,6 +255,7 @@ def tune(
         first = f": {problems.errors[0]}" if problems.errors else ""
         raise RunError(f"no conversation could be read{first}")
     parts = split(conversations, request.held_out, request.seed)
+    # From the conversations searched on alone: a length that is held out would choose as well.
     space = space_of(search, ranges, _longest(parts.train, request.encoding))
     with entered(out, _identity(request, search, space, parts), overwrite):
         write(parts.train, out / f"{TRAIN}.jsonl")
@@ -311,6 +316,7 @@ class _Search:
         """
         tried = {trial.spec: trial for trial in train}
         whole = {WHOLE: self._all([WHOLE], TRAIN, quality)[0]}
+        # A setting that costs more than the whole history and is no better is no choice.
         on_frontier = [setting for setting in settings(whole | tried, quality) if setting in tried]
         return on_frontier or settings(tried, quality), bool(on_frontier)
 
@@ -351,6 +357,7 @@ class _Search:
         total = self.request.trials
         while (done := len(every := trials.all())) < total:
             self.say(done, total)
+            # Trials of the batches before alone: so a search that was stopped within a batch goes on as it would have.
             before = every[: done - done % BATCH]
             drawn = batch(self.strategy, self.space, before, self.request.sampler, self.request.seed, total)
             rest = drawn[done % BATCH : total - len(before)]
@@ -403,25 +410,25 @@ class _Search:
 
     def _tried(self, tasks: Iterable[Task]) -> list[Tried]:
         tasks = list(tasks)
-        todo = list(dict.fromkeys(task for task in tasks if kept(task) is None))
+        todo = list(dict.fromkeys(task for task in tasks if stored(task) is None))
         if self.jobs > 1 and len(todo) > 1:
             side_by_side(try_packed, map(msgspec.msgpack.encode, todo), self.jobs, lambda _: None)
         return [tried(task) for task in tasks]
 
 
-def _quality(train: Tried, held: Tried, wanted: str) -> tuple[str, str]:
+def _quality(train: Tried, held: Tried, named: str) -> tuple[str, str]:
     """Return the quality, and why: the first that the whole history has on both sides. Raises RunError if none is."""
     for part in (train, held):
         if part.failed:
             raise RunError(f"the whole history cannot be measured: {part.failed}")
-    for least in (2, 1):
-        for name in (wanted,) if wanted else QUALITIES:
+    for least in (2, 1):  # one conversation has no interval
+        for name in (named,) if named else QUALITIES:
             measurable = [sum(bottom > 0 for _, bottom in part.quality.get(name, [])) for part in (train, held)]
             if min(measurable) >= least:
                 return name, f"{name} is there in {measurable[0]} and {measurable[1]} conversations"
-    what = wanted or "answers, evidence of probes nor grounding"
+    what = named or "answers, evidence of probes nor grounding"
     raise RunError(
-        f"{'no ' if wanted else 'neither '}{what} can be measured on both sides of the split: quality is not known; "
+        f"{'no ' if named else 'neither '}{what} can be measured on both sides of the split: quality is not known; "
         "give recordings with probes or tool calls, or another --seed"
     )
 

@@ -116,12 +116,17 @@ class ExplicitCache:
 
     def _hit(self, request: CacheRequest, marks: tuple[CacheMark, ...]) -> int:
         """Return the last block of the longest cached prefix, or -1."""
-        prefixes, started, known, look_back = request.prefixes, request.started, self._entries.get, self.rules.look_back
+        prefixes, started, entry_of, look_back = (
+            request.prefixes,
+            request.started,
+            self._entries.get,
+            self.rules.look_back,
+        )
         places = request.places or range(len(prefixes))
         for mark in reversed(marks):
             block, last = mark.block, places[mark.block] - look_back
             while block >= 0 and places[block] > last:
-                entry = known(prefixes[block])
+                entry = entry_of(prefixes[block])
                 if entry is not None and entry.ready <= started < entry.until:
                     return block
                 block -= 1
@@ -172,15 +177,15 @@ class AutomaticCache:
     def request(self, request: CacheRequest) -> CacheUsage:
         """Return what a request reads."""
         rules, now, since, ready = self.rules, request.started, request.started - self.rules.lifetime, self._ready
-        known = self._enter(request.prefixes, since)
+        cached = self._enter(request.prefixes, since)
         path, size = self._path, len(request.prefixes)
-        hit, within = known, self._within(request, known, since) if known + 1 < size else 0
+        hit, within = cached, self._within(request, cached, since) if cached + 1 < size else 0
         if rules.answers and request.answer is not None:
             path.append(request.answer)
-            known += known + 1 == size and self._used.get(request.answer, since) > since
+            cached += cached + 1 == size and self._used.get(request.answer, since) > since
         while hit >= 0 and ready[path[hit]] > now:
             hit, within = hit - 1, 0
-        for prefix in path[known + 1 :]:
+        for prefix in path[cached + 1 :]:
             ready[prefix] = request.answered
         self._started = now
         units = ((request.ends[hit] if hit >= 0 else 0) + within) // rules.step * rules.step
@@ -196,19 +201,19 @@ class AutomaticCache:
         path[shared:] = prefixes[shared:]
         if self._started <= since:
             return -1
-        known = shared - 1
-        while known + 1 < len(path) and self._used.get(path[known + 1], since) > since:
-            known += 1
-        return known
+        cached = shared - 1
+        while cached + 1 < len(path) and self._used.get(path[cached + 1], since) > since:
+            cached += 1
+        return cached
 
-    def _within(self, request: CacheRequest, known: int, since: float) -> int:
+    def _within(self, request: CacheRequest, cached: int, since: float) -> int:
         """Return the tokens that the first unknown block shares with the start of another one after the same prefix."""
         if request.alike is None:
             return 0
-        before = self._path[known] if known >= 0 else START
-        for other, tokens in request.alike.to(before, request.prefixes[known + 1]):
+        before = self._path[cached] if cached >= 0 else START
+        for other, tokens in request.alike.to(before, request.prefixes[cached + 1]):
             if self._used.get(other, since) > since and self._ready[other] <= request.started:
-                return min(tokens, request.ends[known + 1] - (request.ends[known] if known >= 0 else 0))
+                return min(tokens, request.ends[cached + 1] - (request.ends[cached] if cached >= 0 else 0))
         return 0
 
 
@@ -371,13 +376,13 @@ class CachedContent:
         """Return what a request reads, what is created for it, and the storage since the last one."""
         stored, created = self._pay(request.started), 0
         mark = request.marks[-1].block if request.marks else -1
-        wanted = request.ends[mark] if mark >= 0 else 0
-        if not self._holds(request) or wanted >= self.rules.grow * self._tokens:
+        marked = request.ends[mark] if mark >= 0 else 0
+        if not self._holds(request) or marked >= self.rules.grow * self._tokens:
             self._prefix = -1
-            if wanted >= self.rules.least:
-                self._prefix, self._block, self._tokens = request.prefixes[mark], mark, wanted
+            if marked >= self.rules.least:
+                self._prefix, self._block, self._tokens = request.prefixes[mark], mark, marked
                 self._created = self._paid = request.started
-                created = wanted
+                created = marked
         if self._prefix < 0:
             return CacheUsage(0, 0, 0, request.tokens, token_seconds=stored)
         return CacheUsage(self._tokens, 0, 0, request.tokens - self._tokens, self._block, created, stored)

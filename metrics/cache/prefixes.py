@@ -28,10 +28,10 @@ class Prefixes:
 
     def after(self, prefix: int, block: Hashable) -> int:
         """Return the number of a prefix extended by one block."""
-        known = self._known
-        number = known.get((prefix, block))
+        numbers = self._known
+        number = numbers.get((prefix, block))
         if number is None:
-            number = known[prefix, block] = len(known) + 1
+            number = numbers[prefix, block] = len(numbers) + 1
             if self.alike is not None:
                 self.alike.add(prefix, block, number)
         return number

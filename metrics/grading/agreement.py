@@ -216,9 +216,11 @@ def intervals(
         count = statistic(np.ones((1, size))).shape[1] if size else statistic(np.zeros((1, 0))).shape[1]
         return [few] * count
     drawn = np.concatenate([statistic(weights) for weights in counts(size, seed, resamples, width)])
-    left = np.concatenate([statistic(weights) for weights in _left_out(size, max(1, AT_ONCE // max(size, width)))])
+    without_group = np.concatenate(
+        [statistic(weights) for weights in _left_out(size, max(1, AT_ONCE // max(size, width)))]
+    )
     whole = statistic(np.ones((1, size)))[0]
-    return [_bca(drawn[:, at], left[:, at], float(whole[at])) for at in range(len(whole))]
+    return [_bca(drawn[:, at], without_group[:, at], float(whole[at])) for at in range(len(whole))]
 
 
 def _left_out(size: int, rows: int) -> Iterator[NDArray[np.float64]]:
@@ -230,8 +232,8 @@ def _left_out(size: int, rows: int) -> Iterator[NDArray[np.float64]]:
         yield (group[None, :] != some[:, None]).astype(np.float64)
 
 
-def _bca(drawn: NDArray[np.float64], left: NDArray[np.float64], whole: float) -> Ends | Missing:
-    resampled = of_draws(whole, drawn, left[~np.isnan(left)])
+def _bca(drawn: NDArray[np.float64], without_group: NDArray[np.float64], whole: float) -> Ends | Missing:
+    resampled = of_draws(whole, drawn, without_group[~np.isnan(without_group)])
     if isinstance(resampled, Missing):
         lost = np.count_nonzero(np.isnan(drawn))
         return Missing("undefined", f"it is undefined in {lost} of {len(drawn)} resamples")
@@ -380,16 +382,16 @@ def raters(
     rated = [rating for rating in zip(votes, passing, questions, strict=True) if len(rating[0]) > 1]
     if not rated:
         return None
-    given, names = [tuple(rating) for rating, _, _ in rated], [name for _, _, name in rated]
+    ratings, names = [tuple(rating) for rating, _, _ in rated], [name for _, _, name in rated]
     code = np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)[1]
     verdicts = [tuple(int(vote >= least) for vote in rating) for rating, least, _ in rated]
     binary = _pairs(verdicts, code)
     whole = binary.sum(axis=0)
     return Raters(
         len(rated),
-        (min(map(len, given)), max(map(len, given))),
+        (min(map(len, ratings)), max(map(len, ratings))),
         _estimate(binary, "none", resamples, seed),
-        _estimate(_pairs(given, code), "quadratic", resamples, seed),
+        _estimate(_pairs(ratings, code), "quadratic", resamples, seed),
         float(np.trace(whole) / whole.sum()),
     )
 
@@ -453,25 +455,25 @@ class Known(NamedTuple):
         return cls(recall, right, specificity, wrong)
 
 
-def corrected(share: float, answers: float, known: Known) -> Estimate:
+def corrected(share: float, answers: float, rates: Known) -> Estimate:
     """Return the share of right answers, where a grader called `share` of `answers` right.
 
     `answers` is the number of independent answers that they are worth. Missing if the grader is no better than chance:
     then its verdicts say nothing.
     """
-    worth = known.recall + known.specificity - 1
+    worth = rates.recall + rates.specificity - 1
     if worth <= 0:
         missing = Missing("undefined", "the grader is no better than chance on the labelled answers")
         return Estimate(missing, missing)
     if not answers:
         missing = Missing("undefined", "there are no answers")
         return Estimate(missing, missing)
-    return Estimate(_within((share + known.specificity - 1) / worth), _interval(share, answers, known))
+    return Estimate(_within((share + rates.specificity - 1) / worth), _interval(share, answers, rates))
 
 
-def _interval(share: float, answers: float, known: Known) -> Ends | Missing:
-    right, wrong, size = known.right + 2, known.wrong + 2, answers + _Z * _Z
-    recall, specificity = (known.recall * known.right + 1) / right, (known.specificity * known.wrong + 1) / wrong
+def _interval(share: float, answers: float, rates: Known) -> Ends | Missing:
+    right, wrong, size = rates.right + 2, rates.wrong + 2, answers + _Z * _Z
+    recall, specificity = (rates.recall * rates.right + 1) / right, (rates.specificity * rates.wrong + 1) / wrong
     seen, worth = (share * answers + _Z * _Z / 2) / size, recall + specificity - 1
     if worth <= 0:
         return Missing("undefined", "the calibration cannot tell the grader from chance")

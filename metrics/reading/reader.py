@@ -223,6 +223,7 @@ MOST = 400
 COMMON, EXACT = 0.4, 1.6
 """Weight of a word that every sentence has, relative to one that none has; factor for a word with a digit or `_`."""
 
+# With it the evidence alone answers .09 to .12 more of LoCoMo than the whole history, without it .05 (decision 24).
 ABSENT = 0.4
 """Factor for a word that is nowhere: otherwise little would be supported in a small context."""
 

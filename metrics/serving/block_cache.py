@@ -82,10 +82,10 @@ class BlockCache:
         raw = packed(ids)
         tokens = len(raw) // WIDTH
         numbers = self._number(raw)
-        there = self._cached[numbers[: max(tokens - 1, 0) // self.block]]
-        missing = there == NONE
-        hit = int(missing.argmax()) if missing.any() else len(there)
-        read, need = there[:hit], -(-tokens // self.block) - hit
+        blocks = self._cached[numbers[: max(tokens - 1, 0) // self.block]]
+        missing = blocks == NONE
+        hit = int(missing.argmax()) if missing.any() else len(blocks)
+        read, need = blocks[:hit], -(-tokens // self.block) - hit
         idle = int((self._users[read] == 0).sum())
         if need > self._free - idle:
             return None
@@ -134,9 +134,9 @@ class BlockCache:
         self._made += new
         self._holds, self._users = _grown(self._holds, self._made), _grown(self._users, self._made)
         self._place = _grown(self._place, self._made)
-        taken = np.concatenate((np.array(blank, np.int64), numbers, self._evict(count - len(blank) - new)))
-        self._users[taken] = 1
-        return taken
+        blocks = np.concatenate((np.array(blank, np.int64), numbers, self._evict(count - len(blank) - new)))
+        self._users[blocks] = 1
+        return blocks
 
     def _keep(self, blocks: Ints, numbers: Ints) -> None:
         """Cache full blocks under the numbers of their content."""
@@ -149,13 +149,13 @@ class BlockCache:
     def _evict(self, count: int) -> Ints:
         """Evict and return the least recently used free blocks."""
         parts = []
-        left = count
-        while left:
-            stop = min(self._head + 2 * left + 64, self._tail)
+        missing = count
+        while missing:
+            stop = min(self._head + 2 * missing + 64, self._tail)
             candidates = self._queue[self._head : stop]
-            candidates = candidates[self._place[candidates] == np.arange(self._head, stop)][:left]
-            left -= len(candidates)
-            self._head = stop if left else int(self._place[candidates[-1]]) + 1
+            candidates = candidates[self._place[candidates] == np.arange(self._head, stop)][:missing]
+            missing -= len(candidates)
+            self._head = stop if missing else int(self._place[candidates[-1]]) + 1
             parts.append(candidates)
         blocks = np.concatenate(parts) if parts else _none(0)
         self._forget(blocks)

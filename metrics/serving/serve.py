@@ -180,6 +180,7 @@ class _Server:
     def _send_back(self, pending: _PendingCall) -> None:
         self._cache.drop(pending.held)
         pending.held = None
+        # It computes its prompt and its answer again: both have to fit before it begins once more.
         pending.ids, pending.output = np.concatenate((pending.ids, pending.output[:-1])), pending.output[:0]
         pending.preempted += 1
         self._waiting.appendleft(pending)

@@ -70,7 +70,7 @@ def split(node: AnyNode, size: int, unit: int) -> AnyNode:
 
 def _same(key: bytes, ids: bytes, at: int, unit: int) -> int:
     """Return how many bytes of whole units `key` shares with `ids` from `at` on."""
-    if ids.startswith(key, at):
+    if ids.startswith(key, at):  # as a rule: prompts go on where they ended
         return len(key)
     size = min(len(key), len(ids) - at) // WIDTH
     differ = np.frombuffer(key, np.int32, size) != np.frombuffer(ids, np.int32, size, at)

@@ -188,19 +188,19 @@ def resampled(sums: Floats, statistic: Statistic, seed: int = SEED, draws: int =
         return Missing("undefined", "one conversation" if size else "no conversation")
     value = float(statistic(sums.sum(axis=0)))
     drawn_values = np.concatenate([statistic(drawn @ sums) for drawn in counts(size, seed, draws)])
-    left = statistic((sums.sum(axis=0) - sums) * size / (size - 1))  # as many conversations as there are
-    if not np.isfinite(left).all():
+    without_one = statistic((sums.sum(axis=0) - sums) * size / (size - 1))  # as many conversations as there are
+    if not np.isfinite(without_one).all():
         return Missing("undefined", FEW)
-    return of_draws(value, drawn_values, left)
+    return of_draws(value, drawn_values, without_one)
 
 
-def of_draws(value: float, draws: Floats, left: Floats) -> Resampled | Missing:
+def of_draws(value: float, draws: Floats, without_one: Floats) -> Resampled | Missing:
     """Return a resampled figure: its value in all, in every draw, and without each conversation or group in turn."""
-    size = len(left)
+    size = len(without_one)
     drawn = np.sort(draws[np.isfinite(draws)])
     if not np.isfinite(value) or len(drawn) < (1 - LOST) * len(draws):
         return Missing("undefined", FEW)
-    off = left.mean() - left
+    off = without_one.mean() - without_one
     spread = float((off**2).sum())
     skew = float((off**3).sum()) / (6 * spread**1.5) if spread else 0.0
     return Resampled(value, drawn, ((size - 1) / size * spread) ** 0.5, _bias(drawn, value), skew, size)

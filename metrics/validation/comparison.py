@@ -386,30 +386,30 @@ def reason(
 
 def lifetime(rule: CacheRule, request: CacheRequest) -> float | None:
     """Return for how many seconds a request leaves its prefix in the cache; None if it leaves nothing."""
-    known = getattr(rule.rules, "lifetime", None)
-    if known is not None:
-        return float(known)
+    seconds = getattr(rule.rules, "lifetime", None)
+    if seconds is not None:
+        return float(seconds)
     return max((mark.lifetime for mark in request.marks), default=None)
 
 
 def _more(recorded: RecordedRequest, request: CacheRequest, used: CacheUsage, trace: CallTrace) -> str:
     """Return why more was read than predicted."""
-    known = _deepest(request, trace.last)
+    written = _deepest(request, trace.last)
     silent = _deepest(request, trace.silent)
-    if silent > max(used.hit, known):
+    if silent > max(used.hit, written):
         return SILENT
     read = (recorded.call.usage and recorded.call.usage.cache_read) or 0
-    if known < 0 or read > request.ends[known] + CLOSE:
+    if written < 0 or read > request.ends[written] + CLOSE:
         return "warmed by another run"
-    if trace.first[request.prefixes[known]] > recorded.started:
+    if trace.first[request.prefixes[written]] > recorded.started:
         return "parallel requests: what another one wrote was there before it was answered"
-    since, left = (
-        recorded.started - trace.last[request.prefixes[known]],
+    since, seconds = (
+        recorded.started - trace.last[request.prefixes[written]],
         recorded.rule and lifetime(recorded.rule, request),
     )
-    if left and since > STALE * left:
+    if seconds and since > STALE * seconds:
         return "warmed by another run"
-    if left and since > left:
+    if seconds and since > seconds:
         return "TTL: still there after its lifetime"
     return UNKNOWN + "a longer prefix was read"
 
@@ -420,8 +420,8 @@ def _less(
     """Return why less was read than predicted."""
     if used.hit >= 0 and trace.first.get(request.prefixes[used.hit], recorded.earliest) > recorded.earliest:
         return "parallel requests: what another one wrote was not there yet"
-    left = before and recorded.rule and lifetime(recorded.rule, before.request)
-    if before and left and LATE * left <= recorded.started - before.asked.started <= left:
+    seconds = before and recorded.rule and lifetime(recorded.rule, before.request)
+    if before and seconds and LATE * seconds <= recorded.started - before.asked.started <= seconds:
         return "TTL: gone in the last tenth of its lifetime"
     if recorded.call.usage and recorded.call.usage.cache_read:
         return UNKNOWN + "a shorter prefix was read"
@@ -464,6 +464,6 @@ def _forgets_thinking(model: str) -> bool:
     return "claude" in model and not any(key.get("supports_thinking_cache_preservation") for key in entries)
 
 
-def _deepest(request: CacheRequest, known: dict[int, float]) -> int:
+def _deepest(request: CacheRequest, times: dict[int, float]) -> int:
     """Return the last block of the longest known prefix, or -1."""
-    return next((at for at in range(len(request.prefixes) - 1, -1, -1) if request.prefixes[at] in known), -1)
+    return next((at for at in range(len(request.prefixes) - 1, -1, -1) if request.prefixes[at] in times), -1)

@@ -102,15 +102,15 @@ class Asking:
 
     def _times(self, recorded: Sequence[tuple[float | None, float | None, float | None]]) -> list[_When]:
         """Return the times of calls from their recorded starts, the messages before them and their answers."""
-        known = [next((time for time in times if time is not None), None) for times in recorded]
-        if not any(time is not None for time in known):
-            return list(self._made_up(len(known)))
-        kept = set(rising([None if time is None else floor(time) for time in known]))
-        clock, result = next(time for at, time in enumerate(known) if at in kept and time is not None), list[_When]()
-        before = -inf
+        first_times = [next((time for time in times if time is not None), None) for times in recorded]
+        if not any(time is not None for time in first_times):
+            return list(self._made_up(len(first_times)))
+        rising_calls = set(rising([None if time is None else floor(time) for time in first_times]))
+        clock = next(time for at, time in enumerate(first_times) if at in rising_calls and time is not None)
+        before, result = -inf, list[_When]()
         for at, (began, requested, answered) in enumerate(recorded):
-            time, wrong = known[at], ""
-            if at in kept and time is not None:
+            time, wrong = first_times[at], ""
+            if at in rising_calls and time is not None:
                 clock = before if time < before <= time + 1 else time
             else:
                 wrong = NO_TIME if time is None else BACKWARDS
@@ -118,9 +118,9 @@ class Asking:
             if began is None and not wrong:
                 self.assumed.add("no start")
                 earliest = min(before, clock) if requested is None else clock
-            there = max(clock, answered) if answered is not None and not wrong else clock
-            result.append(_When(clock, there, earliest, True, wrong))
-            before = there
+            answered_at = max(clock, answered) if answered is not None and not wrong else clock
+            result.append(_When(clock, answered_at, earliest, True, wrong))
+            before = answered_at
         return result
 
     def _made_up(self, calls: int) -> Iterator[_When]:

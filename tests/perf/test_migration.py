@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 import pytest
 
-from ctxbench.harness.claims.clock import access, followed, opened
+from ctxbench.harness.claims.tiers import access, followed, opened
 
 pytestmark = pytest.mark.perf
 SEEDS, STUDENT = 5, 2.776

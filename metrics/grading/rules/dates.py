@@ -100,27 +100,27 @@ def dates(text: str) -> list[tuple[When, int, int]]:
     return dates_at
 
 
-def agreement(accepted: When, given: When) -> Agreement:
+def agreement(accepted: When, date: When) -> Agreement:
     """Return how a date agrees with the accepted one."""
-    if accepted.dated and given.dated:
-        if (accepted.low, accepted.high) == (given.low, given.high):
+    if accepted.dated and date.dated:
+        if (accepted.low, accepted.high) == (date.low, date.high):
             return "same"
-        if accepted.low <= given.low and given.high <= accepted.high:
+        if accepted.low <= date.low and date.high <= accepted.high:
             return "finer"
-        return "coarser" if given.low <= accepted.low and accepted.high <= given.high else "other"
-    if accepted.weekday >= 0 or given.weekday >= 0:
-        return "same" if accepted.weekday == given.weekday else "other"
-    if not accepted.month or accepted.month != given.month:
+        return "coarser" if date.low <= accepted.low and accepted.high <= date.high else "other"
+    if accepted.weekday >= 0 or date.weekday >= 0:
+        return "same" if accepted.weekday == date.weekday else "other"
+    if not accepted.month or accepted.month != date.month:
         return "other"
-    if accepted.day and given.day:
-        if accepted.day != given.day:
+    if accepted.day and date.day:
+        if accepted.day != date.day:
             return "other"
-        return "same" if accepted.dated == given.dated else "coarser" if accepted.dated else "finer"
-    if not accepted.day and not given.day:
-        return "same" if accepted.dated == given.dated else "coarser" if accepted.dated else "finer"
-    if given.day:
+        return "same" if accepted.dated == date.dated else "coarser" if accepted.dated else "finer"
+    if not accepted.day and not date.day:
+        return "same" if accepted.dated == date.dated else "coarser" if accepted.dated else "finer"
+    if date.day:
         return "finer"
-    return "other" if given.dated and not accepted.dated else "coarser"
+    return "other" if date.dated and not accepted.dated else "coarser"
 
 
 def _read(match: re.Match[str]) -> list[When]:

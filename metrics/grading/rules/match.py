@@ -440,18 +440,18 @@ def date_order(gold: Gold, answer: ParsedAnswer) -> int:
 
     Of several accepted dates the worst counts: all must be there.
     """
-    given = answer.words.dates
-    if not given:
+    dates = answer.words.dates
+    if not dates:
         return 0
-    return min(max(_ORDER[agreement(when, date)] for date, _, _ in given) for when in gold.whens)
+    return min(max(_ORDER[agreement(when, date)] for date, _, _ in dates) for when in gold.whens)
 
 
 def number_order(gold: Gold, answer: ParsedAnswer) -> int:
     """Return 2 if the numbers are there, 1 if there are only others, 0 if there is none."""
-    given = [quantity for quantity in answer.words.quantities if gold.counts_times or not quantity.times]
-    if not given:
+    quantities = [quantity for quantity in answer.words.quantities if gold.counts_times or not quantity.times]
+    if not quantities:
         return 0
-    return 2 if all(any(equal(quantity, other) for other in given) for quantity in gold.numbers) else 1
+    return 2 if all(any(equal(quantity, other) for other in quantities) for quantity in gold.numbers) else 1
 
 
 def denied(gold: Gold, answer: ParsedAnswer) -> bool:

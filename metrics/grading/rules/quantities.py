@@ -102,38 +102,38 @@ def quantities(text: str) -> list[Quantity]:
     return result
 
 
-def equal(accepted: Quantity, given: Quantity) -> bool:
+def equal(accepted: Quantity, answer: Quantity) -> bool:
     """Return whether two quantities are equal, whatever their units; a unit that only one of them has is ignored."""
-    if accepted.dimension and given.dimension:
-        if {accepted.dimension, given.dimension} == {_CLOCK, _DIAL}:
-            return (accepted.value - given.value) % 720 == 0
-        if _POUND in (accepted.dimension, given.dimension):
-            return {accepted.dimension, given.dimension} <= _POUNDS and _equal_values(accepted, given)
-        if accepted.dimension != given.dimension:
-            return _calendar(accepted, given)
-        a, b = accepted.value * accepted.factor, given.value * given.factor
-        if accepted.factor != given.factor:
+    if accepted.dimension and answer.dimension:
+        if {accepted.dimension, answer.dimension} == {_CLOCK, _DIAL}:
+            return (accepted.value - answer.value) % 720 == 0
+        if _POUND in (accepted.dimension, answer.dimension):
+            return {accepted.dimension, answer.dimension} <= _POUNDS and _equal_values(accepted, answer)
+        if accepted.dimension != answer.dimension:
+            return _calendar(accepted, answer)
+        a, b = accepted.value * accepted.factor, answer.value * answer.factor
+        if accepted.factor != answer.factor:
             return abs(a - b) <= TOLERANCE * max(abs(a), abs(b))
-    return _equal_values(accepted, given)
+    return _equal_values(accepted, answer)
 
 
-def _equal_values(accepted: Quantity, given: Quantity) -> bool:
+def _equal_values(accepted: Quantity, answer: Quantity) -> bool:
     """Return whether two values are equal, or one is the other rounded to its decimals, of which there must be two."""
-    a, b = accepted.value, given.value
+    a, b = accepted.value, answer.value
     if a == b or abs(a - b) < 1e-9 * max(abs(a), abs(b)):
         return True
-    least = min(accepted.digits, given.digits)
+    least = min(accepted.digits, answer.digits)
     return least >= 2 and abs(round(a, least) - round(b, least)) < 1e-9
 
 
-def _calendar(accepted: Quantity, given: Quantity) -> bool:
+def _calendar(accepted: Quantity, answer: Quantity) -> bool:
     """Compare months and years with weeks and days: 1 year is 12 months is about 52 weeks or 365 days."""
-    pair = {accepted.dimension, given.dimension}
+    pair = {accepted.dimension, answer.dimension}
     if pair != {"time:s", "calendar:month"}:
         return False
     a, b = (
         quantity.value * quantity.factor * (30.44 * 86400 if quantity.dimension == "calendar:month" else 1)
-        for quantity in (accepted, given)
+        for quantity in (accepted, answer)
     )
     return abs(a - b) <= 0.02 * max(a, b)
 

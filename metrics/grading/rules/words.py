@@ -162,12 +162,12 @@ class TextWords:
     @cached_property
     def quantities(self) -> list[Quantity]:
         """Numbers outside of dates, and years that stand alone."""
-        taken = [(start, stop) for _, start, stop in self.dates if stop - start > 4]
+        spans = [(start, stop) for _, start, stop in self.dates if stop - start > 4]
         all_quantities = quantities(self.lower)
-        if not taken:
+        if not spans:
             return all_quantities
         return [
-            quantity for quantity in all_quantities if not any(start <= quantity.start < stop for start, stop in taken)
+            quantity for quantity in all_quantities if not any(start <= quantity.start < stop for start, stop in spans)
         ]
 
     @cached_property

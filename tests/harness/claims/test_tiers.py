@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from ctxbench.harness.claims import cache, clock, compression, search
+from ctxbench.harness.claims import compression, search, tiers
 from ctxbench.harness.claims.claim import Verdict, verdict_of
 from ctxbench.harness.claims.search import Searched
 from ctxbench.harness.tier_bench.archive import Coded, Lossy, Speed
@@ -21,16 +21,16 @@ from tests.harness.claims.builders import SIZES, WORDS, inputs
 
 def test_the_document_evicts_what_it_protects() -> None:
     """A A B C with room for two: B has been used once, is said to be protected, and is what leaves."""
-    assert cache.evicted_protected() == 1
+    assert tiers.evicted_protected() == 1
 
 
 def test_hit_rates_are_compared_by_seed() -> None:
     """Seeds differ more than policies do; a seed without a figure leaves none."""
     ours, base = [0.50, 0.62, 0.71], [0.48, 0.60, 0.68]
-    found = cache.paired(ours, base)
+    found = tiers.paired(ours, base)
     assert found.low > 0  # type: ignore[union-attr,operator]
     lost = Missing("undefined", "no access counts")
-    assert cache.paired([lost, *ours[1:]], base) == lost
+    assert tiers.paired([lost, *ours[1:]], base) == lost
 
 
 def _hits(monkeypatch: pytest.MonkeyPatch, by: Callable[[str, int], float]) -> None:
@@ -39,24 +39,24 @@ def _hits(monkeypatch: pytest.MonkeyPatch, by: Callable[[str, int], float]) -> N
     def timed(samples: list[object], policy: str, size: int) -> tuple[list[float], list[float]]:
         return [by(policy, at) for at in range(len(samples))], [0.1 + at / 1000 for at in range(len(samples))]
 
-    monkeypatch.setattr(cache, "_timed", timed)
-    monkeypatch.setattr(cache, "TRACES", {name: lambda seed: seed for name in cache.TRACES})
+    monkeypatch.setattr(tiers, "_timed", timed)
+    monkeypatch.setattr(tiers, "TRACES", {name: lambda seed: seed for name in tiers.TRACES})
     for name in ("zipf", "scan"):
-        monkeypatch.setattr(cache, name, lambda seed, length: seed)
+        monkeypatch.setattr(tiers, name, lambda seed, length: seed)
 
 
 @pytest.mark.parametrize(("more", "word"), [(0.1, "holds"), (-0.1, "fails"), (0.0, "cannot tell")])
 def test_the_hybrid_score(monkeypatch: pytest.MonkeyPatch, more: float, word: Verdict) -> None:
     """It must beat LRU-K on all four loads; what differs by chance only cannot be told."""
     _hits(monkeypatch, lambda policy, at: 0.5 + 0.01 * (at * (policy == "lru_k") % 3) + more * ("hybrid" in policy))
-    assert verdict_of(cache.hybrid(inputs()).rows) == word
+    assert verdict_of(tiers.hybrid(inputs()).rows) == word
 
 
 @pytest.mark.parametrize(("more", "last"), [(0.1, "holds"), (-0.1, "fails")])
 def test_lru_k_as_written(monkeypatch: pytest.MonkeyPatch, more: float, last: Verdict) -> None:
     """Whatever its hit rates, it evicts what it protects, and fails."""
-    _hits(monkeypatch, lambda policy, at: 0.5 + 0.01 * (at % 3) + more * (policy == cache.DOCUMENT))
-    rows = cache.as_written(inputs()).rows
+    _hits(monkeypatch, lambda policy, at: 0.5 + 0.01 * (at % 3) + more * (policy == tiers.DOCUMENT))
+    rows = tiers.as_written(inputs()).rows
     assert [row.verdict for row in rows if row.decides] == ["fails", last, last]
     assert verdict_of(rows) == "fails"
 
@@ -64,14 +64,14 @@ def test_lru_k_as_written(monkeypatch: pytest.MonkeyPatch, more: float, last: Ve
 @pytest.mark.parametrize(("rate", "word"), [(0.95, "holds"), (0.2, "fails")])
 def test_the_working_tiers_hit_rate(monkeypatch: pytest.MonkeyPatch, rate: float, word: Verdict) -> None:
     """LRU-K on the first reading of the load decides; the other readings and policies stand beside it."""
-    real = cache.TRACES["mem_002"]
-    monkeypatch.setattr(cache, "TRACES", dict.fromkeys(("mem_002", *cache.READINGS), real))
-    found = cache.of_seeds([rate, rate + 0.001, rate - 0.001])
+    real = tiers.TRACES["mem_002"]
+    monkeypatch.setattr(tiers, "TRACES", dict.fromkeys(("mem_002", *tiers.READINGS), real))
+    found = tiers.of_seeds([rate, rate + 0.001, rate - 0.001])
     bound = type("Bound", (), {"hits": 0.99, "expected": 0.5})()
-    monkeypatch.setattr(cache, "bounds", lambda load, size: bound)
+    monkeypatch.setattr(tiers, "bounds", lambda load, size: bound)
     row = type("Row", (), {"hits": found})()
-    monkeypatch.setattr(cache, "measured", lambda load, size, recipes: [row])
-    rows = cache.hit_rate(inputs(quick=True)).rows
+    monkeypatch.setattr(tiers, "measured", lambda load, size, recipes: [row])
+    rows = tiers.hit_rate(inputs(quick=True)).rows
     assert verdict_of(rows) == word
     assert [row.setting for row in rows if row.decides] == ["lru_k, mem_002"]
 
@@ -145,22 +145,22 @@ def test_a_million_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_percentiles_by_order_statistics() -> None:
     """Of 1..1000 the p99 is about 990, between the 984th and the 998th; of a hundred its upper end is not known."""
-    found = clock.percentile(np.arange(1, 1001, dtype=float).tolist(), 0.99)
+    found = tiers.percentile(np.arange(1, 1001, dtype=float).tolist(), 0.99)
     assert not isinstance(found, Missing)
     assert (round(found.mean), found.low, found.high) == (990, 984.0, 998.0)
-    few = clock.percentile([1.0] * 100, 0.99)
+    few = tiers.percentile([1.0] * 100, 0.99)
     assert isinstance(few.high, Missing)  # type: ignore[union-attr]
-    assert isinstance(clock.percentile([], 0.99), Missing)
+    assert isinstance(tiers.percentile([], 0.99), Missing)
 
 
 def test_latencies_of_the_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each operation's p99 must be under its own limit; all of it is of the clock."""
     for times, word in (([0.5] * 2000, "holds"), ([60.0] * 2000, "fails"), ([0.5] * 50, "cannot tell")):
-        monkeypatch.setattr(clock, "_items", lambda inputs: [])
+        monkeypatch.setattr(tiers, "_items", lambda inputs: [])
         for name in ("_focus_latencies", "_looked_up", "_read"):
-            monkeypatch.setattr(clock, name, lambda _, times=times: times)
-        monkeypatch.setattr(clock, "_moved", lambda _, times=times: (times, times))
-        rows = clock.latencies(inputs()).rows
+            monkeypatch.setattr(tiers, name, lambda _, times=times: times)
+        monkeypatch.setattr(tiers, "_moved", lambda _, times=times: (times, times))
+        rows = tiers.latencies(inputs()).rows
         assert verdict_of(rows) == word
         assert all(row.timed for row in rows)
 
@@ -172,5 +172,5 @@ def test_the_tuner(monkeypatch: pytest.MonkeyPatch, more: float, word: Verdict) 
     def followed(load: str, seed: int, tuner: bool = False) -> tuple[float, int]:
         return 0.5 + seed / 100 + tuner * (more + 0.001 * (seed % 3 - 1)), 0
 
-    monkeypatch.setattr(clock, "followed", followed)
-    assert verdict_of(clock.tuner(inputs()).rows) == word
+    monkeypatch.setattr(tiers, "followed", followed)
+    assert verdict_of(tiers.tuner(inputs()).rows) == word

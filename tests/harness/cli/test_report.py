@@ -33,7 +33,11 @@ def test_the_width_that_is_asked_for(tmp_path: Path) -> None:
 
     def report(**environment: str) -> str:
         return subprocess.run(
-            [CTXBENCH, "report", "r", "--print-only", "--all"], cwd=tmp_path, env=environment, capture_output=True, text=True
+            [CTXBENCH, "report", "r", "--print-only", "--all"],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
         ).stdout
 
     assert max(map(len, report(COLUMNS="100").splitlines())) <= 100

@@ -173,7 +173,7 @@ def test_the_limit_by_hand(cassette: Cassette) -> None:
 def test_each_command_has_its_own_money(cassette: Cassette) -> None:
     """What another command spent does not count."""
     Purse(cassette, "before", 1.0).pay(0.0, 0.9)
-    assert Purse(cassette, "now", 1.0).take("m", 0.5) == 0.5
+    assert Purse(cassette, "now", 1.0).reserve("m", 0.5) == 0.5
 
 
 def test_a_price_that_is_not_known(cassette: Cassette) -> None:
@@ -192,7 +192,7 @@ def _spend(path: str, calls: int) -> None:
         purse = Purse(cassette, "run", 1.0)
         for _ in range(calls):
             try:
-                taken = purse.take("m", 0.02)
+                taken = purse.reserve("m", 0.02)
             except ModelError:
                 continue
             purse.pay(taken, 0.01)
