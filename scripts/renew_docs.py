@@ -23,6 +23,7 @@ from ctxbench.harness import api
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/quality.md", "docs/cost.md")
 MODELS = ("claude-sonnet-5", "gpt-5.6", "gemini-2.5-pro")
+TIERED = "tiered(working=8192, archive=131072)"
 FEW = ("window(max_tokens=8000)", "window(max_tokens=32000)", "summary(every=5)", "retrieval", "archive", "none")
 _PLACE = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -88,7 +89,16 @@ def strategies(measured: Measured) -> Iterator[str]:
         "answers right (95 %)",
     )
     yield from head("#", *heads, "problems")
-    rows = ("none", "tiered", "retrieval", "archive", *FEW[:1], "summary(every=5)", FEW[1], "facts")
+    rows = (
+        "none",
+        "tiered(working=8192, archive=131072)",
+        "retrieval",
+        "archive",
+        *FEW[:1],
+        "summary(every=5)",
+        FEW[1],
+        "facts",
+    )
     for name in rows:
         figures, correct = measured.summary.loc[name], measured.report["answers"][0]["strategies"][name]
         low, high = correct["correct_interval"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..render import count
 from .panels import Line, Maker, linear, logarithmic, look, panels, share, short, times
-from .style import COLOURS, figure, legible, style
+from .style import COLOURS, figure, legible, row_name, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,7 +58,7 @@ def parts(sums: pd.DataFrame) -> Figure:
             axes.set_title(legible(model))
             axes.set_xlabel("US dollars")
             axes.grid(visible=False, axis="y")
-        grid[0].set_yticks(range(len(strategies)), [legible(strategy) for strategy in strategies])
+        grid[0].set_yticks(range(len(strategies)), [row_name(strategy) for strategy in strategies])
         grid[0].invert_yaxis()
         handles = {
             words: handle for axes in grid for handle, words in zip(*axes.get_legend_handles_labels(), strict=True)

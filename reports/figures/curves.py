@@ -13,7 +13,7 @@ from ...harness.tier_bench.working import BOUND
 from ...metrics.survival import Survival
 from ..tier_actions import TIERS, TierActions
 from .panels import REFERENCE, Line, from_nothing, linear, logarithmic, panels, share, short
-from .style import COLOURS, FAINT, MARKERS, figure, legible, style
+from .style import COLOURS, FAINT, MARKERS, figure, legible, row_name, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,7 +86,7 @@ def latency(times: Mapping[str, tuple[float, float]]) -> Figure:
         dots: dict[str, Any] = {"linestyle": "none", "color": COLOURS[0], "markersize": 4}
         axes.plot(medians, rows, marker=MARKERS[0], label="median", **dots)
         axes.plot(slowest, rows, marker=MARKERS[1], label="99th percentile", **{**dots, "color": COLOURS[1]})
-        axes.set_yticks(rows, [legible(name) for name in names])
+        axes.set_yticks(rows, [row_name(name) for name in names])
         axes.invert_yaxis()
         axes.set_xscale("log")
         axes.set_xlabel("latency")
@@ -122,7 +122,7 @@ def found_by_tier(by_strategy: Mapping[str, TierActions]) -> Figure:
             labels = [f"{count:,.0f}" if share > 8 else "" for count, share in zip(counts, wide, strict=True)]
             axes.bar_label(bars, labels, label_type="center", color="white", fontsize=7)
             left += wide
-        axes.set_yticks(range(len(by_strategy)), [legible(name) for name in by_strategy])
+        axes.set_yticks(range(len(by_strategy)), [row_name(name) for name in by_strategy])
         axes.invert_yaxis()
         axes.set_xlim(0, 100)
         axes.set_xlabel("share of the messages looked up, %")

@@ -14,7 +14,7 @@ from ...harness.tune.tune import Tuned
 from ...metrics.frontier import Point
 from ...metrics.statistics.intervals import Ends
 from ..tune import numbers, unit
-from .style import COLOURS, FAINT, INK, figure, legible, style
+from .style import COLOURS, FAINT, INK, figure, legible, row_name, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,7 +122,7 @@ def between(marks: Sequence[IntervalMark], bounds: dict[str, float]) -> Figure:
         for name, (bound, colour, line) in _BOUNDS.items():
             if name in bounds:
                 axes.axvline(bounds[name], color=colour, linestyle=line, linewidth=1.2, label=f"{name}: {bound}")
-        axes.set_yticks(rows, [legible(mark.name) for mark in marks])
+        axes.set_yticks(rows, [row_name(mark.name) for mark in marks])
         axes.set_ylim(len(marks) - 0.5, -0.5)
         axes.set_xlim(left=0)
         axes.grid(axis="y", visible=False)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
 from ...scenarios.errors import RunError
@@ -124,6 +125,14 @@ def legible(text: str) -> str:
     r"""Return text as a figure can show it: a letter without a font as its code, `\u4e2d`; `$` starts no formula."""
     shown = (char if ord(char) in _letters() else ascii(char)[1:-1] for char in printable(text).replace("\n", " "))
     return "".join(shown).replace("$", r"\$")
+
+
+_ROW_NAME = 36
+
+
+def row_name(text: str) -> str:
+    """Return a strategy's text as the name of a row: legible, and in lines that leave room for the figures."""
+    return "\n".join(wrap(legible(text), _ROW_NAME, break_long_words=False, break_on_hyphens=False))
 
 
 def figure(width: float = WIDTH, height: float = HEIGHT) -> Figure:
