@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 from math import cos, dist, hypot, pi, sin
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,52 +30,79 @@ _ROW = 0.26
 
 
 def frontier(
-    points: Mapping[str, Point], best: Sequence[str], numbers: Mapping[str, int], up: str, along: str
+    points: Mapping[str, Point],
+    best: Sequence[str],
+    broken: Collection[str],
+    numbers: Mapping[str, int],
+    up: str,
+    along: str,
 ) -> Figure:
-    """Draw strategies by cost and quality, numbered as in the table; `best` are the frontier, dearest first."""
+    """Draw strategies by cost and quality, numbered as in the table.
+
+    `best` are the frontier, dearest first; `broken` those that break what the whole history does not.
+    """
     with style():
         drawn = figure(5.6, 4.4)
         axes = drawn.subplots()
         axes.step([points[name].cost for name in best], [points[name].quality for name in best], **_LINE)
-        _marks(axes, points, best, numbers)
+        _marks(axes, points, best, broken, numbers)
         axes.set_xlabel(along)
         axes.set_ylabel(up)
         axes.xaxis.set_major_formatter(lambda value, _: f"\\${value:g}")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:g} %")
         axes.margins(0.06)
         axes.set_xlim(left=0)
-        marks: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 8}
-        axes.plot([], [], **marks, color=COLOURS[0], label="on the frontier")
-        axes.plot([], [], **marks, markerfacecolor="white", markeredgecolor=INK, label="dominated")
-        drawn.legend(loc="outside upper center", ncols=2)
+        for group in _GROUPS:
+            axes.plot([], [], **{**group.mark, "markersize": 8}, label=group.label)
+        drawn.legend(loc="outside upper center", ncols=len(_GROUPS))
     return drawn
 
 
 _LINE: dict[str, Any] = {"where": "pre", "color": COLOURS[0], "linewidth": 1.2, "zorder": 1}
 
 
-def _marks(axes: Axes, points: Mapping[str, Point], best: Sequence[str], numbers: Mapping[str, int]) -> None:
+class _Group(NamedTuple):
+    """How the marks of one kind of strategies look."""
+
+    label: str
+    mark: Mapping[str, Any]
+    letters: str
+
+
+def _group(label: str, marker: str, face: str, edge: str, letters: str) -> _Group:
+    looks = {"marker": marker, "markerfacecolor": face, "markeredgecolor": edge}
+    return _Group(label, {**looks, "linestyle": "none", "markersize": 11, "markeredgewidth": 0.8}, letters)
+
+
+# Shapes differ, not only colours.
+_GROUPS = (
+    _group("on the frontier", "o", COLOURS[0], COLOURS[0], _ON_COLOUR),
+    _group("no better than one of these", "o", "white", INK, INK),
+    _group("breaks something", "s", "white", FAINT, INK),
+)
+
+
+def _marks(
+    axes: Axes,
+    points: Mapping[str, Point],
+    best: Sequence[str],
+    broken: Collection[str],
+    numbers: Mapping[str, int],
+) -> None:
     from matplotlib.collections import LineCollection
 
     places = _apart(points)
     moved = [[points[name], at] for name, at in places.items() if dist(points[name], at) > 1e-9]
     axes.add_collection(LineCollection(moved, colors=FAINT, linewidths=0.6, zorder=2), autolim=False)
-    for at, (face, edge, letters) in enumerate((("white", INK, INK), (COLOURS[0], COLOURS[0], _ON_COLOUR))):
-        group = {name: place for name, place in places.items() if (name in best) == bool(at)}
-        axes.plot(
-            [x for x, _ in group.values()],
-            [y for _, y in group.values()],
-            linestyle="none",
-            marker="o",
-            markersize=11,
-            markeredgewidth=0.8,
-            markerfacecolor=face,
-            markeredgecolor=edge,
-            zorder=3 + at,
-        )
-        for name, (x, y) in group.items():
-            text = str(numbers[name])
-            axes.text(x, y, text, ha="center", va="center_baseline", color=letters, fontsize=6.5, zorder=5 + at)
+    groups = {name: 0 if name in best else 2 if name in broken else 1 for name in points}
+    for number, group in enumerate(_GROUPS):
+        # What is on the frontier is drawn last, above the others.
+        above = 2 * (len(_GROUPS) - number)
+        own = {name: place for name, place in places.items() if groups[name] == number}
+        axes.plot([x for x, _ in own.values()], [y for _, y in own.values()], **group.mark, zorder=1 + above)
+        for name, (x, y) in own.items():
+            looks: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 6.5, "zorder": 2 + above}
+            axes.text(x, y, str(numbers[name]), color=group.letters, **looks)
 
 
 def _apart(points: Mapping[str, Point]) -> dict[str, tuple[float, float]]:

@@ -75,7 +75,7 @@ def _figure(places: RunVerdict, order: list[str], points: dict[str, Point]) -> I
     numbers = {name: at for at, name in enumerate(order, start=1)}
     up, along = f"{places.quality.name} (higher is better)", f"bill under {places.model}, US dollars (lower is better)"
     values = {"model": places.model, "about": places.quality.about}
-    return figure_of("frontier", lambda: frontier_figure(points, best, numbers, up, along), **values)
+    return figure_of("frontier", lambda: frontier_figure(points, best, places.broken, numbers, up, along), **values)
 
 
 def _table(places: RunVerdict, order: list[str]) -> Table:
