@@ -87,7 +87,9 @@ class Asking:
     def calls(self, conversation: Conversation) -> list[RecordedRequest]:
         """Return the recorded calls of a conversation, in its order."""
         messages = conversation.messages
-        own_calls = [(at, call) for at in conversation.calls() if (call := messages[at].call) is not None]
+        # Calls that were stopped are none of `conversation.calls()`, but may have written to the cache.
+        asked = (at for at, message in enumerate(messages) if at and message.role == "assistant")
+        own_calls = [(at, call) for at in asked if (call := messages[at].call) is not None]
         contexts = RecordedPrompts(conversation, self.prefixes, self.counter)
         times = self._times([(call.started, messages[at - 1].time, messages[at].time) for at, call in own_calls])
         rules = [
