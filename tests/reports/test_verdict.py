@@ -54,6 +54,7 @@ def by_hand(
         unanswered=[],
         answers=None,
         recorded={},
+        unrepeatable={},
     )
     fake: Any = SimpleNamespace(
         run=SimpleNamespace(folder=Path("runs/by hand")),
