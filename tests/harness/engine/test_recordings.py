@@ -31,7 +31,7 @@ HELD = {
     "mini-swe-agent": Held(14, 2175, 1080, 0, 406_457),
     "mtrag": Held(666, 5862, 2931, 666, 341_268),
     "openhands": Held(8, 336, 164, 0, 153_326),
-    "pi-sessions": Held(2, 1904, 937, 0, 543_263),
+    "pi-sessions": Held(2, 1904, 910, 0, 543_263),
     "tau-bench": Held(200, 5308, 2454, 0, 726_348),
     "evouna": Held(0, 0, 0, 0, 0),
     "halluqa-zh": Held(0, 0, 0, 0, 0),
