@@ -19,10 +19,10 @@ from typing import Any
 import pandas as pd
 
 from ctxbench.harness import api
+from ctxbench.harness.bill import MODELS
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/quality.md", "docs/cost.md")
-MODELS = ("claude-sonnet-5", "gpt-5.6", "gemini-2.5-pro")
 TIERED = "tiered(working=8192, archive=131072)"
 FEW = ("window(max_tokens=8000)", "window(max_tokens=32000)", "summary(every=5)", "retrieval", "archive", "none")
 _PLACE = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)

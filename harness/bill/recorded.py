@@ -1,4 +1,4 @@
-"""What the recordings of a run say of their own model calls: which models, and how their token counts differ from ours.
+"""Read from a run which models were recorded, how their token counts differ from ours, and what their calls cost.
 
 A run is billed under the model that was recorded, in tokens as that model's provider counts them, unless the user names
 another.
@@ -64,7 +64,7 @@ def _ratio(recorded: float, ours: float) -> float:
 
 
 class CostComparison(NamedTuple):
-    """What some calls are recorded to have cost, and their bill."""
+    """Recorded cost of some calls beside their bill, in US dollars."""
 
     calls: int
     recorded: float

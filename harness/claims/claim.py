@@ -61,7 +61,7 @@ class Measurement(msgspec.Struct, frozen=True):
 
     rows: tuple[ClaimRow, ...] = ()
     values: Mapping[str, float | str] = {}
-    """What the names in braces of the claim's remark stand for (`data/claims.toml`)."""
+    """Values of the names in braces in the claim's remark (`data/claims.toml`)."""
 
 
 class Finding(msgspec.Struct, frozen=True):

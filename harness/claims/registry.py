@@ -36,9 +36,9 @@ class Claim:
     """Design document and section."""
     protocol: str = ""
     remark: str = ""
-    """What a reader must know beside the figures."""
+    """Explanation that is shown beside the figures."""
     needed: str = ""
-    """What it would take for the claim to hold, shown where it fails or cannot be told."""
+    """Remedy: the change that would make the claim hold. It is shown where the claim fails or cannot be told."""
     slow: bool = False
     """Whether `--quick` leaves it out."""
 

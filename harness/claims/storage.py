@@ -70,7 +70,7 @@ Sums = Mapping[str, Sequence[int]]
 
 
 class _AskedProbe(NamedTuple):
-    """What the evidence of a probe is, and what was loaded when it was asked; the columns of the table `probes`."""
+    """Evidence of a probe, and the messages that were loaded for it: columns of the table `probes`."""
 
     conversation: str
     number: int

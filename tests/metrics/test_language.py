@@ -72,7 +72,7 @@ def test_terms(text: str, expected: list[str]) -> None:
 
 @given(st.text())
 def test_terms_are_the_stems_of_words(text: str) -> None:
-    """Of every word that is no stop word, and the same list again when it is asked for again."""
+    """Terms are the stems of the words that are no stop words, in order, also when they are asked for again."""
     expected = [stem(word) for word in words(text) if word not in STOP_WORDS]
     assert terms(text) == expected == terms(text)
     assert terms(text * 400) == [stem(word) for word in words(text * 400) if word not in STOP_WORDS]

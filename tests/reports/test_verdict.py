@@ -198,7 +198,7 @@ def test_what_breaks(tmp_path: Path) -> None:
 
 
 def test_only_the_billed_model_s_provider_rejects(tmp_path: Path) -> None:
-    """What OpenAI alone would reject breaks nothing for Claude; for a model of neither, both count."""
+    """A request that OpenAI alone rejects breaks nothing for Claude; for a model of another provider both count."""
     summary = results(usual(tmp_path)).summary
     rejected = {**summary.strategies["none"], "rejected_openai": 3, "rejected_anthropic": 0}
     found = replace(summary, strategies={**summary.strategies, "last_turn": rejected})

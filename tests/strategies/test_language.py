@@ -85,7 +85,7 @@ def test_every_language_is_auto_by_default() -> None:
 
 
 def test_the_documents_variants_are_chinese() -> None:
-    """What is a document's to the letter states the document's language, wherever a stage has one."""
+    """Every preset that follows a design document to the letter states `language='zh'` in each stage that has one."""
     for name in NAMED:
         strategy = parse(name)
         stages = strategy.stages if isinstance(strategy, Chain) else (strategy,)

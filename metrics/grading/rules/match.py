@@ -29,7 +29,7 @@ _PAIR = re.compile(r"\s+and\s+|\s+&\s+|(?<=\S)(?:以及|和|与|、)(?=\S)")
 _PRONOUN = re.compile(
     r"\b(?:he|she|it|they|them|his|her|their|its|i|we|you|because|since|that|which|was|were|is|are)\b|因为|他|她|它|是"
 )
-"""What says that a text is a sentence and no list."""
+"""Pattern of the words that make a text a sentence and not a list."""
 _HAN_ONE = re.compile(f"[{HAN}]")
 # Words of an item; of a Chinese one, twice as many characters.
 _LONGEST_ITEM = 4

@@ -1,4 +1,4 @@
-"""What recordings say of their own model calls: models, windows, token factors and costs."""
+"""Recorded models of a run: who is billed, context windows, token factors, and recorded costs beside the bill."""
 
 from __future__ import annotations
 

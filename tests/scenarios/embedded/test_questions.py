@@ -85,7 +85,7 @@ def test_each_asks_every_category(conversation: Conversation) -> None:
 
 
 def test_there_are_enough_questions() -> None:
-    """Of each category and each language there are enough for a share to mean something."""
+    """Each category and each language has enough questions for a share to mean something."""
     probes = [(c.language, probe) for c in ALL.values() for probe in c.probes]
     assert len(probes) == 104
     assert Counter(language for language, probe in probes if probe.answerable) == {"en": 44, "zh": 44}
