@@ -426,7 +426,7 @@ def _recorded_with(verdict: RunVerdict) -> str:
     if verdict.model not in calls:
         return f"with {', '.join((*names, *others))}; billed under {verdict.model}"
     factors = verdict.results.billed.factors.get(verdict.model)
-    count_as = f"; it counted {factors.prompt:.2f} tokens for each of ours" if factors else ""
+    count_as = f"; {verdict.model} counted {factors.prompt:.2f} tokens for each of ours" if factors else ""
     return f"with {', '.join((*names, *others))}{count_as}"
 
 
