@@ -65,6 +65,8 @@ class Question(NamedTuple):
     """Of the request, by the run's count."""
     live: Callable[[], Live] | None = None
     """Starts the strategy, where it offers a tool."""
+    own_tools: tuple[Tool, ...] = ()
+    """What the strategy offers."""
 
 
 class Answer(NamedTuple):
@@ -145,6 +147,7 @@ class RunProbes:
                 context.tools,
                 probe.tokens_sent,
                 None if context.tools == conversation.tools else start,
+                tuple(tool for tool in context.tools if tool not in conversation.tools),
             ),
         )
 

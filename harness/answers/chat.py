@@ -8,26 +8,21 @@ round is charged to the answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from hashlib import sha256
 
-import msgspec
-from msgspec.structs import replace
-
-from ...metrics.language import language_of, word_lists
 from ...metrics.models import window_of
-from ...metrics.reading.times import day_of, written
 from ...metrics.tokens import TokenCounter
 from ...metrics.value import Missing
 from ...scenarios.errors import SpecError, Stopped
-from ...scenarios.model import Message, ToolCall
+from ...scenarios.model import ToolCall
 from ...strategies.base import ModelError
 from ..models import Models, Reply, Unusable
 from ..models.recorded import ModelRequest, messages_of
 from ..replay import failure_reason
 from .answer import UNKNOWN, Answer, Live, Question, Tools
+from .forms import CHAT_PROMPT, NOT_AVAILABLE, TEXT_PROMPT, ChatForm, Form, TextForm
 from .store import digest_of
 
 ROUNDS = 4
@@ -46,9 +41,9 @@ class ByModel:
     def __init__(self, models: Models, counter: TokenCounter, rounds: int = ROUNDS, reply: int = REPLY) -> None:
         self.name = models.settings.answerer
         self._models, self._counter, self._rounds, self._reply = models, counter, rounds, reply
-        # A local model has a small window and no tools: the context is sent as text.
+        # A local model has a small window, and its template no tools: it is sent one text.
         self._plain = self.name.startswith("local:")
-        self.identity = digest_of(self.name, str(rounds), str(reply), PROMPT)
+        self.identity = digest_of(self.name, str(rounds), str(reply), TEXT_PROMPT if self._plain else CHAT_PROMPT)
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Answer the questions; several at once, where none of them needs the strategy."""
@@ -63,9 +58,8 @@ class ByModel:
             pool.shutdown(cancel_futures=True)  # when the user stops it: no more calls
 
     def _answer(self, question: Question) -> Answer:
-        render, tools = (as_text, ()) if self._plain else (as_chat, question.tools)
-        asked = render(question.context, instruction(question.text))
-        return _Talk(self, question, ModelRequest(self.name, asked, 0.0, self._reply, tools, prompt=PROMPT)).answer()
+        form = TextForm(question) if self._plain else ChatForm(question)
+        return _Talk(self, question, form, form.request(self.name, self._reply)).answer()
 
     def reply(self, request: ModelRequest) -> Reply:
         """Return the model's reply. Raises ModelError, also for a request that does not fit or was cut."""
@@ -101,8 +95,8 @@ class ByModel:
 class _Talk:
     """The chat on one question, until the model answers."""
 
-    def __init__(self, by: ByModel, question: Question, request: ModelRequest) -> None:
-        self._by, self._question, self._request = by, question, request
+    def __init__(self, by: ByModel, question: Question, form: Form, first: ModelRequest) -> None:
+        self._by, self._question, self._form, self._first = by, question, form, first
         self._live: Live | None = None
         self._charged: list[Reply] = []
         self._called: list[str] = []
@@ -129,31 +123,27 @@ class _Talk:
         )
 
     def _talk(self) -> str:
-        request = self._request
+        request = self._first
         for rounds_left in range(self._by.rounds, -1, -1):
-            if not rounds_left and request.tools:
-                request = replace(request, silent=True)
+            if not rounds_left:
+                request = self._form.last(request)
             reply = self._by.reply(request)
             self._charged.append(reply)
-            if not reply.calls:
+            calls = self._form.calls(request, reply)
+            if not calls:
                 return reply.text
             if request.silent:
                 break
-            request = self._with_tool_results(request, reply)
+            request = self._with_tool_results(request, reply, calls)
         raise ModelError(f"{self._by.name}: called a tool where it had to answer")
 
-    def _with_tool_results(self, request: ModelRequest, reply: Reply) -> ModelRequest:
+    def _with_tool_results(self, request: ModelRequest, reply: Reply, calls: Sequence[ToolCall]) -> ModelRequest:
         """Return the next request, with the tool results. It allows no more calls once a tool was not available."""
-        chat = [*messages_of(request.asked), Message("", "assistant", reply.text, reply.calls)]
         tools = self._tools()
-        silent = False
-        for call in reply.calls:
-            self._called.append(call.name)
-            answer = tools.get(call.name)
-            silent = silent or answer is None
-            text = NOT_AVAILABLE if answer is None else self._tool_result(call, answer)
-            chat.append(Message("", "tool", text, answers=call.id))
-        return replace(request, asked=tuple(chat), silent=silent)
+        self._called += [call.name for call in calls]
+        results = [self._tool_result(call, tools[call.name]) if call.name in tools else None for call in calls]
+        texts = [NOT_AVAILABLE if result is None else result for result in results]
+        return self._form.after(request, reply, texts, silent=None in results)
 
     def _tools(self) -> Tools:
         """Return the strategy's tools; the strategy is started when the model first calls one."""
@@ -177,87 +167,7 @@ class _Talk:
             raise ModelError(f"the strategy's tool {call.name} failed: {failure_reason(error)}") from None
 
 
-def as_chat(context: Sequence[Message], instruction: str) -> tuple[Message, ...]:
-    """Return the context as messages of a chat, with the instruction as the last one."""
-    pairs = list(zip(context, _texts(context), strict=True))
-    chat: list[Message] = []
-    at = 0
-    while at < len(pairs):
-        message, text = pairs[at]
-        stop = at + (message.role != "tool")
-        while stop < len(pairs) and pairs[stop][0].role == "tool":
-            stop += 1
-        chat += _with_results(message, text, [pair for pair in pairs[at:stop] if pair[0].role == "tool"])
-        at = stop
-    return (*chat, Message("", "user", instruction))
-
-
-def _with_results(message: Message, text: str, results: Sequence[tuple[Message, str]]) -> Iterator[Message]:
-    """Yield a message and the tool results right behind it: those of its calls first, then the others, as text."""
-    answers = dict[str, tuple[Message, str]]()
-    for result, text_of_result in results:
-        answers.setdefault(result.answers or "", (result, text_of_result))
-    if message.role != "tool":
-        calls = tuple(_readable(call) for call in message.calls if call.id in answers)
-        lost = [f"[calls {call.name}({call.arguments})]" for call in message.calls if call.id not in answers]
-        text = "\n".join(filter(None, [text, *lost]))
-        if text or calls:
-            yield Message("", message.role, text, calls)
-        in_place = [answers[call.id] for call in calls]
-        yield from (Message("", "tool", text_of_result, answers=result.answers) for result, text_of_result in in_place)
-        results = [pair for pair in results if not any(pair[0] is result for result, _ in in_place)]
-    for result, text_of_result in results:
-        yield Message("", "user", f"[result of the tool {result.name or 'unknown'}]\n{text_of_result}")
-
-
-def as_text(context: Sequence[Message], instruction: str) -> str:
-    """Return the context as one text, a message after the other, and the instruction after it."""
-    parts = []
-    for message, text in zip(context, _texts(context), strict=True):
-        calls = [f"[calls {call.name}({call.arguments})]" for call in message.calls]
-        who = f"tool {message.name}".strip() if message.role == "tool" else message.role
-        parts.append(f"{who}: " + "\n".join(filter(None, [text, *calls])))
-    return "\n\n".join([*parts, instruction])
-
-
-def _texts(context: Sequence[Message]) -> Iterator[str]:
-    """Yield the text of each message, with its speaker's name, and the day before the first message of a day."""
-    # Without names and days nobody could answer who and when. They are not in the run's token counts (decision 24).
-    before = None
-    for message in context:
-        text = message.text
-        if message.name and message.role in ("user", "assistant") and text:
-            text = f"{message.name}: {text}"
-        day = day_of(message.time) if message.time is not None else None
-        if day is not None and day != before and message.role in ("user", "assistant") and text:
-            before, text = day, f"[{written(day)}]\n{text}"
-        yield text
-
-
-def _readable(call: ToolCall) -> ToolCall:
-    """Return the call with arguments that are a JSON object, which some providers insist on."""
-    try:
-        if isinstance(msgspec.json.decode(call.arguments), dict):
-            return call
-    except msgspec.DecodeError:
-        pass
-    return replace(call, arguments=msgspec.json.encode({"arguments": call.arguments}).decode())
-
-
-_TEXTS = word_lists(__package__, "prompts")
-NOT_AVAILABLE: str = _TEXTS["not_available"]
-"""What a model is told that calls a tool of the recorded agent."""
-
-PROMPT = f"answer@{sha256(''.join(_TEXTS.values()).encode()).hexdigest()[:12]}"
-"""Which prompt it is: recorded answers to another are told from it."""
-
 _UNKNOWN = re.compile(r"\W*(?:answer\W+)?(?:unknown|未知)\W*", re.IGNORECASE)
-
-
-def instruction(question: str) -> str:
-    """Return the last user message, in the language of the question."""
-    text: str = _TEXTS[f"question_{language_of(question)}"]
-    return text.replace("{question}", question)
 
 
 def cleaned(text: str) -> str:

@@ -177,7 +177,7 @@ def _no_error(response: Any, model: str) -> None:
         raise ModelError(f"{model}: {response['error'].get('message', response['error'])}")
 
 
-PIECE = 400
+PIECE = 80
 """Characters that a piece has at least. Smaller ones are shared more often, and read less quickly."""
 _GAP = re.compile(r"\n\n(?=\S)")
 

@@ -1,0 +1,215 @@
+"""How a question and its context are put to an answer model: as a chat, or as one text for a model without tools.
+
+A chat has instruction and question as its last message. A text has the instruction, then the conversation, and the
+question at the end: all questions on one context share their beginning, which a local model then reads once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from ...metrics.language import language_of, word_lists
+from ...metrics.reading.times import day_of, written
+from ...scenarios.model import Message, Tool, ToolCall
+from ..models import Reply
+from ..models.recorded import ModelRequest, messages_of
+from .answer import Question
+
+_TEXTS = word_lists(__package__, "prompts")
+NOT_AVAILABLE: str = _TEXTS["not_available"]
+"""What a model is told that calls a tool of the recorded agent."""
+
+
+def _digest(keys: Sequence[str]) -> str:
+    return sha256("".join(_TEXTS[key] for key in keys).encode()).hexdigest()[:12]
+
+
+_OF_CHAT = [key for key in _TEXTS if not key.startswith("text_")]
+_OF_TEXT = [key for key in _TEXTS if key.startswith("text_")]
+CHAT_PROMPT = f"answer@{_digest(_OF_CHAT)}"
+"""Which prompt it is: recorded answers to another are told from it."""
+TEXT_PROMPT = f"answer_text@{_digest([*_OF_TEXT, 'not_available'])}"
+"""The same for a model that is asked with one text."""
+
+
+class Form(Protocol):
+    """One question in the form that a model takes, from the first request to the last."""
+
+    def request(self, model: str, reply: int) -> ModelRequest:
+        """Return the first request. The answer may take `reply` tokens."""
+        ...
+
+    def calls(self, request: ModelRequest, reply: Reply) -> tuple[ToolCall, ...]:
+        """Return the tools that the reply to a request calls."""
+        ...
+
+    def after(self, request: ModelRequest, reply: Reply, results: Sequence[str], *, silent: bool) -> ModelRequest:
+        """Return the request after a reply that called tools, with their results. A silent one may call no more."""
+        ...
+
+    def last(self, request: ModelRequest) -> ModelRequest:
+        """Return the same request, to be answered without a call."""
+        ...
+
+
+class ChatForm:
+    """Messages of a chat, with tools as providers take them."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+
+    def request(self, model: str, reply: int) -> ModelRequest:
+        """Return the first request."""
+        asked = as_chat(self._question.context, instruction(self._question.text))
+        return ModelRequest(model, asked, 0.0, reply, self._question.tools, prompt=CHAT_PROMPT)
+
+    def calls(self, request: ModelRequest, reply: Reply) -> tuple[ToolCall, ...]:
+        """Return the calls that the provider reported."""
+        del request
+        return reply.calls
+
+    def after(self, request: ModelRequest, reply: Reply, results: Sequence[str], *, silent: bool) -> ModelRequest:
+        """Return the chat with the reply and the results behind it."""
+        chat = [*messages_of(request.asked), Message("", "assistant", reply.text, reply.calls)]
+        chat += [Message("", "tool", text, answers=call.id) for call, text in zip(reply.calls, results, strict=True)]
+        return replace(request, asked=tuple(chat), silent=silent)
+
+    def last(self, request: ModelRequest) -> ModelRequest:
+        """Return the request with tools that may not be called."""
+        return replace(request, silent=True) if request.tools else request
+
+
+class TextForm:
+    """One text. A strategy's tool is called by writing the call, as in `load_tool_history(uuid="…")`."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._loaded: list[str] = []
+        self._tools = {tool.name: tool for tool in question.own_tools}
+
+    def request(self, model: str, reply: int) -> ModelRequest:
+        """Return the first request."""
+        return ModelRequest(model, self._text(silent=False), 0.0, reply, prompt=TEXT_PROMPT)
+
+    def calls(self, request: ModelRequest, reply: Reply) -> tuple[ToolCall, ...]:
+        """Return the first call that stands in the reply. Where no tool was offered, the text is the answer."""
+        for found in () if request.silent else _CALL.finditer(reply.text):
+            tool = self._tools.get(found["name"])
+            if tool is not None:
+                return (ToolCall("", tool.name, _arguments(tool, found["key"], found["value"])),)
+        return ()
+
+    def after(self, request: ModelRequest, reply: Reply, results: Sequence[str], *, silent: bool) -> ModelRequest:
+        """Return the text with the results behind the conversation."""
+        calls = self.calls(request, reply)
+        self._loaded += [f"tool {call.name}: {text}" for call, text in zip(calls, results, strict=True)]
+        return replace(request, asked=self._text(silent=silent), silent=silent)
+
+    def last(self, request: ModelRequest) -> ModelRequest:
+        """Return the request without the offer of a tool."""
+        return replace(request, asked=self._text(silent=True), silent=True)
+
+    def _text(self, *, silent: bool) -> str:
+        language = language_of(self._question.text)
+        offer = "" if silent else _offer(self._tools.values(), language)
+        question = _TEXTS[f"text_question_{language}"].replace("{question}", self._question.text)
+        start = _TEXTS[f"text_instruction_{language}"]
+        parts = [start, as_text(self._question.context), *self._loaded, offer, question]
+        return "\n\n".join(filter(None, parts))
+
+
+_CALL = re.compile(r"(?P<name>\w+)\(\s*(?:(?P<key>\w+)\s*[=:]\s*)?[\"'“]?(?P<value>[^\"'”()]*)[\"'”]?\s*\)")
+
+
+def _offer(tools: Iterable[Tool], language: str) -> str:
+    calls = ", ".join(f'{tool.name}({_first_parameter(tool)}="...")' for tool in tools)
+    text: str = _TEXTS[f"text_tool_{language}"]
+    return text.replace("{call}", calls) if calls else ""
+
+
+def _first_parameter(tool: Tool) -> str:
+    return next(iter(msgspec.json.decode(tool.parameters).get("properties", {})), "")
+
+
+def _arguments(tool: Tool, key: str | None, value: str) -> str:
+    """Return the arguments of a written call as JSON. A value without a name is that of the first parameter."""
+    return msgspec.json.encode({key or _first_parameter(tool): value}).decode()
+
+
+def instruction(question: str) -> str:
+    """Return the last user message, in the language of the question."""
+    text: str = _TEXTS[f"question_{language_of(question)}"]
+    return text.replace("{question}", question)
+
+
+def as_chat(context: Sequence[Message], instruction: str) -> tuple[Message, ...]:
+    """Return the context as messages of a chat, with the instruction as the last one."""
+    pairs = list(zip(context, _texts(context), strict=True))
+    chat: list[Message] = []
+    at = 0
+    while at < len(pairs):
+        message, text = pairs[at]
+        stop = at + (message.role != "tool")
+        while stop < len(pairs) and pairs[stop][0].role == "tool":
+            stop += 1
+        chat += _with_results(message, text, [pair for pair in pairs[at:stop] if pair[0].role == "tool"])
+        at = stop
+    return (*chat, Message("", "user", instruction))
+
+
+def _with_results(message: Message, text: str, results: Sequence[tuple[Message, str]]) -> Iterator[Message]:
+    """Yield a message and the tool results right behind it: those of its calls first, then the others, as text."""
+    answers = dict[str, tuple[Message, str]]()
+    for result, text_of_result in results:
+        answers.setdefault(result.answers or "", (result, text_of_result))
+    if message.role != "tool":
+        calls = tuple(_readable(call) for call in message.calls if call.id in answers)
+        lost = [f"[calls {call.name}({call.arguments})]" for call in message.calls if call.id not in answers]
+        text = "\n".join(filter(None, [text, *lost]))
+        if text or calls:
+            yield Message("", message.role, text, calls)
+        in_place = [answers[call.id] for call in calls]
+        yield from (Message("", "tool", text_of_result, answers=result.answers) for result, text_of_result in in_place)
+        results = [pair for pair in results if not any(pair[0] is result for result, _ in in_place)]
+    for result, text_of_result in results:
+        yield Message("", "user", f"[result of the tool {result.name or 'unknown'}]\n{text_of_result}")
+
+
+def as_text(context: Sequence[Message]) -> str:
+    """Return the context as one text, a message after the other."""
+    parts = []
+    for message, text in zip(context, _texts(context), strict=True):
+        calls = [f"[calls {call.name}({call.arguments})]" for call in message.calls]
+        who = f"tool {message.name}".strip() if message.role == "tool" else message.role
+        parts.append(f"{who}: " + "\n".join(filter(None, [text, *calls])))
+    return "\n\n".join(parts)
+
+
+def _texts(context: Sequence[Message]) -> Iterator[str]:
+    """Yield the text of each message, with its speaker's name, and the day before the first message of a day."""
+    # Without names and days nobody could answer who and when. They are not in the run's token counts (decision 24).
+    before = None
+    for message in context:
+        text = message.text
+        if message.name and message.role in ("user", "assistant") and text:
+            text = f"{message.name}: {text}"
+        day = day_of(message.time) if message.time is not None else None
+        if day is not None and day != before and message.role in ("user", "assistant") and text:
+            before, text = day, f"[{written(day)}]\n{text}"
+        yield text
+
+
+def _readable(call: ToolCall) -> ToolCall:
+    """Return the call with arguments that are a JSON object, which some providers insist on."""
+    try:
+        if isinstance(msgspec.json.decode(call.arguments), dict):
+            return call
+    except msgspec.DecodeError:
+        pass
+    return replace(call, arguments=msgspec.json.encode({"arguments": call.arguments}).decode())
