@@ -50,7 +50,7 @@ SCENARIOS: dict[str, str] = {
     "smoke": "every kind in English and Chinese with a few turns, and the traps but the enormous one; seconds",
     "standard": "every kind in English and Chinese at length, and all traps: 1 to 2 million tokens of history",
     "quality": "two short support cases and some traps: a small local model answers them within an hour",
-    "questions": "8 conversations of 700 tokens with 104 questions, in English and Chinese: for small local models",
+    "questions": "10 conversations of 700 to 2100 tokens, 130 questions, English and Chinese: for small local models",
     "traps": "small conversations that break context libraries, each for one reason",
     "docs_qa": "questions on a product, answered from its documentation",
     "coding": "a coding agent in a repository: files read, edited, tests run",

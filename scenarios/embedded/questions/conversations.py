@@ -39,6 +39,7 @@ from ..script import Script
 
 CONVERSATIONS = (
     "en/support", "zh/support", "en/assistant", "zh/assistant", "en/ops", "zh/ops", "en/trip", "zh/banquet",
+    "en/stock", "zh/library",
 )  # fmt: skip
 
 
