@@ -29,7 +29,7 @@ help:  ## list the commands
 
 bench: $(VENV)/.run  ## replay the embedded scenarios through all strategies and print which to ship
 	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite > /dev/null
-	@$(BIN)/ctxbench quality
+	@$(BIN)/ctxbench quality --brief
 	@$(BIN)/ctxbench claims $(OUT) --quick --brief
 	@$(BIN)/ctxbench bench-tier all
 	@$(BIN)/ctxbench report $(OUT)

@@ -1,4 +1,4 @@
-"""The scenario `quality`, answered and graded by a small local model whose replies come with ctxbench.
+"""The scenario `questions`, answered and graded by a small local model whose replies come with ctxbench.
 
 The strategies are fixed, as the contexts they send must be the recorded ones. It is replayed from nothing but the
 replies that come with ctxbench, so every machine shows the same figures; or recorded anew, where the weights are.
@@ -25,14 +25,22 @@ from .models.cassette import Cassette, come_along, shipped, write_lines
 from .models.local import local_name
 from .models.weights import NAME
 
-SCENARIO = "quality"
+SCENARIO = "questions"
 STRATEGIES = (
     "none",
-    "window(max_tokens=1500)",
-    "summary(threshold=6, every=4, max_summary_tokens=200)",
-    "retrieval(recent=1, limit=5)",
+    "window(max_tokens=400)",
+    "summary(threshold=6, every=4, max_summary_tokens=150)",
+    "session_summary(token_threshold=300, max_summary_tokens=150)",
+    "smart(window=300, system=60, last_messages=4, first_turns=1, max_summary_tokens=80)",
+    "retrieval(recent=1, limit=4)",
+    "layered(recent=1, limit=4)",
+    "facts | window(max_tokens=400)",
+    "archive(threshold=100)",
+    "archive(threshold=100) | window(max_tokens=800)",
+    "focus(limit=400, system=80, functions=120)",
+    "tiered(limit=500, recall=120, k=4)",
 )
-"""With sizes that the support cases exceed."""
+"""Every kind, with sizes that conversations of 700 to 2,100 tokens exceed."""
 GRADERS = ("rules", "logit")
 RECORDED = "answers.jsonl"
 """The file of their replies, beside the others that come with ctxbench."""

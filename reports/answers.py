@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -12,12 +12,14 @@ import pandas as pd
 from ..harness.answers.figures import BOUNDS, AnswerFigures, StrategyAnswers, figures
 from ..harness.answers.store import USUAL, Answered, answered
 from ..harness.folder.run import Run
-from ..harness.graders.profiles import Profiles
+from ..harness.graders.profiles import Profiles, QuotedProfile, unversioned
+from ..harness.probes.ask import CEILING
 from ..metrics.figures import METRICS
 from ..metrics.statistics.comparison import OrderAgreement, OrderSums, alike
 from ..metrics.statistics.intervals import Ends
 from ..metrics.value import Missing, Ratio, Value
-from .calibration import quoted
+from .calibration import figure, interval, quoted
+from .names import short_names
 from .render import Table, count, percent, reasons, shares, tokens
 
 _HEADS = (
@@ -54,16 +56,66 @@ def tables(figures_: AnswerFigures, notes: Sequence[str], by_kind: bool = True) 
     return [*shown, Table("Who answered, and who graded?", (), (), tuple(notes))] if by_kind else shown
 
 
-def brief(answers: Answers) -> Table:
-    """Return the share correct of each strategy and bound, by the first grader whose agreement with people is known."""
+def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
+    """Return the shares that graders take for right, side by side, and how far each grader agrees with people.
+
+    They are of the most capable answer model. A grader whose agreement is not known has no column, only a note. In
+    brief, the agreement is a note as well.
+    """
     profiles = Profiles()
-    graded = next((each for each in answers.figures if profiles.of(each.grader)), answers.figures[0])
-    rows = tuple(
-        (strategy.strategy, percent(strategy.correct), _between(strategy.correct_interval))
-        for strategy in graded.strategies
+    graded = [each for each in answers.figures if each.answerer == answers.figures[0].answerer]
+    known = [each for each in graded if profiles.of(each.grader)]
+    first, short = graded[0], [unversioned(each.grader).partition("(")[0] for each in known]
+    names = short_names([strategy.strategy for strategy in first.strategies], _NAME)
+    rows = tuple(_by_graders(names, at, known, first) for at in range(len(first.strategies)))
+    heads = ("strategy", *(head for name in short for head in (f"right by {name}", "95 %")), "abstained", "tokens in")
+    title = (
+        f"Answers by {first.answerer}: {count(first.probes, 'probe')} in {count(first.conversations, 'conversation')}"
     )
-    agreement = quoted(graded.grader, profiles.of(graded.grader)[:_MOST_PROFILES])
-    return Table(_title(graded), ("strategy", "correct", "95 %"), rows, tuple(agreement))
+    notes = [_ceiling(each, name) for each, name in zip(known, short, strict=True)]
+    notes += [f"No column for {each.grader}: {quoted(each.grader, ())[0]}" for each in graded if each not in known]
+    beside = [
+        _people_row(name, quote)
+        for each, name in zip(known, short, strict=True)
+        for quote in profiles.of(each.grader)[:_MOST_PROFILES]
+    ]
+    if brief:
+        kappas = ", ".join(f"{grader} {kappa} on {labels}" for grader, labels, _, kappa, *_ in beside)
+        notes.insert(0, f"Kappa with people: {kappas}.")
+    table = Table(title, heads, rows, tuple(filter(None, notes)), page=True)
+    return [table, *[Table("Graders beside people", _PEOPLE_HEADS, tuple(beside), names=2, page=True)] * (not brief)]
+
+
+_NAME = 34
+_WHOLE = "none"
+_PEOPLE_HEADS = ("grader", "people's labels", "answers", "kappa (95 %)", "right called right", "wrong called wrong")
+
+
+def _by_graders(
+    names: Mapping[str, str], at: int, known: Sequence[AnswerFigures], first: AnswerFigures
+) -> tuple[str, ...]:
+    of_graders = [each.strategies[at] for each in known]
+    shown = [cell for of in of_graders for cell in (percent(of.correct), _between(of.correct_interval))]
+    strategy = first.strategies[at]
+    return (names[strategy.strategy], *shown, percent(strategy.abstained), tokens(strategy.input_tokens))
+
+
+def _people_row(name: str, quote: QuotedProfile) -> tuple[str, ...]:
+    profile, of = quote.profile, quote.profile.quoted
+    stale = " (of another version)" if quote.stale else ""
+    rates = (figure(of.recall.value), figure(of.specificity.value))
+    return (name, profile.set + stale, f"{of.answers:,}", interval(of.kappa), *rates)
+
+
+def _ceiling(graded: AnswerFigures, name: str) -> str:
+    """Say how far the ceiling is below the whole history, where it is; an empty text elsewhere."""
+    shares_ = {strategy.strategy: strategy.correct for strategy in graded.strategies}
+    ceiling, whole = shares_.get(CEILING), shares_.get(_WHOLE)
+    if ceiling is None or whole is None or isinstance(ceiling, Missing) or isinstance(whole, Missing):
+        return ""
+    if ceiling >= whole:
+        return ""
+    return f"By {name} the whole history is above {CEILING}: the evidence alone leaves out what makes it clear."
 
 
 def run_tables(answers: Answers, by_kind: bool = False) -> Iterator[Table]:

@@ -47,8 +47,8 @@ def tables(findings: Sequence[Finding], every: bool = False) -> list[Table]:
 def brief(findings: Sequence[Finding]) -> Table:
     """Return which claims hold, fail, and cannot be told."""
     by = {word: [finding.id for finding in findings if finding.verdict == word] for word in _WORDS}
-    rows = tuple((word, f"{len(names)}", ", ".join(names)) for word, names in by.items() if names)
-    return Table("Do the design documents' claims hold?", ("", "", ""), rows, prose=True)
+    rows = tuple((f"{len(names):2} {word}", ", ".join(names)) for word, names in by.items() if names)
+    return Table("Do the design documents' claims hold? (why: ctxbench claims)", ("", ""), rows, prose=True)
 
 
 def reason(finding: Finding) -> str:

@@ -27,6 +27,7 @@ from ..metrics.statistics.comparison import Difference, Pairs, difference
 from ..metrics.value import Missing, Value
 from .answers import evidence_rows, sums_of
 from .calibration import interval
+from .names import short_names
 from .render import CROSS, Table, count, dollars, figure, figure_of_few, percent, reasons, shares
 from .results import Results, RunSummary
 
@@ -157,6 +158,11 @@ class RunVerdict:
         is_kept = (cost < cost[:, [whole]]) & (quality >= quality[:, [whole]] - ACCEPTED - _ROUNDING)
         shares = is_kept.mean(axis=0) if len(cost) else np.full(len(names), nan)
         return {name: share for name, share in zip(names, shares.tolist(), strict=True) if name != WHOLE}
+
+    @property
+    def crossed(self) -> list[str]:
+        """The strategies that would be shipped but for what they break."""
+        return [name for name, share in self.keeps.items() if share >= SURE and name in self.broken]
 
     @property
     def shipped(self) -> str | None:
@@ -364,7 +370,7 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
             yield "nearest", f"{nearest}: {_how_sure(verdict, nearest)}"
             yield from _figures(verdict, nearest)
             yield "do", "measure more conversations: the interval narrows with the root of their number"
-    if crossed := [name for name, share in verdict.keeps.items() if share >= SURE and name in verdict.broken]:
+    if crossed := verdict.crossed:
         would = "would do but for what it breaks" if len(crossed) == 1 else "would do but for what they break"
         yield f"{CROSS} not", f"{', '.join(crossed)}: {would}"
     yield from _measured_by(verdict)
@@ -448,12 +454,25 @@ def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     yield "answered by", f"{who}; graded by {graded.grader}: {agreement}"
 
 
+MOST_ROWS = 12
+"""Strategies of a table up to which those that break something have a row of figures as well."""
+_NAME = 32
+
+
 def five_measures(verdict: RunVerdict) -> Table:
-    """Return a row for each strategy: tokens and cost saved, cache hit rate, compression, LRU-K hit rate, quality."""
+    """Return a row for each strategy: tokens and cost saved, cache hit rate, compression, LRU-K hit rate, quality.
+
+    Of more than MOST_ROWS strategies those that break something are only named, under the table, unless they would do
+    otherwise.
+    """
     results, points, model = verdict.results, verdict.points(verdict.model), verdict.model
     bills = results.totals[results.totals.model == model].set_index("strategy") if len(results.totals) else None
     rows = []
-    for name in _in_order(verdict):
+    shown = _in_order(verdict)
+    if len(shown) > MOST_ROWS:
+        shown = [name for name in shown if name not in verdict.broken or name in verdict.crossed]
+    names = short_names(shown, _NAME)
+    for name in shown:
         values = results.summary.strategies[name]
         billed = ["–", "–"]
         if bills is not None and name in bills.index:
@@ -461,7 +480,7 @@ def five_measures(verdict: RunVerdict) -> Table:
         compared = name in points and WHOLE in points and name != WHOLE
         rows.append(
             (
-                f"{CROSS} {name}" if name in verdict.broken else name,
+                f"{CROSS} {names[name]}" if name in verdict.broken else names[name],
                 figure("net_saving", values["net_saving"]),
                 *billed,
                 *(figure_of_few(metric, values[metric]) for metric in ("compression_ratio", "lru_k_hit_rate")),
@@ -469,8 +488,8 @@ def five_measures(verdict: RunVerdict) -> Table:
                 _interval(verdict.gain(name, WHOLE)) if compared else "–",
             )
         )
-    names = ("net_saving", "compression_ratio", "lru_k_hit_rate")
-    saved, compression, lru_k = (METRICS[name].name for name in names)
+    columns = ("net_saving", "compression_ratio", "lru_k_hit_rate")
+    saved, compression, lru_k = (METRICS[column].name for column in columns)
     heads = (
         *("strategy", saved, "cost saved", "cache hit rate", compression, lru_k),
         *(verdict.quality.name, "points more, 95 %"),
@@ -485,13 +504,20 @@ def five_measures(verdict: RunVerdict) -> Table:
 def _five_notes(verdict: RunVerdict) -> Iterator[str]:
     yield "Saved and points are against the whole history, which is cached as well. – means nothing to measure."
     if verdict.broken:
-        # A message that is missing says more than who would reject the request for it; the report has all.
-        worst = {
-            name: min(breaks, key=lambda text: text.startswith("rejected")) for name, breaks in verdict.broken.items()
-        }
-        names_by_reason = [f"{name} ({reason})" for name, reason in worst.items()]
-        yield f"{CROSS} breaks what the whole history does not, and is never recommended: {', '.join(names_by_reason)}."
+        yield f"{CROSS} never recommended, as they break what the whole history does not: {_what_breaks(verdict)}."
     yield from verdict.results.sampling_notes
+
+
+def _what_breaks(verdict: RunVerdict) -> str:
+    """Return the names of the broken strategies by what they break, and in how many calls."""
+    names = short_names(verdict.broken, _NAME)
+    by_reason: dict[str, list[str]] = {}
+    for name, breaks in verdict.broken.items():
+        # A message that is missing says more than who would reject the request for it; the report has all.
+        worst = min(breaks, key=lambda text: text.startswith("rejected"))
+        reason, _, number = worst.partition(": ")
+        by_reason.setdefault(reason, []).append(f"{names[name]} {number}".rstrip())
+    return "; ".join(f"{reason}: {', '.join(broken)}" for reason, broken in by_reason.items())
 
 
 def _in_order(verdict: RunVerdict) -> list[str]:

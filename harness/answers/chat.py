@@ -22,7 +22,7 @@ from ..models import Models, Reply, Unusable
 from ..models.recorded import ModelRequest, messages_of
 from ..replay import failure_reason
 from .answer import UNKNOWN, Answer, Live, Question, Tools
-from .forms import CHAT_PROMPT, NOT_AVAILABLE, TEXT_PROMPT, ChatForm, Form, TextForm
+from .forms import CHAT_PROMPT, NOT_AVAILABLE, TEXT_PROMPT, TEXT_TOOL_PROMPT, ChatForm, Form, TextForm
 from .store import digest_of
 
 ROUNDS = 4
@@ -43,7 +43,8 @@ class ByModel:
         self._models, self._counter, self._rounds, self._reply = models, counter, rounds, reply
         # A local model has a small window, and its template no tools: it is sent one text.
         self._plain = self.name.startswith("local:")
-        self.identity = digest_of(self.name, str(rounds), str(reply), TEXT_PROMPT if self._plain else CHAT_PROMPT)
+        prompts = (TEXT_PROMPT, TEXT_TOOL_PROMPT) if self._plain else (CHAT_PROMPT,)
+        self.identity = digest_of(self.name, str(rounds), str(reply), *prompts)
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Answer the questions; several at once, where none of them needs the strategy."""

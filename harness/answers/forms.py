@@ -7,7 +7,7 @@ question at the end: all questions on one context share their beginning, which a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Protocol
 
@@ -30,12 +30,15 @@ def _digest(keys: Sequence[str]) -> str:
     return sha256("".join(_TEXTS[key] for key in keys).encode()).hexdigest()[:12]
 
 
-_OF_CHAT = [key for key in _TEXTS if not key.startswith("text_")]
-_OF_TEXT = [key for key in _TEXTS if key.startswith("text_")]
-CHAT_PROMPT = f"answer@{_digest(_OF_CHAT)}"
+CHAT_PROMPT = f"answer@{_digest([key for key in _TEXTS if not key.startswith('text_')])}"
 """Which prompt it is: recorded answers to another are told from it."""
-TEXT_PROMPT = f"answer_text@{_digest([*_OF_TEXT, 'not_available'])}"
+_TEXT = ("text_instruction_en", "text_instruction_zh", "text_question_en", "text_question_zh")
+_TOOL = ("text_tool_question_en", "text_tool_question_zh", "not_available")
+TEXT_PROMPT = f"answer_text@{_digest(_TEXT)}"
 """The same for a model that is asked with one text."""
+TEXT_TOOL_PROMPT = f"answer_text_tool@{_digest(_TEXT + _TOOL)}"
+"""The same where it is offered a strategy's tool."""
+PROMPTS = CHAT_PROMPT, TEXT_PROMPT, TEXT_TOOL_PROMPT
 
 
 class Form(Protocol):
@@ -90,12 +93,14 @@ class TextForm:
 
     def __init__(self, question: Question) -> None:
         self._question = question
+        self._called: list[ToolCall] = []
         self._loaded: list[str] = []
         self._tools = {tool.name: tool for tool in question.own_tools}
 
     def request(self, model: str, reply: int) -> ModelRequest:
         """Return the first request."""
-        return ModelRequest(model, self._text(silent=False), 0.0, reply, prompt=TEXT_PROMPT)
+        prompt = TEXT_TOOL_PROMPT if self._tools else TEXT_PROMPT
+        return ModelRequest(model, self._text(silent=False), 0.0, reply, prompt=prompt)
 
     def calls(self, request: ModelRequest, reply: Reply) -> tuple[ToolCall, ...]:
         """Return the first call that stands in the reply. Where no tool was offered, the text is the answer."""
@@ -108,6 +113,9 @@ class TextForm:
     def after(self, request: ModelRequest, reply: Reply, results: Sequence[str], *, silent: bool) -> ModelRequest:
         """Return the text with the results behind the conversation."""
         calls = self.calls(request, reply)
+        if any(call in self._called for call in calls):  # it would go on for as long as it may
+            return self.last(request)
+        self._called += calls
         self._loaded += [f"tool {call.name}: {text}" for call, text in zip(calls, results, strict=True)]
         return replace(request, asked=self._text(silent=silent), silent=silent)
 
@@ -117,20 +125,17 @@ class TextForm:
 
     def _text(self, *, silent: bool) -> str:
         language = language_of(self._question.text)
-        offer = "" if silent else _offer(self._tools.values(), language)
-        question = _TEXTS[f"text_question_{language}"].replace("{question}", self._question.text)
+        offers = self._tools and not silent
+        question: str = _TEXTS[f"text_tool_question_{language}" if offers else f"text_question_{language}"]
+        parameters = {name: _first_parameter(tool) for name, tool in self._tools.items()}
+        calls = ", ".join(f'{name}({parameter}="...")' for name, parameter in parameters.items())
+        question = question.replace("{call}", calls).replace("{parameter}", ", ".join(parameters.values()))
+        asked = question.replace("{question}", self._question.text)
         start = _TEXTS[f"text_instruction_{language}"]
-        parts = [start, as_text(self._question.context), *self._loaded, offer, question]
-        return "\n\n".join(filter(None, parts))
+        return "\n\n".join([start, as_text(self._question.context), *self._loaded, asked])
 
 
 _CALL = re.compile(r"(?P<name>\w+)\(\s*(?:(?P<key>\w+)\s*[=:]\s*)?[\"'“]?(?P<value>[^\"'”()]*)[\"'”]?\s*\)")
-
-
-def _offer(tools: Iterable[Tool], language: str) -> str:
-    calls = ", ".join(f'{tool.name}({_first_parameter(tool)}="...")' for tool in tools)
-    text: str = _TEXTS[f"text_tool_{language}"]
-    return text.replace("{call}", calls) if calls else ""
 
 
 def _first_parameter(tool: Tool) -> str:

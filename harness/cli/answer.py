@@ -165,14 +165,15 @@ def quality(
             "the weights of `make local-model`; a stopped recording continues.",
         ),
     ] = None,
+    in_brief: Annotated[bool, typer.Option("--brief", help="Print the answers' table alone.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Answer and grade the scenario `quality` with a small model, from recorded replies.
+    """Answer and grade the scenario `questions` with a small model, from recorded replies.
 
-    This needs no key, weights or network: the replies come with ctxbench. The rules grade the answers too, and all is
-    stored in a run folder as usual.
+    This needs no key, weights or network: the replies come with ctxbench. Rules grade the answers, and so does the
+    model itself; all is stored in a run folder as usual.
     """
-    from ...reports.answers import all_json, answers_of, brief
+    from ...reports.answers import all_json, answers_of, by_graders
     from ...scenarios.errors import Stopped
     from ..folder.run import load
     from ..quality import conversations, replayed
@@ -190,8 +191,9 @@ def quality(
     if as_json:
         print_json(all_json(answers))
     elif answers is not None:
-        print_tables([brief(answers)])
-        typer.echo(f"\nresults: {out}/   ({command('report', out)} --all)")
+        print_tables(by_graders(answers, brief=in_brief))
+        if not in_brief:
+            typer.echo(f"\nresults: {out}/   ({command('report', out)} --all)")
     if not replies.are_whole:
         say(replies.in_words())
     elif record is not None:

@@ -54,10 +54,10 @@ def import_(
 def check(cassette: File = None) -> None:
     """List replies whose prompts have changed since: those that come with ctxbench, or those of a cassette.
 
-    For those that come with ctxbench, also list replies that the scenario `quality` lacks or no longer needs. The exit
-    code is 1 if there are any.
+    For those that come with ctxbench, also list replies that the scenario `questions` lacks or no longer needs. The
+    exit code is 1 if there are any.
     """
-    from ..answers.chat import PROMPT
+    from ..answers.forms import PROMPTS
     from ..graders.registry import prompts
     from ..models.cassette import Cassette, shipped, stale
 
@@ -67,8 +67,8 @@ def check(cassette: File = None) -> None:
         with Cassette(cassette, read_only=True) as opened:
             opened.check()
             where, entries = str(cassette), list(opened.entries())
-    answer, _, digest = PROMPT.partition("@")
-    old = stale(entries, {answer: digest, **prompts()})
+    answers = dict(prompt.split("@") for prompt in PROMPTS)
+    old = stale(entries, answers | prompts())
     for prompt, times in old.items():
         print(f"stale: {times:,} replies to {prompt}, which has changed since: record them again")
     more = list(_quality_problems()) if cassette is None else []
@@ -79,7 +79,7 @@ def check(cassette: File = None) -> None:
 
 
 def _quality_problems() -> Iterator[str]:
-    """Replay the scenario `quality` and yield what is wrong with its replies."""
+    """Replay the scenario `questions` and yield what is wrong with its replies."""
     from ..quality import SCENARIO, replayed, unused
 
     with TemporaryDirectory() as folder:

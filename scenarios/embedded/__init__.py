@@ -38,18 +38,12 @@ KINDS: dict[str, Maker] = {
 SMOKE_TURNS = {"docs_qa": 1, "coding": 2, "customer_service": 4, "assistant": 4, "research": 1}
 STANDARD_TURNS = {"docs_qa": 20, "coding": 20, "customer_service": 120, "assistant": 120, "research": 30}
 FLEET_TURNS = 8
-QUALITY_TURNS = 4
-QUALITY_TRAPS = (
-    "parallel_tool_calls", "unanswered_call", "contradictions", "exact_code", "empty_and_blank", "unicode",
-    "system_changed",
-)  # fmt: skip
 KIND_TURNS = 40
 """User turns of a scenario that is a single kind."""
 
 SCENARIOS: dict[str, str] = {
     "smoke": "every kind in English and Chinese with a few turns, and the traps but the enormous one; seconds",
     "standard": "every kind in English and Chinese at length, and all traps: 1 to 2 million tokens of history",
-    "quality": "two short support cases and some traps: a small local model answers them within an hour",
     "questions": "10 conversations of 700 to 2100 tokens, 130 questions, English and Chinese: for small local models",
     "traps": "small conversations that break context libraries, each for one reason",
     "docs_qa": "questions on a product, answered from its documentation",
@@ -87,9 +81,6 @@ def _conversations(name: str, turns: int | None, seed: int) -> Iterator[Conversa
         case "standard":
             yield from _kinds(STANDARD_TURNS, turns, seed)
             yield from _traps()
-        case "quality":
-            yield from _kinds({"customer_service": QUALITY_TURNS}, turns, seed)
-            yield from (trap for trap in _traps() if trap.id.removeprefix("traps/") in QUALITY_TRAPS)
         case "questions":
             from .questions import make_all
 

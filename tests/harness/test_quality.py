@@ -1,4 +1,4 @@
-"""The scenario `quality`: the same figures on every machine, from replies that come along; what is lacking is said."""
+"""`ctxbench quality`: the same figures on every machine, from replies that come along; what is lacking is said."""
 
 from __future__ import annotations
 
@@ -50,13 +50,23 @@ def test_every_probe_is_answered_and_graded(made: tuple[Path, quality.Replies]) 
     found = {(each.answerer, each.grader.partition("(")[0]): each for each in answered(load(folder)).whole}
     assert set(found) == {(NAME, "rules"), (NAME, "logit"), ("offline", "rules")}
     answers = found[NAME, "rules"].answers
-    assert len(answers) == 30 * (len(STRATEGIES) + 2)
+    assert len(answers) == 130 * (len(STRATEGIES) + 2)
     assert answers.answer.notna().all()
-    assert answers.conversation.nunique() == conversations() == 9
+    assert answers.conversation.nunique() == conversations() == 10
+    assert answers.answerable.sum() == 110 * (len(STRATEGIES) + 2)
     rules, logit = (found[NAME, grader].grades for grader in GRADERS)
     assert rules.correct.notna().all()
     assert (logit.correct.notna() == answers.answerable).all()
     assert logit.missing[~answers.answerable].str.contains("has no answer to compare with").all()
+
+
+def test_the_archive_is_asked(made: tuple[Path, quality.Replies]) -> None:
+    """The model calls the tool that `archive` offers, in both languages, and no tool under any other strategy."""
+    folder, _ = made
+    answers = next(each.answers for each in answered(load(folder)).whole if each.answerer == NAME)
+    called = answers[answers.called.str.len() > 0]
+    assert {name.partition("(")[0] for name in called.strategy.astype(str)} == {"archive"}
+    assert {"questions/en/stock", "questions/zh/library"} <= set(called.conversation.astype(str))
 
 
 def test_the_same_bytes_again(made: tuple[Path, quality.Replies], tmp_path: Path) -> None:
@@ -73,7 +83,7 @@ def test_the_lines_are_small_and_brief() -> None:
     data = file.read_bytes()
     assert len(data) < 300_000
     found = list(entries(data.splitlines(), RECORDED))
-    assert {prompt_of(each).partition("@")[0] for each in found} == {"answer", "logit"}
+    assert {prompt_of(each).partition("@")[0] for each in found} == {"answer_text", "answer_text_tool", "logit"}
     assert {each.model for each in found} == {NAME}
     assert max(len(each.request) for each in found) < 50
 
@@ -94,7 +104,7 @@ def test_brief_lines_go_through_a_cassette(tmp_path: Path) -> None:
 @pytest.fixture
 def other(monkeypatch: pytest.MonkeyPatch) -> None:
     """A strategy sends something else than what was recorded."""
-    monkeypatch.setattr(quality, "STRATEGIES", ("none", "window(max_tokens=1100)"))
+    monkeypatch.setattr(quality, "STRATEGIES", ("none", "window(max_tokens=350)"))
 
 
 @pytest.mark.usefixtures("other")
@@ -104,9 +114,9 @@ def test_what_was_not_recorded_is_missing(tmp_path: Path, monkeypatch: pytest.Mo
     done = CliRunner().invoke(app, ["quality", "--json"])
     assert done.exit_code == 0
     asked = json.loads(done.stdout)[0]["strategies"]
-    window = asked["window(max_tokens=1100)"]
+    window = asked["window(max_tokens=350)"]
     assert asked["none"]["missing"] == 0
-    assert 0 < window["missing"] < window["probes"] == 30
+    assert 0 < window["missing"] < window["probes"] == 130
     assert window["answered"] + window["missing"] == window["probes"]
     assert window["why"][0]["why"] == f"{NAME}: not recorded: `make record`"
     line = said(done.stderr)[-1]

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from ctxbench.harness.answers.answer import Answer, Question
-from ctxbench.harness.answers.chat import NOT_AVAILABLE, ByModel
+from ctxbench.harness.answers.chat import ByModel
+from ctxbench.harness.answers.forms import NOT_AVAILABLE, TEXT_PROMPT, TEXT_TOOL_PROMPT
 from ctxbench.harness.models import Models, Reply, Settings, Unusable
 from ctxbench.harness.models.recorded import ModelRequest
 from ctxbench.metrics.tokens import TokenCounter
@@ -184,12 +185,60 @@ def test_answers_come_in_the_order_of_the_questions() -> None:
     assert [each.text for each in found] == numbers
 
 
-def test_a_local_model_is_sent_plain_text() -> None:
-    """It has a small window and no tools: one message, the context before the question."""
-    models = Scripted(text("9680"))
+def local(*replies: Reply) -> Scripted:
+    models = Scripted(*replies)
     models.settings = Settings(answerer="local:m@1")
-    ask(models, tools=(LOAD,), live=Strategy)
+    return models
+
+
+def test_a_local_model_is_sent_plain_text() -> None:
+    """It has a small window and no tools: one text, the context between the instruction and the question."""
+    models = local(text("9680"))
+    ask(models, tools=(BASH,))
     asked = models.sent[0].asked
     assert isinstance(asked, str)
-    assert asked.startswith("user: The port is 9680.\n\nassistant: Noted.\n\nAnswer this question")
-    assert not models.sent[0].tools
+    assert asked.startswith("Answer the question at the end")
+    assert (
+        "\n\nuser: The port is 9680.\n\nassistant: Noted.\n\nQuestion about the conversation above: Which port?"
+        in asked
+    )
+    assert (models.sent[0].tools, models.sent[0].prompt) == ((), TEXT_PROMPT)
+
+
+OFFERED = {"tools": (BASH, LOAD), "own_tools": (LOAD,), "live": Strategy}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'load_tool_history(uuid="u1")',
+        "load_tool_history('u1')",
+        'I call load_tool_history(uuid: "u1").',
+        "load_tool_history(u1)",
+    ],
+)
+def test_a_local_model_calls_a_tool_in_words(written: str) -> None:
+    """Its result is put behind the conversation, and the model is asked again; both rounds are charged."""
+    models = local(text(written), text("9680"))
+    found = ask(models, **OFFERED)
+    first, second = (str(request.asked) for request in models.sent)
+    assert 'write load_tool_history(uuid="...") with its uuid.' in first
+    assert "bash" not in first, "the recorded agent's own tools cannot be run"
+    assert '\n\ntool load_tool_history: content of {"uuid":"u1"}\n\nQuestion about' in second
+    assert (found.text, found.called, found.rounds, found.input_tokens) == ("9680", ("load_tool_history",), 2, 200)
+    assert {request.prompt for request in models.sent} == {TEXT_TOOL_PROMPT}
+
+
+def test_a_local_model_that_repeats_a_call_has_to_answer() -> None:
+    """The tool is offered no more; a call that is written all the same is its answer, which is then a wrong one."""
+    call = text('load_tool_history(uuid="u1")')
+    models = local(call, call, call)
+    found = ask(models, **OFFERED)
+    assert found.text == 'load_tool_history(uuid="u1")'
+    assert ["write load_tool_history" in str(request.asked) for request in models.sent] == [True, True, False]
+
+
+def test_a_name_with_brackets_is_no_call() -> None:
+    """Only a tool that is offered can be called."""
+    found = ask(local(text("print(x)")), **OFFERED)
+    assert (found.text, found.called) == ("print(x)", ())

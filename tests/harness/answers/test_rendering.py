@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from ctxbench.harness.answers.chat import as_chat, as_text
+from ctxbench.harness.answers.forms import as_chat, as_text
 from ctxbench.harness.invariants import conversations
 from ctxbench.metrics.structure import calls_and_results
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
@@ -50,8 +50,8 @@ def test_speakers_and_days_are_written_out() -> None:
         Message("m2", "assistant", "Hello.", name="Bo", time=60.0),
         Message("m3", "user", "Again!", name="Ana", time=86_400.0),
     )
-    assert as_text(context, "Who?") == (
-        "user: [1 January 1970]\nAna: Hi!\n\nassistant: Bo: Hello.\n\nuser: [2 January 1970]\nAna: Again!\n\nWho?"
+    assert as_text(context) == (
+        "user: [1 January 1970]\nAna: Hi!\n\nassistant: Bo: Hello.\n\nuser: [2 January 1970]\nAna: Again!"
     )
 
 
@@ -64,5 +64,5 @@ def test_any_history_becomes_a_chat_that_providers_take(conversation: Conversati
     for at, message in enumerate(chat):
         behind = [each.answers for each in chat[at + 1 : at + 1 + len(message.calls)]]
         assert sorted(map(str, behind)) == sorted(call.id for call in message.calls)
-    whole = as_text(conversation.messages, "?")
+    whole = as_text(conversation.messages)
     assert all(message.text in whole for message in conversation.messages)
