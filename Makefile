@@ -6,6 +6,8 @@ VENV   ?= .venv
 OUT    ?= runs/standard
 JOBS   ?= 0
 BIN    := $(VENV)/bin
+# A model of your own, instead of the recorded one: make bench ANSWERER=openai/NAME API_BASE=http://127.0.0.1:8000/v1
+MODELS  = $(if $(ANSWERER),--answerer '$(ANSWERER)') $(if $(GRADER),--grader '$(GRADER)') $(if $(API_BASE),--api-base '$(API_BASE)')
 WHEEL   = $(firstword $(wildcard build/wheel/*.whl))
 SHIPPED := harness/models/shipped
 WEIGHTS = $(BIN)/python -c 'import sys; from ctxbench.harness.models.weights import main; sys.exit(main(sys.argv[1:]))'
@@ -29,7 +31,7 @@ help:  ## list the commands
 
 bench: $(VENV)/.run  ## replay the embedded scenarios through all strategies and print which to ship
 	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite > /dev/null
-	@$(BIN)/ctxbench quality --brief
+	@$(BIN)/ctxbench quality --brief $(MODELS)
 	@$(BIN)/ctxbench claims $(OUT) --quick --brief
 	@$(BIN)/ctxbench bench-tier all
 	@$(BIN)/ctxbench report $(OUT)

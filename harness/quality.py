@@ -17,7 +17,7 @@ from ..scenarios.errors import SetupError
 from .answers.answer import RunProbes, answer
 from .answers.chat import ByModel
 from .engine.plan import Plan, RunInputs, execute
-from .folder.run import load
+from .folder.run import Run, load
 from .folder.store import placed
 from .graders.registry import grader
 from .models import Models, Settings
@@ -129,13 +129,17 @@ def unused(replies: Replies) -> frozenset[str]:
     return frozenset(entry.key for entry in come_along(RECORDED)) - replies.asked
 
 
+def contexts(folder: Path) -> Run:
+    """Replay the scenario through the strategies in a run folder, and return the run."""
+    execute(Plan(RunInputs((SCENARIO,)), STRATEGIES), folder, overwrite=True)
+    return load(folder)
+
+
 def _answered(folder: Path, cassette: Watched, mode: Literal["auto", "replay"], done: Done) -> Replies:
-    plan = Plan(RunInputs((SCENARIO,)), STRATEGIES)
-    execute(plan, folder, overwrite=True)
-    run = load(folder)
+    run = contexts(folder)
     models = Models(Settings(cassette=str(cassette.path), mode=mode, answerer=NAME, grader=NAME))
     models.cassette = cassette
-    probes, by = RunProbes(run, models), ByModel(models, TokenCounter(plan.encoding))
+    probes, by = RunProbes(run, models), ByModel(models, TokenCounter(run.manifest.plan.encoding))
     answer(run, by, grader(GRADERS[0], models=models), probes, done=done)
     for name in GRADERS[1:]:
         answer(run, by, grader(name, models=models), probes)

@@ -82,6 +82,11 @@ class ByModel:
         """Times that it may call tools."""
         return self._rounds
 
+    @property
+    def longest(self) -> int:
+        """Tokens that one answer may take."""
+        return self._reply
+
     def _size(self, request: ModelRequest) -> int:
         return self._counter.tools(request.tools) + sum(map(self._counter.message, messages_of(request.asked)))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import uuid4
 
 import typer
 
+from .answering import AnswererOption, Asking, GraderOption, YesOption, answered_by
 from .arguments import (
     MODELS_PANEL,
     BaseOption,
@@ -22,29 +23,15 @@ from .arguments import (
     RunArgument,
     SpendOption,
     TimeoutOption,
-    report_spending,
     run_folder,
 )
 from .streams import command, same_command, say
 
-if TYPE_CHECKING:
-    from ..models import Settings
-
 
 def answer(
     run: RunArgument = Path("runs"),
-    answerer: Annotated[
-        str,
-        typer.Option(
-            "--answerer",
-            "-a",
-            metavar="MODEL",
-            help="Answer model: `offline` (extractive baseline), `local` (a GGUF file), or a litellm model name.",
-        ),
-    ] = "offline",
-    grader: Annotated[
-        str, typer.Option("--grader", "-g", metavar="GRADER", help="Grader: `rules`, `llm`, `logit` or `ragas`.")
-    ] = "rules",
+    answerer: AnswererOption = "offline",
+    grader: GraderOption = "rules",
     rounds: Annotated[
         int,
         typer.Option(min=0, help="Rounds of tool calls before a model has to answer.", rich_help_panel=MODELS_PANEL),
@@ -67,6 +54,7 @@ def answer(
     concurrency: Annotated[
         int, typer.Option(min=1, help="Number of calls to a provider at once.", rich_help_panel=MODELS_PANEL)
     ] = 4,
+    yes: YesOption = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Answer and grade again; recorded replies are replayed.")
     ] = False,
@@ -82,23 +70,16 @@ def answer(
     offers. Answers and grades are stored in the run folder and reused. The bounds last_turn and evidence_only are
     answered as well.
     """
-    from ...metrics.tokens import TokenCounter
     from ...reports.answers import agreement_json, agreement_table, answers_of, measures, pairs
     from ...reports.answers import as_json as exact
     from ...reports.answers import notes as notes_of
     from ...reports.answers import tables as shown
     from ...reports.calibration import corrected_json, corrected_of, corrected_table
-    from ...scenarios.errors import Stopped
-    from ..answers.answer import Offline, RunProbes
-    from ..answers.answer import answer as answered
-    from ..answers.chat import ByModel
     from ..answers.figures import figures as of
     from ..folder.run import load
     from ..graders.profiles import Profiles
-    from ..graders.registry import grader as named
-    from ..models import Models, Settings
+    from ..models import Settings
     from .output import print_json, print_tables
-    from .streams import counting
 
     opened = load(run_folder(run))
     plan = opened.manifest.plan
@@ -116,17 +97,7 @@ def answer(
         command=uuid4().hex,
         answerer=answerer,
     )
-    models = Models(_checked(settings))
-    model = ByModel(models, TokenCounter(plan.encoding), rounds, answer_tokens)
-    answering = model if answerer != "offline" else Offline(TokenCounter(plan.encoding))
-    try:
-        with redirect_stdout(sys.stderr), counting(opened.manifest.conversations, "conversations") as done:
-            by = named(grader, models=models)
-            graded = answered(opened, answering, by, RunProbes(opened, models), again=overwrite, done=done)
-    except (Stopped, KeyboardInterrupt):
-        say(f"stopped; finished work is stored. To continue: {same_command()}")
-        raise
-    report_spending(models.settings)
+    graded = answered_by(opened, settings, Asking(answerer, grader, rounds, answer_tokens, overwrite, yes))
     figures = of(graded.answers, graded.grades, graded.answerer, graded.grader)
     profiles = Profiles()
     notes = list(notes_of(graded, profiles))
@@ -143,16 +114,8 @@ def answer(
             [*shown(figures, notes), agreement_table(orders), *([corrected_table(extra)] if extra is not None else [])]
         )
     if not graded.answers.answer.notna().any():
-        say(f"error: {answering.name} answered nothing: see the table Why answers or grades are missing")
+        say(f"error: {graded.answerer} answered nothing: see the table Why answers or grades are missing")
         raise typer.Exit(2)
-
-
-def _checked(settings: Settings) -> Settings:
-    """Return settings with the full name of the answer model. The run has checked the models of its strategies."""
-    from msgspec.structs import replace
-
-    checked = replace(settings, summariser="offline", embedder="offline").checked()
-    return replace(checked, summariser=settings.summariser, embedder=settings.embedder)
 
 
 def quality(
@@ -166,27 +129,63 @@ def quality(
         ),
     ] = None,
     in_brief: Annotated[bool, typer.Option("--brief", help="Print the answers' table alone.")] = False,
+    answerer: Annotated[
+        str, typer.Option("--answerer", "-a", metavar="MODEL", help="A model of your own, instead of the small one.")
+    ] = "",
+    grader: Annotated[
+        str, typer.Option("--grader", "-g", metavar="GRADER", help="A grader of its answers beside `rules`.")
+    ] = "",
+    cassette: CassetteOption = None,
+    cassette_mode: ModeOption = CassetteMode.auto,
+    gguf: GgufOption = None,
+    spend_limit: SpendOption = None,
+    api_base: BaseOption = "",
+    timeout: TimeoutOption = 60.0,
+    retries: RetriesOption = 4,
+    yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Answer and grade the scenario `questions` with a small model, from recorded replies.
 
     This needs no key, weights or network: the replies come with ctxbench. Rules grade the answers, and so does the
-    model itself; all is stored in a run folder as usual.
+    model itself; all is stored in a run folder as usual. With --answerer a model of your own answers:
+
+        ctxbench quality --answerer openai/qwen3 --api-base http://127.0.0.1:11434/v1
     """
     from ...reports.answers import all_json, answers_of, by_graders
-    from ...scenarios.errors import Stopped
+    from ...scenarios.errors import Stopped, UserError
     from ..folder.run import load
-    from ..quality import conversations, replayed
+    from ..models import Settings
+    from ..quality import contexts, conversations, replayed
     from ..quality import record as recorded
     from .output import print_json, print_tables
     from .streams import counting
 
-    try:
-        with redirect_stdout(sys.stderr), counting(conversations(), "conversations") as done:
-            replies = replayed(out, done) if record is None else recorded(record, out, done)
-    except (Stopped, KeyboardInterrupt):
-        say(f"stopped; finished work is stored. To continue: {same_command()}")
-        raise
+    if grader and not answerer:
+        raise UserError("--grader grades the answers of a model of your own: name it with --answerer")
+    replies = None
+    if answerer:
+        settings = Settings(
+            cassette=str(cassette or ""),
+            mode=cassette_mode.value,
+            gguf=str(gguf or ""),
+            api_base=api_base,
+            spend_limit=spend_limit,
+            timeout=timeout,
+            retries=retries,
+            command=uuid4().hex,
+            answerer=answerer,
+        )
+        opened = contexts(out)
+        for by in dict.fromkeys(("rules", grader or "rules")):
+            answered_by(opened, settings, Asking(answerer, by, yes=yes))
+    else:
+        try:
+            with redirect_stdout(sys.stderr), counting(conversations(), "conversations") as done:
+                replies = replayed(out, done) if record is None else recorded(record, out, done)
+        except (Stopped, KeyboardInterrupt):
+            say(f"stopped; finished work is stored. To continue: {same_command()}")
+            raise
     answers = answers_of(load(out))
     if as_json:
         print_json(all_json(answers))
@@ -194,6 +193,8 @@ def quality(
         print_tables(by_graders(answers, brief=in_brief))
         if not in_brief:
             typer.echo(f"\nresults: {out}/   ({command('report', out)} --all)")
+    if replies is None:
+        return
     if not replies.are_whole:
         say(replies.in_words())
     elif record is not None:

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import typer
 
+from .answering import AnswererOption, Asking, GraderOption, YesOption, answered_by
 from .arguments import (
     MODELS_PANEL,
     BaseOption,
@@ -29,6 +30,7 @@ from .streams import command, report_ignored, same_command, say
 
 if TYPE_CHECKING:
     from ..folder.schema import Manifest
+    from ..models import Settings
 
 _STRATEGIES = (
     "none",
@@ -128,6 +130,9 @@ def run(
             help="Answer the questions with the extractive baseline and grade by rules: no model, no network.",
         ),
     ] = True,
+    answerer: AnswererOption = "offline",
+    grader: GraderOption = "rules",
+    yes: YesOption = False,
     mlflow: Annotated[
         bool, typer.Option("--mlflow", help="Log the run in MLflow at the end, like `ctxbench mlflow`.")
     ] = False,
@@ -179,6 +184,8 @@ def run(
         remove_empty(folder)
         raise RunError("no conversation could be read: nothing was measured")
     report_model_calls(folder, plan.models)
+    if (answerer, grader) != ("offline", "rules"):
+        _have_answered(folder, settings, Asking(answerer, grader, overwrite=overwrite, yes=yes))
     if complete and not watcher.steps:
         say(f"{folder}: already measured; --overwrite measures again")
     to_print, to_show = command("report", folder), command("show", folder)
@@ -199,6 +206,15 @@ def run(
         say(f"error: no model answered {', '.join(without)}, so its figures show what it does without one: {again}")
     if none or without or not in_mlflow:
         raise typer.Exit(2)
+
+
+def _have_answered(folder: Path, settings: Settings, asking: Asking) -> None:
+    """Have the questions of a run answered and graded by models as well. What is done is not done again."""
+    from msgspec.structs import replace
+
+    from ..folder.run import load
+
+    answered_by(load(folder), replace(settings, answerer=asking.answerer), asking)
 
 
 def _is_logged(folder: Path) -> bool:

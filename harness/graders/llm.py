@@ -70,10 +70,11 @@ class LlmGrader:
 
     def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
         """Return a grade for each item."""
-        replies = ask(self._models, [self._requests(item) for item in items], self._counter, self.used)
+        replies = ask(self._models, [self.requests(item) for item in items], self._counter, self.used)
         return [self._graded(replies_of_item) for replies_of_item in replies]
 
-    def _requests(self, item: GradedItem) -> list[ModelRequest]:
+    def requests(self, item: GradedItem) -> list[ModelRequest]:
+        """Return the requests for one item, a vote each."""
         how, prompt = self.how, rubric(item.kind, self.how.variant)
         text = whole(prompt, parts(item), how.longest)
         return [request(how.model, text, prompt, GraderVerdict, how.temperature, vote) for vote in range(how.votes)]

@@ -25,6 +25,11 @@ from ctxbench.harness.quality import (
 )
 from ctxbench.scenarios.errors import SetupError
 from tests.harness.command import ctxbench, said
+from tests.harness.models.conftest import server
+from tests.harness.models.server import UNCLOSED, Server
+
+__all__ = ["server"]
+pytestmark = UNCLOSED
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +138,20 @@ def test_the_check_says_what_is_lacking_and_unused(tmp_path: Path, monkeypatch: 
     assert done.exit_code == 1
     assert "are stale or were never recorded" in done.stdout
     assert "replies are no longer needed: run `make record`" in done.stdout
+
+
+def test_a_model_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+    """`--answerer` asks a server instead of the recorded replies, and grades by rules."""
+    monkeypatch.setattr(quality, "STRATEGIES", ("none",))
+    monkeypatch.setattr(quality, "SCENARIO", "traps")
+    monkeypatch.chdir(tmp_path)
+    server.text = "UNKNOWN"
+    words = ["quality", "--brief", "--answerer", "openai/m", "--api-base", server.url, "--cassette", "c"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.strip().startswith("Answers by openai/m: ")
+    assert "Kappa with people: rules 0.8" in done.stdout
+    assert server.seen
 
 
 def test_recording_needs_the_weights(tmp_path: Path) -> None:

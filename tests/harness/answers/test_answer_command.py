@@ -150,6 +150,49 @@ def test_a_model_loads_what_was_archived(ran: Path, server: Server) -> None:
     assert len(server.seen) == calls
 
 
+def test_the_cost_is_said_before_it_is_spent(ran: Path, server: Server) -> None:
+    """The calls that are still to be made, at their longest; what is answered is not estimated again."""
+    words = ("-a", "openai/gpt-4o-mini", "--cassette", "c.sqlite", "--api-base", server.url)
+    first = said(answer(*words).stderr)[0]
+    sent = load(ran / "run").table("probes").tokens_sent.sum()
+    assert first.startswith(
+        f"to ask: openai/gpt-4o-mini: 24 calls, {sent / 1000:.1f}k tokens in, 6.1k out at most: $0.0"
+    )
+    assert first.endswith(" at most, less what is recorded already")
+    assert not [line for line in said(answer(*words).stderr) if line.startswith("to ask")]
+
+
+def test_what_is_dear_is_asked_for(ran: Path, server: Server) -> None:
+    """Above a dollar nothing is called without consent; --yes or a spend limit is consent."""
+    words = ("-a", "openai/gpt-4o-mini", "--cassette", "c", "--api-base", server.url, "--answer-tokens", 100_000)
+    found = answer(*words, code=2)
+    assert "models would be called for up to $1.44: give --yes, or --spend-limit DOLLARS" in found.stderr
+    assert not server.seen
+    assert not parts(ran / "run")
+    answer(*words, "--yes")
+    assert len(server.seen) == 14, "of equal contexts one is asked"
+
+
+def test_grades_are_estimated_too(ran: Path, server: Server) -> None:
+    """A model that grades is asked for each answer that there is a gold for."""
+    words = ("-a", "openai/m", "-g", "llm(model='openai/gpt-4o-mini')", "--cassette", "c", "--api-base", server.url)
+    asked = [line for line in said(answer(*words).stderr) if line.startswith("to ask")]
+    assert asked[0].startswith("to ask: openai/m: 24 calls")
+    assert "its price is not known" in asked[0]
+    assert asked[1].startswith("to ask: openai/gpt-4o-mini: 16 calls")
+
+
+def test_a_run_has_its_questions_answered(made: Path, tmp_path: Path, server: Server) -> None:
+    """`run` takes the same options, and its verdict says who answered."""
+    server.text = "9680"
+    words = ["run", str(made / "talks.jsonl"), "-s", "none", "-a", "openai/m", "--api-base", server.url]
+    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "run"), "--cassette", str(tmp_path / "c")])
+    assert done.exit_code == 0, done.output
+    assert "to ask: openai/m: 18 calls" in done.stderr
+    assert load(tmp_path / "run").table("probes").strategy.nunique() == 3
+    assert len(list((tmp_path / "run" / "answers").iterdir())) == 2
+
+
 def test_a_model_that_is_away_is_missing(ran: Path, server: Server) -> None:
     """No answer is no wrong answer: nothing is graded, the reason is in a table, the exit code is 2."""
     server.acts = ["status 500"] * 999

@@ -1,0 +1,117 @@
+"""Have a run's questions answered and graded by models: what the commands `run`, `answer` and `quality` share."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from .arguments import MODELS_PANEL, report_spending
+from .streams import counting, same_command, say
+
+if TYPE_CHECKING:
+    from ..answers.estimate import Estimate
+    from ..answers.store import Answered
+    from ..folder.run import Run
+    from ..models import Settings
+
+ASK_ABOVE = 1.0
+"""US dollars that an estimate may come to before the user is asked."""
+
+AnswererOption = Annotated[
+    str,
+    typer.Option(
+        "--answerer",
+        "-a",
+        metavar="MODEL",
+        help="Answer model: `offline` (extractive baseline), `local` (a GGUF file), or a litellm model name.",
+    ),
+]
+GraderOption = Annotated[
+    str, typer.Option("--grader", "-g", metavar="GRADER", help="Grader: `rules`, `llm`, `logit` or `ragas`.")
+]
+YesOption = Annotated[
+    bool,
+    typer.Option(
+        "--yes",
+        "-y",
+        help=f"Do not ask before models are called for more than ${ASK_ABOVE:.0f} by the estimate.",
+        rich_help_panel=MODELS_PANEL,
+    ),
+]
+
+
+class Asking(NamedTuple):
+    """Who answers and who grades, and how."""
+
+    answerer: str = "offline"
+    grader: str = "rules"
+    rounds: int = 4
+    answer_tokens: int = 256
+    overwrite: bool = False
+    yes: bool = False
+
+
+def answered_by(opened: Run, settings: Settings, asking: Asking) -> Answered:
+    """Answer and grade a run, with the estimated cost first, and report what was spent.
+
+    Raises UserError if the user does not agree to the cost, or cannot be asked.
+    """
+    from ...metrics.tokens import TokenCounter
+    from ...scenarios.errors import Stopped
+    from ..answers.answer import Offline, RunProbes, answer
+    from ..answers.chat import ByModel
+    from ..answers.estimate import estimates
+    from ..graders.registry import grader as named
+    from ..models import Models
+
+    counter = TokenCounter(opened.manifest.plan.encoding)
+    models = Models(checked(settings))
+    model = ByModel(models, counter, asking.rounds, asking.answer_tokens)
+    try:
+        with redirect_stdout(sys.stderr):
+            by = named(asking.grader, models=models)
+            if asking.answerer != "offline" and settings.mode != "replay":
+                _agreed(estimates(opened, model, by, again=asking.overwrite), settings, asking)
+            with counting(opened.manifest.conversations, "conversations") as done:
+                answering = model if asking.answerer != "offline" else Offline(counter)
+                graded = answer(opened, answering, by, RunProbes(opened, models), again=asking.overwrite, done=done)
+    except (Stopped, KeyboardInterrupt):
+        say(f"stopped; finished work is stored. To continue: {same_command()}")
+        raise
+    report_spending(models.settings)
+    return graded
+
+
+def checked(settings: Settings) -> Settings:
+    """Return settings with the full name of the answer model. The run has checked the models of its strategies."""
+    from msgspec.structs import replace
+
+    full = replace(settings, summariser="offline", embedder="offline").checked()
+    return replace(full, summariser=settings.summariser, embedder=settings.embedder)
+
+
+def _agreed(asked: list[Estimate], settings: Settings, asking: Asking) -> None:
+    """Print what is going to be asked, and ask the user where it is dear. Raises UserError without consent."""
+    from ...scenarios.errors import UserError
+
+    for estimate in asked:
+        say(f"to ask: {_in_words(estimate)}")
+    total = sum(estimate.dollars or 0.0 for estimate in asked)
+    if total <= ASK_ABOVE or asking.yes or settings.spend_limit is not None:
+        return
+    if not sys.stdin.isatty():
+        raise UserError(f"models would be called for up to ${total:,.2f}: give --yes, or --spend-limit DOLLARS")
+    if not typer.confirm(f"Call models for up to ${total:,.2f}?", err=True):
+        raise UserError("no model was called")
+
+
+def _in_words(estimate: Estimate) -> str:
+    from ...reports.render import count, tokens
+
+    dollars = estimate.dollars
+    cost = "its price is not known" if dollars is None else f"${dollars:,.2f} at most" if dollars else "no charge"
+    size = f"{tokens(estimate.input_tokens)} tokens in, {tokens(estimate.output_tokens)} out at most"
+    return f"{estimate.model}: {count(estimate.calls, 'call')}, {size}: {cost}, less what is recorded already"
