@@ -68,10 +68,9 @@ def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
     first, short = graded[0], [unversioned(each.grader).partition("(")[0] for each in known]
     names = short_names([strategy.strategy for strategy in first.strategies], _NAME)
     rows = tuple(_by_graders(names, at, known, first) for at in range(len(first.strategies)))
-    heads = ("strategy", *(head for name in short for head in (f"right by {name}", "95 %")), "abstained", "tokens in")
-    title = (
-        f"Answers by {first.answerer}: {count(first.probes, 'probe')} in {count(first.conversations, 'conversation')}"
-    )
+    heads = ("strategy", *(head for name in short for head in (name, "95 %")), "abstained", "tokens in")
+    asked = f"{count(first.probes, 'probe')}, {count(first.conversations, 'conversation')}"
+    title = f"Right answers of {first.answerer}: {asked}"
     notes = [_ceiling(each, name) for each, name in zip(known, short, strict=True)]
     notes += [f"No column for {each.grader}: {quoted(each.grader, ())[0]}" for each in graded if each not in known]
     beside = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,11 +45,11 @@ def tables(findings: Sequence[Finding], every: bool = False) -> list[Table]:
     return [verdicts, why, *(_settings(finding) for finding in findings if every and finding.rows)]
 
 
-def brief(findings: Sequence[Finding]) -> Table:
-    """Return which claims hold, fail, and cannot be told."""
-    by = {word: [finding.id for finding in findings if finding.verdict == word] for word in _WORDS}
-    rows = tuple((f"{len(names):2} {word}", ", ".join(names)) for word, names in by.items() if names)
-    return Table("Do the design documents' claims hold? (why: ctxbench claims)", ("", ""), rows, prose=True)
+def brief(findings: Sequence[Finding]) -> str:
+    """Return in a line how many claims hold, fail, and cannot be told."""
+    times = Counter(finding.verdict for finding in findings)
+    found = f"{times['holds']} hold, {times['fails']} fail, {times['cannot tell']} cannot be told"
+    return f"Of {len(findings)} claims of the design documents {found} (ctxbench claims)"
 
 
 def reason(finding: Finding) -> str:

@@ -66,8 +66,8 @@ def overview_table(overview: Overview) -> Table:
         ("tiered: hits", f"LRU-K {hit_rate}", _beside(edges)),
     )
     notes = (
-        f"Working: {overview.load.name}, {ours.size:,} tokens. Archive: {ARCHIVED}, {overview.archived:,} bytes. "
-        f"RAG and {overview.strategy}: {LOAD} of {overview.turns} turns. F→W: messages moved from Focus to Working.",
+        f"Working: {overview.load.name}, {tokens(ours.size)} tokens; Archive: {ARCHIVED}, {overview.archived:,} "
+        f"bytes; others: {LOAD}, {overview.turns} turns.",
     )
     return Table("How good is each memory tier, on loads that fill it?", ("tier", "ours", "beside it"), rows, notes)
 

@@ -393,10 +393,8 @@ def _figures(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _how_sure(verdict: RunVerdict, name: str) -> str:
-    share = (
-        f"{percent(verdict.keeps[name])} of {DRAWS:,} resamples of the {count(verdict.conversations, 'conversation')}"
-    )
-    return f"in {share} it costs less and loses at most {_LOSS}"
+    kept, drawn = percent(verdict.keeps[name]), count(verdict.conversations, "conversation")
+    return f"cheaper, and at most {_LOSS} worse, in {kept} of {DRAWS:,} resamples of {drawn}"
 
 
 def _why_nothing(verdict: RunVerdict) -> str:
@@ -504,7 +502,7 @@ def five_measures(verdict: RunVerdict) -> Table:
 def _five_notes(verdict: RunVerdict) -> Iterator[str]:
     yield "Saved and points are against the whole history, which is cached as well. – means nothing to measure."
     if verdict.broken:
-        yield f"{CROSS} never recommended, as they break what the whole history does not: {_what_breaks(verdict)}."
+        yield f"{CROSS} never recommended, with what they break and in how many calls: {_what_breaks(verdict)}."
     yield from verdict.results.sampling_notes
 
 

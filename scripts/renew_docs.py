@@ -16,14 +16,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from ctxbench.harness import api
 from ctxbench.harness.bill import MODELS
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/quality.md", "docs/cost.md")
-TIERED = "tiered(working=8192, archive=131072)"
 FEW = ("window(max_tokens=8000)", "window(max_tokens=32000)", "summary(every=5)", "retrieval", "archive", "none")
 _PLACE = re.compile(r"(<!-- table: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -36,9 +33,15 @@ class Measured:
         self.summary = api.summary(run, *MODELS)
         self.plan = run.manifest.plan
         self.report: dict[str, Any] = ctxbench("report", folder)
-        first, _, _ = printed("report", folder, "--print-only").strip().partition("\n\n")
-        self.verdict = [line.rstrip() for line in first.replace(str(folder), "runs/standard").splitlines()]
-        self.numbers = list(pd.read_csv(folder / "report" / "tables" / "frontier.csv").strategy)
+        self.quality: dict[str, Any] = json.loads(printed("quality", "--json"))
+        parts = [
+            printed("quality", "--brief"),
+            printed("claims", folder, "--quick", "--brief"),
+            printed("bench-tier", "all"),
+            printed("report", folder, "--print-only"),
+        ]
+        text = "".join(parts).replace(str(folder), "runs/standard") + "report: runs/standard/report/report.html"
+        self.bench = [line.rstrip() for line in text.splitlines()]
         memory = ("--memory", "131072", "--memory", "393216", "--longest-pause", "5")
         self.kv_cache: dict[str, Any] = ctxbench("kv-cache", folder, *memory)
 
@@ -63,65 +66,36 @@ def ctxbench(command: str, folder: Path, *options: str) -> Any:
     return json.loads(printed(command, folder, *options, "--json"))
 
 
-def printed(command: str, folder: Path, *options: str) -> str:
+def printed(*command: object) -> str:
     """Return what a command prints on a terminal of 100 columns."""
-    words = [str(Path(sys.executable).with_name("ctxbench")), command, str(folder), *options]
+    words = [str(Path(sys.executable).with_name("ctxbench")), *map(str, command)]
     environment = {**os.environ, "COLUMNS": "100"}
     return subprocess.run(words, check=True, capture_output=True, text=True, env=environment).stdout
 
 
-def answer(measured: Measured) -> Iterator[str]:
-    """Yield the verdict, as `report` prints it."""
+def bench(measured: Measured) -> Iterator[str]:
+    """Yield what `make bench` prints."""
     yield "```text"
-    yield from measured.verdict
+    yield from measured.bench
     yield "```"
 
 
-def strategies(measured: Measured) -> Iterator[str]:
-    """Yield the README's table."""
-    heads = (
-        "strategy",
-        "tokens saved",
-        "cache hit rate",
-        "cost",
-        "compression",
-        "context recall",
-        "answers right (95 %)",
-    )
-    yield from head("#", *heads, "problems")
-    rows = (
-        "none",
-        "tiered(working=8192, archive=131072)",
-        "retrieval",
-        "archive",
-        *FEW[:1],
-        "summary(every=5)",
-        FEW[1],
-        "facts",
-    )
-    for name in rows:
-        figures, correct = measured.summary.loc[name], measured.report["answers"][0]["strategies"][name]
-        low, high = correct["correct_interval"]
-        compression = "–" if pd.isna(figures.compression_ratio) else f"{figures.compression_ratio:.0f}×"
-        yield row(
-            measured.numbers.index(name) + 1,
-            f"`{name}`" + " (the whole history)" * (name == "none"),
-            percent(figures.saving),
-            percent(figures[f"cache_hit_rate({MODELS[0]})"]),
-            f"${figures[f'cost({MODELS[0]})']:.2f}",
-            compression,
-            percent(figures.context_recall),
-            f"{percent(correct['correct'])} ({100 * low:.1f}–{100 * high:.1f})",
-            "; ".join(problems(figures)) or "–",
-        )
+def quality(measured: Measured) -> Iterator[str]:
+    """Yield the answers of the small model, by each grader whose agreement with people is known."""
+    first, *others = measured.quality
+    graders = [each for each in (first, *others) if each["answerer"] == first["answerer"]]
+    names = [each["grader"].partition("(")[0] for each in graders]
+    yield from head("strategy", *(f"right by {name} (95 %)" for name in names), "abstained", "tokens in")
+    for name in first["strategies"]:
+        of_graders = [each["strategies"][name] for each in graders]
+        shares = [f"{percent(of['correct'])} ({span(of['correct_interval'])})" for of in of_graders]
+        answers = first["strategies"][name]
+        yield row(f"`{name}`", *shares, percent(answers["abstained"]), f"{answers['input_tokens']:,}")
 
 
-def problems(figures: pd.Series[float]) -> Iterator[str]:
-    """Yield what a strategy breaks, in words."""
-    words = {"without_newest": "lack the newest message", "overflows": "over 128k tokens"}
-    for metric, text in words.items():
-        if number := int(figures[metric]):
-            yield f"{number} {'call' if number == 1 else 'calls'} {text}"
+def span(ends: Sequence[float]) -> str:
+    """Return an interval of shares, in per cent."""
+    return "–".join(f"{100 * end:.0f}" for end in ends)
 
 
 def context_recall(measured: Measured) -> Iterator[str]:
@@ -168,8 +142,8 @@ def kv_cache(measured: Measured) -> Iterator[str]:
 
 
 TABLES: dict[str, Callable[[Measured], Iterator[str]]] = {
-    "verdict": answer,
-    "strategies": strategies,
+    "bench": bench,
+    "quality": quality,
     "context-recall": context_recall,
     "answers": answers_right,
     "cost-saved": cost_saved,

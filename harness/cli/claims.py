@@ -49,7 +49,7 @@ def claims(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", "-m", help="Write Markdown to this file; - is standard output.")
     ] = None,
-    in_brief: Annotated[bool, typer.Option("--brief", help="Print only which claims hold.")] = False,
+    in_brief: Annotated[bool, typer.Option("--brief", help="Print only how many claims hold.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON, with times separate.")] = False,
 ) -> None:
     """Measure each claim by its protocol: it holds, fails, or cannot be told, and why.
@@ -74,8 +74,10 @@ def claims(
         print_json(exact(findings))
     elif markdown is not None:
         write_markdown(tables(findings, True), markdown)
+    elif in_brief:
+        typer.echo(f"\n{brief(findings)}")
     else:
-        print_tables([brief(findings)] if in_brief else tables(findings, rows or bool(only)))
+        print_tables(tables(findings, rows or bool(only)))
 
 
 def _measured(

@@ -103,7 +103,7 @@ def test_what_to_ship() -> None:
     assert lines["and"] == "85.0 % (85.0 to 85.0 %) of the tokens, its own model calls included"
     assert lines["quality"].startswith("grounding recall: 84.0 %, of the whole history 85.0 %: −1.0 points (")
     assert lines["how sure"] == (
-        "in 100.0 % of 2,000 resamples of the 8 conversations it costs less and loses at most 5 points"
+        "cheaper, and at most 5 points worse, in 100.0 % of 2,000 resamples of 8 conversations"
     )
     assert lines["✗ not"] == "broken: would do but for what it breaks"
     assert lines["next"] == "everything else: ctxbench report 'runs/by hand' --all"
@@ -136,7 +136,7 @@ def test_nothing_is_sure_enough() -> None:
     table = answer(found)
     assert table.title == "Keep the whole history"
     assert told(table)["why"] == "none that breaks nothing is 95 % sure to cost less and to lose at most 5 points"
-    assert told(table)["nearest"].startswith("good: in ")
+    assert told(table)["nearest"].startswith("good: cheaper, and at most 5 points worse, in ")
     assert len(table.rows) + 1 <= 12
 
 
