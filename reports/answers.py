@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..harness.answers.figures import BOUNDS, AnswerFigures, StrategyAnswers, figures
 from ..harness.answers.store import USUAL, Answered, answered
+from ..harness.folder.names import short_names
 from ..harness.folder.run import Run
 from ..harness.graders.profiles import Profiles, QuotedProfile, unversioned
 from ..harness.probes.ask import CEILING
@@ -19,7 +20,6 @@ from ..metrics.statistics.comparison import OrderAgreement, OrderSums, alike
 from ..metrics.statistics.intervals import Ends
 from ..metrics.value import Missing, Ratio, Value
 from .calibration import figure, interval, quoted
-from .names import short_names
 from .render import Table, count, percent, reasons, shares, tokens
 
 _HEADS = (

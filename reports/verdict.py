@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ..harness.answers.store import USUAL
+from ..harness.folder.names import short_names
 from ..harness.graders.profiles import Profiles
 from ..metrics.figures import METRICS
 from ..metrics.frontier import DRAWS, FrontierSums, Point, Resamples, beyond_noise, how_often, resampled
@@ -27,7 +28,6 @@ from ..metrics.statistics.comparison import Difference, Pairs, difference
 from ..metrics.value import Missing, Value
 from .answers import evidence_rows, sums_of
 from .calibration import interval
-from .names import short_names
 from .render import CROSS, Table, count, dollars, figure, figure_of_few, percent, reasons, shares
 from .results import Results, RunSummary
 

@@ -18,7 +18,7 @@ from .chat import ByModel
 from .store import contexts_of, folder_of, read, shards
 
 
-class Estimate(NamedTuple):
+class CallEstimate(NamedTuple):
     """Calls of one model, each made once and answered at its longest; what is recorded already costs nothing."""
 
     model: str
@@ -41,7 +41,7 @@ class AsksModel(Protocol):
         ...
 
 
-def estimates(run: Run, answerer: ByModel, grader: Grader, *, again: bool = False) -> list[Estimate]:
+def estimates(run: Run, answerer: ByModel, grader: Grader, *, again: bool = False) -> list[CallEstimate]:
     """Return what is still to be asked of the answer model and of the grader's; an empty list if nothing is.
 
     Rounds of tools that a model calls are not in it, nor is a grader that does not say what it asks (`ragas`).
@@ -65,21 +65,21 @@ def _is_answered(run: Run, answerer: ByModel, shard: str) -> bool:
     return read(path, "answers", metadata) is not None
 
 
-def _answers(run: Run, answerer: ByModel, recorded: Sequence[Conversation]) -> Estimate:
+def _answers(run: Run, answerer: ByModel, recorded: Sequence[Conversation]) -> CallEstimate:
     probes = run.table("probes")
     rows = probes[probes.conversation.astype(str).isin([conversation.id for conversation in recorded])]
     sent = rows.tokens_sent.dropna()
-    return Estimate(answerer.name, len(sent), int(sent.sum()), len(sent) * answerer.longest)
+    return CallEstimate(answerer.name, len(sent), int(sent.sum()), len(sent) * answerer.longest)
 
 
-def _grades(grader: AsksModel, recorded: Sequence[Conversation], strategies: int) -> Iterator[Estimate]:
+def _grades(grader: AsksModel, recorded: Sequence[Conversation], strategies: int) -> Iterator[CallEstimate]:
     """Yield the grades as if every answer were the accepted one: what an answer adds to a request is little."""
     counter = TokenCounter()
     requests = [request for item in _items(recorded) for request in grader.requests(item)]
     if requests:
         tokens = sum(counter.message(message) for request in requests for message in messages_of(request.asked))
         longest = sum(request.max_tokens for request in requests)
-        yield Estimate(requests[0].model, strategies * len(requests), strategies * tokens, strategies * longest)
+        yield CallEstimate(requests[0].model, strategies * len(requests), strategies * tokens, strategies * longest)
 
 
 def _items(recorded: Sequence[Conversation]) -> Iterator[GradedItem]:

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import typer
 
-from .answering import AnswererOption, Asking, GraderOption, YesOption, answered_by
+from .answering import AnswererOption, AnswerOptions, GraderOption, YesOption, answered_by
 from .arguments import (
     MODELS_PANEL,
     BaseOption,
@@ -97,7 +97,7 @@ def answer(
         command=uuid4().hex,
         answerer=answerer,
     )
-    graded = answered_by(opened, settings, Asking(answerer, grader, rounds, answer_tokens, overwrite, yes))
+    graded = answered_by(opened, settings, AnswerOptions(answerer, grader, rounds, answer_tokens, overwrite, yes))
     figures = of(graded.answers, graded.grades, graded.answerer, graded.grader)
     profiles = Profiles()
     notes = list(notes_of(graded, profiles))
@@ -178,7 +178,7 @@ def quality(
         )
         opened = contexts(out)
         for by in dict.fromkeys(("rules", grader or "rules")):
-            answered_by(opened, settings, Asking(answerer, by, yes=yes))
+            answered_by(opened, settings, AnswerOptions(answerer, by, yes=yes))
     else:
         try:
             with redirect_stdout(sys.stderr), counting(conversations(), "conversations") as done:

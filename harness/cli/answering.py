@@ -12,7 +12,7 @@ from .arguments import MODELS_PANEL, report_spending
 from .streams import counting, same_command, say
 
 if TYPE_CHECKING:
-    from ..answers.estimate import Estimate
+    from ..answers.estimate import CallEstimate
     from ..answers.store import Answered
     from ..folder.run import Run
     from ..models import Settings
@@ -43,7 +43,7 @@ YesOption = Annotated[
 ]
 
 
-class Asking(NamedTuple):
+class AnswerOptions(NamedTuple):
     """Who answers and who grades, and how."""
 
     answerer: str = "offline"
@@ -54,7 +54,7 @@ class Asking(NamedTuple):
     yes: bool = False
 
 
-def answered_by(opened: Run, settings: Settings, asking: Asking) -> Answered:
+def answered_by(opened: Run, settings: Settings, asking: AnswerOptions) -> Answered:
     """Answer and grade a run, with the estimated cost first, and report what was spent.
 
     Raises UserError if the user does not agree to the cost, or cannot be asked.
@@ -93,7 +93,7 @@ def checked(settings: Settings) -> Settings:
     return replace(full, summariser=settings.summariser, embedder=settings.embedder)
 
 
-def _agreed(asked: list[Estimate], settings: Settings, asking: Asking) -> None:
+def _agreed(asked: list[CallEstimate], settings: Settings, asking: AnswerOptions) -> None:
     """Print what is going to be asked, and ask the user where it is dear. Raises UserError without consent."""
     from ...scenarios.errors import UserError
 
@@ -108,7 +108,7 @@ def _agreed(asked: list[Estimate], settings: Settings, asking: Asking) -> None:
         raise UserError("no model was called")
 
 
-def _in_words(estimate: Estimate) -> str:
+def _in_words(estimate: CallEstimate) -> str:
     from ...reports.render import count, tokens
 
     dollars = estimate.dollars

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import typer
 
-from .answering import AnswererOption, Asking, GraderOption, YesOption, answered_by
+from .answering import AnswererOption, AnswerOptions, GraderOption, YesOption, answered_by
 from .arguments import (
     MODELS_PANEL,
     BaseOption,
@@ -185,7 +185,7 @@ def run(
         raise RunError("no conversation could be read: nothing was measured")
     report_model_calls(folder, plan.models)
     if (answerer, grader) != ("offline", "rules"):
-        _have_answered(folder, settings, Asking(answerer, grader, overwrite=overwrite, yes=yes))
+        _have_answered(folder, settings, AnswerOptions(answerer, grader, overwrite=overwrite, yes=yes))
     if complete and not watcher.steps:
         say(f"{folder}: already measured; --overwrite measures again")
     to_print, to_show = command("report", folder), command("show", folder)
@@ -208,7 +208,7 @@ def run(
         raise typer.Exit(2)
 
 
-def _have_answered(folder: Path, settings: Settings, asking: Asking) -> None:
+def _have_answered(folder: Path, settings: Settings, asking: AnswerOptions) -> None:
     """Have the questions of a run answered and graded by models as well. What is done is not done again."""
     from msgspec.structs import replace
 

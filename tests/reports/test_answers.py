@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -17,9 +18,10 @@ from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load, rows_of
 from ctxbench.harness.graders.profiles import SHIPPED, Profiles, corrected_by
 from ctxbench.harness.models import Models, Settings
+from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.metrics.value import Missing
-from ctxbench.reports.answers import Measure, pairs
+from ctxbench.reports.answers import Measure, answers_of, by_graders, pairs
 from ctxbench.reports.calibration import corrected_of, corrected_table
 from ctxbench.reports.html.folder import write
 from ctxbench.reports.html.sections import sections
@@ -88,6 +90,34 @@ def test_a_model_stands_beside_the_reader(tmp_path: Path) -> None:
     assert "Correct, by answer model / grader" in titles
     names = measured(found, rows_of).metrics
     assert {"answer_quality", f"answer_quality(openai/parrot, {RulesGrader().name})"} <= names.keys()
+
+
+class Lenient:
+    """A grader that nobody has compared with people."""
+
+    name = "lenient"
+
+    def grade(self, items: Sequence[GradedItem]) -> list[Grade | Missing]:
+        return [Grade(True, 1.0, "why not") for _ in items]
+
+
+def test_graders_stand_side_by_side(tmp_path: Path) -> None:
+    """Each with its agreement with people and both error rates; one whose agreement is not known has no column."""
+    execute(plan(talks(tmp_path, 3), STRATEGIES), tmp_path / "run")
+    found = load(tmp_path / "run")
+    for by in (RulesGrader(), Lenient()):
+        answer(found, Parrot("9000"), by, RunProbes(found, Models(Settings())))
+    answers = answers_of(found)
+    assert answers is not None
+    table, people = by_graders(answers)
+    assert table.heads == ("strategy", "rules", "95 %", "abstained", "tokens in")
+    assert [row[0] for row in table.rows] == [*STRATEGIES, "evidence_only"]
+    assert "No column for lenient" in " ".join(table.notes)
+    rules = Profiles().of(RulesGrader().name)[0].profile
+    assert people.rows[0][:3] == ("rules", rules.set, f"{rules.quoted.answers:,}")
+    assert people.rows[0][4:] == (f"{rules.quoted.recall.value:.3f}", f"{rules.quoted.specificity.value:.3f}")
+    (brief,) = by_graders(answers, brief=True)
+    assert brief.notes[0].startswith("Kappa with people: rules 0.8")
 
 
 def test_answers_are_compared_by_conversation(run: Run) -> None:
