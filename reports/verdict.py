@@ -372,7 +372,7 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
             yield "do", "measure more conversations: the interval narrows with the root of their number"
     if crossed := verdict.crossed:
         would = "would do but for what it breaks" if len(crossed) == 1 else "would do but for what they break"
-        yield f"{CROSS} not", f"{', '.join(crossed)}: {would}"
+        yield "not", f"{', '.join(crossed)}: {would}"
     yield from _measured_by(verdict)
     if recorded := _recorded_with(verdict):
         yield "recorded", recorded

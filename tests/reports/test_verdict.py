@@ -105,7 +105,7 @@ def test_what_to_ship() -> None:
     assert lines["how sure"] == (
         "cheaper, and at most 5 points worse, in 100.0 % of 2,000 resamples of 8 conversations"
     )
-    assert lines["✗ not"] == "broken: would do but for what it breaks"
+    assert lines["not"] == "broken: would do but for what it breaks"
     assert lines["next"] == "everything else: ctxbench report 'runs/by hand' --all"
     assert len(answer(found).rows) + 1 <= 12
     exact = as_json(found)
@@ -170,7 +170,7 @@ def test_the_five_measures() -> None:
     table = five_measures(by_hand(COSTS, SHARES, {"broken": 3}))
     assert [row[0] for row in table.rows] == ["good", "cheap", "none", "dark", "✗ broken"]
     assert table.rows[0][2:4] == ("25.0 %", "50.0 %")
-    assert table.notes[1].endswith("the whole history does not: newest message missing: broken 3.")
+    assert table.notes[1].endswith("in how many calls: newest message missing: broken 3.")
 
 
 def test_a_bound_is_no_choice() -> None:
