@@ -65,14 +65,14 @@ def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
     profiles = Profiles()
     graded = [each for each in answers.figures if each.answerer == answers.figures[0].answerer]
     known = [each for each in graded if profiles.of(each.grader)]
-    first, short = graded[0], [unversioned(each.grader).partition("(")[0] for each in known]
+    first, short = graded[0], list(map(_kind, known))
     names = short_names([strategy.strategy for strategy in first.strategies], _NAME)
     rows = tuple(_by_graders(names, at, known, first) for at in range(len(first.strategies)))
     heads = ("strategy", *(head for name in short for head in (name, "95 %")), "abstained", "tokens in")
     asked = f"{count(first.probes, 'probe')}, {count(first.conversations, 'conversation')}"
     title = f"Right answers of {first.answerer}: {asked}"
     notes = [_ceiling(each, name) for each, name in zip(known, short, strict=True)]
-    notes += [f"No column for {each.grader}: {quoted(each.grader, ())[0]}" for each in graded if each not in known]
+    notes += [f"No column for {_kind(each)}: {_NOT_KNOWN}." for each in graded if each not in known]
     beside = [
         _people_row(name, quote)
         for each, name in zip(known, short, strict=True)
@@ -88,6 +88,13 @@ def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
 _NAME = 34
 _WHOLE = "none"
 _PEOPLE_HEADS = ("grader", "people's labels", "answers", "kappa (95 %)", "right called right", "wrong called wrong")
+
+
+_NOT_KNOWN = "how far it agrees with people is not known (ctxbench calibrate)"
+
+
+def _kind(graded: AnswerFigures) -> str:
+    return unversioned(graded.grader).partition("(")[0]
 
 
 def _by_graders(

@@ -131,7 +131,7 @@ def corrected_by(profile: Profile, share: float, answers: float) -> Estimate:
 
 
 SHIPPED = Path(__file__).parent / "shipped"
-"""Profiles of graders that need no model, shipped in the wheel."""
+"""Profiles of the graders whose grades come with ctxbench: `rules`, and `logit` with the local model."""
 
 # What of a grader's name tells its versions apart: `rules(1)`, `llm(model='…', prompt='…')`, `name@digest`.
 _VERSION = re.compile(r"\(\d+\)$|(?:, )?\bprompt='[0-9a-f]*'|@[0-9a-f]+\b")

@@ -10,12 +10,18 @@ import pytest
 from ctxbench.harness.graders.calibration import Options, calibrated, graded
 from ctxbench.harness.graders.labels import sets_of
 from ctxbench.harness.graders.profiles import SHIPPED, Profiles
+from ctxbench.harness.graders.registry import grader
+from ctxbench.harness.models import Models, Settings
+from ctxbench.harness.models.cassette import Cassette
+from ctxbench.harness.models.weights import NAME
 from ctxbench.metrics.grading.rules import RulesGrader
 from ctxbench.scenarios.labelled import read
 from ctxbench.scenarios.source import Problems
 
 AGAIN = """make them again, where the sample recordings are:
-    ctxbench calibrate {evouna,halluqa-zh/HalluQA.json,mtrag} --attacked 200 -o CHECKOUT/harness/calibrating/shipped"""
+    ctxbench calibrate {evouna,halluqa-zh/HalluQA.json,mtrag} --attacked 200 -o CHECKOUT/harness/graders/shipped
+    ctxbench calibrate evouna -g logit --sample 150 --seed 33 --by-system -o CHECKOUT/harness/graders/shipped
+    ctxbench calibrate halluqa-zh -g logit --sample 100 --seed 33 --by-system -o CHECKOUT/harness/graders/shipped"""
 FILES = {
     "evouna-nq": "evouna/NQ.json",
     "halluqa-zh": "halluqa-zh/HalluQA.json",
@@ -42,6 +48,15 @@ def test_they_are_of_the_grader_as_it_is() -> None:
     assert not [each.stale for each in found.values() if each.stale], AGAIN
     assert {each.profile.labelled_by for each in found.values()} == {"people"}
     assert found["evouna-nq"].profile.held_out is not None
+
+
+def test_the_local_model_that_grades_has_its_own(tmp_path: Path) -> None:
+    """`ctxbench quality` shows what a grader says only if its agreement with people is known, in both languages."""
+    Cassette(tmp_path / "c").close()
+    models = Models(Settings(cassette=str(tmp_path / "c"), mode="replay", grader=NAME))
+    found = Profiles([SHIPPED]).of(grader("logit", models=models).name)
+    assert {each.profile.set for each in found} == {"evouna-nq", "halluqa-zh"}, AGAIN
+    assert not [each.stale for each in found if each.stale], AGAIN
 
 
 @pytest.mark.parametrize("name", ["halluqa-zh", "mtrag"])
