@@ -68,7 +68,7 @@ def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
     first, short = graded[0], list(map(_kind, known))
     names = short_names([strategy.strategy for strategy in first.strategies], _NAME)
     rows = tuple(_by_graders(names, at, known, first) for at in range(len(first.strategies)))
-    heads = ("strategy", *(head for name in short for head in (name, "95 %")), "abstained", "tokens in")
+    heads = ("strategy", *(head for name in short for head in (name, "95 %")), "abstained", "tokens")
     asked = f"{count(first.probes, 'probe')}, {count(first.conversations, 'conversation')}"
     title = f"Right answers of {first.answerer}: {asked}"
     notes = [_ceiling(each, name) for each, name in zip(known, short, strict=True)]
@@ -85,7 +85,7 @@ def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
     return [table, *[Table("Graders beside people", _PEOPLE_HEADS, tuple(beside), names=2, page=True)] * (not brief)]
 
 
-_NAME = 34
+_NAME = 32
 _WHOLE = "none"
 _PEOPLE_HEADS = ("grader", "people's labels", "answers", "kappa (95 %)", "right called right", "wrong called wrong")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..harness.tier_bench.archive import PLAIN, ArchiveMeasurement, Coded, Corpus, Later, Lossy, Size, Speed
 from ..harness.tier_bench.focus import BOUND, WHOLE, FocusRow
-from ..harness.tier_bench.overview import ARCHIVED, LOAD, Overview
+from ..harness.tier_bench.overview import ARCHIVED, Overview
 from ..harness.tier_bench.rag import RERANKED, Built, IndexRecall, K, RagComparison, RagRow
 from ..harness.tier_bench.working import Bounds, Load, PolicyRow
 from ..metrics.compression import ratio, saving, smaller
@@ -65,11 +65,9 @@ def overview_table(overview: Overview) -> Table:
         ("RAG: recall@5", *_index_cells(overview.index)),
         ("tiered: hits", f"LRU-K {hit_rate}", _beside(edges)),
     )
-    notes = (
-        f"Working: {overview.load.name}, {tokens(ours.size)} tokens; Archive: {ARCHIVED}, {overview.archived:,} "
-        f"bytes; others: {LOAD}, {overview.turns} turns.",
-    )
-    return Table("How good is each memory tier, on loads that fill it?", ("tier", "ours", "beside it"), rows, notes)
+    loads = f"{overview.load.name} on {tokens(ours.size)} tokens, {overview.archived:,} bytes of {ARCHIVED}"
+    title = f"How good is each memory tier under load? ({loads})"
+    return Table(title, ("tier", "ours", "beside it"), rows)
 
 
 def _overview_actions(overview: Overview) -> TierActions:

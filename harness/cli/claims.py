@@ -69,19 +69,29 @@ def claims(
         raise UserError("give --quick or --slow, not both")
     claims_chosen = chosen(only or ())
     with TemporaryDirectory(prefix="ctxbench-claims-") as folder, redirect_stdout(sys.stderr):
-        findings = _measured(claims_chosen, run, Path(folder), recordings or [], quick, slow, keep=not only)
+        findings = _measured(
+            claims_chosen, run, Path(folder), recordings or [], quick, slow, keep=not only, silent=in_brief
+        )
     if as_json:
         print_json(exact(findings))
     elif markdown is not None:
         write_markdown(tables(findings, True), markdown)
     elif in_brief:
-        typer.echo(f"\n{brief(findings)}")
+        typer.echo(brief(findings))
     else:
         print_tables(tables(findings, rows or bool(only)))
 
 
 def _measured(
-    claims: list[Claim], run: Path | None, folder: Path, recordings: list[str], quick: bool, slow: bool, *, keep: bool
+    claims: list[Claim],
+    run: Path | None,
+    folder: Path,
+    recordings: list[str],
+    quick: bool,
+    slow: bool,
+    *,
+    keep: bool,
+    silent: bool,
 ) -> list[Finding]:
     from ..claims.inputs import ClaimInputs
     from ..claims.registry import write
@@ -100,7 +110,9 @@ def _measured(
             findings.append(claim.finding(inputs))
             done()
     if keep and own is not None:
-        say(f"written: {write(inputs.run, findings, quick, recordings)}")
+        written = write(inputs.run, findings, quick, recordings)
+        if not silent:
+            say(f"written: {written}")
     return findings
 
 

@@ -103,7 +103,7 @@ def report(
         if print_only:
             return
         page = write(results, out or folder / "report", named)
-        typer.echo(f"\nreport: {shlex.quote(str(page))}")
+        typer.echo(f"report: {shlex.quote(str(page))}")
 
 
 class Show(TyperCommand):

@@ -71,7 +71,7 @@ def test_the_graders_stand_side_by_side(made: tuple[Path, quality.Replies]) -> N
     answers = answers_of(load(made[0]))
     assert answers is not None
     table, people = by_graders(answers)
-    assert table.heads == ("strategy", "rules", "95 %", "logit", "95 %", "abstained", "tokens in")
+    assert table.heads == ("strategy", "rules", "95 %", "logit", "95 %", "abstained", "tokens")
     assert not [note for note in table.notes if "No column" in note]
     assert {row[:2] for row in people.rows} == {
         (name, labels) for name in ("rules", "logit") for labels in ("evouna-nq", "halluqa-zh")

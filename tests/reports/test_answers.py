@@ -110,7 +110,7 @@ def test_graders_stand_side_by_side(tmp_path: Path) -> None:
     answers = answers_of(found)
     assert answers is not None
     table, people = by_graders(answers)
-    assert table.heads == ("strategy", "rules", "95 %", "abstained", "tokens in")
+    assert table.heads == ("strategy", "rules", "95 %", "abstained", "tokens")
     assert [row[0] for row in table.rows] == [*STRATEGIES, "evidence_only"]
     assert "No column for lenient" in " ".join(table.notes)
     rules = Profiles().of(RulesGrader().name)[0].profile
