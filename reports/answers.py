@@ -79,7 +79,8 @@ def by_graders(answers: Answers, *, brief: bool = False) -> list[Table]:
         for quote in profiles.of(each.grader)[:_MOST_PROFILES]
     ]
     if brief:
-        kappas = ", ".join(f"{grader} {kappa} on {labels}" for grader, labels, _, kappa, *_ in beside)
+        of_each = {name: [f"{row[3]} on {row[1]}" for row in beside if row[0] == name] for name in short}
+        kappas = "; ".join(f"{name} {', '.join(found)}" for name, found in of_each.items())
         notes.insert(0, f"Kappa with people: {kappas}.")
     table = Table(title, heads, rows, tuple(filter(None, notes)), page=True)
     return [table, *[Table("Graders beside people", _PEOPLE_HEADS, tuple(beside), names=2, page=True)] * (not brief)]

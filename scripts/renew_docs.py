@@ -41,7 +41,7 @@ class Measured:
             printed("report", folder, "--print-only"),
         ]
         text = "".join(parts).replace(str(folder), "runs/standard") + "report: runs/standard/report/report.html"
-        self.bench = [line.rstrip() for line in text.splitlines()]
+        self.bench = [line.rstrip() for line in text.strip().splitlines()]
         memory = ("--memory", "131072", "--memory", "393216", "--longest-pause", "5")
         self.kv_cache: dict[str, Any] = ctxbench("kv-cache", folder, *memory)
 

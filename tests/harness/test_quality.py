@@ -162,7 +162,7 @@ def test_a_model_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, se
     words = ["quality", "--brief", "--answerer", "openai/m", "--api-base", server.url, "--cassette", "c"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
-    assert done.stdout.strip().startswith("Answers by openai/m: ")
+    assert done.stdout.strip().startswith("Right answers of openai/m: ")
     assert "Kappa with people: rules 0.8" in done.stdout
     assert server.seen
 
