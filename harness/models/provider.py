@@ -86,7 +86,7 @@ class Provider:
                     drop_params=True,  # some models take no temperature
                     _skip_mcp_handler=True,  # with tools litellm imports `mcp`, which a plain install has not
                     **request.choices(),
-                    **_form(request),
+                    **_form(request, bool(self.api_base)),
                     **self._common(request.model),
                 )
             )
@@ -208,13 +208,16 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
     return result  # type: ignore[return-value]
 
 
-def _form(request: ModelRequest) -> dict[str, Any]:
+def _form(request: ModelRequest, own_server: bool) -> dict[str, Any]:
     """Return the parameters that ask for JSON: by schema where the model is known to take one, else any, else none.
 
-    Whoever made the request reads the answer strictly in any case.
+    The servers that people run themselves (llama.cpp, vLLM, Ollama) take a schema, whatever the model. Whoever made the
+    request reads the answer strictly in any case.
     """
     if request.schema is None:
         return {}
+    if own_server:
+        return request.form()
     litellm = _litellm()
     try:
         if litellm.supports_response_schema(model=request.model):

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from ctxbench.metrics.value import Missing
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.strategies.base import ModelError
 from tests.harness.graders.scripted import Talker, talking
+from tests.harness.models.llama import llama_server, needs_llama
 
 ITEM = GradedItem(
     "1",
@@ -80,6 +82,24 @@ def test_metrics_that_ask_a_model(tmp_path: Path, metric: str, calls: int) -> No
     asked = len(talker.asked)
     assert grader(made.name, models=models).grade([ITEM]) == [found]
     assert len(talker.asked) == asked
+
+
+@needs_ragas
+@needs_llama
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["faithfulness", "factual_correctness", "context_recall", "answer_relevancy"])
+def test_metrics_against_a_real_server(tmp_path: Path, metric: str, llama: str) -> None:
+    """A model of 1.5 billion parameters behind llama.cpp: each metric comes to a score in its range."""
+    settings = Settings(cassette=str(tmp_path / "c"), api_base=llama, grader="openai/local", timeout=600)
+    (found,) = grader(f"ragas(metric={metric!r})", settings).grade([ITEM])
+    assert isinstance(found, Grade), found
+    assert 0 <= found.score <= 1
+
+
+@pytest.fixture(scope="module")
+def llama() -> Iterator[str]:
+    with llama_server() as address:
+        yield address
 
 
 @needs_ragas
