@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from msgspec.structs import replace
 
 from ctxbench.harness.models.provider import Provider
 from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest
@@ -38,6 +39,17 @@ def test_an_answer(server: Server) -> None:
         "messages": [{"role": "user", "content": "Summarise this."}],
         "temperature": 0.3,
         "max_tokens": 50,
+    }
+
+
+def test_a_server_of_ones_own_is_sent_the_schema(server: Server) -> None:
+    """llama.cpp, vLLM and Ollama hold a reply to it, whatever the model is called; litellm's map knows none of them."""
+    schema = {"type": "object", "properties": {"verdict": {"type": "string"}}}
+    provider(server).chat(replace(ASK, schema=schema))
+    (seen,) = server.seen
+    assert seen["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "strict": True, "schema": schema},
     }
 
 
