@@ -34,7 +34,6 @@ app = typer.Typer(
     name="ctxbench",
     help="Replay recorded conversations through context strategies, offline, and measure what each would send.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from . import completion
 from .arguments import MODELS_PANEL, report_spending
 from .streams import counting, same_command, say
 
@@ -27,6 +28,7 @@ AnswererOption = Annotated[
         "-a",
         metavar="MODEL",
         help="Answer model: `offline` (extractive baseline), `local` (a GGUF file), or a litellm model name.",
+        autocompletion=completion.models,
     ),
 ]
 GraderOption = Annotated[

@@ -11,6 +11,7 @@ import typer
 
 from ...scenarios.errors import RunError
 from ..bill import MODELS
+from . import completion
 from .streams import say
 
 if TYPE_CHECKING:
@@ -24,7 +25,13 @@ USUAL_MODELS = f"the recorded one, {', '.join(MODELS)}"
 
 
 RunArgument = Annotated[
-    Path, typer.Argument(help="The run folder.", metavar="RUN", show_default="the newest under runs/")
+    Path,
+    typer.Argument(
+        help="The run folder.",
+        metavar="RUN",
+        show_default="the newest under runs/",
+        autocompletion=completion.runs,
+    ),
 ]
 InputsArgument = Annotated[
     list[str] | None,
@@ -32,11 +39,18 @@ InputsArgument = Annotated[
         help="Recordings (files or folders) and embedded scenarios by name.",
         metavar="PATH|SCENARIO",
         show_default="standard",
+        autocompletion=completion.inputs,
     ),
 ]
 BilledModelsOption = Annotated[
     list[str] | None,
-    typer.Option("--model", "-m", help="A model to bill under; repeat it.", show_default=USUAL_MODELS),
+    typer.Option(
+        "--model",
+        "-m",
+        help="A model to bill under; repeat it.",
+        show_default=USUAL_MODELS,
+        autocompletion=completion.models,
+    ),
 ]
 PricesOption = Annotated[
     Path | None, typer.Option(help="A TOML file with prices of your own (docs/prices.md).", metavar="FILE")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import completion
 from .arguments import EncodingOption, ExactJsonOption, FormatOption, JsonOption, StrictOption
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def focus(
         typer.Option(
             *("--strategy", "-s"),
             help="Strategy to compare with, as in `ctxbench run`; repeat it.",
+            autocompletion=completion.strategies,
             show_default="window, summary and retrieval under the same limit",
         ),
     ] = None,

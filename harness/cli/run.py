@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import typer
 
+from . import completion
 from .answering import AnswererOption, AnswerOptions, GraderOption, YesOption, answered_by
 from .arguments import (
     MODELS_PANEL,
@@ -65,6 +66,7 @@ def run(
             help="Recordings (files or folders) and embedded scenarios by name.",
             metavar="PATH|SCENARIO",
             show_default="standard",
+            autocompletion=completion.inputs,
         ),
     ] = None,
     strategy: Annotated[
@@ -75,6 +77,7 @@ def run(
             metavar="SPEC",
             help="A strategy, e.g. 'window(max_tokens=8000)', chained with |. May be repeated.",
             show_default="every strategy and recipe",
+            autocompletion=completion.strategies,
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The run folder.", show_default="runs/NAME")] = None,
@@ -88,7 +91,11 @@ def run(
     encoding: Annotated[str, typer.Option(help="The encoding for token counts.")] = "o200k_base",
     model: Annotated[
         str,
-        typer.Option(help="The model whose context window counts for overflows.", show_default="the recorded one"),
+        typer.Option(
+            help="The model whose context window counts for overflows.",
+            show_default="the recorded one",
+            autocompletion=completion.models,
+        ),
     ] = "",
     turns: Annotated[int | None, typer.Option(min=1, help="User turns of generated conversations.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of generated conversations.")] = 0,
