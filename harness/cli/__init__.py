@@ -38,6 +38,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command(name="demo")(run.demo)
 app.command(name="run")(run.run)
 app.command(name="report")(report.report)
 app.command(name="show", cls=report.Show)(report.show)

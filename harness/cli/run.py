@@ -215,6 +215,22 @@ def run(
         raise typer.Exit(2)
 
 
+_DEMO = ("none", "window(max_tokens=4000)", "summary(every=5)", "retrieval", "archive", "facts")
+_DEMO_TURNS = 16
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The run folder.")] = Path("runs/demo"),
+) -> None:
+    """Take a first look: replay ten embedded conversations through six strategies, and print which to ship.
+
+    It needs no recordings, key or network, and takes a few seconds. `ctxbench show` then looks into what was sent.
+    """
+    from ...scenarios.embedded import KINDS
+
+    run(list(KINDS), strategy=list(_DEMO), turns=_DEMO_TURNS, out=out, overwrite=True)
+
+
 def _have_answered(folder: Path, settings: Settings, asking: AnswerOptions) -> None:
     """Have the questions of a run answered and graded by models as well. What is done is not done again."""
     from msgspec.structs import replace

@@ -271,3 +271,11 @@ def test_a_report_of_the_run_before(tmp_path: Path) -> None:
     assert "report" not in ctxbench(*run, cwd=tmp_path).stderr
     again = ctxbench(*run, "--overwrite", cwd=tmp_path)
     assert [line.partition(" run: ")[0] for line in said(again.stderr)] == ["note: r/report shows the previous"]
+
+
+def test_a_first_look_needs_nothing(tmp_path: Path) -> None:
+    """`demo` in an empty folder ends with a strategy to ship, with what it saves; told again, it does all again."""
+    shown = ctxbench("demo", cwd=tmp_path).stdout
+    assert shown.split("\n")[1].startswith("Ship ")
+    assert (tmp_path / "runs" / "demo" / "manifest.json").is_file()
+    assert ctxbench("demo", cwd=tmp_path).stdout == shown
