@@ -103,7 +103,6 @@ clean:  ## remove everything that these commands made
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "ctxbench needs Python 3.11 or newer: make PYTHON=python3.12 …"; exit 2; }
-	@echo "making $(VENV) …"
 	@$(MAKE_VENV) $(VENV)
 	@touch $@
 
@@ -118,7 +117,7 @@ endif
 
 # A stamp per set of extras: the wheel, then what it needs. A changed wheel is put in again without its needs.
 $(VENV)/.run: build/wheel/.made constraints.txt
-	@echo "installing …"
+	@echo "installing into $(VENV) …"
 	@$(INSTALL) "$(WHEEL)" brotli
 	@$(INSTALL) --no-deps --force-reinstall "$(WHEEL)" && rm -f $(VENV)/.dev
 	@$(INSTALL) "$(WHEEL)[hnswlib]" 2> build/hnswlib.log || \
@@ -132,7 +131,7 @@ $(VENV)/.test: $(VENV)/.run
 
 # The editable install and the wheel have the same name: whichever is made last counts, and the other's stamps go.
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
-	@echo "installing …"
+	@echo "installing into $(VENV) …"
 	@$(INSTALL) -e ".[test,datasets,deepseek,docs,local,mlflow,notebooks,prometheus,tune]"
 	@rm -f $(VENV)/.run $(VENV)/.test $(VENV)/.local $(VENV)/.perf $(VENV)/.docs
 	@touch $@

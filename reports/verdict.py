@@ -502,7 +502,7 @@ def five_measures(verdict: RunVerdict) -> Table:
 def _five_notes(verdict: RunVerdict) -> Iterator[str]:
     yield "Saved and points are against the whole history, which is cached as well. – means nothing to measure."
     if verdict.broken:
-        yield f"{CROSS} never recommended, with what they break and in how many calls: {_what_breaks(verdict)}."
+        yield f"{CROSS} never recommended. Broken calls: {_what_breaks(verdict)}."
     yield from verdict.results.sampling_notes
 
 

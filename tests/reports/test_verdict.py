@@ -170,7 +170,7 @@ def test_the_five_measures() -> None:
     table = five_measures(by_hand(COSTS, SHARES, {"broken": 3}))
     assert [row[0] for row in table.rows] == ["good", "cheap", "none", "dark", "✗ broken"]
     assert table.rows[0][2:4] == ("25.0 %", "50.0 %")
-    assert table.notes[1].endswith("in how many calls: newest message missing: broken 3.")
+    assert table.notes[1].endswith("Broken calls: newest message missing: broken 3.")
 
 
 def test_a_bound_is_no_choice() -> None:
