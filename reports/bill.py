@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..harness.bill.simulation import BOUND, Scheme, rule_of
 from ..metrics.cache.mechanisms import AutomaticRules, CachedContentRules, UnitRules
 from ..metrics.models import STORAGE_SOURCE
 from ..metrics.value import Missing, Value
-from .render import Table, count, dollars, percent, tokens
+from .render import MARKS, Table, count, dollars, percent, tokens
 
 _KEYS = ["model", "placement", "strategy"]
 _HEADS = (
@@ -61,16 +61,19 @@ def totals(bills: pd.DataFrame) -> pd.DataFrame:
     return sums.reset_index()
 
 
-def tables(sums: pd.DataFrame, breaks: pd.DataFrame, calls: int, notes: Sequence[str]) -> list[Table]:
+def tables(
+    sums: pd.DataFrame, breaks: pd.DataFrame, calls: int, notes: Sequence[str], lacking: Collection[str]
+) -> list[Table]:
     """Return the savings under each of several models, the bill under each, and what broke the prefixes.
 
     `found` are the sums of `totals`, `breaks` those of `harness.bill.prefix_breaks`; each strategy made `calls` calls.
+    Savings of those that are `lacking` the newest message in some calls are marked.
     """
     placements = sums.placement.nunique()
-    shown = [against(sums)] if sums.model.nunique() > 1 or placements > 1 else []
+    shown = [against(sums, lacking)] if sums.model.nunique() > 1 or placements > 1 else []
     for (model, _), rows in sums.groupby(["model", "placement"], observed=True, sort=False):
         if placements == 1:
-            shown.append(bill_of(f"The bill under {model}", rows))
+            shown.append(bill_of(f"The bill under {model}", rows, lacking))
     if placements > 1:
         shown += [_placements(str(model), rows) for model, rows in sums.groupby("model", observed=True, sort=False)]
     shown.append(broken(breaks, list(sums.strategy.unique()), calls))
@@ -97,7 +100,7 @@ def causes(breaks: pd.DataFrame) -> pd.DataFrame:
     return sums.set_axis(["strategy", "cause", "reported", "breaks", "tokens_lost"], axis=1)
 
 
-def against(sums: pd.DataFrame, *more: str) -> Table:
+def against(sums: pd.DataFrame, lacking: Collection[str], *more: str) -> Table:
     """Return the savings against none, a column for each model and placement, with `more` notes."""
     columns = list(dict.fromkeys(zip(sums.model, sums.placement, strict=True)))
     saved = sums.set_index(["strategy", "model", "placement"]).saved_against_none
@@ -106,14 +109,14 @@ def against(sums: pd.DataFrame, *more: str) -> Table:
         for model, placement in columns
     )
     rows = tuple(
-        (strategy, *(_share(saved.get((strategy, *column), math.nan)) for column in columns))
+        (strategy, *(_saved(strategy, saved.get((strategy, *column), math.nan), lacking) for column in columns))
         for strategy in sums.strategy.unique()
     )
     notes = [
         "Against the bill of the whole history under the same rules, cached as well. The strategy's own model calls "
         "are included."
     ]
-    notes += more
+    notes += [*_star(sums, lacking), *more]
     if BOUND in set(sums.placement):
         notes.append("hindsight is the offline optimum: the lowest bill that any placement of marks could reach.")
     return Table("How much of the bill of none is saved?", ("strategy", *heads), rows, tuple(notes))
@@ -130,7 +133,7 @@ def _placements(model: str, rows: pd.DataFrame) -> Table:
     return Table(f"The bill under {model}, by where the cache marks are", ("strategy", *placements), cells)
 
 
-def bill_of(title: str, rows: pd.DataFrame) -> Table:
+def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
     """Return one model's bill, a row for each strategy."""
     stored = bool((rows.token_hours > 0).any())
     heads = (*_HEADS, *(("storage",) if stored else ()), *_MORE_HEADS)
@@ -139,9 +142,9 @@ def bill_of(title: str, rows: pd.DataFrame) -> Table:
             row.strategy,
             dollars(row.cost),
             dollars(row.cost_own),
-            _share(row.saved_against_none),
+            _saved(row.strategy, row.saved_against_none, lacking),
             _even(row),
-            _share(row.saved_against_uncached),
+            _saved(row.strategy, row.saved_against_uncached, lacking),
             percent(row.hit_rate),
             "–" if row.placement == BOUND else percent(row.hit_share),
             *((dollars(row.cost_storage),) if stored else ()),
@@ -151,7 +154,17 @@ def bill_of(title: str, rows: pd.DataFrame) -> Table:
         )
         for row in _rows(rows)
     )
-    return Table(title, heads, cells, (), spare=_SPARE)
+    return Table(title, heads, cells, tuple(_star(rows, lacking)), spare=_SPARE)
+
+
+def _saved(strategy: str, share: float, lacking: Collection[str]) -> str:
+    """Return what is saved, marked where calls without the newest message are part of it: they would fail."""
+    return _share(share) + MARKS[0] * (strategy in lacking)
+
+
+def _star(rows: pd.DataFrame, lacking: Collection[str]) -> Iterator[str]:
+    if set(rows.strategy.astype(str)) & set(lacking):
+        yield f"{MARKS[0]} Part of this saving comes from calls that lack the newest message."
 
 
 def broken(breaks: pd.DataFrame, strategies: Sequence[str], calls: int) -> Table:

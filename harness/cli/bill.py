@@ -92,7 +92,7 @@ def bill(
     from ..bill.recorded import billed_models
     from ..bill.requests import RunRequests, breaks
     from ..bill.simulation import Scheme
-    from ..folder.run import load
+    from ..folder.run import lacking_newest, load
     from .output import print_json, print_tables
     from .streams import counting
 
@@ -118,7 +118,7 @@ def bill(
         print_json(exact(sums, broken, notes))
     else:
         count = int(sums.calls.max()) if len(sums) else 0
-        print_tables(tables(sums, broken, count, notes))
+        print_tables(tables(sums, broken, count, notes, lacking_newest(requests.run)))
 
 
 def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:

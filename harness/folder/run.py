@@ -379,6 +379,14 @@ class SentContext(NamedTuple):
 _SENT_TYPES = {"tokens_added": np.int64, "newest": bool, "tokens_replaced": np.int64, "tokens_standing_in": np.int64}
 
 
+def lacking_newest(run: Run) -> frozenset[str]:
+    """Return the strategies that sent some calls without the newest message."""
+    table = run.arrow("steps")
+    lacking = ~sent_contexts(run, table).newest.to_numpy()
+    strategies = table.column("strategy").to_pandas().astype(str)
+    return frozenset(strategies[lacking])
+
+
 def sent_contexts(run: Run, steps: pa.Table) -> pd.DataFrame:
     """Return the columns of `SentContext`, one row per row of the run's table `steps`."""
     recorded, written = _recorded(run), _written(run)

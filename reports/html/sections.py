@@ -15,6 +15,7 @@ import pandas as pd
 
 from ...harness.answers.figures import BOUNDS, AnswerFigures
 from ...harness.claims.registry import read
+from ...harness.folder.run import lacking_newest
 from ...harness.graders.profiles import Profiles
 from ...metrics.value import Missing
 from .. import claims, probes
@@ -105,10 +106,12 @@ def bill_section(results: Results) -> ReportSection | None:
     totals = results.totals
     if totals.empty:
         return None
+    lacking = lacking_newest(results.run)
     bills = [
-        bill_of(f"The bill under {model}", rows) for model, rows in totals.groupby("model", observed=True, sort=False)
+        bill_of(f"The bill under {model}", rows, lacking)
+        for model, rows in totals.groupby("model", observed=True, sort=False)
     ]
-    saved = [against(totals)] if "none" in results.strategies else []
+    saved = [against(totals, lacking)] if "none" in results.strategies else []
     notes = [*results.sampling_notes, *assumptions(results.billed, results.billed.schemes)]
     how = Table("How was it billed?", (), (), (*HOW, *notes))
     return section_of("bill", (figure_of("bill", lambda: parts(totals)), *saved, *bills, how), {"bill": totals})

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import Run, load
+from ctxbench.harness.folder.run import Run, lacking_newest, load
 from ctxbench.metrics.cache.requests import PLACEMENTS
 from ctxbench.metrics.prices import BUNDLED, Price
 from ctxbench.metrics.tokens import TokenCounter
@@ -256,6 +256,21 @@ def test_the_command(run: Run) -> None:
     assert none["saved_against_none"] == 0
     rows = bill(run, [Scheme("gpt-4o")]).conversations()
     assert none["cost"] == pytest.approx(rows[rows.strategy == "none"].cost.sum())
+
+
+def test_savings_of_calls_that_would_fail_are_marked(tmp_path: Path) -> None:
+    """A window that cannot hold the newest message sends less; its saving has a star, as elsewhere."""
+    said = [Message(f"m{at}", ("user", "assistant")[at % 2], "word " * 200) for at in range(6)]
+    run = conversation(tmp_path, *said, strategies=("none", "window(max_tokens=100)", "window(messages=4)"))
+    assert lacking_newest(run) == {"window(max_tokens=100)"}
+    printed = ctxbench("bill", run.folder, "--model", "claude-sonnet-5", cwd=tmp_path).stdout.splitlines()
+    rows = {name: next(line for line in printed if line.startswith(name)) for name in run.manifest.plan.strategies}
+    assert {name: "%*" in row for name, row in rows.items()} == {
+        "none": False,
+        "window(max_tokens=100)": True,
+        "window(messages=4)": False,
+    }
+    assert "* Part of this saving comes from calls that lack the newest message." in printed
 
 
 def test_placements_compared(run: Run) -> None:
