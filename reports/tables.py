@@ -138,6 +138,11 @@ def _missing(figures: Iterable[dict[str, Value]]) -> str:
     )
 
 
+def lacking(summary: RunSummary) -> frozenset[str]:
+    """Return the strategies that sent some calls without the newest message."""
+    return frozenset(name for name, values in summary.strategies.items() if _lacks(values))
+
+
 def _lacks(values: dict[str, Value]) -> bool:
     """Return whether some calls lack the newest message: they would fail, so what they save is no saving."""
     number = values["without_newest"]

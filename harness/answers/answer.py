@@ -66,7 +66,7 @@ class Question(NamedTuple):
     live: Callable[[], Live] | None = None
     """Starts the strategy, where it offers a tool."""
     own_tools: tuple[Tool, ...] = ()
-    """What the strategy offers."""
+    """Holds the tools that the strategy adds to those of the recording."""
 
 
 class Answer(NamedTuple):
@@ -214,46 +214,56 @@ def answer_shard(
     done: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Answer and grade one shard, which has to be there whole."""
-    part = _Part(run, shard, answerer, grader, probes)
-    part.grade(part.answers(again, done), again)
+    part = Part(run, shard, answerer, grader)
+    part.grade(part.answers(probes, again, done), again)
 
 
-class _Part:
+class Part:
     """One shard, answered by one answer model and graded by one grader."""
 
-    def __init__(self, run: Run, shard: str, answerer: Answerer, grader: Grader, probes: RunProbes) -> None:
-        self._answerer, self._grader, self._probes = answerer, grader, probes
+    def __init__(self, run: Run, shard: str, answerer: Answerer, grader: Grader) -> None:
+        self._answerer, self._grader = answerer, grader
         self._recordings = run.folder / "recordings" / f"{shard}.jsonl.zst"
         by = folder_of(answerer.name)
         self._answers = run.folder / "answers" / by / f"{shard}.parquet"
         self._grades = run.folder / "grades" / by / folder_of(grader.name) / f"{shard}.parquet"
         self._metadata = {"by": answerer.name, "as": answerer.identity, "of": contexts_of(run.folder, shard)}
 
-    def answers(self, again: bool, done: Callable[[int], None]) -> Rows:
+    def is_answered(self) -> bool:
+        """Return whether the answers are stored."""
+        return read(self._answers, "answers", self._metadata) is not None
+
+    def is_graded(self) -> bool:
+        """Return whether the answers and their grades are stored."""
+        graded = graded_of(self._grader.name, self._answers) if self.is_answered() else None
+        return graded is not None and read(self._grades, "grades", graded) is not None
+
+    def answers(self, probes: RunProbes, again: bool, done: Callable[[int], None]) -> Rows:
         """Return the rows of the answers, stored or new."""
         stored = None if again else read(self._answers, "answers", self._metadata)
         if stored is not None:
-            done(sum(1 for _ in self._conversations()))
+            done(sum(1 for _ in self.conversations()))
             stored_rows: Rows = stored.to_pylist()
             return stored_rows
         rows: Rows = []
-        for conversation in self._conversations():
-            rows += self._answered(conversation)
+        for conversation in self.conversations():
+            rows += self._answered(conversation, probes)
             done(1)
         write(self._answers, "answers", rows, self._metadata)
         return rows
 
     def grade(self, answers: Rows, again: bool) -> None:
         """Grade the answers, unless that is done."""
-        metadata = graded_of(self._grader.name, self._answers)
-        if again or read(self._grades, "grades", metadata) is None:
+        if again or not self.is_graded():
+            metadata = graded_of(self._grader.name, self._answers)
             write(self._grades, "grades", list(self._graded(answers)), metadata)
 
-    def _conversations(self) -> Iterator[Conversation]:
+    def conversations(self) -> Iterator[Conversation]:
+        """Yield the conversations of the shard."""
         return read_conversations(self._recordings)
 
-    def _answered(self, conversation: Conversation) -> Iterator[dict[str, Any]]:
-        for strategy, probed in self._probes.of(conversation):
+    def _answered(self, conversation: Conversation, probes: RunProbes) -> Iterator[dict[str, Any]]:
+        for strategy, probed in probes.of(conversation):
             questions = [probe.question for probe in probed if probe.question is not None]
             answers = iter(self._answerer.answers(questions))
             for probe in probed:
@@ -262,7 +272,7 @@ class _Part:
 
     def _graded(self, answers: Rows) -> Iterator[dict[str, Any]]:
         """Yield a row for each answer. Everything that can be graded goes to the grader in one call."""
-        conversations = {conversation.id: conversation for conversation in self._conversations()}
+        conversations = {conversation.id: conversation for conversation in self.conversations()}
         messages = {
             name: {message.id: message for message in conversation.messages}
             for name, conversation in conversations.items()

@@ -1,8 +1,8 @@
-"""What the answers of a model and their grades can cost, before any of them is asked for."""
+"""Estimate the cost of answers and of their grades before any model is called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from ...metrics.grading import GradedItem, Grader
@@ -10,12 +10,11 @@ from ...metrics.prices import BUNDLED, TokenUsage
 from ...metrics.tokens import TokenCounter
 from ...scenarios.model import Conversation
 from ..folder.run import Run
-from ..folder.store import read_conversations
 from ..models.recorded import ModelRequest, messages_of
 from ..probes.ask import CEILING, FLOOR
-from .answer import has_gold, item_of
+from .answer import Answerer, Part, has_gold, item_of
 from .chat import ByModel
-from .store import contexts_of, folder_of, read, shards
+from .store import shards
 
 
 class CallEstimate(NamedTuple):
@@ -28,7 +27,7 @@ class CallEstimate(NamedTuple):
 
     @property
     def dollars(self) -> float | None:
-        """The price of all that in US dollars; None if the model has no known price."""
+        """Return the price of all that in US dollars; None if the model has no known price."""
         return BUNDLED.cost(self.model, TokenUsage(self.input_tokens, self.output_tokens))
 
 
@@ -41,28 +40,23 @@ class AsksModel(Protocol):
         ...
 
 
-def estimates(run: Run, answerer: ByModel, grader: Grader, *, again: bool = False) -> list[CallEstimate]:
+def estimates(run: Run, answerer: Answerer, grader: Grader, *, again: bool = False) -> list[CallEstimate]:
     """Return what is still to be asked of the answer model and of the grader's; an empty list if nothing is.
 
     Rounds of tools that a model calls are not in it, nor is a grader that does not say what it asks (`ragas`).
     """
-    lacking = [shard for shard in shards(run.folder) if again or not _is_answered(run, answerer, shard)]
-    recorded = [
-        conversation
-        for shard in lacking
-        for conversation in read_conversations(run.folder / "recordings" / f"{shard}.jsonl.zst")
-    ]
-    asked = [_answers(run, answerer, recorded)]
+    parts = [Part(run, shard, answerer, grader) for shard in shards(run.folder)]
+    asked = list[CallEstimate]()
+    if isinstance(answerer, ByModel):
+        asked.append(_answers(run, answerer, _recorded(part for part in parts if again or not part.is_answered())))
     if isinstance(grader, AsksModel):
         strategies = len({*run.manifest.plan.strategies, FLOOR, CEILING})
-        asked += _grades(grader, recorded, strategies)
+        asked += _grades(grader, _recorded(part for part in parts if again or not part.is_graded()), strategies)
     return [estimate for estimate in asked if estimate.calls]
 
 
-def _is_answered(run: Run, answerer: ByModel, shard: str) -> bool:
-    path = run.folder / "answers" / folder_of(answerer.name) / f"{shard}.parquet"
-    metadata = {"by": answerer.name, "as": answerer.identity, "of": contexts_of(run.folder, shard)}
-    return read(path, "answers", metadata) is not None
+def _recorded(parts: Iterable[Part]) -> list[Conversation]:
+    return [conversation for part in parts for conversation in part.conversations()]
 
 
 def _answers(run: Run, answerer: ByModel, recorded: Sequence[Conversation]) -> CallEstimate:

@@ -18,12 +18,12 @@ from ...metrics.language import language_of, word_lists
 from ...metrics.reading.times import day_of, written
 from ...scenarios.model import Message, Tool, ToolCall
 from ..models import Reply
-from ..models.recorded import ModelRequest, messages_of
+from ..models.recorded import ModelRequest, messages_of, offered
 from .answer import Question
 
 _TEXTS = word_lists(__package__, "prompts")
 NOT_AVAILABLE: str = _TEXTS["not_available"]
-"""What a model is told that calls a tool of the recorded agent."""
+"""Tells a model that called a tool of the recorded agent that it cannot be run."""
 
 
 def _digest(keys: Sequence[str]) -> str:
@@ -31,7 +31,7 @@ def _digest(keys: Sequence[str]) -> str:
 
 
 CHAT_PROMPT = f"answer@{_digest([key for key in _TEXTS if not key.startswith('text_')])}"
-"""Which prompt it is: recorded answers to another are told from it."""
+"""Names the prompt by its digest: recorded answers to another prompt are told from these."""
 _TEXT = ("text_instruction_en", "text_instruction_zh", "text_question_en", "text_question_zh")
 _TOOL = ("text_tool_question_en", "text_tool_question_zh", "not_available")
 TEXT_PROMPT = f"answer_text@{_digest(_TEXT)}"
@@ -139,7 +139,8 @@ _CALL = re.compile(r"(?P<name>\w+)\(\s*(?:(?P<key>\w+)\s*[=:]\s*)?[\"'“]?(?P<v
 
 
 def _first_parameter(tool: Tool) -> str:
-    return next(iter(msgspec.json.decode(tool.parameters).get("properties", {})), "")
+    schema = offered([tool])[0]["function"]["parameters"]
+    return next(iter(schema.get("properties") or {}), "input")
 
 
 def _arguments(tool: Tool, key: str | None, value: str) -> str:

@@ -46,7 +46,7 @@ YesOption = Annotated[
 
 
 class AnswerOptions(NamedTuple):
-    """Who answers and who grades, and how."""
+    """Names who answers and who grades, and says how."""
 
     answerer: str = "offline"
     grader: str = "rules"
@@ -71,15 +71,15 @@ def answered_by(opened: Run, settings: Settings, asking: AnswerOptions) -> Answe
 
     counter = TokenCounter(opened.manifest.plan.encoding)
     models = Models(checked(settings))
-    model = ByModel(models, counter, asking.rounds, asking.answer_tokens)
+    is_model = asking.answerer != "offline"
+    answerer = ByModel(models, counter, asking.rounds, asking.answer_tokens) if is_model else Offline(counter)
     try:
         with redirect_stdout(sys.stderr):
             by = named(asking.grader, models=models)
-            if asking.answerer != "offline" and settings.mode != "replay":
-                _agreed(estimates(opened, model, by, again=asking.overwrite), settings, asking)
+            if settings.mode != "replay":
+                _agreed(estimates(opened, answerer, by, again=asking.overwrite), settings, asking)
             with counting(opened.manifest.conversations, "conversations") as done:
-                answering = model if asking.answerer != "offline" else Offline(counter)
-                graded = answer(opened, answering, by, RunProbes(opened, models), again=asking.overwrite, done=done)
+                graded = answer(opened, answerer, by, RunProbes(opened, models), again=asking.overwrite, done=done)
     except (Stopped, KeyboardInterrupt):
         say(f"stopped; finished work is stored. To continue: {same_command()}")
         raise

@@ -1,4 +1,4 @@
-"""What a shell completes after `ctxbench --install-completion`: strategies, scenarios, files, models and run folders.
+"""Complete words in a shell, after `ctxbench --install-completion`: strategies, scenarios, paths, models and runs.
 
 A function is given what the user has typed of a word, and returns what it may become, each with a line of help.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 Choice = tuple[str, str]
-"""What may be written, and a line about it."""
+"""Holds a word and a line about it."""
 _MOST_MODELS = 50
 
 

@@ -14,12 +14,12 @@ from rich.console import Console
 from ...reports.bill import against
 from ...reports.render import WIDE, Table, show
 from ...reports.results import Results, as_json, by_conversation
-from ...reports.tables import conversation_table, incomplete, tables
+from ...reports.tables import conversation_table, incomplete, lacking, tables
 from ...reports.verdict import answer, five_measures, verdict
 from ...reports.verdict import as_json as verdict_json
 from ...scenarios.errors import RunError
 from ..bill.recorded import billed_models
-from ..folder.run import lacking_newest, load
+from ..folder.run import load
 
 
 def results_of(folder: Path, models: Sequence[str] = ()) -> Results:
@@ -39,7 +39,7 @@ def run_tables(results: Results, by_kind: bool = False) -> list[Table]:
     places = verdict(results)
     shown = [answer(places), five_measures(places), *tables(results.summary, by_kind)]
     if "none" in results.strategies and len(results.totals):
-        shown.append(against(results.totals, lacking_newest(results.run), *results.sampling_notes))
+        shown.append(against(results.totals, lacking(results.summary), *results.sampling_notes))
     return shown
 
 

@@ -15,7 +15,6 @@ import pandas as pd
 
 from ...harness.answers.figures import BOUNDS, AnswerFigures
 from ...harness.claims.registry import read
-from ...harness.folder.run import lacking_newest
 from ...harness.graders.profiles import Profiles
 from ...metrics.value import Missing
 from .. import claims, probes
@@ -36,6 +35,7 @@ from ..tables import (
     grounding_table,
     growth_table,
     incomplete,
+    lacking,
     lacking_table,
     main_table,
     reasons_table,
@@ -106,12 +106,12 @@ def bill_section(results: Results) -> ReportSection | None:
     totals = results.totals
     if totals.empty:
         return None
-    lacking = lacking_newest(results.run)
+    without_newest = lacking(results.summary)
     bills = [
-        bill_of(f"The bill under {model}", rows, lacking)
+        bill_of(f"The bill under {model}", rows, without_newest)
         for model, rows in totals.groupby("model", observed=True, sort=False)
     ]
-    saved = [against(totals, lacking)] if "none" in results.strategies else []
+    saved = [against(totals, without_newest)] if "none" in results.strategies else []
     notes = [*results.sampling_notes, *assumptions(results.billed, results.billed.schemes)]
     how = Table("How was it billed?", (), (), (*HOW, *notes))
     return section_of("bill", (figure_of("bill", lambda: parts(totals)), *saved, *bills, how), {"bill": totals})

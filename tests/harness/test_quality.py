@@ -70,6 +70,9 @@ def test_the_graders_stand_side_by_side(made: tuple[Path, quality.Replies]) -> N
     """Rules and the model, each with its agreement with people; the ceiling is above the whole history by both."""
     answers = answers_of(load(made[0]))
     assert answers is not None
+    shown = [each for each in answers.figures if each.answerer == NAME]
+    shares = [{of.strategy: of.correct for of in each.strategies} for each in shown]
+    assert [of["evidence_only"] > of["none"] for of in shares] == [True, True]  # type: ignore[operator]
     table, people = by_graders(answers)
     assert table.heads == ("strategy", "rules", "95 %", "logit", "95 %", "abstained", "tokens")
     assert not [note for note in table.notes if "No column" in note]

@@ -182,6 +182,16 @@ def test_grades_are_estimated_too(ran: Path, server: Server) -> None:
     assert asked[1].startswith("to ask: openai/gpt-4o-mini: 16 calls")
 
 
+def test_grades_alone_are_estimated(ran: Path, server: Server) -> None:
+    """A model that grades answers which are there already costs as well: also those of the extractive baseline."""
+    answer()
+    words = ("-g", "llm(model='openai/gpt-4o-mini')", "--cassette", "c", "--api-base", server.url)
+    asked = [line for line in said(answer(*words).stderr) if line.startswith("to ask")]
+    assert len(asked) == 1
+    assert asked[0].startswith("to ask: openai/gpt-4o-mini: 16 calls")
+    assert not [line for line in said(answer(*words).stderr) if line.startswith("to ask")]
+
+
 def test_a_run_has_its_questions_answered(made: Path, tmp_path: Path, server: Server) -> None:
     """`run` takes the same options, and its verdict says who answered."""
     server.text = "9680"

@@ -242,3 +242,19 @@ def test_a_name_with_brackets_is_no_call() -> None:
     """Only a tool that is offered can be called."""
     found = ask(local(text("print(x)")), **OFFERED)
     assert (found.text, found.called) == ("print(x)", ())
+
+
+def test_a_tool_without_a_readable_schema_is_offered_all_the_same() -> None:
+    """A plug-in's tool may describe no parameter: it is called with one text."""
+    found = ask(local(text('look_up("u1")'), text("9680")), tools=(ODD,), own_tools=(ODD,), live=LookUp)
+    assert (found.text, found.called) == ("9680", ("look_up",))
+
+
+ODD = Tool("look_up", "Look it up.", "no schema")
+
+
+class LookUp(Strategy):
+    """A strategy with a tool that says nothing of its parameters."""
+
+    def __init__(self) -> None:
+        self.tools = {"look_up": lambda arguments: f"content of {arguments}"}

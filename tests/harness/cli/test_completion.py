@@ -1,4 +1,4 @@
-"""What a shell completes."""
+"""Shells complete strategies, scenarios, paths, models and runs."""
 
 from __future__ import annotations
 
