@@ -154,7 +154,8 @@ def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
         )
         for row in _rows(rows)
     )
-    return Table(title, heads, cells, tuple(_star(rows, lacking)), spare=_SPARE)
+    model = str(rows.model.iloc[0]) if len(rows) else ""
+    return Table(title, heads, cells, tuple(_star(rows, lacking)), spare=_SPARE, model=model)
 
 
 def _saved(strategy: str, share: float, lacking: Collection[str]) -> str:

@@ -49,6 +49,8 @@ class Table:
     """True if all columns are text, which may be broken into lines."""
     page: bool = False
     """True if no line is to be longer than 100 characters, however wide the terminal is."""
+    model: str = ""
+    """The billed model that the figures are of; the page shows one at a time."""
 
 
 def show(console: Console, tables: Sequence[Table]) -> None:

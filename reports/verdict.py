@@ -466,7 +466,7 @@ def five_measures(verdict: RunVerdict) -> Table:
     results, points, model = verdict.results, verdict.points(verdict.model), verdict.model
     bills = results.totals[results.totals.model == model].set_index("strategy") if len(results.totals) else None
     rows = []
-    shown = _in_order(verdict)
+    shown = in_order(verdict)
     if len(shown) > MOST_ROWS:
         shown = [name for name in shown if name not in verdict.broken or name in verdict.crossed]
     names = short_names(shown, _NAME)
@@ -518,7 +518,7 @@ def _what_breaks(verdict: RunVerdict) -> str:
     return "; ".join(f"{reason}: {', '.join(broken)}" for reason, broken in by_reason.items())
 
 
-def _in_order(verdict: RunVerdict) -> list[str]:
+def in_order(verdict: RunVerdict) -> list[str]:
     """Return the strategy to ship, then the others from cheap to dear, and last what breaks."""
     costs = verdict.costs.get(verdict.model, {})
 

@@ -47,7 +47,7 @@ class Measured:
 
 
 def main(folder: Path) -> None:
-    """Renew the pages and the README's picture from a run that has its report."""
+    """Renew the pages and the README's picture from a run."""
     measured = Measured(folder)
     for page in PAGES:
         path = ROOT / page
@@ -55,6 +55,7 @@ def main(folder: Path) -> None:
             lambda match: match[1] + "\n".join(TABLES[match[2]](measured)) + "\n" + match[3], path.read_text()
         )
         path.write_text(text)
+    printed("report", folder, "--figures")
     shutil.copyfile(folder / "report" / "figures" / "frontier.svg", ROOT / "docs" / "images" / "frontier.svg")
     report, answers = measured.report, measured.report["answers"][0]
     bounds = {name: answers["strategies"][name]["correct"] for name in ("last_turn", "evidence_only")}

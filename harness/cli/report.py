@@ -47,6 +47,9 @@ def report(
         list[str] | None,
         typer.Option(metavar="CONVERSATION", help="Put this one into the page's inspector; repeat it."),
     ] = None,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Draw the charts as SVG and PNG too, for papers: figures/.")
+    ] = False,
     markdown: Annotated[
         Path | None,
         typer.Option(
@@ -65,7 +68,7 @@ def report(
         bool, typer.Option("--json", help="Print the figures as JSON on standard output, and write nothing.")
     ] = False,
 ) -> None:
-    """Print the verdict on a run, and write its report: report.html, report.md, figures/ (SVG, PNG), tables/ (CSV).
+    """Print the verdict on a run, and write its report: report.html, report.md, tables/ (CSV).
 
     report.html is one file that needs nothing else: open it from disk, send it, or store it in CI.
     """
@@ -102,7 +105,7 @@ def report(
         print_tables(run_tables(results, by_kind) if every or by_kind else verdict_tables(results))
         if print_only:
             return
-        page = write(results, out or folder / "report", named)
+        page = write(results, out or folder / "report", named, figures=figures)
         typer.echo(f"report: {shlex.quote(str(page))}")
 
 

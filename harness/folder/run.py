@@ -35,6 +35,9 @@ from .contexts import LogColumns, LoggedContext, NumberSpan, rebuild
 from .schema import SCHEMAS, Manifest
 from .store import ResultPart, missing_parts, read_conversations, read_manifest
 
+# Bytes of a table up to which it is kept in memory once it was read.
+_KEPT = 64 << 20
+
 
 @dataclass(frozen=True)
 class Run:
@@ -60,11 +63,21 @@ class Run:
         """Return one table as an Arrow table. Raises RunError if a run has no such table."""
         if name not in SCHEMAS:
             raise RunError(f"a run has no table {name!r}{nearest(name, SCHEMAS) or '; it has ' + ', '.join(SCHEMAS)}")
+        if (known := self._tables.get(name)) is not None:
+            return known
         parts = sorted((self.folder / name).glob("*.parquet"))
         with self.readable():
             tables = [pq.read_table(part, schema=SCHEMAS[name]) for part in parts]
         whole = pa.concat_tables(map(self._confined, tables)) if tables else SCHEMAS[name].empty_table()
-        return whole.unify_dictionaries().combine_chunks()
+        table = whole.unify_dictionaries().combine_chunks()
+        if table.nbytes <= _KEPT:
+            self._tables[name] = table
+        return table
+
+    @cached_property
+    def _tables(self) -> dict[str, pa.Table]:
+        """Tables that were read and are small: a report reads some of them a dozen times."""
+        return {}
 
     def _confined(self, table: pa.Table) -> pa.Table:
         """Return the rows of the chosen conversations."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import count
 from math import cos, dist, hypot, pi, sin
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from matplotlib.figure import Figure
+import pandas as pd
 
 from ...harness.tune.trial import TOKENS
 from ...harness.tune.tune import Tuned
 from ...metrics.frontier import Point
 from ...metrics.statistics.intervals import Ends
 from ..tune import numbers, unit
+from .frames import PLACES
 from .style import COLOURS, FAINT, INK, figure, legible, row_name, style
 
 if TYPE_CHECKING:
@@ -29,23 +30,17 @@ _NEAR = (0.045, 0.05)
 _ROW = 0.26
 
 
-def frontier(
-    points: Mapping[str, Point],
-    best: Sequence[str],
-    broken: Collection[str],
-    numbers: Mapping[str, int],
-    up: str,
-    along: str,
-) -> Figure:
-    """Draw strategies by cost and quality, numbered as in the table.
-
-    `best` are the frontier, dearest first; `broken` those that break what the whole history does not.
-    """
+def frontier(rows: pd.DataFrame, up: str, along: str) -> Figure:
+    """Draw strategies by cost and quality, numbered as in the table, from `frames.frontier`."""
+    points = {str(row.strategy): Point(float(row.cost), float(row.quality)) for row in _tuples(rows)}
+    places = dict(zip(rows.strategy, rows.place, strict=True))
+    numbers = dict(zip(rows.strategy, rows.number, strict=True))
+    best = sorted((name for name in points if places[name] == PLACES[0]), key=lambda name: -points[name].cost)
     with style():
         drawn = figure(5.6, 4.4)
         axes = drawn.subplots()
         axes.step([points[name].cost for name in best], [points[name].quality for name in best], **_LINE)
-        _marks(axes, points, best, broken, numbers)
+        _marks(axes, points, places, numbers)
         axes.set_xlabel(along)
         axes.set_ylabel(up)
         axes.xaxis.set_major_formatter(lambda value, _: f"\\${value:g}")
@@ -56,6 +51,10 @@ def frontier(
             axes.plot([], [], **{**group.mark, "markersize": 8}, label=group.label)
         drawn.legend(loc="outside upper center", ncols=len(_GROUPS))
     return drawn
+
+
+def _tuples(rows: pd.DataFrame) -> Any:
+    return rows.itertuples()
 
 
 _LINE: dict[str, Any] = {"where": "pre", "color": COLOURS[0], "linewidth": 1.2, "zorder": 1}
@@ -76,17 +75,16 @@ def _group(label: str, marker: str, face: str, edge: str, letters: str) -> _Grou
 
 # Shapes differ, not only colours.
 _GROUPS = (
-    _group("on the frontier", "o", COLOURS[0], COLOURS[0], _ON_COLOUR),
-    _group("no better than one of these", "o", "white", INK, INK),
-    _group("breaks something", "s", "white", FAINT, INK),
+    _group(PLACES[0], "o", COLOURS[0], COLOURS[0], _ON_COLOUR),
+    _group(PLACES[1], "o", "white", INK, INK),
+    _group(PLACES[2], "s", "white", FAINT, INK),
 )
 
 
 def _marks(
     axes: Axes,
     points: Mapping[str, Point],
-    best: Sequence[str],
-    broken: Collection[str],
+    group_of: Mapping[str, str],
     numbers: Mapping[str, int],
 ) -> None:
     from matplotlib.collections import LineCollection
@@ -94,11 +92,10 @@ def _marks(
     places = _apart(points)
     moved = [[points[name], at] for name, at in places.items() if dist(points[name], at) > 1e-9]
     axes.add_collection(LineCollection(moved, colors=FAINT, linewidths=0.6, zorder=2), autolim=False)
-    groups = {name: 0 if name in best else 2 if name in broken else 1 for name in points}
     for number, group in enumerate(_GROUPS):
         # What is on the frontier is drawn last, above the others.
         above = 2 * (len(_GROUPS) - number)
-        own = {name: place for name, place in places.items() if groups[name] == number}
+        own = {name: place for name, place in places.items() if group_of[name] == group.label}
         axes.plot([x for x, _ in own.values()], [y for _, y in own.values()], **group.mark, zorder=1 + above)
         for name, (x, y) in own.items():
             looks: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontsize": 6.5, "zorder": 2 + above}
@@ -127,34 +124,24 @@ def _around(x: float, y: float) -> Iterator[tuple[float, float]]:
 _BOUNDS = {"floor": ("last_turn", COLOURS[1], ":"), "ceiling": ("evidence_only", COLOURS[2], "--")}
 
 
-class IntervalMark(NamedTuple):
-    """Share with its interval; without an interval both ends equal the share."""
-
-    name: str
-    share: float
-    low: float
-    high: float
-
-
-def between(marks: Sequence[IntervalMark], bounds: dict[str, float]) -> Figure:
-    """Draw the marks in their order, from the top, with the known `bounds`: the shares of floor and ceiling."""
+def between(rows: pd.DataFrame, bounds: Mapping[str, float], along: str = "correct", *, share: bool = True) -> Figure:
+    """Draw values with their intervals, from `frames.shares`, and the known `bounds`: those of floor and ceiling."""
     with style():
-        drawn = figure(6.4, 1.2 + _ROW * len(marks))
+        drawn = figure(6.4, 1.2 + _ROW * len(rows))
         axes = drawn.subplots()
-        rows = list(range(len(marks)))
-        around = [[mark.share - mark.low for mark in marks], [mark.high - mark.share for mark in marks]]
-        axes.errorbar(
-            [mark.share for mark in marks], rows, xerr=around, fmt="o", color=COLOURS[0], ecolor=INK, elinewidth=0.8
-        )
+        places = list(range(len(rows)))
+        around = [(rows.share - rows.low).tolist(), (rows.high - rows.share).tolist()]
+        axes.errorbar(rows.share.tolist(), places, xerr=around, fmt="o", color=COLOURS[0], ecolor=INK, elinewidth=0.8)
         for name, (bound, colour, line) in _BOUNDS.items():
             if name in bounds:
                 axes.axvline(bounds[name], color=colour, linestyle=line, linewidth=1.2, label=f"{name}: {bound}")
-        axes.set_yticks(rows, [row_name(mark.name) for mark in marks])
-        axes.set_ylim(len(marks) - 0.5, -0.5)
+        axes.set_yticks(places, [row_name(name) for name in rows.strategy])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlim(left=0)
         axes.grid(axis="y", visible=False)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value * 100:g} %")
-        axes.set_xlabel("correct")
+        if share:
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value * 100:g} %")
+        axes.set_xlabel(along)
         if bounds:
             drawn.legend(loc="outside upper center", ncols=2)
     return drawn

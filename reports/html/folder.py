@@ -1,4 +1,4 @@
-"""The report as files: report.html, report.md, figures/ as SVG and PNG, tables/ as CSV.
+"""The report as files: report.html, report.md, tables/ as CSV, and if asked figures/ as SVG and PNG.
 
 Files of an earlier report are replaced; nothing else in the folder is touched.
 """
@@ -15,6 +15,7 @@ from ...metrics.value import Missing
 from ...scenarios.errors import RunError
 from ..render import Table, line, markdown, printable
 from ..results import Results
+from ..verdict import in_order, verdict
 from .inspector import inspected
 from .page import MARK, ReportSection, page
 from .sections import sections
@@ -22,17 +23,20 @@ from .sections import sections
 _ENDINGS = {"figures": (".svg", ".png"), "tables": (".csv",)}
 
 
-def write(results: Results, folder: Path, inspect: Sequence[str] = ()) -> Path:
+def write(results: Results, folder: Path, inspect: Sequence[str] = (), *, figures: bool = False) -> Path:
     """Write the report of a run, and return where its page is. `inspect`: conversations that must be in the page.
+
+    `figures`: draw the charts as files too, which takes several seconds.
 
     Raises RunError if the folder cannot be written, or a conversation is not in the run.
     """
     check(folder)
     report_sections = list(sections(results))
+    order = in_order(verdict(results))
     files = {
-        "report.html": page(results, report_sections, inspected(results, inspect)).encode(),
-        "report.md": as_markdown(results, report_sections).encode(),
-        **{f"figures/{name}": data for section in report_sections for name, data in _figures(section)},
+        "report.html": page(results, report_sections, inspected(results, inspect), order).encode(),
+        "report.md": as_markdown(results, report_sections, figures=figures).encode(),
+        **{f"figures/{name}": data for section in report_sections if figures for name, data in _figures(section)},
         **{f"tables/{name}.csv": _csv(frame) for section in report_sections for name, frame in section.frames.items()},
     }
     try:
@@ -81,20 +85,20 @@ def _place(path: Path, data: bytes) -> None:
 
 
 def _figures(section: ReportSection) -> Iterator[tuple[str, bytes]]:
-    for drawn in section.figures:
-        for ending, data in drawn.files.items():
-            yield drawn.name + ending, data
+    for chart in section.charts:
+        for ending, data in chart.files.items():
+            yield chart.name + ending, data
 
 
-def as_markdown(results: Results, report_sections: Sequence[ReportSection]) -> str:
-    """Return the report as Markdown, with links to the figures beside it."""
+def as_markdown(results: Results, report_sections: Sequence[ReportSection], *, figures: bool) -> str:
+    """Return the report as Markdown, with links to the figures beside it where they are written."""
     parts = [f"# {line(results.run.folder.resolve().name)}\n"]
     for section in report_sections:
         parts += [f"## {line(section.title)}\n", f"{line(section.lead)}\n"]
         for part in section.parts:
             if isinstance(part, Table):
                 parts.append(markdown([part], level=3))
-            else:
+            elif figures:
                 parts += [
                     f"### {line(part.title)}\n",
                     f"![{line(part.title)}](figures/{part.name}.svg)\n",

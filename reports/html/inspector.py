@@ -25,20 +25,22 @@ from ...scenarios.spec import nearest
 from ..render import printable
 from ..results import Results
 
-ROOM = 3_000_000
+ROOM = 1_900_000
 """Characters in the page for all conversations."""
-CUTS = (2000, 200, 40)
+CUTS = (2000, 700, 200, 40)
 """Characters of a message's text: as many as there is room for."""
 
 # Steps that are considered for the page.
 _MOST_STEPS = 150_000
 # Characters of an event's field, and items of a list in it, that are in the page.
-_FIELD, _ITEMS = 160, 12
+_FIELD, _ITEMS = 120, 6
 _PIECE = re.compile(r"[^\n.!?;。！？；]*[\n.!?;。！？；]*")
 
 Plain = dict[str, Any]
 Key = tuple[str, str]
 """A conversation and a strategy."""
+Columns = dict[str, list[Any]]
+"""Columns of a table by name."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +99,15 @@ def _packed(results: Results, names: Sequence[str], tools: dict[str, int]) -> It
     confined = Run(results.run.folder, frozenset(names))
     tables, read = Tables.of(confined), _reads(results)
     conversations = {conversation.id: conversation for conversation in confined.conversations()}
-    left = ROOM
+    left, waiting = ROOM, sum(_weight(conversations[name]) for name in names)
     for name in names:
+        # What one conversation leaves of its share, the others have.
+        share = left * _weight(conversations[name]) / waiting
+        waiting -= _weight(conversations[name])
         for cut in CUTS:
             packed = plain(conversations[name], results.strategies, tables, read, int(tools[name]), cut)
             data = b64encode(zlib.compress(msgspec.json.encode(packed), 6)).decode()
-            if len(data) <= left:
+            if len(data) <= (left if cut == CUTS[-1] else share):
                 left -= len(data)
                 yield Packed(
                     printable(name),
@@ -111,6 +116,11 @@ def _packed(results: Results, names: Sequence[str], tools: dict[str, int]) -> It
                     data,
                 )
                 break
+
+
+def _weight(conversation: Conversation) -> int:
+    """Return about how much room a conversation needs beside the others."""
+    return 1 + len(conversation.messages)
 
 
 def _reads(results: Results) -> Callable[[Key], list[int] | None]:
@@ -126,9 +136,9 @@ def _reads(results: Results) -> Callable[[Key], list[int] | None]:
 class Tables:
     """Rows of some conversations, by conversation and strategy."""
 
-    steps: Mapping[Key, pa.Table]
-    written: Mapping[Key, pa.Table]
-    events: Mapping[Key, pa.Table]
+    steps: Mapping[Key, Columns]
+    written: Mapping[Key, Columns]
+    events: Mapping[Key, Columns]
     tokens: Mapping[str, Sequence[int]]
     failed: Mapping[Key, str]
 
@@ -139,9 +149,9 @@ class Tables:
         failed = results[results.status == "failed"]
         messages = run.table("messages").groupby("conversation", observed=True, sort=False).tokens
         return cls(
-            _by_result(run.arrow("steps")),
-            _by_result(run.arrow("contexts")),
-            _by_result(run.arrow("events")),
+            _by_result(run.arrow("steps"), _STEP_COLUMNS),
+            _by_result(run.arrow("contexts"), ("message", "tokens")),
+            _by_result(run.arrow("events"), ("step", "event")),
             {str(name): tokens.tolist() for name, tokens in messages},
             {
                 (name, str(at)): why
@@ -150,14 +160,22 @@ class Tables:
         )
 
 
-def _by_result(table: pa.Table) -> dict[Key, pa.Table]:
-    """Return the rows of each result. They stand together in the table."""
+_STEP_COLUMNS = (
+    *("at", "turn", "kept", "marks", "added_from", "added_to"),
+    *("tokens_full", "tokens_sent", "tokens_kept", "tools_added"),
+)
+
+
+def _by_result(table: pa.Table, columns: Sequence[str]) -> dict[Key, Columns]:
+    """Return the named columns of each result, as lists. Its rows stand together in the table."""
     names, strategies = (table.column(column).to_pylist() for column in ("conversation", "strategy"))
-    by_result: dict[Key, pa.Table] = {}
+    # Whole columns become lists at once: many small ones take several times as long.
+    lists = {column: table.column(column).to_pylist() for column in columns}
+    by_result: dict[Key, Columns] = {}
     start = 0
     for row in range(1, len(table) + 1):
         if row == len(table) or (names[row], strategies[row]) != (names[start], strategies[start]):
-            by_result[names[start], strategies[start]] = table.slice(start, row - start)
+            by_result[names[start], strategies[start]] = {name: values[start:row] for name, values in lists.items()}
             start = row
     return by_result
 
@@ -231,22 +249,21 @@ def _strategy(
     steps = tables.steps.get(key)
     if steps is None:
         return {"failed": printable(tables.failed.get(key, "")) or "no model was called: there are no steps"}
-    column: Callable[[str], list[Any]] = lambda name: steps.column(name).to_pylist()  # noqa: E731
-    rows = tables.written.get(key)
-    written = [msgspec.json.decode(text, type=Message) for text in rows.column("message").to_pylist()] if rows else []
+    rows = tables.written.get(key, {"message": [], "tokens": []})
+    written = [msgspec.json.decode(text, type=Message) for text in rows["message"]]
     events = list(_events(tables.events.get(key)))
     return {
-        **{name: column(name) for name in ("at", "turn", "kept", "marks")},
+        **{name: steps[name] for name in ("at", "turn", "kept", "marks")},
         "added": [
             [end for pair in zip(*both, strict=True) for end in pair]
-            for both in zip(column("added_from"), column("added_to"), strict=True)
+            for both in zip(steps["added_from"], steps["added_to"], strict=True)
         ],
-        "full": column("tokens_full"),
-        "sent": column("tokens_sent"),
-        "prefix": column("tokens_kept"),
-        "offered": {step: names for step, names in enumerate(column("tools_added")) if names},
+        "full": steps["tokens_full"],
+        "sent": steps["tokens_sent"],
+        "prefix": steps["tokens_kept"],
+        "offered": {step: names for step, names in enumerate(steps["tools_added"]) if names},
         "read": read(key),
-        "written": texts.messages(written, rows.column("tokens").to_pylist() if rows else []),
+        "written": texts.messages(written, rows["tokens"]),
         "of": [places.get(message.id, -1) for message in written],
         "same": [at for at, message in enumerate(written) if _is_said(message, conversation, places)],
         "summarised": [
@@ -275,10 +292,10 @@ def _text(message: Message) -> str:
     return f"{message.text}{calls}{images}".removeprefix("\n")
 
 
-def _events(rows: pa.Table | None) -> Iterator[tuple[int, Plain]]:
+def _events(rows: Columns | None) -> Iterator[tuple[int, Plain]]:
     """Yield the events of a result, each with its step."""
     if rows is not None:
-        for step, text in zip(rows.column("step").to_pylist(), rows.column("event").to_pylist(), strict=True):
+        for step, text in zip(rows["step"], rows["event"], strict=True):
             yield step, msgspec.json.decode(text)
 
 

@@ -9,13 +9,14 @@ import pandas as pd
 
 from ...metrics.frontier import DRAWS, Point
 from ...metrics.value import Missing
+from ..figures.frames import PLACES
 from ..figures.frontier import frontier as frontier_figure
 from ..render import CROSS, Table, count, dollars, percent, reasons
 from ..results import Results
 from ..verdict import BOUNDS, WHOLE, RunVerdict, answer, points_of, verdict
-from .page import InlineFigure, ReportSection, figure_of, section_of, texts
+from .charts import Chart, frontier
+from .page import ReportSection, chart_of, section_of, texts
 
-_ON_FRONTIER = "on the frontier"
 # Points of quality below the best of the run.
 _LOSSES = (0, 1, 2, 5, 10, 20, 30, 50)
 _ROUNDING = 1e-12
@@ -26,15 +27,15 @@ def overview_section(results: Results) -> ReportSection:
     places = verdict(results)
     order = _order(places)
     points = places.points(places.model)
-    parts: list[Table | InlineFigure] = [answer(places)]
+    parts: list[Table | Chart] = [answer(places)]
     if places.candidates(places.model):
-        parts += (_figure(places, order, points), _choices(places, points))
+        parts += (_choices(places, points), _chart(places, order))
     parts.append(_table(places, order))
     if places.candidates(places.model):
         parts.append(_by_how_much(places, order, points))
         parts += [_under_others(places, order)] if len(results.models) > 1 else []
     frames = {"frontier": _frame(places, order)}
-    return section_of("overview", parts, frames, lead=_lead(places, points), template="overview.html")
+    return section_of("overview", parts, frames, lead=_lead(places, points))
 
 
 def _order(places: RunVerdict) -> list[str]:
@@ -70,12 +71,38 @@ def _choices(places: RunVerdict, points: dict[str, Point]) -> Table:
     return Table("The cheapest strategy for a loss that you accept", heads, tuple(rows.values()), (), names=2)
 
 
-def _figure(places: RunVerdict, order: list[str], points: dict[str, Point]) -> InlineFigure:
-    best = places.best(places.model)
+def _chart(places: RunVerdict, order: list[str]) -> Chart:
+    rows = _rows(places, order)
+    quality = places.quality.name
+    up, along = f"{quality} (higher is better)", f"bill under {places.model}, US dollars (lower is better)"
+    first = rows[rows.model == places.model]
+    draw = lambda: frontier_figure(first, up, along)  # noqa: E731
+    return chart_of("frontier", rows, frontier(quality), draw, about=places.quality.about)
+
+
+def _rows(places: RunVerdict, order: list[str]) -> pd.DataFrame:
+    """Return model, strategy, number, place, cost, quality, and the ends of the intervals of both, in the order given.
+
+    Intervals are those of the differences from the whole history, under the first model for costs.
+    """
     numbers = {name: at for at, name in enumerate(order, start=1)}
-    up, along = f"{places.quality.name} (higher is better)", f"bill under {places.model}, US dollars (lower is better)"
-    values = {"model": places.model, "about": places.quality.about}
-    return figure_of("frontier", lambda: frontier_figure(points, best, places.broken, numbers, up, along), **values)
+    rows = []
+    for model in places.results.models:
+        points, best = places.points(model), set(places.best(model))
+        for name in (name for name in order if name in points):
+            place = PLACES[2] if name in places.broken else PLACES[0] if name in best else PLACES[1]
+            cost, quality = points[name]
+            ends = (nan, nan, nan, nan)
+            if WHOLE in points and name != WHOLE:
+                gain, change = places.gain(name, WHOLE).shown, places.cost_change(name).shown
+                base = points[WHOLE]
+                if not isinstance(gain, Missing):
+                    ends = (max(0.0, base.quality + gain.low), min(1.0, base.quality + gain.high), *ends[2:])
+                if not isinstance(change, Missing) and model == places.model:
+                    ends = (*ends[:2], base.cost * (1 + change.low), base.cost * (1 + change.high))
+            rows.append((model, name, numbers[name], place, cost, quality, *ends))
+    columns = ["model", "strategy", "number", "place", "cost", "quality", "low", "high", "cost_low", "cost_high"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _table(places: RunVerdict, order: list[str]) -> Table:
@@ -106,7 +133,7 @@ def _verdict(places: RunVerdict, numbers: Mapping[str, int], name: str) -> str:
         return f"{CROSS} breaks more than {WHOLE}"
     if name in places.beaten_by:
         return f"no better than {numbers[places.beaten_by[name]]}"
-    return _ON_FRONTIER
+    return PLACES[0]
 
 
 def _by_how_much(places: RunVerdict, order: list[str], points: dict[str, Point]) -> Table:

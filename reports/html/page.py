@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ..figures.style import written
-from ..render import Table, count, printable, tokens
+from ...metrics.figures import BILLED, METRICS
+from ..figures.frames import PLACES
+from ..render import CROSS, Table, count, printable, tokens
 from ..results import Results
+from .charts import Chart, Spec, library, pack, packed
 from .inspector import Inspected
 
 if TYPE_CHECKING:
@@ -34,23 +34,6 @@ _MOST_ROWS = 300
 
 
 @dataclass(frozen=True)
-class InlineFigure:
-    """A figure with its caption, drawn on first use."""
-
-    name: str
-    """Name of its files, without an ending."""
-    title: str
-    about: str
-    """Caption: what the figure shows, for reading it and for people who cannot see it."""
-    draw: Callable[[], Figure]
-
-    @cached_property
-    def files(self) -> Mapping[str, bytes]:
-        """The figure in every format, by file ending."""
-        return written(self.draw())
-
-
-@dataclass(frozen=True)
 class ReportSection:
     """Part of the report with a title."""
 
@@ -58,53 +41,68 @@ class ReportSection:
     """Anchor of links to it; unique."""
     title: str
     lead: str
-    """The question of the section and how to read the answer."""
-    parts: tuple[Table | InlineFigure, ...] = ()
+    """What the section answers and how to read it."""
+    parts: tuple[Table | Chart, ...] = ()
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     """Exact figures, each written as a CSV file of that name."""
-    template: str = "section.html"
+    tab: str = "method"
+    """Name of the tab that it stands in."""
 
     @property
-    def figures(self) -> list[InlineFigure]:
-        """Figures among its parts."""
-        return [part for part in self.parts if isinstance(part, InlineFigure)]
+    def charts(self) -> list[Chart]:
+        """Charts among its parts."""
+        return [part for part in self.parts if isinstance(part, Chart)]
+
+
+class Tab(NamedTuple):
+    """Tab of the page, with its sections."""
+
+    name: str
+    title: str
+    empty: str
+    """What is said where the run has no section for it."""
+    sections: Sequence[ReportSection]
 
 
 @cache
 def texts() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
-    """Return the words of the report: by `sections` or `figures`, then by name, the title, lead and caption."""
+    """Return the words of the report: by `tabs`, `sections` or `figures`, then by name, the title, lead and caption."""
     return tomllib.loads(_file("texts.toml"))
 
 
 def section_of(
     name: str,
-    parts: Sequence[Table | InlineFigure],
+    parts: Sequence[Table | Chart],
     frames: Mapping[str, pd.DataFrame] | None = None,
     *,
     lead: str = "",
-    template: str = "section.html",
 ) -> ReportSection:
-    """Return the section of a name with its title and lead from `texts`; `lead` replaces the latter."""
+    """Return the section of a name with its title, tab and lead from `texts`; `lead` replaces the latter."""
     words = texts()["sections"][name]
-    return ReportSection(name, words["title"], lead or words["lead"], tuple(parts), frames or {}, template)
+    return ReportSection(name, words["title"], lead or words["lead"], tuple(parts), frames or {}, words["tab"])
 
 
-def figure_of(name: str, draw: Callable[[], Figure], **values: str) -> InlineFigure:
-    """Return the figure of a name with its title and caption from `texts`, their {braces} filled with the values."""
+def chart_of(
+    name: str,
+    rows: pd.DataFrame,
+    spec: Spec,
+    draw: Callable[[], Figure],
+    **values: str,
+) -> Chart:
+    """Return the chart of a name with its title and caption from `texts`, their {braces} filled with the values."""
     words = texts()["figures"][name]
-    return InlineFigure(name, words["title"].format(**values), words["about"].format(**values), draw)
+    return Chart(name, words["title"].format(**values), words["about"].format(**values), rows, spec, draw)
 
 
-def page(results: Results, sections: Sequence[ReportSection], inspector: Inspected) -> str:
-    """Return the report as HTML. The same run gives the same text."""
-    styles = Styles()
-    figures = {
-        drawn.name: Markup(inline(drawn.files[".svg"], drawn.name, printable(drawn.title), styles))
-        for section in sections
-        for drawn in section.figures
-    }
-    style = f"{_file('page.css')}\n{styles.css}\n"
-    scripts = [_file(name) for name in ("early.js", "page.js", "diff.js", "inspector.js")]
+def page(results: Results, sections: Sequence[ReportSection], inspector: Inspected, order: Sequence[str] = ()) -> str:
+    """Return the report as HTML. The same run gives the same text.
+
+    `order` is that of the strategies in charts, by default that of the run.
+    """
+    order = order or results.strategies
+    charts = [chart for section in sections for chart in section.charts]
+    style = f"{_file('page.css')}\n"
+    early, late = _file("early.js"), "\n".join(_file(name) for name in _SCRIPTS)
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -114,19 +112,54 @@ def page(results: Results, sections: Sequence[ReportSection], inspector: Inspect
         keep_trailing_newline=True,
     )
     environment.filters["clean"] = lambda text: printable(str(text))
+    environment.filters["tone"] = _tone
     return environment.get_template("report.html").render(
-        sections=sections,
-        figures=figures,
+        tabs=_tabs(sections),
+        stills={chart.name: Markup(chart.still(order, results.models[0])) for chart in charts},
+        charts=packed(charts, order),
+        library=pack(library().encode()) if charts else "",
         inspector=inspector,
-        strategies=[printable(name) for name in results.strategies],
+        models=[printable(name) for name in results.models],
+        strategies=[printable(name) for name in order],
+        replayed=[printable(name) for name in results.strategies],
+        meanings=_meanings(),
         style=Markup(style),
-        early=Markup(scripts[0]),
-        late=Markup("\n".join(scripts[1:])),
-        policy=_policy(style, (scripts[0], "\n".join(scripts[1:]))),
+        early=Markup(early),
+        late=Markup(late),
+        policy=_policy(style, (early, late, library()) if charts else (early, late)),
         mark=Markup(MARK),
         most=_MOST_ROWS,
         **_heading(results),
     )
+
+
+_SCRIPTS = ("state.js", "page.js", "tables.js", "charts.js", "diff.js", "inspector.js")
+
+
+def _tabs(sections: Sequence[ReportSection]) -> list[Tab]:
+    """Return the tabs in their order, each with its sections."""
+    return [
+        Tab(name, words["title"], words["empty"], [section for section in sections if section.tab == name])
+        for name, words in texts()["tabs"].items()
+    ]
+
+
+def _meanings() -> dict[str, tuple[str, str]]:
+    """Map the display name of each metric, as heads of tables have it, to its key and its meaning."""
+    return {metric.name: (key, metric.about) for key, metric in {**BILLED, **METRICS}.items()}
+
+
+# First words of a cell that says how something turned out.
+_TONES = {
+    "good": ("holds", "passes", PLACES[0]),
+    "bad": ("fails", CROSS),
+    "unsure": ("cannot tell", "not measured"),
+}
+
+
+def _tone(cell: str) -> str:
+    """Return the class of a cell that says how something turned out; else nothing."""
+    return next((tone for tone, words in _TONES.items() if cell.startswith(words)), "")
 
 
 def _heading(results: Results) -> Mapping[str, str]:
@@ -157,79 +190,3 @@ def _digest(text: str) -> str:
 
 def _file(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
-
-
-_SVG = "{http://www.w3.org/2000/svg}"
-_HREF = "{http://www.w3.org/1999/xlink}href"
-_NUMBER = re.compile(r"-?\d+\.\d{2,}")
-_REFERENCE = re.compile(r"#(\w+)")
-_FONT = re.compile(r"'DejaVu Sans'[^;]*")
-# Colours of `figures.style` that differ on a dark page.
-_THEME_COLOURS = {
-    "#222222": "var(--ink)",
-    "#000000": "var(--ink)",
-    "#ffffff": "var(--paper)",
-    "white": "var(--paper)",
-    "#e6e6e6": "var(--grid)",
-    "#bbbbbb": "var(--faint)",
-}
-_COLOUR = re.compile("|".join(_THEME_COLOURS))
-
-
-class Styles:
-    """Styles of all figures of a page, each once."""
-
-    def __init__(self) -> None:
-        self._classes: dict[str, str] = {}
-
-    def name(self, style: str) -> str:
-        """Return the class for a style."""
-        style = _FONT.sub("var(--sans)", _COLOUR.sub(lambda match: _THEME_COLOURS[match[0]], style))
-        return self._classes.setdefault(style, f"f{len(self._classes)}")
-
-    @property
-    def css(self) -> str:
-        """Style sheet of the classes."""
-        return "\n".join(f".{name} {{ {style} }}" for style, name in self._classes.items())
-
-
-def inline(svg: bytes, name: str, title: str, styles: Styles) -> str:
-    """Return an SVG file as an element of HTML. Its ids begin with its name, so that no two figures share one."""
-    root = ElementTree.fromstring(svg)
-    for tag in ("metadata", "defs"):
-        for child in root.findall(_SVG + tag):
-            if tag == "metadata" or child.find(_SVG + "style") is not None:
-                root.remove(child)
-    used = {target for element in root.iter() for target in _targets(element)}
-    for element in root.iter():
-        element.tag = element.tag.removeprefix(_SVG)
-        _plain(element, name, used, styles)
-    box = root.get("viewBox", "")
-    root.attrib.clear()
-    root.attrib.update({"viewBox": box, "role": "img", "aria-label": title, "class": "drawn"})
-    return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
-
-
-def _targets(element: ElementTree.Element) -> list[str]:
-    """Return the ids that an element refers to."""
-    return _REFERENCE.findall(element.get(_HREF, "") + element.get("clip-path", ""))
-
-
-def _plain(element: ElementTree.Element, name: str, used: set[str], styles: Styles) -> None:
-    """Rewrite the attributes of an element for the page, numbers with one decimal: more cannot be seen."""
-    attributes = element.attrib
-    if href := attributes.pop(_HREF, ""):
-        attributes["href"] = f"#{name}-{href[1:]}"
-    if "clip-path" in attributes:
-        attributes["clip-path"] = attributes["clip-path"].replace("#", f"#{name}-")
-    own = attributes.pop("id", "")
-    if own in used:
-        attributes["id"] = f"{name}-{own}"
-    if style := attributes.pop("style", ""):
-        attributes["class"] = styles.name(style)
-    for key in ("d", "x", "y", "transform", "width", "height"):
-        if key in attributes:
-            attributes[key] = _NUMBER.sub(lambda match: f"{float(match[0]):.1f}", attributes[key]).replace("\n", "")
-    element.tail = None
-    if element.text and not element.text.strip():
-        element.text = None

@@ -7,7 +7,6 @@ stand in `templates/texts.toml`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache as once
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,9 +20,10 @@ from .. import claims, probes
 from ..answers import agreement_table, measures, pairs, run_tables
 from ..bill import HOW, against, assumptions, bill_of, broken, causes
 from ..calibration import corrected_of, corrected_table, profile_tables
-from ..figures.bill import against_none, by_gap, cached_share, parts
-from ..figures.curves import found_by_tier, grounding, growth, latency, miss_ratios, survival
-from ..figures.frontier import IntervalMark, between
+from ..figures import bill as bill_figures
+from ..figures import curves, frames
+from ..figures.frames import IntervalMark
+from ..figures.frontier import between
 from ..render import Table, count, figure, percent
 from ..results import Results
 from ..tables import (
@@ -43,11 +43,10 @@ from ..tables import (
 )
 from ..tier_actions import TIERS, TierActions, tier_action_tables
 from . import overview
-from .page import InlineFigure, ReportSection, figure_of, section_of, texts
+from .charts import SHARE, SHORT, Chart, Spec, bars, field, intervals, lines, rule, tips
+from .page import ReportSection, chart_of, section_of, texts
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from ...harness.folder.schema import Manifest
 
 # Conversations that are in the page; all are in the CSV file.
@@ -60,7 +59,7 @@ def answers_section(results: Results) -> ReportSection | None:
     answers = results.summary.answers
     if answers is None:
         return None
-    marks = [drawn for drawn in (_answers_figure(answers.figures[0]),) if drawn] if answers.figures else []
+    marks = [drawn for drawn in (_answers_chart(answers.figures[0]),) if drawn] if answers.figures else []
     agreement = (
         [agreement_table(pairs(measures(results.run, answers, results.summary.uneven)))] if answers.figures else []
     )
@@ -71,7 +70,7 @@ def answers_section(results: Results) -> ReportSection | None:
     )
 
 
-def _answers_figure(answers: AnswerFigures) -> InlineFigure | None:
+def _answers_chart(answers: AnswerFigures) -> Chart | None:
     """Return the share correct of each strategy with its interval, or None where nothing is graded."""
     marks, bounds = [], {}
     for strategy in answers.strategies:
@@ -85,7 +84,24 @@ def _answers_figure(answers: AnswerFigures) -> InlineFigure | None:
             marks.append(IntervalMark(strategy.strategy, strategy.correct, *ends))
     if not marks:
         return None
-    return figure_of("answers", lambda: between(marks, bounds), answerer=answers.answerer, grader=answers.grader)
+    rows = frames.shares(marks)
+    x = field("share", "answers correct", axis=SHARE)
+    shown = tips(strategy="strategy", share="correct %", low="95 % from %", high="to %")
+    spec = intervals(x, "low", "high", shown, *(_bound(name, share) for name, share in bounds.items()))
+    values = {"answerer": answers.answerer, "grader": answers.grader}
+    return chart_of("answers", rows, spec, lambda: between(rows, bounds), **values)
+
+
+def _bound(name: str, share: float) -> Spec:
+    """Return a line down a chart of shares at a bound, with its name."""
+    strategy = {"floor": "last_turn", "ceiling": "evidence_only"}[name]
+    values = [{"bound": f"{name}: {strategy}", "share": share}]
+    encoding = {"x": field("share", "answers correct"), "tooltip": tips(bound="bound", share="correct %")}
+    return {
+        "data": {"values": values},
+        "mark": {"type": "rule", "strokeDash": [4, 3] if name == "ceiling" else [1, 3], "strokeWidth": 1.5},
+        "encoding": {**encoding, "color": field("bound", None, "nominal")},
+    }
 
 
 def _answers_frame(answers: Sequence[AnswerFigures]) -> pd.DataFrame:
@@ -114,7 +130,15 @@ def bill_section(results: Results) -> ReportSection | None:
     saved = [against(totals, without_newest)] if "none" in results.strategies else []
     notes = [*results.sampling_notes, *assumptions(results.billed, results.billed.schemes)]
     how = Table("How was it billed?", (), (), (*HOW, *notes))
-    return section_of("bill", (figure_of("bill", lambda: parts(totals)), *saved, *bills, how), {"bill": totals})
+    return section_of("bill", (_bill_chart(totals), *saved, *bills, how), {"bill": totals})
+
+
+def _bill_chart(totals: pd.DataFrame) -> Chart:
+    rows = frames.bill(totals)
+    parts = list(dict.fromkeys(rows.part))
+    shown = tips(strategy="strategy", part="part", dollars="cost $")
+    spec = bars(field("dollars", "US dollars", axis={"format": "$~s"}), "part", shown, parts)
+    return chart_of("bill", rows.assign(order=rows.part.map(parts.index)), spec, lambda: bill_figures.parts(rows))
 
 
 def cache_section(results: Results) -> ReportSection | None:
@@ -123,19 +147,37 @@ def cache_section(results: Results) -> ReportSection | None:
     if totals.empty:
         return None
 
-    @once
-    def calls() -> Mapping[str, pd.DataFrame]:
-        return {scheme.model: results.billed.calls(scheme) for scheme in results.billed.schemes}
-
-    def drawing(draw: Callable[[Mapping[str, pd.DataFrame]], Figure]) -> Callable[[], Figure]:
-        return lambda: draw(calls())
-
-    figures = [figure_of("cached_share", drawing(cached_share))]
+    calls = {scheme.model: results.billed.calls(scheme) for scheme in results.billed.schemes}
+    charts = [_cached_share(calls)]
     if "none" in set(results.billed.requests.steps.strategy):
-        figures += [figure_of("hit_rate_by_gap", drawing(by_gap)), figure_of("break_even", drawing(against_none))]
+        charts += [_by_gap(calls), _break_even(calls)]
     table = broken(results.breaks, list(totals.strategy.unique()), int(totals.calls.max()))
     lead = " ".join((texts()["sections"]["cache"]["lead"], *results.sampling_notes))
-    return section_of("cache", (*figures, table), {"prefix_breaks": causes(results.breaks)}, lead=lead)
+    return section_of("cache", (*charts, table), {"prefix_breaks": causes(results.breaks)}, lead=lead)
+
+
+def _cached_share(calls: frames.Calls) -> Chart:
+    rows = frames.cached_share(calls)
+    x = field("call", "model call of the conversation", axis=SHORT)
+    y = field("read", "read from the cache", axis=SHARE, scale={"domain": [0, 1]})
+    spec = lines(x, y, tips(strategy="strategy", call="model call #", read="read from the cache %"))
+    return chart_of("cached_share", rows, spec, lambda: bill_figures.cached_share(rows))
+
+
+def _by_gap(calls: frames.Calls) -> Chart:
+    rows = frames.by_gap(calls)
+    x = field("gap", "pause before the call, up to", "ordinal", sort=list(frames.GAPS), axis={"labelAngle": 0})
+    y = field("read", "read from the cache (none)", axis=SHARE, scale={"domain": [0, 1]})
+    shown = tips(model="model", gap="pause up to", read="read from the cache %", calls="calls #")
+    return chart_of("hit_rate_by_gap", rows, lines(x, y, shown, by="model"), lambda: bill_figures.by_gap(rows))
+
+
+def _break_even(calls: frames.Calls) -> Chart:
+    rows = frames.break_even(calls)
+    x = field("turn", "turn of the conversation", axis=SHORT)
+    y = field("ratio", "cost so far, by that of none", scale={"type": "log"}, axis={"format": "~g"})
+    spec = lines(x, y, tips(strategy="strategy", turn="turn #", ratio="of the cost of none %"), rule(1))
+    return chart_of("break_even", rows, spec, lambda: bill_figures.break_even(rows))
 
 
 def calibration_section(results: Results) -> ReportSection | None:
@@ -155,8 +197,25 @@ def calibration_section(results: Results) -> ReportSection | None:
         for corrected_answers in corrected
         for name, value in corrected_answers.by.items()
     ]
-    tables = (*profile_tables(by_grader), corrected_table(corrected))
-    return section_of("calibration", tables, {"corrected": pd.DataFrame(rows)} if rows else {})
+    kappas = [
+        (f"{quote.profile.grader} on {quote.profile.set}", kappa.value, *kappa.interval)
+        for quotes in by_grader.values()
+        for quote in quotes
+        if not isinstance((kappa := quote.profile.quoted.kappa).value, Missing)
+        and not isinstance(kappa.interval, Missing)
+    ]
+    shown: list[Chart | Table] = [_kappa_chart(kappas)] if kappas else []
+    shown += [*profile_tables(by_grader), corrected_table(corrected)]
+    return section_of("calibration", shown, {"corrected": pd.DataFrame(rows)} if rows else {})
+
+
+def _kappa_chart(kappas: Sequence[tuple[str, float, float, float]]) -> Chart:
+    rows = frames.shares([IntervalMark(*kappa) for kappa in kappas])
+    x = field("share", "Cohen's kappa with people", scale={"domain": [0, 1]})
+    named = rows.rename(columns={"strategy": "grader"})
+    shown = tips(grader="grader", share="kappa #", low="95 % from #", high="to #")
+    spec = intervals(x, "low", "high", shown, by="grader")
+    return chart_of("kappa", named, spec, lambda: between(rows, {}, "Cohen's kappa with people", share=False))
 
 
 def claims_section(results: Results) -> ReportSection | None:
@@ -198,7 +257,7 @@ def conversations_section(results: Results) -> ReportSection:
         total = count(len(table), "conversation")
         notes.append(f"The first {_MOST_CONVERSATIONS} of {total}: all are in tables/results.csv.")
     shown = Table("Conversations", heads, rows, tuple(notes))
-    return section_of("conversations", (shown,), {"results": _results_frame(results)}, template="conversations.html")
+    return section_of("conversations", (shown,), {"results": _results_frame(results)})
 
 
 def _lowest_grounding(steps: pd.DataFrame) -> dict[str, tuple[str, str]]:
@@ -229,6 +288,13 @@ def _results_frame(results: Results) -> pd.DataFrame:
     return frame
 
 
+# Ticks of microseconds: 14 µs · 10 ms · 2 s.
+_DURATION: Spec = {
+    "labelExpr": "datum.value >= 1e6 ? datum.value / 1e6 + ' s' "
+    ": datum.value >= 1e3 ? datum.value / 1e3 + ' ms' : datum.value + ' µs'"
+}
+
+
 def latency_section(results: Results) -> ReportSection | None:
     """Return the latency of the strategies, or None without steps."""
     times: dict[str, tuple[float, float]] = {}
@@ -243,7 +309,11 @@ def latency_section(results: Results) -> ReportSection | None:
         (name, *(figure(column, results.summary.strategies[name][column]) for column in columns)) for name in times
     )
     table = Table("Latency", ("strategy", "latency p50", "latency p99"), rows)
-    return section_of("decisions", (figure_of("decisions", lambda: latency(times)), table))
+    drawn = frames.latency(times)
+    x = field("median", "latency, from the median (dot) to the 99th percentile", scale={"type": "log"}, axis=_DURATION)
+    shown = tips(strategy="strategy", median="median, µs #", slowest="99th percentile, µs #")
+    chart = chart_of("decisions", drawn, intervals(x, "median", "slowest", shown), lambda: curves.latency(drawn))
+    return section_of("decisions", (chart, table))
 
 
 def actions_section(results: Results) -> ReportSection | None:
@@ -283,8 +353,12 @@ def grounding_section(results: Results) -> ReportSection | None:
         for name, kinds in summary.grounding.items()
         for kind, (values, kept) in kinds.items()
     ]
-    curves = figure_of("grounding", lambda: grounding(results.common, taking_part))
-    return section_of("grounding", (curves, grounding_table(summary)), {"grounding": pd.DataFrame(rows)})
+    drawn = frames.grounding(results.common, taking_part)
+    x = field("turn", "turn of the conversation", scale={"type": "log", "nice": False}, axis=SHORT)
+    y = field("kept", "grounding recall", axis=SHARE)
+    spec = lines(x, y, tips(strategy="strategy", turn="turn #", kept="still in the context %"))
+    chart = chart_of("grounding", drawn, spec, lambda: curves.grounding(drawn))
+    return section_of("grounding", (chart, grounding_table(summary)), {"grounding": pd.DataFrame(rows)})
 
 
 def growth_section(results: Results) -> ReportSection | None:
@@ -293,8 +367,16 @@ def growth_section(results: Results) -> ReportSection | None:
     if summary.growth.empty:
         return None
     taking_part = [name for name in results.strategies if (summary.growth.strategy == name).any()]
-    curves = figure_of("growth", lambda: growth(summary.growth, taking_part))
-    return section_of("growth", (curves, growth_table(summary)), {"growth": summary.growth})
+    rows = frames.growth(summary.growth, taking_part)
+    x = field("turn", "turn of the conversation", scale={"type": "log", "nice": False}, axis=SHORT)
+    y = field("sent", "tokens of a model call (mean)", scale={"type": "log", "nice": False}, axis=SHORT)
+    whole: Spec = {
+        "mark": {"type": "line", "color": "#8a8f98", "strokeDash": [5, 4], "strokeWidth": 1.2},
+        "encoding": {"x": x, "y": {**y, "field": "whole"}, "detail": {"field": "strategy"}},
+    }
+    shown = tips(strategy="strategy", turn="turn #", sent="tokens sent #", whole="whole history #")
+    chart = chart_of("growth", rows, lines(x, y, shown, whole), lambda: curves.growth(rows))
+    return section_of("growth", (chart, growth_table(summary)), {"growth": summary.growth})
 
 
 def method_section(results: Results) -> ReportSection:
@@ -336,28 +418,58 @@ def survival_section(results: Results) -> ReportSection | None:
     if not facts:
         return None
     frame = pd.DataFrame([{"strategy": name, **row._asdict()} for name, rows in facts.items() for row in rows])
-    curves = figure_of("survival", lambda: survival(facts))
+    drawn = frames.survival(facts)
+    x = field("rounds", "rounds of summarising since the fact was replaced", scale={"type": "symlog"}, axis=SHORT)
+    y = field("kept", "facts still in the summary", axis=SHARE, scale={"domain": [0, 1]})
+    spec = lines(x, y, tips(strategy="strategy", rounds="rounds #", kept="facts still there %"), rule(0.5))
+    chart = chart_of("survival", drawn, spec, lambda: curves.survival(drawn))
     tables = (survival_table(results.summary), first_summary_table(results.summary))
-    return section_of("survival", (curves, *tables), {"survival": frame})
+    return section_of("survival", (chart, *tables), {"survival": frame})
 
 
 def tiers_section(results: Results) -> ReportSection | None:
     """Return what memory tiers did, or None where no strategy has tiers and the recordings go back to nothing."""
-    tiers, curves = results.summary.tiers, results.miss_ratios
+    tiers, ratios = results.summary.tiers, results.miss_ratios
     with_hits = {name: actions for name, actions in tiers.items() if actions.hits.total() and actions.has_quotas}
-    shown: list[InlineFigure | Table] = []
+    shown: list[Chart | Table] = []
     if with_hits:
-        shown.append(figure_of("tiers", lambda: found_by_tier(with_hits)))
+        shown.append(_tier_chart(with_hits))
     shown += tier_action_tables(tiers)
-    if not curves.empty:
-        look_ups = count(int(curves.look_ups.iloc[0]), "look-up")
-        conversations = count(int(curves.conversations.iloc[0]), "conversation")
-        values = {"look_ups": look_ups, "conversations": conversations}
-        shown.append(figure_of("miss_ratios", lambda: miss_ratios(curves), **values))
-    return section_of("tiers", shown, _tier_frames(tiers, curves)) if shown else None
+    if not ratios.empty:
+        look_ups = count(int(ratios.look_ups.iloc[0]), "look-up")
+        conversations = count(int(ratios.conversations.iloc[0]), "conversation")
+        shown.append(_miss_chart(ratios, look_ups=look_ups, conversations=conversations))
+    return section_of("tiers", shown, _tier_frames(tiers, ratios)) if shown else None
 
 
-def _tier_frames(tiers: dict[str, TierActions], curves: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def _tier_chart(with_hits: Mapping[str, TierActions]) -> Chart:
+    rows = frames.tier_hits(with_hits)
+    tiers = list(frames.TIER_NAMES.values())
+    shown = tips(strategy="strategy", tier="tier", messages="messages #", share="share %")
+    spec = bars(field("share", "share of the messages looked up", axis=SHARE), "tier", shown, tiers)
+    return chart_of("tiers", rows.assign(order=rows.tier.map(tiers.index)), spec, lambda: curves.found_by_tier(rows))
+
+
+def _miss_chart(ratios: pd.DataFrame, **values: str) -> Chart:
+    rows = frames.miss_ratios(ratios)
+    sizes = sorted(set(rows["size"].tolist()))
+    x = field(
+        "size",
+        "tokens that Working holds",
+        scale={"type": "log", "base": 2},
+        axis={"values": sizes, "labelExpr": "datum.value / 1024 + 'K'"},
+    )
+    y = field("misses", "misses", axis=SHARE)
+    bound: Spec = {
+        "transform": [{"filter": "datum.is_bound"}],
+        "mark": {"type": "area", "color": "#8a8f98", "opacity": 0.25},
+        "encoding": {"x": x, "y": y},
+    }
+    spec = lines(x, y, tips(policy="policy", size="tokens #", misses="misses %"), bound, by="policy")
+    return chart_of("miss_ratios", rows, spec, lambda: curves.miss_ratios(rows), **values)
+
+
+def _tier_frames(tiers: dict[str, TierActions], ratios: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the exact figures of the tiers, without empty tables."""
     hits = [(name, tier, actions.hits[tier]) for name, actions in tiers.items() if actions.has_quotas for tier in TIERS]
     moves = [
@@ -382,7 +494,7 @@ def _tier_frames(tiers: dict[str, TierActions], curves: pd.DataFrame) -> dict[st
     frames = {
         "tier_hits": pd.DataFrame(hits, columns=["strategy", "tier", "messages"]),
         "migrations": pd.DataFrame(moves, columns=move_columns),
-        "miss_ratios": curves,
+        "miss_ratios": ratios,
         "limits": pd.DataFrame(limits, columns=["strategy", "tier", "limit", "times"]),
     }
     return {name: frame for name, frame in frames.items() if not frame.empty}
@@ -391,8 +503,8 @@ def _tier_frames(tiers: dict[str, TierActions], curves: pd.DataFrame) -> dict[st
 SECTIONS: tuple[Callable[[Results], ReportSection | None], ...] = (
     overview.overview_section,
     strategies_section,
-    growth_section,
     bill_section,
+    growth_section,
     cache_section,
     grounding_section,
     evidence_section,

@@ -66,9 +66,9 @@ def test_the_page_has_both_sections(run: Run, tmp_path: Path) -> None:
     """Answers with their figure and bounds; calibration with the profile and corrected shares; as files too."""
     found = {each.name: each for each in sections(results(run))}
     assert {"answers", "calibration"} <= found.keys()
-    page = write(results(run), tmp_path).read_text(encoding="utf-8")
+    page = write(results(run), tmp_path, figures=True).read_text(encoding="utf-8")
     for text in (
-        "Correct answers, between floor and ceiling",
+        "How many answers are correct?",
         "Do the measures order the strategies alike?",
         "Agreement with labelled",
     ):

@@ -73,4 +73,15 @@ class Result {
     for (let step = after + 1; step < kept.length; step += 1) if (kept[step] < size(step - 1)) return step;
     return -1;
   }
+
+  // The next step that no longer sends a message of the history which the step before sent; only those of `places` if given.
+  lost(after, places = null) {
+    const sent = (step) => new Set(this.go(step).map((number) => this.place(number)).filter((place) => place >= 0 && (!places || places.has(place))));
+    for (let step = this.broken(after); step > 0; step = this.broken(step)) { // where the prefix is whole, nothing is lost
+      const now = sent(step);
+      this.go(-1);
+      for (const place of sent(step - 1)) if (!now.has(place)) return step;
+    }
+    return -1;
+  }
 }

@@ -1,21 +1,7 @@
 // The inspector: a conversation, a strategy, a step. Only the rows that are seen are in the page, so that a step costs the
 // same in a long conversation. All text of a recording goes into the page as text, never as HTML.
 const ROW = 26, BEYOND = 8;
-const get = (id) => document.getElementById(id);
 const number = (value) => value.toLocaleString("en");
-
-function element(name, className, text) {
-  const node = document.createElement(name);
-  if (className) node.className = className;
-  if (text !== undefined) node.textContent = legible(text);
-  return node;
-}
-
-async function unpacked(text) {
-  const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).json();
-}
 
 // A list of rows of one height. `draw` makes a row of an item; `choose` takes the chosen item.
 class List {
@@ -87,7 +73,8 @@ class Inspector {
     this.names = [...get("conversation").options].map((each) => each.value);
     this.strategies = [...get("strategy").options].map((each) => each.value);
     this.chosen = null; // the message that is shown whole: its number, and its place in the history
-    this.history = new List(get("history"), (item) => this.row(item, item.place), (item) => this.choose(item));
+    // On the left: the whole history, or what another strategy sent.
+    this.history = new List(get("history"), (item) => this.row(item, this.other ? item.number : item.place), (item) => this.choose(item));
     this.sent = new List(get("sent"), (item) => this.row(item, item.number), (item) => this.choose(item));
     this.listen();
     get("inspect").hidden = false;
@@ -102,10 +89,13 @@ class Inspector {
     get("number").addEventListener("change", () => this.go(Number(get("number").value)));
     get("back").addEventListener("click", () => this.go(this.step - 1));
     get("on").addEventListener("click", () => this.go(this.step + 1));
-    get("broke").addEventListener("click", () => {
-      const next = this.log && this.log.broken(this.step);
-      if (next > 0) this.go(next);
-    });
+    get("beside").addEventListener("change", () => { this.compare(get("beside").selectedIndex - 1); this.go(this.step); });
+    for (const jump of Object.keys(this.jumps)) {
+      get(jump).addEventListener("click", () => {
+        const next = this.jumps[jump]();
+        if (next > 0) this.go(next);
+      });
+    }
     get("curve").addEventListener("click", (event) => {
       const box = get("curve").getBoundingClientRect();
       this.go(Math.floor(((event.clientX - box.left) / box.width) * this.steps));
@@ -118,21 +108,47 @@ class Inspector {
         if (event.key === "Enter") get("message").focus();
       });
     }
-    addEventListener("hashchange", () => this.follow());
+    for (const link of document.querySelectorAll('main a[href^="#conversation="]')) {
+      link.addEventListener("click", (event) => {
+        event.preventDefault();
+        const { conversation } = Object.fromEntries(new URLSearchParams(link.hash.slice(1)));
+        state.set({ tab: "inspector", conversation, step: null });
+      });
+    }
+    state.listen(() => this.follow());
   }
 
-  // #conversation=…&strategy=…&step=… opens that step.
+  // The next step at which something happens, or -1, by the id of its button.
+  jumps = {
+    broke: () => this.log.broken(this.step),
+    lost: () => this.log.lost(this.step),
+    limit: () => this.limit(this.step),
+    left: () => (this.probe ? this.log.lost(this.step, new Set(this.probe.evidence)) : -1),
+  };
+
+  limit(after) {
+    for (const [step, kind] of this.log.strategy.events) if (step > after && (kind === "limit_reached" || kind === "over_budget")) return step;
+    return -1;
+  }
+
+  // The address opens a conversation, a strategy and a step. Nothing is unpacked before it is looked at.
   async follow() {
-    const wanted = new URLSearchParams(location.hash.slice(1));
+    if (state.get("tab") !== "inspector") return;
     get("absent").hidden = true;
     const usual = Math.max(0, this.strategies.findIndex((each) => each !== "none"));
-    if (!wanted.has("conversation")) return this.conversation ? undefined : this.open(0, usual, Infinity);
-    const name = wanted.get("conversation"), strategy = wanted.get("strategy") ?? this.strategies[this.arm ?? usual];
-    const step = wanted.get("step") ?? "Infinity";
+    const name = state.get("conversation") ?? this.names[this.at ?? 0];
+    const strategy = state.get("strategy") ?? this.strategies[this.arm ?? usual];
+    const step = state.get("step") ?? (name === this.names[this.at] && strategy === this.strategies[this.arm] ? this.step : "Infinity");
+    if (state.get("beside") !== null) this.beside = this.strategies.indexOf(state.get("beside"));
     const at = this.names.indexOf(name), arm = this.strategies.indexOf(strategy);
     if (at < 0 || arm < 0) this.absent(name, strategy, step, at < 0 ? name : strategy);
-    else await this.open(at, arm, Number(step));
-    get("inspector").scrollIntoView();
+    else {
+      this.following = true; // what the address says need not be remembered
+      await this.open(at, arm, Number(step));
+      this.following = false;
+    }
+    if (state.get("conversation") !== null && !this.followed) get("inspector").scrollIntoView();
+    this.followed = state.get("conversation") === name;
   }
 
   absent(name, strategy, step, what) {
@@ -144,7 +160,7 @@ class Inspector {
 
   async open(at, arm, step) {
     if (at !== this.at) {
-      const opened = await unpacked(this.packed[at]);
+      const opened = JSON.parse(await inflated(this.packed[at]));
       opened.texts = new Map();
       this.conversation = opened;
       this.at = at;
@@ -167,9 +183,18 @@ class Inspector {
     this.steps = strategy.failed ? 0 : strategy.at.length;
     this.done = new Map();
     for (const event of strategy.events ?? []) this.done.set(event[0], [...(this.done.get(event[0]) ?? []), event]);
+    this.compare(this.beside ?? -1);
     for (const id of ["range", "number"]) get(id).max = Math.max(0, this.steps - 1);
     this.curve();
     this.go(step);
+  }
+
+  // Put what another strategy sent on the left; -1 = the whole history.
+  compare(arm) {
+    this.beside = arm;
+    get("beside").selectedIndex = arm + 1;
+    const strategy = this.conversation.strategies[arm];
+    this.other = strategy && !strategy.failed ? new Result(this.conversation, strategy) : null;
   }
 
   chooseProbe(at) {
@@ -185,17 +210,21 @@ class Inspector {
     get("range").value = get("number").value = this.step;
     get("back").disabled = this.step <= 0;
     get("on").disabled = this.step >= this.steps - 1;
-    get("broke").disabled = !this.log || this.log.broken(this.step) < 0;
+    for (const [id, next] of Object.entries(this.jumps)) get(id).disabled = !this.log || next() < 0;
     if (this.log) this.show();
     else this.nothing();
     clearTimeout(this.later);
-    this.later = setTimeout(() => this.remember(), 300);
+    if (!this.following) this.later = setTimeout(() => this.remember(), 300);
   }
 
   remember() {
-    if (!this.moved) { this.moved = true; return; } // the first step shown was not chosen
-    const hash = new URLSearchParams({ conversation: this.names[this.at], strategy: this.strategies[this.arm], step: this.step });
-    try { history.replaceState(null, "", `#${hash.toString().replaceAll("+", "%20")}`); } catch { /* not allowed here */ }
+    if (state.get("tab") !== "inspector") return;
+    state.set({
+      conversation: this.names[this.at],
+      strategy: this.strategies[this.arm],
+      step: this.step,
+      beside: this.other ? this.strategies[this.beside] : null,
+    }, true);
   }
 
   nothing() {
@@ -206,29 +235,46 @@ class Inspector {
     get("events").replaceChildren();
   }
 
-  show() {
-    const { log, step, conversation } = this, strategy = log.strategy;
+  // The messages of a strategy at the step: those that it sends, and those of the history that it does not.
+  messages(log) {
+    const { step, conversation } = this, strategy = log.strategy;
     const evidence = new Set(this.probe ? this.probe.evidence : []);
     const archived = log.until(step, "archived");
     const marks = new Set(strategy.marks[step]);
     let end = conversation.tools; // where a message ends in the prompt, in tokens
-    const items = log.diff(step).map((message) => {
+    return log.diff(step).map((message) => {
       const place = log.place(message.number) < strategy.at[step] ? log.place(message.number) : -1;
-      const item = { ...message, place, mark: message.at >= 0 && marks.has(message.at), cached: false };
+      const item = { ...message, log, place, mark: message.at >= 0 && marks.has(message.at), cached: false };
       if (message.at >= 0) {
-        end += this.of(message.number, "tokens");
+        end += this.of(item, message.number, "tokens");
         item.cached = strategy.read !== null && end <= strategy.read[step];
       }
       item.archived = message.origin === "replaced" && archived.has(place);
       item.evidence = evidence.has(place);
       return item;
     });
-    this.items = items;
-    const sent = items.filter((item) => item.at >= 0), history = items.filter((item) => item.place >= 0);
-    history.sort((a, b) => a.place - b.place);
-    this.history.fill(history);
+  }
+
+  show() {
+    const items = this.messages(this.log);
+    const sent = items.filter((item) => item.at >= 0);
+    let left = items.filter((item) => item.place >= 0).sort((a, b) => a.place - b.place);
+    if (this.other) {
+      left = this.step < this.other.strategy.at.length ? this.messages(this.other).filter((item) => item.at >= 0) : [];
+      // A message that only one of the two sends. Those that strategies wrote are told apart by their texts.
+      const key = (item) => (item.origin === "recorded" ? item.number : this.text(item, item.number));
+      for (const [one, another] of [[left, sent], [sent, left]]) {
+        const keys = new Set(another.map(key));
+        for (const item of one) item.only = !keys.has(key(item));
+      }
+    }
+    this.items = this.other ? [...items, ...left] : items;
+    this.history.fill(left);
     this.sent.fill(sent);
     this.summarise(sent, items);
+    get("history-title").textContent = this.other
+      ? legible(`${this.strategies[this.beside]} sent (${number(left.length)}, ${number(this.other.strategy.sent[this.step] ?? 0)} tokens)`)
+      : `Full history (${number(this.log.strategy.at[this.step])})`;
     this.mark();
     this.events();
     this.cursor();
@@ -252,24 +298,24 @@ class Inspector {
       parts.push(`answer: ${this.probe.answers.join(" or ") || "none"}`);
     }
     get("status").textContent = legible(parts.join(" · "));
-    get("history-title").textContent = `Full history (${number(strategy.at[step])})`;
-    get("sent-title").textContent = `Sent (${number(sent.length)})`;
+    const who = this.other ? `${this.strategies[this.arm]} sent` : "Sent";
+    get("sent-title").textContent = legible(`${who} (${number(sent.length)}, ${number(strategy.sent[step])} tokens)`);
   }
 
-  // A column of a message: of the recording's, or of those that the strategy wrote.
-  of(number, column) {
+  // A column of a message: of the recording's, or of those that the item's strategy wrote.
+  of(item, number, column) {
     const { messages } = this.conversation, size = messages.id.length;
-    return number < size ? messages[column][number] : this.log.strategy.written[column][number - size];
+    return number < size ? messages[column][number] : item.log.strategy.written[column][number - size];
   }
 
-  more(number) {
+  more(item, number) {
     const { messages } = this.conversation, size = messages.id.length;
-    return (number < size ? messages.more[number] : this.log.strategy.written.more[number - size]) ?? 0;
+    return (number < size ? messages.more[number] : item.log.strategy.written.more[number - size]) ?? 0;
   }
 
   // A text from its pieces; `most` characters are enough.
-  text(number, most = Infinity) {
-    const runs = this.of(number, "text");
+  text(item, number, most = Infinity) {
+    const runs = this.of(item, number, "text");
     let text = "";
     for (let at = 0; at < runs.length && text.length < most; at += 2) {
       text += this.conversation.pieces.slice(runs[at], runs[at] + runs[at + 1]).join("");
@@ -281,6 +327,7 @@ class Inspector {
     const words = [];
     if (item.origin === "replaced") words.push(item.archived ? "archived" : "replaced");
     if (item.origin === "written") words.push("written");
+    if (item.only) words.push("only here");
     for (const word of ["cached", "mark", "evidence"]) if (item[word]) words.push(word);
     return words;
   }
@@ -288,35 +335,37 @@ class Inspector {
   row(item, number) {
     const row = element("div", `row ${item.status}${item.evidence ? " evidence" : ""}`);
     row.append(element("span", `word ${item.status}`, item.status));
-    row.append(element("span", "role", this.of(number, "role")));
-    for (const word of this.badges(item)) row.append(element("span", `badge ${word}`, word));
-    row.append(element("bdi", "start", this.text(number, 160).replace(/\s+/g, " ") || "(empty)"));
-    row.append(element("span", "size", `${this.of(number, "tokens")}`));
+    row.append(element("span", "role", this.of(item, number, "role")));
+    for (const word of this.badges(item)) row.append(element("span", `badge ${word.replace(" ", "-")}`, word));
+    row.append(element("bdi", "start", this.text(item, number, 160).replace(/\s+/g, " ") || "(empty)"));
+    row.append(element("span", "size", `${this.of(item, number, "tokens")}`));
     return row;
   }
 
   choose(item) {
-    this.chosen = { number: item.number, place: item.place };
+    this.chosen = { number: item.number, place: item.place, log: item.log };
     this.mark();
   }
 
   // Show the chosen message in both lists, and whole.
   mark() {
-    const is = (item) => this.chosen && (item.number === this.chosen.number || (item.place >= 0 && item.place === this.chosen.place));
+    const { chosen } = this;
+    const same = (item) => item.number === chosen.number && (item.log === chosen.log || item.origin === "recorded");
+    const is = (item) => chosen && (same(item) || (item.place >= 0 && item.place === chosen.place));
     this.history.mark(this.history.items.findIndex(is));
     this.sent.mark(this.sent.items.findIndex(is));
-    const item = this.items.find(is);
+    const item = this.items.find((each) => is(each) && each.log === chosen.log) ?? this.items.find(is);
     const box = get("message");
     if (!item) { box.replaceChildren(element("p", "note", "Click a message, or press ↑ and ↓ in a list, to see it whole.")); return; }
     const parts = [];
-    if (item.origin === "replaced") parts.push(...this.whole("as recorded", item.place), ...this.whole("as sent", item.number));
-    else parts.push(...this.whole(item.origin === "written" ? "written by the strategy" : "as recorded", item.number));
-    box.replaceChildren(element("h3", "", [this.of(item.number, "id"), item.status, ...this.badges(item)].join(" · ")), ...parts);
+    if (item.origin === "replaced") parts.push(...this.whole(item, "as recorded", item.place), ...this.whole(item, "as sent", item.number));
+    else parts.push(...this.whole(item, item.origin === "written" ? "written by the strategy" : "as recorded", item.number));
+    box.replaceChildren(element("h3", "", [this.of(item, item.number, "id"), item.status, ...this.badges(item)].join(" · ")), ...parts);
   }
 
-  whole(title, which) {
-    const more = this.more(which);
-    const parts = [element("p", "note", `${this.of(which, "role")}, ${title}, ${number(this.of(which, "tokens"))} tokens`), element("pre", "", this.text(which))];
+  whole(item, title, which) {
+    const more = this.more(item, which);
+    const parts = [element("p", "note", `${this.of(item, which, "role")}, ${title}, ${number(this.of(item, which, "tokens"))} tokens`), element("pre", "", this.text(item, which))];
     if (more) parts.push(element("p", "note", `cut here: ${number(more)} more characters are in the run (ctxbench show --full)`));
     return parts;
   }
@@ -356,4 +405,5 @@ class Inspector {
   }
 }
 
-if (document.querySelector("script.packed")) new Inspector().follow();
+if (document.querySelector("script.packed")) new Inspector();
+state.tell();

@@ -1,4 +1,4 @@
-// Letters that this machine has, the theme, and tables that are sorted by a click on a head.
+// Letters that this machine has, the theme, the tabs, and the choice of a model and of strategies.
 
 // Without a font for them, two Chinese letters are the same box.
 function hasChinese() {
@@ -26,7 +26,22 @@ if (!CHINESE) {
   }
 }
 
-const button = document.getElementById("theme");
+const get = (id) => document.getElementById(id);
+
+function element(name, className, text) {
+  const node = document.createElement(name);
+  if (className) node.className = className;
+  if (text !== undefined) node.textContent = legible(text);
+  return node;
+}
+
+// Text that was deflated, in base64.
+async function inflated(text) {
+  const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+}
+
+const button = get("theme");
 const isDark = () => {
   const chosen = document.documentElement.dataset.theme;
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -41,42 +56,62 @@ button.addEventListener("click", () => {
 button.hidden = false;
 label();
 
-const UNITS = { k: 1e3, M: 1e6, "µs": 1, ms: 1e3, s: 1e6 };
-// 12,345 · 61.2 % · −4.0 % · $0.42 · 12.3k · 14 µs; what is no number comes last, whichever way.
-function value(text) {
-  const found = /^\$?([−-]?)\$?([\d,]*\.?\d+)\s?(k|M|µs|ms|s)?/.exec(text);
-  return found ? (found[1] ? -1 : 1) * Number(found[2].replaceAll(",", "")) * (UNITS[found[3]] || 1) : NaN;
+function showTab() {
+  const tab = state.get("tab");
+  document.documentElement.dataset.tab = tab;
+  for (const link of document.querySelectorAll(".tabs a")) {
+    if (link.dataset.tab === tab) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  state.target?.scrollIntoView();
 }
-
-function sort(table, column, up) {
-  const body = table.tBodies[0];
-  const rows = [...body.rows].map((row) => ({ row, text: row.cells[column].textContent.trim() }));
-  const numbers = rows.some(({ text }) => !Number.isNaN(value(text))) && table.tHead.rows[0].cells[column].classList.contains("figure");
-  const sign = up ? 1 : -1;
-  rows.sort((a, b) => {
-    if (!numbers) return sign * a.text.localeCompare(b.text, "en");
-    const [x, y] = [value(a.text), value(b.text)];
-    return Number.isNaN(x) || Number.isNaN(y) ? Number.isNaN(x) - Number.isNaN(y) : sign * (x - y);
-  });
-  body.append(...rows.map(({ row }) => row));
-}
-
-for (const table of document.querySelectorAll("table.figures")) {
-  [...table.tHead.rows[0].cells].forEach((head, column) => {
-    const way = document.createElement("button");
-    way.type = "button";
-    way.className = "sort";
-    way.textContent = head.textContent || "#";
-    head.replaceChildren(way);
-    way.addEventListener("click", () => {
-      const up = head.getAttribute("aria-sort") !== "ascending";
-      for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort", up ? "ascending" : "descending");
-      sort(table, column, up);
-    });
+for (const link of document.querySelectorAll(".tabs a")) {
+  link.addEventListener("click", (event) => {
+    if (event.metaKey || event.ctrlKey) return;
+    event.preventDefault();
+    state.set({ tab: link.dataset.tab });
+    scrollTo(0, 0);
   });
 }
+state.listen(showTab);
+
+// The model whose bill is shown, and the strategies in tables and charts; none chosen = all.
+const MODELS = [...(get("model")?.options ?? [])].map((option) => option.value);
+const boxes = [...document.querySelectorAll("#filter [name=only]")];
+const STRATEGIES = boxes.map((box) => box.value);
+const chosenModel = () => (MODELS.includes(state.get("model")) ? state.get("model") : MODELS[0]);
+function chosenStrategies() {
+  const only = new Set(state.all("only"));
+  const chosen = STRATEGIES.filter((name) => only.has(name));
+  return chosen.length ? chosen : only.has("") ? [] : STRATEGIES;
+}
+
+function showChoices() {
+  if (MODELS.length) get("model").value = chosenModel();
+  const chosen = new Set(chosenStrategies());
+  for (const box of boxes) box.checked = chosen.has(box.value);
+  get("chosen").textContent = chosen.size === STRATEGIES.length ? `all ${chosen.size}` : `${chosen.size} of ${STRATEGIES.length}`;
+  for (const block of document.querySelectorAll("[data-model]")) block.hidden = block.dataset.model !== chosenModel() && MODELS.includes(block.dataset.model);
+}
+const choose = (names) => state.set({ only: names.length === STRATEGIES.length ? null : names.length ? names : "" });
+get("model")?.addEventListener("change", (event) => state.set({ model: event.target.value === MODELS[0] ? null : event.target.value }));
+for (const box of boxes) box.addEventListener("change", () => choose(boxes.filter((each) => each.checked).map((each) => each.value)));
+get("every").addEventListener("click", () => choose(STRATEGIES));
+get("nothing").addEventListener("click", () => choose([]));
+get("find").addEventListener("input", (event) => {
+  const wanted = event.target.value.trim().toLowerCase();
+  for (const box of boxes) box.closest("li").hidden = !box.value.toLowerCase().includes(wanted);
+});
+get("choices").addEventListener("submit", (event) => event.preventDefault());
+get("filter").addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  get("filter").open = false;
+  get("filter").firstElementChild.focus();
+});
+addEventListener("click", (event) => { if (!event.target.closest("#filter")) get("filter").open = false; });
+get("choices").hidden = false;
+state.listen(showChoices);
 
 addEventListener("beforeprint", () => {
-  for (const each of document.querySelectorAll("details")) each.open = true;
+  for (const each of document.querySelectorAll("main details")) each.open = true;
 });

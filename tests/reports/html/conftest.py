@@ -61,4 +61,4 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="session")
 def page_of(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of the usual run."""
-    return write(results(run), tmp_path_factory.mktemp("report"))
+    return write(results(run), tmp_path_factory.mktemp("report"), figures=True)

@@ -26,7 +26,7 @@ def test_all_files_and_the_same_again(run: Run, page_of: Path, tmp_path: Path) -
     (tmp_path / "report.html").write_text((page_of.parent / "report.html").read_text())
     (tmp_path / "figures" / "of_an_earlier_report.svg").write_text("<svg/>")
     (tmp_path / "figures" / "mine.txt").write_text("kept")
-    write(results(run), tmp_path)
+    write(results(run), tmp_path, figures=True)
     mine = bytes_of(tmp_path)
     assert mine.pop("figures/mine.txt")
     assert mine == bytes_of(page_of.parent)
@@ -40,6 +40,15 @@ def test_all_files_and_the_same_again(run: Run, page_of: Path, tmp_path: Path) -
     said = (tmp_path / "report.md").read_text()
     assert "## Which strategy?" in said
     assert all(f"](figures/{name}.svg)" in said for name in names)
+
+
+def test_figures_are_drawn_when_asked_for(run: Run, page_of: Path, tmp_path: Path) -> None:
+    """Without --figures the page is the same, and what an earlier report drew is gone with its links."""
+    write(results(run), tmp_path, figures=True)
+    write(results(run), tmp_path)
+    assert (tmp_path / "report.html").read_bytes() == page_of.read_bytes()
+    assert not list((tmp_path / "figures").iterdir())
+    assert "](figures/" not in (tmp_path / "report.md").read_text()
 
 
 def test_a_folder_of_others(tmp_path: Path) -> None:
@@ -68,7 +77,7 @@ def test_tables_as_csv(tmp_path: Path) -> None:
 def test_markdown_of_hostile_texts(run: Run) -> None:
     """No text makes a heading, a row, an emphasis or an element of its own."""
     table = Table(HOSTILE[0], tuple(HOSTILE), (tuple(HOSTILE),), tuple(HOSTILE))
-    text = as_markdown(results(run), [ReportSection("x", "X", "\n".join(HOSTILE), (table,))])
+    text = as_markdown(results(run), [ReportSection("x", "X", "\n".join(HOSTILE), (table,))], figures=False)
     assert "<" not in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(rows) == 2

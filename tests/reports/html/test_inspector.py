@@ -17,7 +17,7 @@ from tests.reports.html.conftest import Opening
 ALL_FATES = """async ([name, strategies]) => {
   const all = [...document.querySelectorAll("script.packed")];
   const at = [...document.getElementById("conversation").options].findIndex((each) => each.value === name);
-  const conversation = await unpacked(all[at].textContent);
+  const conversation = JSON.parse(await inflated(all[at].textContent));
   const text = (runs) => runs.reduce((made, from, at) => at % 2 ? made
     : made + conversation.pieces.slice(from, from + runs[at + 1]).join(""), "");
   return conversation.strategies.map((strategy) => {
@@ -50,7 +50,7 @@ def shown(page: Any, box: str) -> list[str]:
 
 def test_as_show_has_it(opening: Opening, run: Run, page_of: Path) -> None:
     """Under every strategy, in any order of steps: the same messages, diffs and texts as `ctxbench show` has."""
-    page = opening(page_of)
+    page = opening(page_of, "#tab=inspector")
     found = page.evaluate(ALL_FATES, ["talk 2", list(STRATEGIES)])
     for strategy, steps in zip(STRATEGIES, found, strict=True):
         for step in (0, 2, 5, 6, 11):
@@ -125,7 +125,7 @@ def test_themes_and_order(opening: Opening, page_of: Path) -> None:
     assert page.evaluate(paper) == "rgb(20, 23, 27)"
     page.locator("#theme").click()
     assert page.evaluate(paper) == "rgb(255, 255, 255)"
-    page.locator("#strategies table").first.get_by_role("button", name="tokens sent").click()
+    page.locator("#strategies table").first.get_by_role("button", name="tokens sent", exact=True).click()
     sent = page.locator("#strategies table").first.locator("tbody tr td:nth-child(4)").all_inner_texts()
     assert sent == sorted(sent, key=lambda text: int(text.replace(",", "")))
     page.reload()
@@ -136,7 +136,7 @@ def test_themes_and_order(opening: Opening, page_of: Path) -> None:
 def test_letters_without_a_font(opening: Opening, tmp_path: Path) -> None:
     """Chinese is shown as it is where the machine has a font for it, else as codes: never as boxes."""
     run = ran(tmp_path, recorded("谈话", ["你好,世界。"]), strategies=("none", "last_turn"))
-    page = opening(write(results(run), tmp_path / "report"))
+    page = opening(write(results(run), tmp_path / "report"), "#tab=inspector")
     page.locator("#status:not(:empty)").wait_for()
     said, there = page.locator("#history").inner_text(), page.evaluate("CHINESE")
     assert ("你好" in said) == there
@@ -146,18 +146,54 @@ def test_letters_without_a_font(opening: Opening, tmp_path: Path) -> None:
     assert page.locator("#absent").is_hidden()
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-def test_nothing_is_wider_than_the_screen(opening: Opening, page_of: Path, width: int) -> None:
-    """What is wide scrolls by itself; the page does not."""
-    page = opening(page_of, viewport={"width": width, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+def test_two_strategies_beside_each_other(opening: Opening, run: Run, page_of: Path) -> None:
+    """The list on the left has what the other strategy sent at the step; what only one of them sent says so."""
+    address = "#tab=inspector&conversation=talk%200&strategy=last_turn&step=11"
+    page = opening(page_of, address)
+    page.locator("#beside").select_option("none")
+    for box, strategy in (("history", "none"), ("sent", "last_turn")):
+        sent = [fate for fate in step_diff(run, "talk 0", strategy, 11).messages if fate.place is not None]
+        title = page.locator(f"#{box}-title").inner_text()
+        assert title.startswith(f"{strategy} sent ({len(sent)}, "), title
+    rows = shown(page, "history")
+    assert any("only here" in row for row in rows)
+    assert not any("only here" in row for row in shown(page, "sent"))
+    page.wait_for_function("() => location.hash.includes('beside=none')")
+    again = opening(page_of, page.evaluate("location.hash"))
+    assert again.locator("#history-title").inner_text().startswith("none sent (")
+
+
+def test_jumps_to_where_something_happens(opening: Opening, run: Run, page_of: Path) -> None:
+    """Each button goes to the next step of its kind, and is off where there is none."""
+    page = opening(page_of, "#tab=inspector&conversation=talk%200&strategy=last_turn&step=0")
+    page.locator("#status:not(:empty)").wait_for()
+
+    def sends(step: int) -> set[str]:
+        fates = step_diff(run, "talk 0", "last_turn", step).messages
+        return {fate.message.id for fate in fates if fate.place is not None}
+
+    lost = next(step for step in range(1, 12) if sends(step - 1) - sends(step))
+    page.locator("#lost").click()
+    assert page.locator("#number").input_value() == str(lost)
+    assert page.locator("#limit").is_disabled()
+    assert page.locator("#left").is_disabled(), "no question is chosen"
+    page.locator("#number").fill("0")
+    page.locator("#number").press("Enter")
+    page.locator("#probe").select_option(index=1)
+    page.locator("#number").fill("0")
+    page.locator("#number").press("Enter")
+    gone = next(step for step in range(1, 12) if {"u0", "t0"} & (sends(step - 1) - sends(step)))
+    page.locator("#left").click()
+    assert page.locator("#number").input_value() == str(gone)
+    page.locator("#strategy").select_option("none")
+    assert page.locator("#lost").is_disabled()
 
 
 def test_a_hostile_recording(opening: Opening, tmp_path: Path) -> None:
     """Scripts, handlers, links, templates, bidi overrides and a line of a million characters are text, and stay so."""
     file = write(results(hostile(tmp_path)), tmp_path / "report")
     assert file.stat().st_size < 3_000_000
-    page = opening(file)
+    page = opening(file, "#tab=inspector")
     page.locator("#status:not(:empty)").wait_for()
     for arm in (1, 3, 4):
         page.locator("#strategy").select_option(index=arm)

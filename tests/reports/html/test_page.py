@@ -83,7 +83,7 @@ def test_one_conversation(tmp_path: Path) -> None:
     found = made(ran(tmp_path, recorded("one", ["a", "b"]), strategies=("none", "last_turn")))
     verdict, how = (table for table in found["overview"].parts[3:5] if isinstance(table, Table))
     assert {row[1] for row in verdict.rows} == {"none", "last_turn"}
-    assert verdict.rows[0][2] == "on the frontier"
+    assert verdict.rows[0][2] == "worth choosing"
     assert [row[1] for row in how.rows] == ["–", "–"]
     assert {"growth", "bill", "cache", "grounding", "structure", "decisions", "method"} <= set(found)
     assert "tiers" in found, "what is gone back to is of the recordings"
@@ -95,7 +95,7 @@ def test_no_model_was_called(tmp_path: Path) -> None:
     run = ran(tmp_path, {"ctxbench": "1", "id": "mute", "messages": [{"id": "u", "role": "user", "text": "hi"}]})
     found = made(run)
     assert found["overview"].lead.startswith("No strategy can be placed")
-    assert not found["overview"].figures
+    assert not found["overview"].charts
     assert not {"growth", "bill", "cache", "decisions"} & set(found)
     document(page(results(run), list(found.values()), inspected(results(run))))
 
@@ -109,7 +109,7 @@ def test_a_strategy_that_fails_everywhere(tmp_path: Path, monkeypatch: pytest.Mo
         part for part in found["overview"].parts if isinstance(part, Table) and part.title == "Verdict on each strategy"
     )
     assert [(row[1], row[2], row[3]) for row in verdict.rows] == [
-        ("none", "on the frontier", "–"),
+        ("none", "worth choosing", "–"),
         ("last_turn", "no figure", "failed in 2 conversations"),
     ]
     assert "Failed: in every conversation." in verdict.notes

@@ -1,0 +1,205 @@
+"""The page as an application: tabs, choices and the address, tables, charts, printing, and the page without scripts."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reports.html.builders import MODELS, STRATEGIES
+from tests.reports.html.conftest import Opening
+
+TABS = ("verdict", "cost", "quality", "faults", "tiers", "claims", "inspector", "method")
+SMALLEST = """() => Math.min(...[...document.querySelectorAll("body *")].filter((each) => each.checkVisibility()
+  && [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim())).map((each) => {
+    const box = each.ownerSVGElement ?? null;
+    const scale = box && box.viewBox.baseVal.width ? box.getBoundingClientRect().width / box.viewBox.baseVal.width : 1;
+    return parseFloat(getComputedStyle(each).fontSize) * scale;
+  }))"""
+
+
+def drawn(page: Any, tab: str) -> None:
+    """Wait until the charts of a tab are drawn."""
+    page.wait_for_function("(tab) => document.documentElement.dataset.charts === tab", arg=tab)
+
+
+def marks(page: Any, chart: str) -> list[str]:
+    """What the marks of a chart say, to those who hear it and by keys."""
+    found = page.locator(f'[data-chart={chart}] [aria-roledescription="point"]').all()
+    return [mark.get_attribute("aria-label") for mark in found]
+
+
+def test_a_tab_at_a_time(opening: Opening, page_of: Path) -> None:
+    """A tab shows its own parts only; the address says which, and opens it; so does a link to a part of it."""
+    page = opening(page_of)
+    assert page.locator(".tab:visible").evaluate_all("tabs => tabs.map(tab => tab.id)") == ["tab-verdict"]
+    for tab in TABS:
+        page.locator(f".tabs a[data-tab={tab}]").click()
+        assert page.locator(".tab:visible").evaluate_all("tabs => tabs.map(tab => tab.id)") == [f"tab-{tab}"]
+        assert page.locator(".tabs [aria-current=page]").inner_text().lower() == tab
+        assert f"tab={tab}" in page.evaluate("location.hash")
+    assert opening(page_of, "#tab=cost").locator("#bill").is_visible()
+    assert opening(page_of, "#structure").locator("#tab-faults").is_visible()
+    assert opening(page_of, "#tab=nothing").locator("#tab-verdict").is_visible()
+
+
+def test_by_keys_alone(opening: Opening, page_of: Path) -> None:
+    """Tab and Enter reach and open every tab, and open and close the choice of strategies."""
+    page = opening(page_of)
+    page.keyboard.press("Tab")
+    for tab in TABS:
+        while page.evaluate("document.activeElement.dataset.tab") != tab:
+            page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.locator(f"#tab-{tab}").is_visible()
+    while page.evaluate("document.activeElement.localName") != "summary":
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.locator("#find").is_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.type("window")
+    page.keyboard.press("Escape")
+    assert not page.locator("#find").is_visible()
+
+
+def test_strategies_are_chosen_once(opening: Opening, page_of: Path) -> None:
+    """Tables and charts of every tab have the chosen strategies only, and so has whoever gets the address."""
+    page = opening(page_of, "#tab=cost")
+    page.locator("#filter summary").click()
+    page.locator("#nothing").click()
+    for name in ("none", "retrieval"):
+        page.get_by_label(name, exact=True).check()
+    for opened in (page, opening(page_of, page.evaluate("location.hash"))):
+        drawn(opened, "cost")
+        assert opened.locator("#chosen").inner_text() == f"2 of {len(STRATEGIES)}"
+        rows = opened.locator("#bill tbody tr:visible th").all_inner_texts()
+        assert set(rows) == {"none", "retrieval"}
+        said = " ".join(marks(opened, "cached_share"))
+        assert "strategy: retrieval" in said
+        assert "last_turn" not in said
+    page.locator(".tabs a[data-tab=verdict]").click()
+    assert page.locator("#strategies table").first.locator("tbody tr:visible").count() == 2
+    page.locator("#filter summary").click()
+    page.locator("#every").click()
+    assert "only" not in page.evaluate("location.hash")
+
+
+def test_one_model_at_a_time(opening: Opening, page_of: Path) -> None:
+    """The bill that is shown is that of the chosen model, in tables and charts."""
+    page = opening(page_of, "#tab=cost")
+    drawn(page, "cost")
+    bars = page.locator('[data-chart=bill] [aria-roledescription="bar"]')
+    dollars = [bar.get_attribute("aria-label") for bar in bars.all()]
+    titles = page.locator("#bill h3:visible", has_text="The bill under")
+    for model in MODELS:
+        page.locator("#model").select_option(model)
+        assert titles.all_inner_texts() == [f"The bill under {model}"]
+    drawn(page, "cost")
+    assert [bar.get_attribute("aria-label") for bar in bars.all()] != dollars
+    assert f"model={MODELS[1]}" in page.evaluate("location.hash")
+
+
+def test_tables_filter_and_copy(opening: Opening, page_of: Path) -> None:
+    """A row is found by its text; a copy has the rows that are seen, whatever they say, and the first column stays."""
+    page = opening(
+        page_of,
+        "#tab=method",
+        permissions=["clipboard-read", "clipboard-write"],
+        viewport={"width": 390, "height": 800},
+    )
+    table = page.locator("#method .block").last
+    table.get_by_role("searchbox").fill("digest")
+    assert table.locator("tbody tr:visible").count() == 1
+    table.get_by_role("button", name=re.compile("copy as CSV")).click()
+    page.get_by_text("copied").wait_for()
+    head, *rows = csv.reader(page.evaluate("navigator.clipboard.readText()").splitlines())
+    assert head == ["what", "value"]
+    assert [row[0] for row in rows] == ["digest of the recordings"]
+    page.locator(".tabs a[data-tab=verdict]").click()
+    first = page.locator("#strategies tbody th").first
+    before = first.bounding_box()["x"]
+    page.locator("#strategies .wide").first.evaluate("box => { box.scrollLeft = 400; }")
+    assert first.bounding_box()["x"] == before
+
+
+def test_a_metric_explains_itself(opening: Opening, page_of: Path) -> None:
+    """The head of a column says what its metric means, and leads to all of them."""
+    page = opening(page_of)
+    head = page.locator("#strategies thead th", has_text="net saved").first
+    assert "own model calls" in head.get_by_role("button").get_attribute("title")
+    head.locator("a").click()
+    page.locator("#metric-net_saving").wait_for()
+    assert page.locator("#tab-method").is_visible()
+
+
+def test_a_chart_by_keys(opening: Opening, page_of: Path) -> None:
+    """The arrow keys go from mark to mark, and say what a pointer would show; a pointer shows it too."""
+    page = opening(page_of)
+    drawn(page, "verdict")
+    chart = page.locator("[data-chart=frontier] .drawn")
+    chart.focus()
+    said = set()
+    for _ in STRATEGIES:
+        page.keyboard.press("ArrowRight")
+        said.add(page.locator("#tip bdi").first.inner_text())
+    assert len(said) > 3
+    page.keyboard.press("Escape")
+    assert page.locator("#tip").is_hidden()
+    chart.locator('[aria-roledescription="point"]').first.hover(force=True)
+    assert "strategy" in page.locator("#tip").inner_text()
+
+
+def test_the_lines_that_fit(opening: Opening, page_of: Path) -> None:
+    """Of more strategies than there are colours for, the first are drawn, and the chart says so."""
+    page = opening(page_of, "#tab=cost")
+    drawn(page, "cost")
+    names = {re.search(r"strategy: ([^;]+)", mark)[1] for mark in marks(page, "cached_share")}  # type: ignore[index]
+    assert len(names) == len(STRATEGIES) == 8
+
+
+@pytest.mark.parametrize("width", [390, 1440, 2560])
+def test_readable_at_every_width(opening: Opening, page_of: Path, width: int) -> None:
+    """No text is under 11 pixels, and what is wide scrolls by itself: the page does not."""
+    for tab in TABS:
+        page = opening(page_of, f"#tab={tab}", viewport={"width": width, "height": 900})
+        drawn(page, tab)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, tab
+        assert page.evaluate(SMALLEST) >= 11, tab
+
+
+def test_without_scripts(opening: Opening, page_of: Path) -> None:
+    """All tabs stand on one page, with their pictures; what needs scripts says so."""
+    page = opening(page_of, java_script_enabled=False)
+    for tab in TABS:
+        assert page.locator(f"#tab-{tab}").is_visible()
+    assert page.locator(".chart svg").count() == page.locator(".chart").count() > 5
+    assert page.locator("#inspector noscript").bounding_box()["height"] > 0
+    assert not page.locator("#choices").is_visible()
+
+
+def test_on_paper(opening: Opening, page_of: Path) -> None:
+    """All tabs are printed, folded tables too; buttons and the inspector are not."""
+    page = opening(page_of)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    for tab in TABS:
+        assert page.locator(f"#tab-{tab}").is_visible()
+    assert not page.locator("#inspector").is_visible()
+    assert not page.locator(".bar").is_visible()
+    assert not page.locator(".tools").first.is_visible()
+    assert page.locator("main details:not([open])").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(opening: Opening, page_of: Path, scheme: str) -> None:
+    """The rules of axe-core for access hold on every tab, in both themes."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    for tab in TABS:
+        page = opening(page_of, f"#tab={tab}", color_scheme=scheme, bypass_csp=True)
+        drawn(page, tab)
+        found = axe.run(page).response["violations"]
+        serious = [each for each in found if each["impact"] in ("serious", "critical")]
+        assert [(each["id"], each["nodes"][0]["html"][:200]) for each in serious] == [], tab
