@@ -26,6 +26,7 @@ from . import (
     run,
     streams,
     tune,
+    view,
 )
 from .bench_tier import bench_tier
 from .streams import say
@@ -42,6 +43,7 @@ app.command(name="demo")(run.demo)
 app.command(name="run")(run.run)
 app.command(name="report")(report.report)
 app.command(name="show", cls=report.Show)(report.show)
+app.command(name="view")(view.view)
 app.command(name="answer")(answer.answer)
 app.command(name="quality")(answer.quality)
 app.command(name="bill")(bill.bill)

@@ -33,7 +33,7 @@ from ...scenarios.view import Messages
 from ...strategies.events import Compressed, Event, Moved, Recalled, Summarised
 from .contexts import LogColumns, LoggedContext, NumberSpan, rebuild
 from .schema import SCHEMAS, Manifest
-from .store import ResultPart, missing_parts, read_conversations, read_manifest
+from .store import ResultPart, missing_parts, read_conversations, read_manifest, whole_shards
 
 # Bytes of a table up to which it is kept in memory once it was read.
 _KEPT = 64 << 20
@@ -233,6 +233,24 @@ def load(folder: str | Path) -> Run:
             f"{folder}: {len(missing)} parts are missing ({missing[0]} …): give the same `ctxbench run` again"
         )
     return run
+
+
+def load_so_far(folder: str | Path) -> Run:
+    """Open a run that may still go on, confined to the conversations that every strategy has been through.
+
+    Raises RunError if there is no run, or none of its conversations is done.
+    """
+    run = Run(Path(folder))
+    if run.manifest.complete:
+        return load(folder)
+    names: frozenset[str] = frozenset()
+    for shard in whole_shards(run.folder, len(run.manifest.plan.strategies)):
+        with run.readable():
+            part = pq.read_table(ResultPart(run.folder, shard).path("conversations"), columns=["conversation"])
+        names |= frozenset(part.column("conversation").to_pylist())
+    if not names:
+        raise RunError(f"{folder}: this run goes on, and no conversation is done yet")
+    return Run(run.folder, names)
 
 
 def uneven(failures: Mapping[str, Collection[str]], conversations: int) -> frozenset[str]:

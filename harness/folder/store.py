@@ -232,6 +232,17 @@ def missing_parts(folder: Path, shards: int, strategies: int) -> list[str]:
     return [str(path.relative_to(folder)) for path in paths if not path.is_file()]
 
 
+def whole_shards(folder: Path, strategies: int) -> list[int]:
+    """Return the shards that are measured under every strategy, of a run that may still go on."""
+    shards = sorted(int(path.stem) for path in (folder / "conversations").glob("*.parquet") if path.stem.isdecimal())
+    return [
+        shard
+        for shard in shards
+        if ResultPart(folder, shard).whole(PER_SHARD)
+        and all(ResultPart(folder, shard, at).whole(PER_CELL) for at in range(strategies))
+    ]
+
+
 def has_parts(folder: Path) -> bool:
     """Return whether anything has been measured here."""
     return any(_PART.fullmatch(path.name) for table in TABLES for path in (folder / table).glob("*"))

@@ -101,9 +101,32 @@ def page(results: Results, sections: Sequence[ReportSection], inspector: Inspect
     """
     order = order or results.strategies
     charts = [chart for section in sections for chart in section.charts]
-    style = f"{_file('page.css')}\n"
-    early, late = _file("early.js"), "\n".join(_file(name) for name in _SCRIPTS)
-    environment = Environment(
+    style, early, late = styled(), _file("early.js"), "\n".join(map(_file, _SCRIPTS))
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            tabs=_tabs(sections),
+            stills={chart.name: Markup(chart.still(order, results.models[0])) for chart in charts},
+            charts=packed(charts, order),
+            library=pack(library().encode()) if charts else "",
+            inspector=inspector,
+            models=[printable(name) for name in results.models],
+            strategies=[printable(name) for name in order],
+            replayed=[printable(name) for name in results.strategies],
+            style=Markup(style),
+            early=Markup(early),
+            late=Markup(late),
+            policy=policy(style, (early, late, library()) if charts else (early, late)),
+            mark=Markup(MARK),
+            **_heading(results),
+        )
+    )
+
+
+def environment() -> Environment:
+    """Return the templates of pages. Whatever a text says, it is text."""
+    made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -111,26 +134,15 @@ def page(results: Results, sections: Sequence[ReportSection], inspector: Inspect
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["clean"] = lambda text: printable(str(text))
-    environment.filters["tone"] = _tone
-    return environment.get_template("report.html").render(
-        tabs=_tabs(sections),
-        stills={chart.name: Markup(chart.still(order, results.models[0])) for chart in charts},
-        charts=packed(charts, order),
-        library=pack(library().encode()) if charts else "",
-        inspector=inspector,
-        models=[printable(name) for name in results.models],
-        strategies=[printable(name) for name in order],
-        replayed=[printable(name) for name in results.strategies],
-        meanings=_meanings(),
-        style=Markup(style),
-        early=Markup(early),
-        late=Markup(late),
-        policy=_policy(style, (early, late, library()) if charts else (early, late)),
-        mark=Markup(MARK),
-        most=_MOST_ROWS,
-        **_heading(results),
-    )
+    made.filters["clean"] = lambda text: printable(str(text))
+    made.filters["tone"] = _tone
+    made.globals.update(meanings=_meanings(), most=_MOST_ROWS)
+    return made
+
+
+def styled() -> str:
+    """Return the style sheet of pages."""
+    return f"{_file('page.css')}\n"
 
 
 _SCRIPTS = ("state.js", "page.js", "tables.js", "charts.js", "diff.js", "inspector.js")
@@ -176,7 +188,7 @@ def _heading(results: Results) -> Mapping[str, str]:
     return {"name": name, "folder": printable(str(results.run.folder)), "facts": " · ".join(facts)}
 
 
-def _policy(style: str, scripts: Sequence[str]) -> str:
+def policy(style: str, scripts: Sequence[str]) -> str:
     """Return a content policy that loads nothing and runs only what it names by digest."""
     allowed = " ".join(f"'{_digest(script)}'" for script in scripts)
     return (
