@@ -31,9 +31,9 @@ help:  ## list the commands
 
 bench: $(VENV)/.run  ## replay the embedded scenarios through all strategies and print which to ship
 	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite > /dev/null
-	@$(BIN)/ctxbench quality --brief $(MODELS)
-	@$(BIN)/ctxbench claims $(OUT) --quick --brief
-	@$(BIN)/ctxbench bench-tier all
+	@$(BIN)/ctxbench lab quality --brief $(MODELS)
+	@$(BIN)/ctxbench lab claims $(OUT) --quick --brief
+	@$(BIN)/ctxbench lab bench-tier all
 	@$(BIN)/ctxbench report $(OUT)
 
 test: $(VENV)/.test  ## run the tests against the built wheel
@@ -65,7 +65,7 @@ gate: $(VENV)/.run  ## compare the smoke scenarios with tests/baseline.smoke.jso
 
 baseline: $(VENV)/.run  ## make tests/baseline.smoke.json anew, to be reviewed and committed
 	@$(SMOKE) > /dev/null
-	@$(BIN)/ctxbench baseline runs/smoke --out tests/baseline.smoke.json
+	@$(BIN)/ctxbench gate runs/smoke --update --baseline tests/baseline.smoke.json
 
 tables: $(VENV)/.run  ## write the tables of runs/standard, which `make bench` leaves, into README.md and docs/
 	@$(BIN)/python scripts/renew_docs.py runs/standard
@@ -87,7 +87,7 @@ local-model: $(VENV)/.local  ## get the weights of the model `local` into the us
 
 # Only what has no reply yet is asked: all of it takes an hour of one core. A recording that was stopped goes on.
 record: $(VENV)/.local  ## renew the replies that come with ctxbench (needs the weights: make local-model)
-	@$(BIN)/ctxbench quality --record $(SHIPPED)/answers.jsonl
+	@$(BIN)/ctxbench lab quality --record $(SHIPPED)/answers.jsonl
 	@$(BIN)/python -m tests.harness.graders.attacks $(SHIPPED)/attacks.jsonl
 
 schema: $(VENV)/.test  ## write docs/recording.schema.json from the model

@@ -91,7 +91,7 @@ _WHOLE = "none"
 _PEOPLE_HEADS = ("grader", "people's labels", "answers", "kappa (95 %)", "right called right", "wrong called wrong")
 
 
-_NOT_KNOWN = "how far it agrees with people is not known (ctxbench calibrate)"
+_NOT_KNOWN = "how far it agrees with people is not known (ctxbench lab calibrate)"
 
 
 def _kind(graded: AnswerFigures) -> str:

@@ -75,7 +75,7 @@ def as_json(results: Sequence[Calibrated]) -> list[dict[str, Any]]:
 def quoted(grader: str, profiles: Sequence[QuotedProfile]) -> list[str]:
     """Return what stands beside a grader's scores: its agreement with each labelled set, a sentence each."""
     if not profiles:
-        return [f"How far {grader} agrees with people is not known: `ctxbench calibrate` measures it."]
+        return [f"How far {grader} agrees with people is not known: `ctxbench lab calibrate` measures it."]
     return [_quoted(profile) for profile in profiles]
 
 
@@ -371,7 +371,7 @@ def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator
         if quote.stale
     ]
     unknown = [
-        f"How far {name} agrees with people is not known: `ctxbench calibrate` measures it."
+        f"How far {name} agrees with people is not known: `ctxbench lab calibrate` measures it."
         for name, quotes in by_grader.items()
         if not quotes
     ]
@@ -477,7 +477,7 @@ def corrected_table(corrected: Sequence[Corrected]) -> Table:
     notes = (
         [_CORRECTED_NOTE]
         if sets
-        else ["The grader is not calibrated, so nothing can be corrected: `ctxbench calibrate` does it."]
+        else ["The grader is not calibrated, so nothing can be corrected: `ctxbench lab calibrate` does it."]
     )
     notes += filter(None, [reasons(value.value for strategy in corrected for value in strategy.by.values())])
     return Table(

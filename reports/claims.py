@@ -49,7 +49,7 @@ def brief(findings: Sequence[Finding]) -> str:
     """Return in a line how many claims hold, fail, and cannot be told."""
     times = Counter(finding.verdict for finding in findings)
     found = f"{times['holds']} hold, {times['fails']} fail, {times['cannot tell']} cannot be told"
-    return f"Of {len(findings)} claims of the design documents {found} (ctxbench claims)"
+    return f"Of {len(findings)} claims of the design documents {found} (ctxbench lab claims)"
 
 
 def reason(finding: Finding) -> str:

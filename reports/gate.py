@@ -23,7 +23,7 @@ _TITLES: dict[Result, str] = {
 # Conversations that are listed, and metrics whose detectable change is listed.
 _MOST_CONVERSATIONS = 12
 _MOST_SIZES = 6
-_RENEW = "`ctxbench baseline RUN --out FILE` renews it"
+_RENEW = "`ctxbench gate RUN --update` renews it"
 Step = Callable[[str, str, str], int | None]
 """Function from metric, conversation and strategy to the step that worsens the figure most."""
 

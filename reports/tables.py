@@ -98,10 +98,12 @@ def main_table(summary: RunSummary) -> Table:
 
 def _window(summary: RunSummary) -> str:
     """Return in words which context window the calls are held against."""
-    model, usual = summary.manifest.plan.model, f"{summary.manifest.window:,} tokens"
-    if model or not summary.recorded:
-        return f"{usual}, the window of {model or USUAL_MODEL} (--model)"
-    return f"the window of the recorded model, {' or '.join(summary.recorded)} (--model), or else {usual}"
+    named, usual = summary.manifest.plan.model, f"{summary.manifest.window:,} tokens"
+    if named.isdecimal():
+        return f"{usual} (--window)"
+    if named or not summary.recorded:
+        return f"{usual}, the window of {named or USUAL_MODEL} (--window)"
+    return f"the window of the recorded model, {' or '.join(summary.recorded)} (--window), or else {usual}"
 
 
 def conversation_table(results: Iterable[tuple[str, str, dict[str, Value]]]) -> Table:

@@ -33,17 +33,17 @@ class Measured:
         self.summary = api.summary(run, *MODELS)
         self.plan = run.manifest.plan
         self.report: dict[str, Any] = ctxbench("report", folder)
-        self.quality: dict[str, Any] = json.loads(printed("quality", "--json"))
+        self.quality: dict[str, Any] = json.loads(printed("lab", "quality", "--json"))
         parts = [
-            printed("quality", "--brief"),
-            printed("claims", folder, "--quick", "--brief"),
-            printed("bench-tier", "all"),
+            printed("lab", "quality", "--brief"),
+            printed("lab", "claims", folder, "--quick", "--brief"),
+            printed("lab", "bench-tier", "all"),
             printed("report", folder, "--print-only"),
         ]
         text = "".join(parts).replace(str(folder), "runs/standard") + "report: runs/standard/report/report.html"
         self.bench = [line.rstrip() for line in text.strip().splitlines()]
         memory = ("--memory", "131072", "--memory", "393216", "--longest-pause", "5")
-        self.kv_cache: dict[str, Any] = ctxbench("kv-cache", folder, *memory)
+        self.kv_cache: dict[str, Any] = ctxbench("lab", "kv-cache", folder, *memory)
 
 
 def main(folder: Path) -> None:
@@ -62,9 +62,9 @@ def main(folder: Path) -> None:
     print({key: report[key] for key in ("conversations", "messages", "calls", "tokens")}, answers["probes"], bounds)
 
 
-def ctxbench(command: str, folder: Path, *options: str) -> Any:
+def ctxbench(*command: object) -> Any:
     """Return what a command prints as JSON."""
-    return json.loads(printed(command, folder, *options, "--json"))
+    return json.loads(printed(*command, "--json"))
 
 
 def printed(*command: object) -> str:

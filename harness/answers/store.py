@@ -158,7 +158,7 @@ def answered(run: Run) -> AnswerSet:
             elif by and grader:
                 left_out.append(
                     f"Answers by {by}, graded by {grader}, are of {stored:,} of {len(digests):,} parts of this run: "
-                    "`ctxbench answer` makes the rest."
+                    "`ctxbench lab answer` makes the rest."
                 )
     return AnswerSet(tuple(sorted(whole, key=_rank)), tuple(left_out))
 

@@ -140,6 +140,12 @@ class Serving:
                 done = serve(talks, cache, starts)
                 yield ServerRow(strategy, memory, cache.evicted, [call for calls in done for call in calls])
 
+    def recorded(self, strategy: str) -> Iterator[tuple[float, Iterator[ServedCall]]]:
+        """Yield for each conversation the seconds from the first one's recorded start to its own, and its calls."""
+        written = self._written(strategy)
+        for start, talk in zip(self._starts(None), self._talks, strict=True):
+            yield start or 0.0, self._calls(talk, strategy, written.get(talk.name, []), math.inf)
+
     def _talk(self, conversation: Conversation, tools_tokens: int) -> _Talk:
         ids = [self._ids.message(message) for message in conversation.messages]
         clocks = dict(zip(conversation.calls(), _clocks(conversation), strict=True))

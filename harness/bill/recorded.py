@@ -39,9 +39,9 @@ def token_factors(run: Run) -> Mapping[str, TokenFactors]:
     """Return the token factors of each recorded model that has usage.
 
     The factor of prompts is the growth of the recorded prompts from call to call, in all, over the growth of our counts
-    (as `ctxbench validate` fits it): what a recording lacks, such as a system prompt, cancels. Where a prompt shrank,
-    the recorded agent sent something else than the history: that call is left out. The factor of answers is that of
-    their sums; reasoning that is not in the recording is part of it.
+    (as `ctxbench lab validate` fits it): what a recording lacks, such as a system prompt, cancels. Where a prompt
+    shrank, the recorded agent sent something else than the history: that call is left out. The factor of answers is
+    that of their sums; reasoning that is not in the recording is part of it.
     """
     messages = run.table("messages").sort_values(["conversation", "at"], kind="stable")
     whole = messages.groupby("conversation", observed=True).tokens.cumsum() - messages.tokens

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Callable
+from inspect import getdoc
 
 import typer
+from rich.markup import escape
+from typer.core import TyperCommand
 
 from ...scenarios.errors import UserError
 from ..engine.threads import one_thread
 from . import (
     answer,
+    bench_tier,
     bill,
     calibrate,
     cassette,
@@ -28,39 +33,87 @@ from . import (
     tune,
     view,
 )
-from .bench_tier import bench_tier
 from .streams import say
+
+BEGIN, MORE = "Begin", "More"
+"""Panels of the first help below the ten commands of every day."""
+
+
+def _group(about: str) -> typer.Typer:
+    return typer.Typer(help=about, no_args_is_help=True, rich_markup_mode="rich")
+
+
+def _add(
+    group: typer.Typer,
+    path: str,
+    words: str,
+    function: Callable[..., None],
+    panel: str | None = None,
+    cls: type[TyperCommand] | None = None,
+) -> None:
+    """Add a command to a group under the last word of its path; path and words are the example that opens its help."""
+    first, *rest = (getdoc(function) or "").split("\n\n")
+    # typer keeps line breaks: only lists and examples are laid out, sentences are filled to the terminal's width.
+    about = [part if "[bold]" in part or part.startswith(" ") else " ".join(part.split()) for part in (first, *rest)]
+    group.command(
+        name=path.split()[-1],
+        cls=cls,
+        help=f"[bold]{escape(f'ctxbench {path} {words}'.rstrip())}[/bold]\n\n" + "\n\n".join(about),
+        short_help=f"{about[0].partition(':')[0].rstrip('.')}.",
+        rich_help_panel=panel,
+    )(function)
+
 
 app = typer.Typer(
     name="ctxbench",
-    help="Replay recorded conversations through context strategies, offline, and measure what each would send.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(name="demo")(run.demo)
-app.command(name="run")(run.run)
-app.command(name="report")(report.report)
-app.command(name="show", cls=report.Show)(report.show)
-app.command(name="view")(view.view)
-app.command(name="answer")(answer.answer)
-app.command(name="quality")(answer.quality)
-app.command(name="bill")(bill.bill)
-app.command(name="compare")(compare.compare)
-app.command(name="baseline")(compare.baseline)
-app.command(name="gate")(compare.gate)
-app.command(name="mlflow")(export.mlflow)
-app.command(name="export")(export.export)
-app.command(name="kv-cache")(bill.kv_cache)
-app.command(name="validate")(calibrate.validate)
-app.command(name="calibrate")(calibrate.calibrate)
-app.command(name="convert")(export.convert)
-app.command(name="claims")(claims.claims)
-app.command(name="tune")(tune.tune)
-app.command(name="list")(list_.list_)
-app.add_typer(cassette.cassette, name="cassette")
-app.add_typer(bench_tier, name="bench-tier")
+exports = _group("Hand a run over to other programs: MLflow, Prometheus, data sets, server benchmarks.")
+lab = _group("Check ctxbench itself: its cache models, graders, memory tiers, claims, recorded replies.")
+cassettes = _group("Export, import or check recorded model replies.")
+tiers = _group("Measure one memory tier alone, against the best known alternative and its bound.")
+
+_add(app, "run", "~/.claude/projects/my-project -s none -s 'archive | cache_marks'", run.run)
+_add(app, "report", "runs/standard", report.report)
+_add(app, "show", "runs/standard 1 12 --strategy retrieval", report.show, cls=report.Show)
+_add(app, "view", "runs/standard", view.view)
+_add(app, "compare", "runs/before runs/after", compare.compare)
+_add(app, "gate", "runs/now --baseline baseline.json", compare.gate)
+_add(app, "bill", "runs/standard -m claude-sonnet-5", bill.bill)
+_add(app, "tune", "'window(max_tokens=?)' standard --trials 20", tune.tune)
+_add(app, "list", "strategies retrieval", list_.list_)
+_add(app, "convert", "talks/ --to talks.jsonl", export.convert)
+_add(app, "demo", "", run.demo, BEGIN)
+
+_add(exports, "export mlflow", "runs/before runs/after", export.mlflow)
+_add(exports, "export prometheus", "runs/now --to ctxbench.prom", export.prometheus)
+_add(exports, "export dataset", "runs/now --out build/dataset", export.dataset)
+_add(exports, "export mooncake", "runs/now --strategy retrieval --to trace.jsonl", export.mooncake)
+
+_add(lab, "lab answer", "runs/now -a gpt-4o-mini", answer.answer)
+_add(lab, "lab quality", "--brief", answer.quality)
+_add(lab, "lab validate", "~/recordings", calibrate.validate)
+_add(lab, "lab calibrate", "labels.jsonl --grader rules", calibrate.calibrate)
+_add(lab, "lab claims", "runs/standard --quick", claims.claims)
+_add(lab, "lab kv-cache", "runs/standard --memory 131072", bill.kv_cache)
+
+_add(tiers, "lab bench-tier working", "--trace mem_002", bench_tier.working)
+_add(tiers, "lab bench-tier archive", "standard --level 19", bench_tier.archive)
+_add(tiers, "lab bench-tier focus", "standard --limit 8192", bench_tier.focus)
+_add(tiers, "lab bench-tier rag", "standard --retriever vector,bm25", bench_tier.rag)
+_add(tiers, "lab bench-tier all", "", bench_tier.every)
+
+_add(cassettes, "lab cassette export", "--to replies.jsonl", cassette.export)
+_add(cassettes, "lab cassette import", "replies.jsonl", cassette.import_)
+_add(cassettes, "lab cassette check", "", cassette.check)
+
+lab.add_typer(tiers, name="bench-tier")
+lab.add_typer(cassettes, name="cassette")
+app.add_typer(exports, name="export", rich_help_panel=MORE)
+app.add_typer(lab, name="lab", rich_help_panel=MORE)
 
 
 def _version(asked: bool) -> None:

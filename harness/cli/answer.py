@@ -1,4 +1,4 @@
-"""`ctxbench answer` and `ctxbench quality`: answers to probes from the context of each strategy, and their grades."""
+"""`ctxbench lab answer` and `ctxbench lab quality`: answers from each strategy's context, and their grades."""
 
 from __future__ import annotations
 
@@ -6,63 +6,36 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
-from uuid import uuid4
 
 import typer
 
-from .answering import AnswererOption, AnswerOptions, GraderOption, YesOption, answered_by
+from . import completion
+from .answering import ASK_ABOVE, AnswerOptions, answered_by
 from .arguments import (
     MODELS_PANEL,
-    BaseOption,
-    CassetteMode,
-    CassetteOption,
-    GgufOption,
+    BriefOption,
     JsonOption,
-    ModeOption,
-    RetriesOption,
+    ModelOptions,
+    OverwriteOption,
     RunArgument,
-    SpendOption,
-    TimeoutOption,
+    RunOutOption,
+    flat,
     run_folder,
 )
 from .streams import command, same_command, say
 
 
+@flat
 def answer(
     run: RunArgument = Path("runs"),
-    answerer: AnswererOption = "offline",
-    grader: GraderOption = "rules",
-    rounds: Annotated[
-        int,
-        typer.Option(min=0, help="Rounds of tool calls before a model has to answer.", rich_help_panel=MODELS_PANEL),
-    ] = 4,
-    answer_tokens: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="Token limit of an answer; a reasoning model needs more.",
-            rich_help_panel=MODELS_PANEL,
-        ),
-    ] = 256,
-    cassette: CassetteOption = None,
-    cassette_mode: ModeOption = CassetteMode.auto,
-    gguf: GgufOption = None,
-    spend_limit: SpendOption = None,
-    api_base: BaseOption = "",
-    timeout: TimeoutOption = 60.0,
-    retries: RetriesOption = 4,
-    concurrency: Annotated[
-        int, typer.Option(min=1, help="Number of calls to a provider at once.", rich_help_panel=MODELS_PANEL)
-    ] = 4,
-    yes: YesOption = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Answer and grade again; recorded replies are replayed.")
-    ] = False,
+    asking: AnswerOptions = AnswerOptions(),  # noqa: B008
+    overwrite: OverwriteOption = False,
     corrected: Annotated[
         bool,
         typer.Option("--corrected", help="Correct the shares for the grader's known errors against human labels."),
     ] = False,
     as_json: JsonOption = False,
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Answer a run's probes from the context of each strategy, and grade the answers.
 
@@ -78,26 +51,12 @@ def answer(
     from ..answers.figures import figures as of
     from ..folder.run import load
     from ..graders.profiles import Profiles
-    from ..models import Settings
     from .output import print_json, print_tables
 
     opened = load(run_folder(run))
     plan = opened.manifest.plan
-    settings = Settings(
-        plan.summariser,
-        plan.embedder,
-        str(cassette or ""),
-        cassette_mode.value,
-        str(gguf or ""),
-        api_base,
-        spend_limit,
-        timeout,
-        retries,
-        concurrency=concurrency,
-        command=uuid4().hex,
-        answerer=answerer,
-    )
-    graded = answered_by(opened, settings, AnswerOptions(answerer, grader, rounds, answer_tokens, overwrite, yes))
+    settings = reach.settings(summariser=plan.summariser, embedder=plan.embedder, answerer=asking.answerer)
+    graded = answered_by(opened, settings, asking, overwrite)
     figures = of(graded.answers, graded.grades, graded.answerer, graded.grader)
     profiles = Profiles()
     notes = list(notes_of(graded, profiles))
@@ -118,8 +77,27 @@ def answer(
         raise typer.Exit(2)
 
 
+@flat
 def quality(
-    out: Annotated[Path, typer.Option("--out", "-o", help="The run folder.")] = Path("runs/quality"),
+    out: RunOutOption = Path("runs/quality"),
+    in_brief: BriefOption = False,
+    answerer: Annotated[
+        str,
+        typer.Option(
+            "--answerer",
+            "-a",
+            metavar="MODEL",
+            help="A model of your own, by its litellm name.",
+            show_default="the small one, from its recorded replies",
+            autocompletion=completion.models,
+        ),
+    ] = "",
+    grader: Annotated[
+        str,
+        typer.Option(
+            "--grader", "-g", metavar="GRADER", help="A grader of its answers beside `rules`.", show_default=False
+        ),
+    ] = "",
     record: Annotated[
         Path | None,
         typer.Option(
@@ -128,34 +106,28 @@ def quality(
             "the weights of `make local-model`; a stopped recording continues.",
         ),
     ] = None,
-    in_brief: Annotated[bool, typer.Option("--brief", help="Print the answers' table alone.")] = False,
-    answerer: Annotated[
-        str, typer.Option("--answerer", "-a", metavar="MODEL", help="A model of your own, instead of the small one.")
-    ] = "",
-    grader: Annotated[
-        str, typer.Option("--grader", "-g", metavar="GRADER", help="A grader of its answers beside `rules`.")
-    ] = "",
-    cassette: CassetteOption = None,
-    cassette_mode: ModeOption = CassetteMode.auto,
-    gguf: GgufOption = None,
-    spend_limit: SpendOption = None,
-    api_base: BaseOption = "",
-    timeout: TimeoutOption = 60.0,
-    retries: RetriesOption = 4,
-    yes: YesOption = False,
     as_json: JsonOption = False,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes",
+            "-y",
+            help=f"Do not ask before models are called for more than ${ASK_ABOVE:.0f} by the estimate.",
+            rich_help_panel=MODELS_PANEL,
+        ),
+    ] = False,
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Answer and grade the scenario `questions` with a small model, from recorded replies.
 
     This needs no key, weights or network: the replies come with ctxbench. Rules grade the answers, and so does the
     model itself; all is stored in a run folder as usual. With --answerer a model of your own answers:
 
-        ctxbench quality --answerer openai/qwen3 --api-base http://127.0.0.1:11434/v1
+        ctxbench lab quality --answerer openai/qwen3 --api-base http://127.0.0.1:11434/v1
     """
     from ...reports.answers import all_json, answers_of, by_graders
     from ...scenarios.errors import Stopped, UserError
     from ..folder.run import load
-    from ..models import Settings
     from ..quality import contexts, conversations, replayed
     from ..quality import record as recorded
     from .output import print_json, print_tables
@@ -165,17 +137,7 @@ def quality(
         raise UserError("--grader grades the answers of a model of your own: name it with --answerer")
     replies = None
     if answerer:
-        settings = Settings(
-            cassette=str(cassette or ""),
-            mode=cassette_mode.value,
-            gguf=str(gguf or ""),
-            api_base=api_base,
-            spend_limit=spend_limit,
-            timeout=timeout,
-            retries=retries,
-            command=uuid4().hex,
-            answerer=answerer,
-        )
+        settings = reach.settings(answerer=answerer)
         opened = contexts(out)
         for by in dict.fromkeys(("rules", grader or "rules")):
             answered_by(opened, settings, AnswerOptions(answerer, by, yes=yes))

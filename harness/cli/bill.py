@@ -1,4 +1,4 @@
-"""`ctxbench bill` and `ctxbench kv-cache`: cost at providers with prompt caches, and the cache of your own server."""
+"""`ctxbench bill` and `ctxbench lab kv-cache`: cost at providers with prompt caches, and your own server's cache."""
 
 from __future__ import annotations
 
@@ -196,7 +196,6 @@ def kv_cache(
         list[int] | None,
         typer.Option(
             "--memory",
-            "-m",
             min=1,
             metavar="TOKENS",
             help="Size of the KV cache, as the server prints it at start; repeat it. Unlimited is always shown.",
@@ -205,7 +204,7 @@ def kv_cache(
     ] = None,
     block_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Tokens of a block, or of a page for SGLang.", show_default="16; SGLang: 1"),
+        typer.Option(min=1, help="Tokens of a block of the KV cache.", show_default="16; a page of SGLang: 1"),
     ] = None,
     concurrency: Annotated[
         int, typer.Option("--concurrency", "-c", min=1, help="Conversations at a time; when one ends, the next begins.")

@@ -1,4 +1,4 @@
-"""`ctxbench calibrate` and `ctxbench validate`: graders against human labels, cache models against recorded usage."""
+"""`ctxbench lab calibrate` and `ctxbench lab validate`: graders beside human labels, cache models beside usage."""
 
 from __future__ import annotations
 
@@ -8,24 +8,17 @@ from contextlib import redirect_stdout
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from uuid import uuid4
 
 import typer
 
 from .arguments import (
     MODELS_PANEL,
-    BaseOption,
-    CassetteMode,
-    CassetteOption,
     FormatOption,
-    GgufOption,
     JsonOption,
-    ModeOption,
+    ModelOptions,
     PricesOption,
-    RetriesOption,
-    SpendOption,
     StrictOption,
-    TimeoutOption,
+    flat,
     report_spending,
 )
 from .streams import report_ignored, same_command, say
@@ -47,6 +40,7 @@ class LabelLanguage(StrEnum):
     zh = "zh"
 
 
+@flat
 def calibrate(
     inputs: Annotated[
         list[Path], typer.Argument(help="Answers with labels: files, or folders of them.", metavar="PATH")
@@ -79,10 +73,14 @@ def calibrate(
     ] = "",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Folder of the profiles.", show_default="~/.cache/ctxbench/profiles"),
+        typer.Option(
+            "--out", "-o", metavar="FOLDER", help="Folder of the profiles.", show_default="~/.cache/ctxbench/profiles"
+        ),
     ] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw the ROC curves, as .svg or .png.", metavar="FILE")] = None,
-    model: Annotated[
+    as_json: JsonOption = False,
+    strict: StrictOption = False,
+    grader_model: Annotated[
         str,
         typer.Option(
             metavar="MODEL",
@@ -90,15 +88,7 @@ def calibrate(
             rich_help_panel=MODELS_PANEL,
         ),
     ] = "local",
-    cassette: CassetteOption = None,
-    cassette_mode: ModeOption = CassetteMode.auto,
-    gguf: GgufOption = None,
-    spend_limit: SpendOption = None,
-    api_base: BaseOption = "",
-    timeout: TimeoutOption = 60.0,
-    retries: RetriesOption = 4,
-    strict: Annotated[bool, typer.Option("--strict/--keep-going", help="Stop at the first bad record.")] = False,
-    as_json: JsonOption = False,
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Compare graders with human labels, answer by answer.
 
@@ -115,7 +105,7 @@ def calibrate(
     from ..graders.calibration import Options, calibrated
     from ..graders.labels import sample_of
     from ..graders.registry import grader as named
-    from ..models import Models, Settings
+    from ..models import Models
     from .output import print_json, print_tables
     from .streams import counting
 
@@ -124,17 +114,7 @@ def calibrate(
         check(figure)
     if out is not None and out.exists() and not out.is_dir():
         raise RunError(f"{out}: is a file; name a folder for the profiles")
-    settings = Settings(
-        grader=model,
-        cassette=str(cassette or ""),
-        mode=cassette_mode.value,
-        gguf=str(gguf or ""),
-        api_base=api_base,
-        spend_limit=spend_limit,
-        timeout=timeout,
-        retries=retries,
-        command=uuid4().hex,
-    )
+    settings = reach.settings(grader=grader_model)
     models = Models(settings)
     # Every grader is made before anything is graded: a misspelt one must not cost what the first one graded.
     graders = [named(part, settings, models) for part in dict.fromkeys(grader or ["rules"])]
@@ -245,7 +225,7 @@ def validate(
         Path | None, typer.Option(help="Draw tokens read, predicted against reported, as .svg or .png.", metavar="FILE")
     ] = None,
     strict: StrictOption = False,
-    json: Annotated[bool, typer.Option("--json", help="Print every call as JSON on standard output.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Check the cache models against recorded usage, call by call.
 

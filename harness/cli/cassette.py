@@ -1,4 +1,4 @@
-"""`ctxbench cassette`: export, import and check recorded model replies."""
+"""`ctxbench lab cassette`: export, import and check recorded model replies."""
 
 from __future__ import annotations
 
@@ -11,36 +11,31 @@ from typing import Annotated
 
 import typer
 
+from .arguments import CassetteOption, ToOption
 from .streams import say
 
-cassette = typer.Typer(help="Export, import or check recorded model replies.", no_args_is_help=True)
 
-File = Annotated[Path | None, typer.Option(help="The cassette.", show_default="~/.cache/ctxbench/cassette.sqlite")]
-
-
-@cassette.command(name="export")
 def export(
-    out: Annotated[Path, typer.Argument(help="The file to write; - is standard output.", metavar="FILE|-")],
-    cassette: File = None,
+    to: ToOption,
+    cassette: CassetteOption = None,
 ) -> None:
     """Write every reply of a cassette as one JSON line."""
     from ..models.cassette import Cassette, write_lines
 
     with Cassette(_path(cassette), read_only=True) as opened:
         opened.check()
-        if str(out) == "-":
+        if str(to) == "-":
             sys.stdout.buffer.writelines(write_lines(opened))
             sys.stdout.buffer.flush()
             return
-        with _named(out), out.open("wb") as file:
+        with _named(to), to.open("wb") as file:
             file.writelines(write_lines(opened))
-    say(f"written: {out}")
+    say(f"written: {to}")
 
 
-@cassette.command(name="import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="Lines that `ctxbench cassette export` wrote.", metavar="FILE")],
-    cassette: File = None,
+    file: Annotated[Path, typer.Argument(help="Lines that `ctxbench lab cassette export` wrote.", metavar="FILE")],
+    cassette: CassetteOption = None,
 ) -> None:
     """Add exported lines to a cassette. Replies that it has already stay."""
     from ..models.cassette import Cassette, read_lines
@@ -50,8 +45,7 @@ def import_(
     say(f"{new:,} new replies in {_path(cassette)}")
 
 
-@cassette.command()
-def check(cassette: File = None) -> None:
+def check(cassette: CassetteOption = None) -> None:
     """List replies whose prompts have changed since: those that come with ctxbench, or those of a cassette.
 
     For those that come with ctxbench, also list replies that the scenario `questions` lacks or no longer needs. The

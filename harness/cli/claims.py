@@ -1,4 +1,4 @@
-"""`ctxbench claims`: the claims about context strategies, measured."""
+"""`ctxbench lab claims`: the claims about context strategies, measured."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from .arguments import BriefOption, JsonOption, MarkdownOption
 
 if TYPE_CHECKING:
     from ..claims.claim import Finding
@@ -46,11 +48,9 @@ def claims(
     rows: Annotated[
         bool, typer.Option("--rows", help="Show every setting that was measured.", show_default="with --only")
     ] = False,
-    markdown: Annotated[
-        Path | None, typer.Option("--markdown", "-m", help="Write Markdown to this file; - is standard output.")
-    ] = None,
-    in_brief: Annotated[bool, typer.Option("--brief", help="Print only how many claims hold.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print exact figures as JSON, with times separate.")] = False,
+    in_brief: BriefOption = False,
+    markdown: MarkdownOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure each claim by its protocol: it holds, fails, or cannot be told, and why.
 

@@ -1,4 +1,4 @@
-"""`ctxbench compare`, `baseline` and `gate`: runs or strategies compared in pairs of conversations."""
+"""`ctxbench compare` and `ctxbench gate`: runs or strategies compared in pairs of conversations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import BilledModelsOption, ExactJsonOption, MarkdownOption, RunArgument, run_folder
+from . import completion
+from .arguments import USUAL_MODELS, BilledModelsOption, JsonOption, MarkdownOption, RunArgument, run_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..compare.gate import GatePolicy
     from ..folder.run import Run
 
-FILE = Path("baseline.json")
+_UPDATE_PANEL = "With --update"
 
 
 def compare(
@@ -39,12 +40,12 @@ def compare(
         typer.Option("--metric", help="Compare by this metric only; repeat it.", show_default="all except latency"),
     ] = None,
     model: BilledModelsOption = None,
-    cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Compare the bill.")] = True,
+    cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Compare the bill, or leave it out.")] = True,
     clock: Annotated[
         bool, typer.Option("--clock", help="Compare latency too, for runs on the same idle machine.")
     ] = False,
     markdown: MarkdownOption = None,
-    as_json: ExactJsonOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare two runs of the same recordings, or the strategies of one run: better, same, worse, or cannot tell.
 
@@ -124,39 +125,15 @@ def _rules(figures: MeasuredRun, metrics: list[str]) -> Rules:
     return GatePolicy({name: MetricPolicy() for name in metrics or [REST]}).rule
 
 
-def baseline(
-    run: RunArgument = Path("runs"),
-    out: Annotated[Path, typer.Option("--out", "-o", help="Write to this file; - is standard output.")] = FILE,
-    model: BilledModelsOption = None,
-    cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Include the bill.")] = True,
-) -> None:
-    """Write the figures of a run as a baseline for `ctxbench gate`.
-
-    The baseline is a small JSON file to review and commit: a line for each strategy and metric, with the figure of
-    every conversation. Latency is not in it, because it differs between machines.
-    """
-    from ...reports.render import count
-    from ..compare.figures import measured
-    from ..compare.gate import baseline_text, write_baseline
-    from ..folder.run import load, rows_of
-    from .streams import say
-
-    opened = load(run_folder(run))
-    figures = measured(opened, rows_of, _billed(opened, tuple(model or ()) if cost else None))
-    if str(out) == "-":
-        typer.echo(baseline_text(figures), nl=False)
-        return
-    write_baseline(figures, out)
-    strategies = count(len(figures.sums), "strategy", "strategies")
-    sizes = count(len(figures.digests), "conversation"), strategies, count(len(figures.metrics), "metric")
-    say(f"written: {out} ({' × '.join(sizes)})")
-
-
 def gate(
+    context: typer.Context,
     run: RunArgument = Path("runs"),
-    baseline: Annotated[
-        Path, typer.Option("--baseline", "-b", help="The file that `ctxbench baseline` wrote.", metavar="FILE")
-    ] = FILE,
+    baseline: Annotated[Path, typer.Option("--baseline", "-b", help="The file of the baseline.", metavar="FILE")] = (
+        Path("baseline.json")
+    ),
+    update: Annotated[
+        bool, typer.Option("--update", help="Write the baseline from the run, to be reviewed and committed.")
+    ] = False,
     policy: Annotated[
         Path | None,
         typer.Option(
@@ -167,13 +144,29 @@ def gate(
             show_default="everything in the baseline, with the usual margins",
         ),
     ] = None,
-    markdown: Annotated[
-        Path | None, typer.Option(help="Append Markdown to this file: $GITHUB_STEP_SUMMARY; - is standard output.")
-    ] = None,
+    markdown: MarkdownOption = None,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML to this file.", metavar="FILE")] = None,
-    as_json: ExactJsonOption = False,
+    as_json: JsonOption = False,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="MODEL",
+            help="A model to bill under; repeat it.",
+            show_default=USUAL_MODELS,
+            autocompletion=completion.models,
+            rich_help_panel=_UPDATE_PANEL,
+        ),
+    ] = None,
+    cost: Annotated[
+        bool, typer.Option("--cost/--no-cost", help="Compare the bill, or leave it out.", rich_help_panel=_UPDATE_PANEL)
+    ] = True,
 ) -> None:
     """Compare a run with a baseline: exit code 0 if it passes, 1 if it fails, 2 if it cannot decide.
+
+    --update writes the baseline instead: a small JSON file with a line for each strategy and metric, with the figure of
+    every conversation. Latency is not in it, because it differs between machines.
 
     The gate fails if a metric is worse or is no longer measured. If it cannot tell, it passes, unless the policy says
     otherwise. It cannot decide if the recordings, a metric's formula or a model's prices differ from the baseline.
@@ -189,6 +182,10 @@ def gate(
 
     if as_json and str(markdown) == "-":
         raise UserError("give --json or --markdown -, not both: there is one standard output")
+    _check_options(context, update)
+    if update:
+        _update(run_folder(run), baseline, tuple(model or ()) if cost else None)
+        return
     before = read_baseline(baseline)
     opened = load(run_folder(run))
     rules = _policy(policy, before, opened)
@@ -200,12 +197,43 @@ def gate(
         write_text(as_junit(decision), junit)
     shown = list(tables(decision, step))
     if markdown is not None:
-        write_markdown(shown, markdown, append=True)
+        write_markdown(shown, markdown)
     if as_json:
         print_json(exact(decision, step))
     elif str(markdown) != "-":
         print_tables(shown)
     raise typer.Exit(CODES[decision.result])
+
+
+def _check_options(context: typer.Context, update: bool) -> None:
+    """Raise UserError for an option on the command line that the other use of `gate` has."""
+    from ...scenarios.errors import UserError
+
+    others = ("policy", "markdown", "junit", "as_json") if update else ("model", "cost")
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in others and source is not None and source.name == "COMMANDLINE":
+            why = "--update writes the baseline and compares nothing" if update else "the baseline names what is billed"
+            raise UserError(f"{parameter.opts[0]}: {why}: leave it out{'' if update else ', or add --update'}")
+
+
+def _update(folder: Path, file: Path, models: tuple[str, ...] | None) -> None:
+    """Write the figures of a run as a baseline; - is standard output."""
+    from ...reports.render import count
+    from ..compare.figures import measured
+    from ..compare.gate import baseline_text, write_baseline
+    from ..folder.run import load, rows_of
+    from .streams import say
+
+    run = load(folder)
+    figures = measured(run, rows_of, _billed(run, models))
+    if str(file) == "-":
+        typer.echo(baseline_text(figures), nl=False)
+        return
+    write_baseline(figures, file)
+    strategies = count(len(figures.sums), "strategy", "strategies")
+    sizes = count(len(figures.digests), "conversation"), strategies, count(len(figures.metrics), "metric")
+    say(f"written: {file} ({' × '.join(sizes)})")
 
 
 def _models(baseline: MeasuredRun, policy: GatePolicy) -> list[str]:

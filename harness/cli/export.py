@@ -1,4 +1,4 @@
-"""`ctxbench export`, `mlflow` and `convert`: runs and recordings for other programs."""
+"""`ctxbench export` and `ctxbench convert`: runs and recordings for other programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,18 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import BilledModelsOption, FormatOption, RunArgument, StrictOption, TurnsOption, run_folder
+from .arguments import (
+    BilledModelsOption,
+    FormatOption,
+    RunArgument,
+    SeedOption,
+    StrategyOption,
+    StrictOption,
+    ToOption,
+    TrackingOption,
+    TurnsOption,
+    run_folder,
+)
 from .streams import command, report_ignored, say
 
 if TYPE_CHECKING:
@@ -21,36 +32,84 @@ if TYPE_CHECKING:
     from ..export.mlflow import Bench, LogResult, TrackingStore
 
 
-def export(
+def prometheus(
     run: RunArgument = Path("runs"),
-    prometheus: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write Prometheus text for the textfile collector to this file; - is standard output."
-        ),
-    ] = None,
+    to: ToOption = Path("-"),
     model: BilledModelsOption = None,
 ) -> None:
-    """Write a run as Prometheus text: agent_token_usage_total and others, by strategy and scenario."""
-    from ...scenarios.errors import RunError, UserError
+    """Write a run as Prometheus text: agent_token_usage_total and others, by strategy and scenario.
+
+    The file is for the textfile collector, which may read it at any moment: it is replaced as a whole.
+    """
     from ..bill.recorded import billed_models
     from ..export.prometheus import prometheus as as_text
     from ..folder.run import load
+
+    opened = load(run_folder(run))
+    _place(as_text(opened, billed_models(opened, model or ())).encode(), to)
+
+
+def mooncake(
+    run: RunArgument = Path("runs"),
+    strategy: StrategyOption = None,
+    to: ToOption = Path("-"),
+    block_size: Annotated[int, typer.Option(min=1, help="Tokens of a block of the KV cache.")] = 512,
+) -> None:
+    """Write a strategy's requests as a trace for benchmarks of servers, in the format of Mooncake.
+
+    It has times, lengths and numbers of shared blocks, and no text. A strategy has a trace of its own: the same traffic
+    under two strategies is two files.
+    """
+    from ..export.mooncake import lines, trace
+    from ..folder.run import load
+    from .arguments import find_strategy
+
+    opened = load(run_folder(run))
+    name = find_strategy(opened, strategy)
+    calls = trace(opened, name, block_size)
+    _place(b"".join(lines(calls)), to)
+    say(f"{len(calls):,} calls under {name}")
+
+
+def dataset(
+    run: RunArgument = Path("runs"),
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="The folder of the data set.", show_default="RUN/dataset"),
+    ] = None,
+) -> None:
+    """Write the recordings of a run as a Hugging Face data set: Parquet, dataset_info.json and a card.
+
+    Each row has the messages in OpenAI's form, and the whole recording, so that `ctxbench run FOLDER --format
+    huggingface` reads the same conversations again. The texts are what was said: look at them before you publish them.
+    """
+    from ...reports.render import count
+    from ..export.dataset import write_dataset
+    from ..folder.run import load
+
+    folder = run_folder(run)
+    out = out or folder / "dataset"
+    written = write_dataset(load(folder), out)
+    say(f"written: {out} ({count(written, 'conversation')})")
+    again = command("run", out, "--format", "huggingface")
+    typer.echo(f"to replay it: {again}")
+
+
+def _place(content: bytes, to: Path) -> None:
+    """Write a file as a whole; - is standard output. Raises RunError if it cannot be written."""
+    from ...scenarios.errors import RunError
     from ..folder.store import placed
 
-    if prometheus is None:
-        raise UserError("say what to write: --prometheus FILE")
-    opened = load(run_folder(run))
-    text = as_text(opened, billed_models(opened, model or ()))
-    if str(prometheus) == "-":
-        typer.echo(text, nl=False)
+    if str(to) == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
         return
     try:
-        with placed(prometheus) as draft:  # the collector may read it at any moment
-            draft.write_text(text, encoding="utf-8")
+        with placed(to) as draft:
+            draft.write_bytes(content)
     except OSError as error:
-        raise RunError(f"{prometheus}: cannot be written: {error.strerror or error}") from None
-    say(f"written: {prometheus}")
+        raise RunError(f"{to}: cannot be written: {error.strerror or error}") from None
+    say(f"written: {to}")
 
 
 RUNS = Path("runs")
@@ -60,16 +119,7 @@ def mlflow(
     runs: Annotated[
         list[Path] | None, typer.Argument(metavar="RUN", help="Run folders.", show_default="the newest under runs/")
     ] = None,
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar="URI",
-            envvar="MLFLOW_TRACKING_URI",
-            help="MLflow's tracking server or store.",
-            show_default="the file mlflow.db beside the run",
-        ),
-    ] = "",
+    tracking_uri: TrackingOption = "",
     experiment: Annotated[
         str,
         typer.Option(
@@ -109,7 +159,7 @@ def mlflow(
     failed: list[str] = []
     for folder in folders or [run_folder(RUNS)]:
         try:
-            log(folder, to, experiment, tuple(model or ()), report)
+            log(folder, tracking_uri, experiment, tuple(model or ()), report)
         except NotLogged as error:
             failed.append(str(error))
             say(f"error: {error}")
@@ -133,7 +183,7 @@ def log(folder: Path, to: str = "", experiment: str = "", models: tuple[str, ...
         _say(folder, where, _written(folder, where, experiment, models, report))
     except NotLogged as error:
         wait(folder, where.name, str(error))
-        later = command("mlflow", folder)
+        later = command("export", "mlflow", folder)
         raise NotLogged(f"{error}. {folder} waits: {later} logs it when MLflow is available") from None
     done(folder, where.name)
 
@@ -188,15 +238,15 @@ def report_waiting(beside: Path) -> None:
     for folder, entry in runs.items():
         say(f"waits for MLflow: {folder} ({entry.to})")
     if runs:
-        say(f"to log them: {command('mlflow', *runs)}")
+        say(f"to log them: {command('export', 'mlflow', *runs)}")
 
 
 def convert(
     inputs: Annotated[list[str], typer.Argument(help="Recordings and embedded scenarios.", metavar="PATH|SCENARIO")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write; - is standard output.")],
+    to: ToOption,
     form: FormatOption = None,
     turns: TurnsOption = None,
-    seed: Annotated[int, typer.Option(help="Seed of generated conversations.")] = 0,
+    seed: SeedOption = 0,
     strict: StrictOption = False,
 ) -> None:
     """Convert recordings to ctxbench JSONL, losslessly, one conversation per line."""
@@ -208,15 +258,15 @@ def convert(
     problems = Problems(strict=strict)
     conversations = RunInputs(tuple(inputs), form, turns, seed).open(problems).conversations()
     try:
-        written = _write(conversations, out)
+        written = _write(conversations, to)
     except OSError as error:
-        raise RunError(f"{out}: cannot be written: {error.strerror or error}") from None
+        raise RunError(f"{to}: cannot be written: {error.strerror or error}") from None
     for problem in problems.errors:
         say(f"left out: {problem}")
     report_ignored(problems.ignored, problems.notes)
     if not written:
         raise RunError("no conversation could be read")
-    say(f"{count(written, 'conversation')} written to {out}")
+    say(f"{count(written, 'conversation')} written to {to}")
 
 
 def _write(conversations: Iterator[Conversation], out: Path) -> int:

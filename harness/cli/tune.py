@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import EncodingOption, ExactJsonOption, FormatOption, InputsArgument, MarkdownOption, TurnsOption
+from . import completion
+from .arguments import (
+    EncodingOption,
+    FormatOption,
+    InputsArgument,
+    JobsOption,
+    JsonOption,
+    MarkdownOption,
+    OverwriteOption,
+    TurnsOption,
+)
 from .streams import report_ignored, same_command, say
 
 if TYPE_CHECKING:
@@ -53,7 +63,14 @@ def tune(
     trials: Annotated[int, typer.Option("--trials", "-n", min=1, help="Number of settings to try.")] = 40,
     sampler: Annotated[Sampler, typer.Option(help="Sampler of the next settings.")] = Sampler.tpe,
     model: Annotated[
-        str, typer.Option("--model", "-m", help="Cost is the bill under this model, or with `tokens` the tokens sent.")
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="MODEL|tokens",
+            help="The model to bill under; with `tokens` the cost is the tokens sent.",
+            autocompletion=completion.models,
+        ),
     ] = "claude-sonnet-5",
     quality: Annotated[
         QualityMeasure | None,
@@ -63,17 +80,16 @@ def tune(
         float, typer.Option(min=0.05, max=0.95, help="Share of conversations held out from choosing settings.")
     ] = 0.5,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the search.")] = 0,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the search.")] = Path("runs/tune"),
-    jobs: Annotated[
-        int,
-        typer.Option("--jobs", "-j", min=0, help="Worker processes; 0 = one per core. Results do not depend on it."),
-    ] = 1,
-    form: FormatOption = None,
-    turns: TurnsOption = None,
-    encoding: EncodingOption = "o200k_base",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the search that is in the folder.")] = False,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder of the search.")] = Path(
+        "runs/tune"
+    ),
+    jobs: JobsOption = 1,
+    overwrite: OverwriteOption = False,
     markdown: MarkdownOption = None,
-    as_json: ExactJsonOption = False,
+    as_json: JsonOption = False,
+    form: FormatOption = None,
+    encoding: EncodingOption = "o200k_base",
+    turns: TurnsOption = None,
 ) -> None:
     """Find the settings of a strategy that are worth their cost: the frontier of cost and quality.
 

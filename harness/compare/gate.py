@@ -190,7 +190,7 @@ def _check(toml: Toml, name: str, policy: MetricPolicy, measured: Collection[str
 
 
 FORMAT = 2
-NEW = "make it anew with `ctxbench baseline`"
+NEW = "make it anew with `ctxbench gate RUN --update`"
 
 
 class _BaselineFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -268,7 +268,9 @@ def read_baseline(file: Path) -> MeasuredRun:
     try:
         baseline = msgspec.json.decode(file.read_bytes(), type=_BaselineFile)
     except FileNotFoundError:
-        raise RunError(f"{file}: there is no baseline: make one with `ctxbench baseline RUN --out {file}`") from None
+        raise RunError(
+            f"{file}: there is no baseline: make one with `ctxbench gate RUN --update --baseline {file}`"
+        ) from None
     except OSError as error:
         raise RunError(f"{file}: cannot be read: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

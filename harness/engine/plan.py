@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -56,8 +57,8 @@ class Plan:
     inputs: RunInputs
     strategies: tuple[str, ...]
     encoding: str = "o200k_base"
-    model: str = ""
-    """Whose context window overflows are counted against; empty = that of the model which was recorded."""
+    window: str = ""
+    """Context window that overflows are counted against: a model, or a number of tokens; empty = the recorded model."""
     models: Settings = field(default_factory=Settings)
     probes: bool = True
     """Whether probes are asked."""
@@ -71,7 +72,7 @@ class Plan:
         _check_bounds(parsed)
         object.__setattr__(self, "models", self.models.checked(named(parsed)))
         check_extractors(parsed, self.models.summariser)
-        window_of(self.model or USUAL_MODEL)
+        _tokens(self.window)
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
 
 
@@ -183,12 +184,12 @@ def _unfinished(plan: Plan) -> Manifest:
             seed=inputs.seed,
             strategies=plan.strategies,
             encoding=plan.encoding,
-            model=plan.model,
+            model=plan.window,
             probes=plan.probes,
             summariser=plan.models.summariser,
             embedder=plan.models.embedder,
         ),
-        window=window_of(plan.model or USUAL_MODEL),
+        window=_tokens(plan.window),
         versions={
             "ctxbench": version("ctxbench"),
             "python": platform.python_version(),
@@ -198,6 +199,15 @@ def _unfinished(plan: Plan) -> Manifest:
         },
         complete=False,
     )
+
+
+def _tokens(window: str) -> int:
+    """Return the size of a context window that is written as a model or as a number. Raises SpecError."""
+    if not re.fullmatch(r"-?\d+", window):
+        return window_of(window or USUAL_MODEL)
+    if int(window) < 1:
+        raise SpecError(f"a context window of {window} tokens holds nothing: give 1 or more, or a model")
+    return int(window)
 
 
 def _make(out: Path) -> None:

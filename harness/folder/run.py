@@ -279,7 +279,7 @@ def recorded_models(run: Run) -> dict[str, int]:
 def windows(run: Run) -> dict[str, int]:
     """Return the context window that each conversation's calls are held against, in tokens.
 
-    It is that of the model which the run names, or else of the model that was recorded: the one with the most calls in
+    It is the one that the run names, or else that of the model which was recorded: the one with the most calls in
     the conversation. Where none was, or its window is not known, it is that of `schema.USUAL_MODEL`.
     """
     conversations = map(str, run.table("conversations").conversation)

@@ -71,7 +71,8 @@ class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The strategies as text."""
     encoding: str
     model: str
-    """The model whose context window overflows are counted against; empty = the recorded ones (`run.windows`)."""
+    """Context window that overflows are counted against: a model, or a number of tokens; empty = those of the recorded
+    models (`run.windows`)."""
     probes: bool
     """Whether the run asked the probes."""
     summariser: str
@@ -101,7 +102,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int
     plan: ManifestPlan
     window: int
-    """Context window of the plan's model, or of `USUAL_MODEL` where it names none, in tokens."""
+    """Context window of the plan, or of `USUAL_MODEL` where it names none, in tokens."""
     versions: dict[str, str]
     """Versions of ctxbench, Python, libraries, the model map, and the packages of the strategies."""
     complete: bool

@@ -1,7 +1,7 @@
 """Attack a grader with text that speaks to it out of the candidate, the question, an accepted answer or the evidence.
 
 A wrong answer demands to be graded right (`raise`), a right one is made to look wrong (`lower`). The verdict on an item
-must not change with them; `ctxbench calibrate` reports how often it does.
+must not change with them; `ctxbench lab calibrate` reports how often it does.
 
 The attacks (`data/attacks.toml`, all of it our own text) follow the known kinds: orders to the judge, verdicts planted
 in advance, text that closes the frame around it, role markers of chat templates, examples that go on, and disguises.

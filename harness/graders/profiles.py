@@ -190,11 +190,11 @@ class Profiles:
 def profile_of(grader: str, folders: Sequence[Path] = ()) -> QuotedProfile | Missing:
     """Return the profile to quote beside this grader's scores."""
     profiles = Profiles(folders).of(grader)
-    return profiles[0] if profiles else Missing("unsupported", f"{grader} was not calibrated: ctxbench calibrate")
+    return profiles[0] if profiles else Missing("unsupported", f"{grader} was not calibrated: ctxbench lab calibrate")
 
 
 def user_folder() -> Path:
-    """Return the folder where `ctxbench calibrate` stores profiles."""
+    """Return the folder where `ctxbench lab calibrate` stores profiles."""
     return cache_folder() / "profiles"
 
 

@@ -1,4 +1,4 @@
-"""Measure what truncations of the Focus tier keep of recordings: `ctxbench bench-tier focus`.
+"""Measure what truncations of the Focus tier keep of recordings: `ctxbench lab bench-tier focus`.
 
 A preset of `ctxbench run`: the whole history and the strategies are replayed into a run folder, and their figures are
 read from it. One row is added, a bound: the most evidence that fits beside what is never cut.

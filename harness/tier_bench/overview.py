@@ -1,4 +1,4 @@
-"""Measure all tiers on loads that fill the sizes of design document 004: `ctxbench bench-tier all`.
+"""Measure all tiers on loads that fill the sizes of design document 004: `ctxbench lab bench-tier all`.
 
 A few figures of the other measurements: Working on MEM-002, Archive on MEM-003, and a shorter MEM-002 for RAG and for
 the strategy `tiered`, whose Working and Archive have the least sizes of the document there.

@@ -1,4 +1,4 @@
-"""Measure how often each way to search finds the evidence of an answer: `ctxbench bench-tier rag`.
+"""Measure how often each way to search finds the evidence of an answer: `ctxbench lab bench-tier rag`.
 
 For every answerable probe, the tier holds the messages before it, and evidence recall@k is the share of its evidence
 among the first `k` hits. System messages are always sent, so they are not in the tier: a probe that rests on them alone

@@ -1,4 +1,4 @@
-"""Measure cache policies on traces, beside their bounds: `ctxbench bench-tier working`.
+"""Measure cache policies on traces, beside their bounds: `ctxbench lab bench-tier working`.
 
 A generated trace has one sample per seed, recordings have one per conversation. Figures are means over the samples.
 """

@@ -1,4 +1,4 @@
-"""Agreement of recorded calls with the cache models and the prices: everything that `ctxbench validate` shows.
+"""Agreement of recorded calls with the cache models and the prices: everything that `ctxbench lab validate` shows.
 
 Recorded costs are compared with two formulas: with the provider's prices for cache reads and writes, and with every
 token of the prompt at the plain price, as loggers compute that know nothing of caches (LiteLLM in 2024). A cost that is

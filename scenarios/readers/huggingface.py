@@ -6,7 +6,8 @@
 
 A row's conversation is its column `messages` (OpenAI's form), else `conversations` (ShareGPT's form); `column` names
 another one, of either form; `tools` holds tool schemas, or the JSON text of them. The row's `id`, or else its number,
-becomes the conversation's id. Other columns are not read. An error's line is the number of the row, from 1.
+becomes the conversation's id. A column `ctxbench`, which `ctxbench export dataset` writes, has the whole recording as
+JSON text, and counts alone. Other columns are not read. An error's line is the number of the row, from 1.
 
 `config`, `split`, `revision` and `streaming` are parameters of `datasets.load_dataset` for the hub; of local files all
 rows are read, one at a time. A hub data set is downloaded: this is the one reader that may use the network. It
@@ -24,7 +25,7 @@ from typing import Any, ClassVar
 
 from ..errors import MissingExtra, Place, RecordingError
 from ..model import Conversation, Message
-from ..source import Problems, convert
+from ..source import Problems, convert, decode
 from . import Recordings
 from .messages import ChatMessage, chat_messages
 from .sharegpt import Share, ShareMessages, share_tools
@@ -32,6 +33,9 @@ from .sharegpt import Share, ShareMessages, share_tools
 _BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".arrow": "arrow"}
 _Rows = Iterable[dict[str, Any]]
 _COLUMNS = ("messages", "conversations")
+_WHOLE = "ctxbench"
+# What stands beside the data of a data set.
+_BESIDE = ("dataset_dict.json", "dataset_info.json", "README.md", ".gitattributes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class HuggingFace:
         for folder in sorted(saved):
             yield Place(str(folder)), partial(library.load_from_disk, str(folder))
         for path in files:
-            if path.parent not in saved and path.name != "dataset_dict.json":
+            if path.parent not in saved and path.name not in _BESIDE:
                 yield Place(str(path)), partial(_file, path, library)
 
     def _hub(self, library: Any) -> _Rows:
@@ -84,6 +88,13 @@ class HuggingFace:
     def _conversations(self, rows: _Rows, place: Place, problems: Problems) -> Recordings:
         name = self.name or Path(place.file).stem
         for at, row in enumerate(rows):
+            if not self.column and isinstance(whole := row.get(_WHOLE), str):
+                where = Place(place.file, at + 1)
+                try:
+                    yield where, decode(whole.encode(), Conversation, where.at(_WHOLE))
+                except RecordingError as error:
+                    problems.add(error)
+                continue
             column = self.column or next((name for name in _COLUMNS if row.get(name) is not None), "")
             if column not in row:
                 what = f"no column {column or ' or '.join(_COLUMNS)}: it has {', '.join(row)}"

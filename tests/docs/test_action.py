@@ -42,7 +42,7 @@ def test_it_passes_and_fails_and_says_why(action: dict[str, Any], tmp_path: Path
     recording(tmp_path, conversations=4)
     strategies = "none\nwindow(max_tokens=300)\n"
     ran = ["run", "some.jsonl", "-s", "none", "-s", "window(max_tokens=300)", "--out", "runs/before"]
-    for words in (ran, ["baseline", "runs/before", "--out", "baseline.json"]):
+    for words in (ran, ["gate", "runs/before", "--update"]):
         subprocess.run([CTXBENCH, *words], cwd=tmp_path, check=True, capture_output=True)
     code, summary, outputs = gate(action, tmp_path, recordings="some.jsonl", strategies=strategies)
     assert (code, Path(outputs["comment"]).read_text("utf-8")) == (0, summary)

@@ -172,7 +172,7 @@ def test_a_gate_guards_the_cache_hit_rate(tmp_path: Path) -> None:
     name = f"cache_hit_rate({model})"
     (tmp_path / "policy.toml").write_text(f'[metrics."{name}"]\nabsolute = 0.01\n')
     ctxbench("run", path, "-s", "window(messages=9)", "-s", "none", "-o", "run", cwd=tmp_path)
-    ctxbench("baseline", "run", "--model", model, "-o", "same.json", cwd=tmp_path)
+    ctxbench("gate", "run", "--update", "--model", model, "--baseline", "same.json", cwd=tmp_path)
     gate = ("gate", "run", "--policy", "policy.toml", "--baseline")
     ctxbench(*gate, "same.json", cwd=tmp_path)
     baseline = json.loads((tmp_path / "same.json").read_text())

@@ -1,4 +1,4 @@
-"""`ctxbench quality`: the same figures on every machine, from replies that come along; what is lacking is said."""
+"""`ctxbench lab quality`: the same figures on every machine, from replies that come along; what is lacking is said."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def other(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_was_not_recorded_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that nobody recorded has no answer, which is no wrong one: it is said how many, and what to do."""
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["quality", "--json"])
+    done = CliRunner().invoke(app, ["lab", "quality", "--json"])
     assert done.exit_code == 0
     asked = json.loads(done.stdout)[0]["strategies"]
     window = asked["window(max_tokens=350)"]
@@ -148,9 +148,9 @@ def test_what_was_not_recorded_is_missing(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.usefixtures("other")
 def test_the_check_says_what_is_lacking_and_unused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`ctxbench cassette check` replays the scenario, and fails on what is lacking and on what is there for nothing."""
+    """`ctxbench lab cassette check` replays the scenario, and fails on what is lacking and what is unused."""
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["cassette", "check"])
+    done = CliRunner().invoke(app, ["lab", "cassette", "check"])
     assert done.exit_code == 1
     assert "are stale or were never recorded" in done.stdout
     assert "replies are no longer needed: run `make record`" in done.stdout
@@ -162,7 +162,7 @@ def test_a_model_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, se
     monkeypatch.setattr(quality, "SCENARIO", "traps")
     monkeypatch.chdir(tmp_path)
     server.text = "UNKNOWN"
-    words = ["quality", "--brief", "--answerer", "openai/m", "--api-base", server.url, "--cassette", "c"]
+    words = ["lab", "quality", "--brief", "--answerer", "openai/m", "--api-base", server.url, "--cassette", "c"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     assert done.stdout.strip().startswith("Right answers of openai/m: ")
@@ -172,7 +172,7 @@ def test_a_model_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, se
 
 def test_recording_needs_the_weights(tmp_path: Path) -> None:
     """Without them it is said how to get some, and nothing is written."""
-    done = ctxbench("quality", "--record", "new.jsonl", cwd=tmp_path, code=2)
+    done = ctxbench("lab", "quality", "--record", "new.jsonl", cwd=tmp_path, code=2)
     assert "no weights for the model `local`" in done.stderr
     assert "make local-model" in done.stderr
     assert not list(tmp_path.iterdir())

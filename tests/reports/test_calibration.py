@@ -1,4 +1,4 @@
-"""What `ctxbench calibrate` prints, from graders that are known to the last answer."""
+"""What `ctxbench lab calibrate` prints, from graders that are known to the last answer."""
 
 from __future__ import annotations
 

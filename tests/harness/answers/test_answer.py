@@ -105,12 +105,12 @@ def test_a_cell_that_failed_has_no_answers(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_command_makes_the_same_answers(tmp_path: Path) -> None:
-    """`ctxbench answer` finds those of the run, and makes those that are gone with the same bytes."""
+    """`ctxbench lab answer` finds those of the run, and makes those that are gone with the same bytes."""
     execute(plan(talks(tmp_path)), tmp_path / "run")
     before = bytes_of(tmp_path / "run")
     for name in PLACES:
         shutil.rmtree(tmp_path / "run" / name)
-    ctxbench("answer", "run", cwd=tmp_path)
+    ctxbench("lab", "answer", "run", cwd=tmp_path)
     assert bytes_of(tmp_path / "run") == before
 
 
@@ -153,7 +153,7 @@ def test_the_run_prints_them(tmp_path: Path) -> None:
     assert found[0]["strategies"]["none"]["correct"] == 1.0
     ctxbench(*words, "-o", "without", "--no-answers", cwd=tmp_path)
     assert "Answers by" not in ctxbench("report", "without", "--print-only", "--all", cwd=tmp_path).stdout
-    markdown = ctxbench("report", "with", "-m", "-", cwd=tmp_path).stdout
+    markdown = ctxbench("report", "with", "--markdown", "-", cwd=tmp_path).stdout
     assert "Answers by offline" in markdown
 
 

@@ -1,4 +1,4 @@
-"""`ctxbench answer`, as a user meets it: offline, by a model with a tool loop, resumed, and with bad input."""
+"""`ctxbench lab answer`, as a user meets it: offline, by a model with a tool loop, resumed, and with bad input."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Done(NamedTuple):
 
 def answer(*words: object, code: int = 0) -> Done:
     """The command in this process."""
-    found = CliRunner().invoke(app, ["answer", "run", *map(str, words)])
+    found = CliRunner().invoke(app, ["lab", "answer", "run", *map(str, words)])
     said = f"error: {found.exception}" if isinstance(found.exception, UserError) else ""
     assert (2 if said else found.exit_code) == code, (found.stdout, found.stderr, found.exc_info)
     return Done(found.stdout, found.stderr + said)
@@ -244,7 +244,7 @@ def test_a_run_without_probes_says_so(tmp_path: Path) -> None:
     talk = conversation()
     (tmp_path / "talks.jsonl").write_bytes(Conversation(talk.id, talk.messages).to_json() + b"\n")
     execute(Plan(RunInputs((str(tmp_path / "talks.jsonl"),)), ("none",)), tmp_path / "run")
-    assert "error: run: no probe was asked" in ctxbench("answer", "run", cwd=tmp_path, code=2).stderr
+    assert "error: run: no probe was asked" in ctxbench("lab", "answer", "run", cwd=tmp_path, code=2).stderr
 
 
 def test_folders_of_answerers_are_safe_and_different() -> None:

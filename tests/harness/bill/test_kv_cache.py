@@ -193,7 +193,7 @@ def test_savings_are_over_the_calls_that_both_get_served() -> None:
 
 def test_the_command(run: Run) -> None:
     """A table a memory size, without a limit as the last, and what was assumed."""
-    shown = ctxbench("kv-cache", run.folder, "-m", 4096, "-m", 8192, cwd=run.folder).stdout
+    shown = ctxbench("lab", "kv-cache", run.folder, "--memory", 4096, "--memory", 8192, cwd=run.folder).stdout
     assert [line for line in shown.splitlines() if line.startswith("vLLM")] == [
         "vLLM, blocks of 16, KV cache of 4,096 tokens",
         "vLLM, blocks of 16, KV cache of 8,192 tokens",
@@ -205,7 +205,9 @@ def test_the_command(run: Run) -> None:
 
 def test_the_command_as_json(run: Run) -> None:
     """The exact figures; SGLang has pages of one token unless told otherwise."""
-    ran = ctxbench("kv-cache", run.folder, "-e", "sglang", "-m", 4096, "--as-recorded", "--json", cwd=run.folder)
+    ran = ctxbench(
+        "lab", "kv-cache", run.folder, "-e", "sglang", "--memory", 4096, "--as-recorded", "--json", cwd=run.folder
+    )
     found = json.loads(ran.stdout)
     assert found["engine"] == "SGLang, pages of 1"
     assert "Assumed: 4 conversations without times begin with the first one." in found["assumed"]
@@ -218,7 +220,7 @@ def test_the_command_as_json(run: Run) -> None:
 
 def test_memory_of_less_than_a_block(run: Run) -> None:
     """It is an error in one line."""
-    ran = ctxbench("kv-cache", run.folder, "-m", 8, cwd=run.folder, code=2)
+    ran = ctxbench("lab", "kv-cache", run.folder, "--memory", 8, cwd=run.folder, code=2)
     assert ran.stderr == "error: --memory 8 is less than one block of 16 tokens\n"
 
 

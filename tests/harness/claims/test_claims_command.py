@@ -1,4 +1,4 @@
-"""`ctxbench claims`, as a user runs it."""
+"""`ctxbench lab claims`, as a user runs it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def claims(run: Path, *words: str) -> dict[str, Any]:
     only = [word for each in words for word in ("--only", each)]
-    found: dict[str, Any] = json.loads(ctxbench("claims", run, *only, "--json", cwd=run.parent).stdout)
+    found: dict[str, Any] = json.loads(ctxbench("lab", "claims", run, *only, "--json", cwd=run.parent).stdout)
     return found
 
 
@@ -60,7 +60,7 @@ def test_the_whole_path(run: Path) -> None:
 
 def test_what_is_printed(run: Path) -> None:
     """A line a claim, why, and with --only every setting, as Markdown here."""
-    written = ctxbench("claims", run, "--only", "C01", "--only", "C10", "--markdown", "-", cwd=run.parent).stdout
+    written = ctxbench("lab", "claims", run, "--only", "C01", "--only", "C10", "--markdown", "-", cwd=run.parent).stdout
     assert "| C10 | 2000 + 500 tokens" in written
     assert "C01: A sliding window saves 30–60 % of the tokens" in written
     assert "window(max_tokens=32000)" in written
@@ -68,14 +68,14 @@ def test_what_is_printed(run: Path) -> None:
 
 def test_in_brief(tmp_path: Path) -> None:
     """`make bench` prints one line of them."""
-    done = ctxbench("claims", "--only", "C10", "--only", "C09", "--brief", cwd=tmp_path)
-    found = "Of 2 claims of the design documents 0 hold, 2 fail, 0 cannot be told (ctxbench claims)"
+    done = ctxbench("lab", "claims", "--only", "C10", "--only", "C09", "--brief", cwd=tmp_path)
+    found = "Of 2 claims of the design documents 0 hold, 2 fail, 0 cannot be told (ctxbench lab claims)"
     assert done.stdout == f"{found}\n"
 
 
 def test_what_needs_no_run_makes_none(tmp_path: Path) -> None:
     """Arithmetic and prices are there at once, in an empty folder."""
-    done = ctxbench("claims", "--only", "C10", "--only", "C09", cwd=tmp_path)
+    done = ctxbench("lab", "claims", "--only", "C10", "--only", "C09", cwd=tmp_path)
     assert "running" not in done.stderr
     assert "C09" in done.stdout
 
@@ -91,7 +91,7 @@ def test_what_needs_no_run_makes_none(tmp_path: Path) -> None:
 def test_what_cannot_be(tmp_path: Path, run: Path, words: tuple[str, ...], said: str) -> None:
     """One clear error, before anything is measured."""
     named = (*words, run) if "C11" in words else words
-    assert said in ctxbench("claims", *named, cwd=tmp_path, code=2).stderr
+    assert said in ctxbench("lab", "claims", *named, cwd=tmp_path, code=2).stderr
 
 
 def _finding(timed: bool = False) -> Finding:

@@ -24,13 +24,13 @@ def test_a_whole_path(tmp_path: Path) -> None:
     printed, _, written = ctxbench("report", "r", cwd=tmp_path).stdout.partition("\nreport: ")
     assert printed in ran.stdout
     assert (tmp_path / written.strip()).is_file()
-    assert "written: r.md" in ctxbench("report", "r", "-m", "r.md", cwd=tmp_path).stderr
+    assert "written: r.md" in ctxbench("report", "r", "--markdown", "r.md", cwd=tmp_path).stderr
     assert (tmp_path / "r.md").read_text().startswith("## Keep the whole history\n")
     assert "c2" in ctxbench("show", "r", cwd=tmp_path).stdout
     shown = ctxbench("show", "r", "c1", "20", "-s", "window(max_tokens=400)", cwd=tmp_path).stdout
     assert "step 20 of 0 to 23" in shown
     assert {"same", "new", "dropped"} <= {line.split()[0] for line in shown.splitlines() if line.strip()}
-    assert "3 conversations written" in ctxbench("convert", path, "-o", "again.jsonl", cwd=tmp_path).stderr
+    assert "3 conversations written" in ctxbench("convert", path, "--to", "again.jsonl", cwd=tmp_path).stderr
     assert (tmp_path / "again.jsonl").read_bytes().count(b"\n") == 3
 
 
@@ -43,7 +43,7 @@ def test_figures_of_each_conversation(tmp_path: Path) -> None:
     for name, values in whole["strategies"].items():
         assert sum(each["tokens_sent"] for each in cells if each["strategy"] == name) == values["tokens_sent"]
     assert "By conversation" in ctxbench("report", "r", "--by-conversation", cwd=tmp_path).stdout
-    assert "| c2 |" in ctxbench("report", "r", "--by-conversation", "-m", "-", cwd=tmp_path).stdout
+    assert "| c2 |" in ctxbench("report", "r", "--by-conversation", "--markdown", "-", cwd=tmp_path).stdout
 
 
 def test_json_is_the_figures(tmp_path: Path) -> None:
@@ -77,10 +77,10 @@ def test_json_of_a_recording_with_usage(tmp_path: Path) -> None:
 def test_convert_keeps_what_is_there_until_it_has_something(tmp_path: Path) -> None:
     """An unreadable input does not empty the target, and `--strict` leaves no draft behind."""
     (tmp_path / "keep.jsonl").write_text("precious")
-    ctxbench("convert", "nowhere", "-o", "keep.jsonl", cwd=tmp_path, code=2)
+    ctxbench("convert", "nowhere", "--to", "keep.jsonl", cwd=tmp_path, code=2)
     assert (tmp_path / "keep.jsonl").read_text() == "precious"
     (tmp_path / "bad.jsonl").write_text('{"ctxbench": "1", "id": "x", "messages": [{"id": 1}]}')
-    ctxbench("convert", "bad.jsonl", "--strict", "-o", "x.jsonl", cwd=tmp_path, code=2)
+    ctxbench("convert", "bad.jsonl", "--strict", "--to", "x.jsonl", cwd=tmp_path, code=2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "keep.jsonl"]
 
 
@@ -134,14 +134,14 @@ BAD = {
     "unknown strategy": (["run", "-s", "windw(max_tokens=9)"], "unknown strategy 'windw'; did you mean 'window'"),
     "unknown parameter": (["run", "-s", "window(max_token=9)"], "did you mean 'max_tokens'"),
     "bad value": (["run", "-s", "window(max_tokens='many')"], "max_tokens must be a whole number or None, not 'many'"),
-    "unknown model": (["run", "--model", "gpt-4oo"], "unknown model 'gpt-4oo'; did you mean"),
+    "unknown model": (["run", "--window", "gpt-4oo"], "unknown model 'gpt-4oo'; did you mean"),
     "unknown encoding": (["run", "--encoding", "o200k"], "did you mean 'o200k_base'"),
     "no run": (["report", "nowhere"], "nowhere: no run is here"),
     "no runs": (["report"], "no run is here"),
     "out is a file": (["run", "good.jsonl", "-o", "prose.txt"], "prose.txt: is not a run folder"),
     "out below a file": (["run", "good.jsonl", "-o", "prose.txt/x"], "prose.txt/x: cannot be written"),
-    "convert to nowhere": (["convert", "good.jsonl", "-o", "no/such/folder.jsonl"], "cannot be written"),
-    "convert nothing": (["convert", "empty.jsonl", "-o", "x.jsonl"], "empty.jsonl: the file is empty"),
+    "convert to nowhere": (["convert", "good.jsonl", "--to", "no/such/folder.jsonl"], "cannot be written"),
+    "convert nothing": (["convert", "empty.jsonl", "--to", "x.jsonl"], "empty.jsonl: the file is empty"),
 }
 
 
@@ -202,7 +202,7 @@ def test_what_is_known_of_the_reading_is_said(tmp_path: Path) -> None:
         f"note: {path}: a file named more than once, read once",
     ]
     (tmp_path / "empty").mkdir()
-    done = ctxbench("convert", "empty", "-o", "x.jsonl", cwd=tmp_path, code=2)
+    done = ctxbench("convert", "empty", "--to", "x.jsonl", cwd=tmp_path, code=2)
     assert said(done.stderr)[0] == "left out: empty: no file is in this folder (check the path)"
 
 
@@ -259,7 +259,7 @@ def test_hostile_text_is_text(tmp_path: Path) -> None:
     shown = ctxbench("show", "r", hostile, "0", cwd=tmp_path).stdout
     assert "[bold red]x[/]" in shown
     assert "\x1b" not in shown
-    assert "<script>" not in ctxbench("report", "r", "-m", "-", cwd=tmp_path).stdout
+    assert "<script>" not in ctxbench("report", "r", "--markdown", "-", cwd=tmp_path).stdout
 
 
 def test_a_report_of_the_run_before(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ COMMANDS = {
     "report as Markdown": ["report", "r", "--markdown", "-"],
     "show": ["show", "r"],
     "show a step": ["show", "r", "c0"],
-    "convert": ["convert", "some.jsonl", "-o", "-"],
+    "convert": ["convert", "some.jsonl", "--to", "-"],
 }
 
 

@@ -1,4 +1,4 @@
-"""`ctxbench validate`: from recordings to the tables, and what it says when there is little to compare."""
+"""`ctxbench lab validate`: from recordings to the tables, and what it says when there is little to compare."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def recorded(tmp_path: Path, *reads: int, model: str = "claude-sonnet-4-5", cost
 def test_a_recording_that_agrees_but_once(tmp_path: Path) -> None:
     """The tables have the model, its shares and the call that disagrees; the JSON has every call."""
     path = recorded(tmp_path, 0, 5000, 0, 15_000)
-    shown = ctxbench("validate", path, cwd=tmp_path).stdout
+    shown = ctxbench("lab", "validate", path, cwd=tmp_path).stdout
     for title in (
         "How well do the cache models predict recorded usage?",
         "Predicted and reported hits",
@@ -40,7 +40,7 @@ def test_a_recording_that_agrees_but_once(tmp_path: Path) -> None:
     assert "gone before its lifetime, at a user's turn" in shown
     assert "Recorded costs" not in shown
     assert "Pauses longer than" not in shown
-    found = json.loads(ctxbench("validate", path, "--json", cwd=tmp_path).stdout)
+    found = json.loads(ctxbench("lab", "validate", path, "--json", cwd=tmp_path).stdout)
     (model,) = found["models"]
     assert (model["calls"], model["exact"], model["later_exact"]) == (4, 3, 2)
     assert [call["read_predicted"] for call in found["calls"]] == [0, 5000, 10_000, 15_000]
@@ -52,11 +52,11 @@ def test_a_recording_that_agrees_but_once(tmp_path: Path) -> None:
 def test_prices_of_the_users_own(tmp_path: Path) -> None:
     """A model that no map has is missing from the money, and is told how to be priced; with a file it is there."""
     path = recorded(tmp_path, 0, 5000, model="claude-9-own", cost=0.02)
-    shown = ctxbench("validate", path, cwd=tmp_path).stdout
+    shown = ctxbench("lab", "validate", path, cwd=tmp_path).stdout
     assert "Costs are missing: the price of claude-9-own is not known" in shown
     assert "(unsupported)" in shown
     (tmp_path / "my.toml").write_text('[models."claude-9-own"]\ninput = 3.0\noutput = 15.0\ncache_read = 0.3\n')
-    shown = ctxbench("validate", path, "--prices", "my.toml", cwd=tmp_path).stdout
+    shown = ctxbench("lab", "validate", path, "--prices", "my.toml", cwd=tmp_path).stdout
     assert "(unsupported)" not in shown
     assert "1 override from my.toml" in " ".join(shown.split())
 
@@ -64,23 +64,23 @@ def test_prices_of_the_users_own(tmp_path: Path) -> None:
 def test_costs_in_cents(tmp_path: Path) -> None:
     """They are named as such, and not compared."""
     dollars = 5000 * 3.75e-6 + 10 * 15e-6
-    shown = ctxbench("validate", recorded(tmp_path, 0, cost=100 * dollars), cwd=tmp_path).stdout
+    shown = ctxbench("lab", "validate", recorded(tmp_path, 0, cost=100 * dollars), cwd=tmp_path).stdout
     assert "claude-sonnet-4-5: a dollar of usage is recorded as 100." in shown
 
 
 def test_a_figure(tmp_path: Path) -> None:
     """It is written where it is asked for; an ending that is no figure's is an error before anything is read."""
     path = recorded(tmp_path, 0, 5000, 0)
-    ctxbench("validate", path, "--figure", "a.svg", cwd=tmp_path)
+    ctxbench("lab", "validate", path, "--figure", "a.svg", cwd=tmp_path)
     assert (tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
-    wrong = ctxbench("validate", path, "--figure", "a.pdf", cwd=tmp_path, code=2)
+    wrong = ctxbench("lab", "validate", path, "--figure", "a.pdf", cwd=tmp_path, code=2)
     assert wrong.stderr == "error: a.pdf: a figure is written as .svg or .png, not as .pdf\n"
     assert not wrong.stdout
 
 
 def test_models_without_a_rule(tmp_path: Path) -> None:
     """They are named with how many calls are not compared."""
-    shown = ctxbench("validate", recorded(tmp_path, 0, 0, model="nobody/knows"), cwd=tmp_path).stdout
+    shown = ctxbench("lab", "validate", recorded(tmp_path, 0, 0, model="nobody/knows"), cwd=tmp_path).stdout
     assert "No cache rule is known for nobody/knows: 2 calls not compared." in shown
 
 
@@ -91,7 +91,7 @@ def test_more_marks_than_a_provider_takes(tmp_path: Path) -> None:
     call = Call("claude-sonnet-4-5", "", Usage(5000, 10, 0, 5000), 1.79e9, marks)
     said.append(Message("a", "assistant", "yes", time=1.79e9 + 1, call=call))
     (tmp_path / "t.jsonl").write_bytes(Conversation("t", tuple(said)).to_json() + b"\n")
-    ran = ctxbench("validate", "t.jsonl", cwd=tmp_path)
+    ran = ctxbench("lab", "validate", "t.jsonl", cwd=tmp_path)
     assert "Calls that cannot be compared are named on standard error" in ran.stdout
     assert ran.stderr == (
         "not compared: t.jsonl:1: messages[5].call.marks: a: 5 cache breakpoints, of which a provider takes 4 "
@@ -102,7 +102,7 @@ def test_more_marks_than_a_provider_takes(tmp_path: Path) -> None:
 def test_many_calls_that_cannot_be_compared(tmp_path: Path) -> None:
     """The first are named one by one, the rest counted; --json has all."""
     path = recorded(tmp_path, 0, *[0] * 60)  # from the 41st call on over the model's window
-    ran = ctxbench("validate", path, "--json", cwd=tmp_path)
+    ran = ctxbench("lab", "validate", path, "--json", cwd=tmp_path)
     assert ran.stderr.count("not compared: ") == 9
     assert "13 more; --json has all" in ran.stderr
     assert len(json.loads(ran.stdout)["left_out"]) == 21
@@ -112,5 +112,5 @@ def test_nothing_to_compare_with(tmp_path: Path) -> None:
     """Recordings without usage are an error in one line."""
     talk = Conversation("t", (Message("u", "user", "hi"), Message("a", "assistant", "yes")))
     (tmp_path / "t.jsonl").write_bytes(talk.to_json() + b"\n")
-    ran = ctxbench("validate", "t.jsonl", cwd=tmp_path, code=2)
+    ran = ctxbench("lab", "validate", "t.jsonl", cwd=tmp_path, code=2)
     assert ran.stderr.startswith("error: no recorded call reports its usage")

@@ -146,7 +146,7 @@ def test_damaged(tmp_path: Path, change: Change, said: str) -> None:
     with pytest.raises(RunError, match=said) as caught:
         read_baseline(file)
     assert str(caught.value).startswith(f"{file}: ")
-    assert "make it anew with `ctxbench baseline`" in str(caught.value)
+    assert "make it anew with `ctxbench gate RUN --update`" in str(caught.value)
 
 
 @pytest.mark.parametrize(

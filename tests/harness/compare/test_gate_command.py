@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ctxbench("run", path, *STRATEGIES, "-o", "one", cwd=made)
     ctxbench("run", path, *STRATEGIES, "-o", "two", cwd=made)
     ctxbench("run", path, "-s", "none", "-s", "window(max_tokens=300)", "-o", "other", cwd=made)
-    ctxbench("baseline", "one", "--out", "one.json", cwd=made)
+    ctxbench("gate", "one", "--update", "--baseline", "one.json", cwd=made)
     return made
 
 
@@ -47,9 +47,11 @@ def test_the_same_twice(folder: Path) -> None:
 
 def test_a_baseline_is_the_same_bytes(folder: Path) -> None:
     """Of the same run, and of another run of the same plan."""
-    ctxbench("baseline", "two", "--out", "two.json", cwd=folder)
+    ctxbench("gate", "two", "--update", "--baseline", "two.json", cwd=folder)
     assert (folder / "two.json").read_bytes() == (folder / "one.json").read_bytes()
-    assert ctxbench("baseline", "one", "--out", "-", cwd=folder).stdout == (folder / "one.json").read_text()
+    assert (
+        ctxbench("gate", "one", "--update", "--baseline", "-", cwd=folder).stdout == (folder / "one.json").read_text()
+    )
 
 
 def worse(folder: Path) -> Path:
@@ -73,7 +75,7 @@ def test_a_regression(folder: Path) -> None:
     assert "Power: this sample detects, four times in five, changes of tokens_sent ±" in done.stdout
     assert "report.html#conversation=c" in done.stdout
     text = (folder / "fail.md").read_text()
-    assert text.startswith("before\n## The gate FAILS")
+    assert text.startswith("## The gate FAILS")
     assert "| window(max\\_tokens=400)" in text or "| window(max_tokens=400) |" in text
     (failure,) = ElementTree.parse(folder / "fail.xml").getroot().findall(".//failure")
     assert "worse: +5.0 %" in str(failure.get("message"))

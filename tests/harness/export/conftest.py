@@ -34,7 +34,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(empty: Path, tmp_path: Path) -> Path:
-    """An empty store of this test's own, where `ctxbench mlflow runs/X` looks for it."""
+    """An empty store of this test's own, where `ctxbench export mlflow runs/X` looks for it."""
     (tmp_path / "runs").mkdir()
     return Path(shutil.copy(empty, tmp_path / "runs" / "mlflow.db"))
 

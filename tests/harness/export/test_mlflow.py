@@ -217,16 +217,16 @@ def test_a_server(run: Path, empty: Path, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://me:{secret}@127.0.0.1:{port}")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-" + secret)
-    down = ctxbench("mlflow", "runs/one", "--model", MODELS[0], cwd=tmp_path, code=2)
+    down = ctxbench("export", "mlflow", "runs/one", "--model", MODELS[0], cwd=tmp_path, code=2)
     assert "connection refused" in down.stderr
     assert "runs/one waits" in down.stderr
     assert list(waiting(tmp_path / "runs")) == [tmp_path / "runs" / "one"]
     (tmp_path / "far").mkdir()
     far = Path(shutil.copy(empty, tmp_path / "far" / "mlflow.db"))
     with serving(far, port):
-        up = ctxbench("mlflow", "--waiting", "--model", MODELS[0], cwd=tmp_path)
+        up = ctxbench("export", "mlflow", "--waiting", "--model", MODELS[0], cwd=tmp_path)
         assert "runs/one: logged in MLflow: http://***127.0.0.1" in up.stdout
-        again = ctxbench("mlflow", "runs/one", "--model", MODELS[0], cwd=tmp_path)
+        again = ctxbench("export", "mlflow", "runs/one", "--model", MODELS[0], cwd=tmp_path)
         assert "already in MLflow" in again.stdout
         into = client(TrackingStore(os.environ["MLFLOW_TRACKING_URI"]))
         identity = bench(load(run), rows_of).identity

@@ -77,12 +77,12 @@ def test_scenarios(tmp_path: Path) -> None:
 
 def test_the_command(run: Path, tmp_path: Path) -> None:
     """A file as the textfile collector reads it; what is said of a place that cannot be written to."""
-    ctxbench("export", run, "--prometheus", "a.prom", "-m", MODELS[0], "-m", MODELS[1], cwd=tmp_path)
+    ctxbench("export", "prometheus", run, "--to", "a.prom", "-m", MODELS[0], "-m", MODELS[1], cwd=tmp_path)
     text = (tmp_path / "a.prom").read_text()
     assert text == prometheus(load(run), MODELS)
     assert "# TYPE agent_token_usage_total counter" in text
     (tmp_path / "file").write_text("")
-    assert "cannot be written" in ctxbench("export", run, "--prometheus", "file/x", cwd=tmp_path, code=2).stderr
+    assert "cannot be written" in ctxbench("export", "prometheus", run, "--to", "file/x", cwd=tmp_path, code=2).stderr
 
 
 def test_without_the_library(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`ctxbench calibrate`: from labelled answers to the tables, the profile, and what it says of bad input."""
+"""`ctxbench lab calibrate`: from labelled answers to the tables, the profile, and what it says of bad input."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def calibrate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
 
     def run(*words: object) -> Done:
         made = CliRunner().invoke(
-            app, ["calibrate", "--resamples", "1000", *map(str, words)], env={"COLUMNS": "200", "NO_COLOR": "1"}
+            app, ["lab", "calibrate", "--resamples", "1000", *map(str, words)], env={"COLUMNS": "200", "NO_COLOR": "1"}
         )
         if made.exception is not None and not isinstance(made.exception, (UserError, SystemExit)):
             raise made.exception
@@ -59,13 +59,13 @@ def written(folder: Path, questions: int = 80, name: str = "mine.jsonl", **chang
 def test_from_a_file_to_a_profile(tmp_path: Path) -> None:
     """The tables show the grader beside the baselines; the profile has the same figures; --json has both."""
     path = written(tmp_path)
-    done = ctxbench("calibrate", path, "-o", "kept", "--date", "2026-11-22", cwd=tmp_path)
+    done = ctxbench("lab", "calibrate", path, "-o", "kept", "--date", "2026-11-22", cwd=tmp_path)
     assert "mine: 240 answers to 80 questions" in done.stdout
     for title in ("mine: labels and verdicts", "mine: by system", "mine: time and cost"):
         assert title in done.stdout
     assert "at best" in done.stdout
     assert "written: kept/rules-mine-" in done.stderr
-    found = json.loads(ctxbench("calibrate", path, "-o", "kept", "--json", cwd=tmp_path).stdout)
+    found = json.loads(ctxbench("lab", "calibrate", path, "-o", "kept", "--json", cwd=tmp_path).stdout)
     [grader] = found[0]["graders"]
     [file] = (tmp_path / "kept").iterdir()
     profile = msgspec.json.decode(file.read_bytes(), type=Profile)
@@ -184,7 +184,11 @@ def test_a_narrow_terminal(tmp_path: Path) -> None:
     path = written(tmp_path)
     environment = {**os.environ, "COLUMNS": "60", "NO_COLOR": "1"}
     done = subprocess.run(
-        [CTXBENCH, "calibrate", path, "-o", "kept"], cwd=tmp_path, capture_output=True, text=True, env=environment
+        [CTXBENCH, "lab", "calibrate", path, "-o", "kept"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=environment,
     )
     assert done.returncode == 0
     assert "No room for: " in done.stdout
@@ -194,6 +198,6 @@ def test_a_narrow_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("date", ["yesterday", "2026-13-01", "20261122", "22.11.2026"])
 def test_a_date_is_a_day(tmp_path: Path, date: str) -> None:
     """Anything else is refused before anything is graded."""
-    done = ctxbench("calibrate", written(tmp_path), "-o", "kept", "--date", date, cwd=tmp_path, code=2)
+    done = ctxbench("lab", "calibrate", written(tmp_path), "-o", "kept", "--date", date, cwd=tmp_path, code=2)
     assert f"error: --date '{date}' is not a day: write it as 2026-11-22" in done.stderr
     assert not (tmp_path / "kept").exists()

@@ -1,4 +1,4 @@
-"""`ctxbench calibrate` with graders that ask a model: two variants, what they cost, Ctrl-C, replay."""
+"""`ctxbench lab calibrate` with graders that ask a model: two variants, what they cost, Ctrl-C, replay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
 
 
 def words(server: Server, *more: object) -> list[str]:
-    fixed = ("calibrate", "mine.jsonl", "-o", "kept", "--cassette", "c.sqlite", "--api-base", server.url)
+    fixed = ("lab", "calibrate", "mine.jsonl", "-o", "kept", "--cassette", "c.sqlite", "--api-base", server.url)
     return [*map(str, fixed), *map(str, more)]
 
 

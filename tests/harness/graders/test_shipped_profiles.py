@@ -19,9 +19,9 @@ from ctxbench.scenarios.labelled import read
 from ctxbench.scenarios.source import Problems
 
 AGAIN = """make them again, where the sample recordings are:
-    ctxbench calibrate {evouna,halluqa-zh/HalluQA.json,mtrag} --attacked 200 -o CHECKOUT/harness/graders/shipped
-    ctxbench calibrate evouna -g logit --sample 150 --seed 33 --by-system -o CHECKOUT/harness/graders/shipped
-    ctxbench calibrate halluqa-zh -g logit --sample 100 --seed 33 --by-system -o CHECKOUT/harness/graders/shipped"""
+    ctxbench lab calibrate {evouna,halluqa-zh/HalluQA.json,mtrag} --attacked 200 -o CHECKOUT/harness/graders/shipped
+    ctxbench lab calibrate evouna -g logit --sample 150 --seed 33 --by-system -o CHECKOUT/harness/graders/shipped
+    ctxbench lab calibrate halluqa-zh -g logit --sample 100 --seed 33 --by-system -o CHECKOUT/harness/graders/shipped"""
 FILES = {
     "evouna-nq": "evouna/NQ.json",
     "halluqa-zh": "halluqa-zh/HalluQA.json",
@@ -51,7 +51,7 @@ def test_they_are_of_the_grader_as_it_is() -> None:
 
 
 def test_the_local_model_that_grades_has_its_own(tmp_path: Path) -> None:
-    """`ctxbench quality` shows what a grader says only if its agreement with people is known, in both languages."""
+    """`ctxbench lab quality` shows what a grader says only if its agreement with people is known, in both languages."""
     Cassette(tmp_path / "c").close()
     models = Models(Settings(cassette=str(tmp_path / "c"), mode="replay", grader=NAME))
     found = Profiles([SHIPPED]).of(grader("logit", models=models).name)

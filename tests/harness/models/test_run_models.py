@@ -204,13 +204,13 @@ def test_lines_of_a_cassette(tmp_path: Path) -> None:
         request = canonical({"kind": "chat", "model": "m"})
         cassette.put(CassetteEntry(key_of(request), "chat", "m", b'{"text":"yes"}', request))
         cassette.put(CassetteEntry("k", "embedding", "e", b"12345678"))
-    ctxbench("cassette", "export", "lines.jsonl", "--cassette", "c", cwd=tmp_path)
-    printed = ctxbench("cassette", "export", "-", "--cassette", "c", cwd=tmp_path).stdout
+    ctxbench("lab", "cassette", "export", "--to", "lines.jsonl", "--cassette", "c", cwd=tmp_path)
+    printed = ctxbench("lab", "cassette", "export", "--to", "-", "--cassette", "c", cwd=tmp_path).stdout
     assert printed == (tmp_path / "lines.jsonl").read_text()
-    new = ctxbench("cassette", "import", "lines.jsonl", "--cassette", "d", cwd=tmp_path)
+    new = ctxbench("lab", "cassette", "import", "lines.jsonl", "--cassette", "d", cwd=tmp_path)
     assert said(new.stderr) == ["2 new replies in d"]
     with Cassette(tmp_path / "c") as one, Cassette(tmp_path / "d") as other:
         assert list(one.entries()) == list(other.entries())
-    assert "no such cassette" in ctxbench("cassette", "export", "x", cwd=tmp_path, code=2).stderr
-    assert "No such file" in ctxbench("cassette", "import", "nothing", cwd=tmp_path, code=2).stderr
-    assert "some.jsonl:1: is no line" in ctxbench("cassette", "import", path, cwd=tmp_path, code=2).stderr
+    assert "no such cassette" in ctxbench("lab", "cassette", "export", "--to", "x", cwd=tmp_path, code=2).stderr
+    assert "No such file" in ctxbench("lab", "cassette", "import", "nothing", cwd=tmp_path, code=2).stderr
+    assert "some.jsonl:1: is no line" in ctxbench("lab", "cassette", "import", path, cwd=tmp_path, code=2).stderr

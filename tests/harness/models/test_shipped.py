@@ -93,14 +93,14 @@ def test_a_stale_one_is_named(tmp_path: Path, coming: Shipped) -> None:
 
 
 def test_the_command_says_what_is_stale(tmp_path: Path) -> None:
-    """`ctxbench cassette check` names the prompt and exits with 1; a cassette without stale replies is fine."""
+    """`ctxbench lab cassette check` names the prompt and exits with 1; a cassette without stale replies is fine."""
     with Cassette(tmp_path / "c") as cassette:
         cassette.put(entry(Choice("m", "", "x", (" Yes",), f"logit@{prompts()['logit']}")))
-    good = ctxbench("cassette", "check", "--cassette", "c", cwd=tmp_path)
+    good = ctxbench("lab", "cassette", "check", "--cassette", "c", cwd=tmp_path)
     assert said(good.stderr) == ["1 replies, 0 stale: c"]
     with Cassette(tmp_path / "c") as cassette:
         cassette.put(entry())
-    bad = ctxbench("cassette", "check", "--cassette", "c", cwd=tmp_path, code=1)
+    bad = ctxbench("lab", "cassette", "check", "--cassette", "c", cwd=tmp_path, code=1)
     assert bad.stdout == "stale: 1 replies to logit@aaaaaaaaaaaa, which has changed since: record them again\n"
     assert said(bad.stderr) == ["2 replies, 1 stale: c"]
 

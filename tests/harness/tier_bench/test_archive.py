@@ -1,4 +1,4 @@
-"""`ctxbench bench-tier archive`, as a user runs it."""
+"""`ctxbench lab bench-tier archive`, as a user runs it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def quiet(_: str) -> None:
 def test_the_tables_and_the_json(tmp_path: Path) -> None:
     """Lossless and lossy stand apart, and every coder has a row."""
     path = recording(tmp_path, conversations=2, turns=6, size=40)
-    printed = ctxbench("bench-tier", "archive", path.name, "--level", 3, cwd=tmp_path).stdout
+    printed = ctxbench("lab", "bench-tier", "archive", path.name, "--level", 3, cwd=tmp_path).stdout
     for title in ("Lossless: messages", "Lossless: texts alone", "Dictionaries: messages", "Lossy: summaries", "Speed"):
         assert title in printed
     for coder in ("zstd -9", "xz -9e", "brotli 11", "zstd -22 --long", "order-5 model", "archive"):
         assert coder in printed
-    found = ctxbench("bench-tier", "archive", path.name, "-l", 3, "-d", "none", "--json", cwd=tmp_path).stdout
+    found = ctxbench("lab", "bench-tier", "archive", path.name, "-l", 3, "-d", "none", "--json", cwd=tmp_path).stdout
     assert json.loads(found)["coding"] | {"level": 3, "dictionary": "none"} == json.loads(found)["coding"]
     assert sorted(each.name for each in tmp_path.iterdir()) == [path.name]
 
@@ -41,7 +41,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_measured(tmp_path: Path) ->
     """A broken file is named on standard error."""
     path = recording(tmp_path, conversations=1, turns=3, size=9)
     (tmp_path / "broken.jsonl").write_text('{"ctxbench": "1", "id": 7}\n')
-    done = ctxbench("bench-tier", "archive", path.name, "broken.jsonl", "--level", 1, cwd=tmp_path)
+    done = ctxbench("lab", "bench-tier", "archive", path.name, "broken.jsonl", "--level", 1, cwd=tmp_path)
     assert "left out: broken.jsonl: no known format fits" in done.stderr
     assert "1 conversation," in done.stdout
 
@@ -57,7 +57,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_measured(tmp_path: Path) ->
 )
 def test_bad_words(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     """One clear error each."""
-    assert said in ctxbench("bench-tier", "archive", *words, cwd=tmp_path, code=2).stderr
+    assert said in ctxbench("lab", "bench-tier", "archive", *words, cwd=tmp_path, code=2).stderr
 
 
 def test_two_runs_differ_in_their_speeds_only() -> None:

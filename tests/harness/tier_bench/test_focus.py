@@ -92,7 +92,18 @@ def test_a_strategy_that_fails_loses_its_conversation_for_all(tmp_path: Path) ->
     (tmp_path / "broken.py").write_text(BROKEN)
     other = Conversation("other", (Message("a", "user", "Hello."), Message("b", "assistant", "Hi.")))
     (tmp_path / "talk.jsonl").write_bytes(asked().to_json() + b"\n" + other.to_json() + b"\n")
-    words = ("bench-tier", "focus", "talk.jsonl", "-t", "importance", "-s", "broken.py:Broken", "-l", "4096")
+    words = (
+        "lab",
+        "bench-tier",
+        "focus",
+        "talk.jsonl",
+        "--truncation",
+        "importance",
+        "-s",
+        "broken.py:Broken",
+        "--limit",
+        "4096",
+    )
     exact = json.loads(ctxbench(*words, "--json", cwd=tmp_path).stdout)
     assert [(row["conversation"], row["why"]) for row in exact["failed"]] == [
         ("talk", "RuntimeError: no more (broken.py:9)")
@@ -107,7 +118,20 @@ def test_the_command(tmp_path: Path) -> None:
     probes = (Probe("p", "Lisbon gate?", ("B12",), ("m0",)),)
     (tmp_path / "talk.jsonl").write_bytes(asked(*probes).to_json() + b"\n")
     own = "focus(limit=100, system=0, functions=0)"
-    words = ("bench-tier", "focus", "talk.jsonl", "-t", "importance", "-s", "last_turn", "-s", own, "--limit", "2100")
+    words = (
+        "lab",
+        "bench-tier",
+        "focus",
+        "talk.jsonl",
+        "--truncation",
+        "importance",
+        "-s",
+        "last_turn",
+        "-s",
+        own,
+        "--limit",
+        "2100",
+    )
     shown = ctxbench(*words, cwd=tmp_path).stdout
     assert "Focus, 2,100 tokens: 1 conversation, 10 calls, 1 probe" in shown
     assert f"\n{own} " in shown
@@ -128,6 +152,6 @@ def test_the_command(tmp_path: Path) -> None:
 )
 def test_bad_input(tmp_path: Path, words: tuple[str, ...], says: str) -> None:
     """One error that says what to do, and nothing else."""
-    done = ctxbench("bench-tier", "focus", *words, cwd=tmp_path, code=2)
+    done = ctxbench("lab", "bench-tier", "focus", *words, cwd=tmp_path, code=2)
     assert says in done.stderr
     assert not done.stdout

@@ -1,4 +1,4 @@
-"""`ctxbench bench-tier all`: every tier on a load that fills it, and the edges that `tiered` moves messages along."""
+"""`ctxbench lab bench-tier all`: each tier on a load that fills it, and the edges that `tiered` uses."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_it_is_short(measurement: Overview) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     """At the documents' sizes, as a user runs it: all edges are used, and all figures are there."""
-    figures = json.loads(ctxbench("bench-tier", "all", "--json", cwd=tmp_path).stdout)
+    figures = json.loads(ctxbench("lab", "bench-tier", "all", "--json", cwd=tmp_path).stdout)
     moves = {(move["from"], move["to"]): move["messages"] for move in figures["tiered"]["moves"]}
     assert moves.keys() == EDGES
     assert min(moves.values()) > 0

@@ -1,4 +1,4 @@
-"""Probes asked of the RAG tier, and `ctxbench bench-tier rag` as a user runs it."""
+"""Probes asked of the RAG tier, and `ctxbench lab bench-tier rag` as a user runs it."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ def test_locomo(recordings: Path) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     """Tables on a terminal, exact figures as JSON, the same figures each time."""
-    shown = ctxbench("bench-tier", "rag", "smoke", cwd=tmp_path).stdout
+    shown = ctxbench("lab", "bench-tier", "rag", "smoke", cwd=tmp_path).stdout
     assert "Recall of the evidence of" in shown
     assert "vector + bm25 + graph, reranked" in shown
     assert "the best single retriever" in shown
-    words = ("bench-tier", "rag", "traps", "-r", "graph,bm25", "--json")
+    words = ("lab", "bench-tier", "rag", "traps", "--retriever", "graph,bm25", "--json")
     first, second = (json.loads(ctxbench(*words, cwd=tmp_path).stdout) for _ in "ab")
     assert [way["name"] for way in first["ways"]][:2] == ["bm25", "graph"]
     assert [way["recall"] for way in first["ways"]] == [way["recall"] for way in second["ways"]]
@@ -96,9 +96,9 @@ def test_the_command(tmp_path: Path) -> None:
 
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     """One line for an unknown retriever, an input that is not there, and recordings without probes."""
-    said = ctxbench("bench-tier", "rag", "-r", "bm52", cwd=tmp_path, code=2).stderr
+    said = ctxbench("lab", "bench-tier", "rag", "--retriever", "bm52", cwd=tmp_path, code=2).stderr
     assert "unknown retriever 'bm52'; did you mean 'bm25'?" in said
-    assert "no such file" in ctxbench("bench-tier", "rag", "nothing", cwd=tmp_path, code=2).stderr
+    assert "no such file" in ctxbench("lab", "bench-tier", "rag", "nothing", cwd=tmp_path, code=2).stderr
     (tmp_path / "c.jsonl").write_bytes(Conversation("c", conversation().messages).to_json() + b"\n")
-    said = ctxbench("bench-tier", "rag", "c.jsonl", cwd=tmp_path, code=2).stderr
+    said = ctxbench("lab", "bench-tier", "rag", "c.jsonl", cwd=tmp_path, code=2).stderr
     assert "no conversation has a probe with evidence" in said

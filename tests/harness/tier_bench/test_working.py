@@ -1,4 +1,4 @@
-"""`ctxbench bench-tier working`, as a user runs it."""
+"""`ctxbench lab bench-tier working`, as a user runs it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 from tests.harness.command import ctxbench
 
-TWO = ("-p", "lru", "-p", "lru_k(correlated=20)")
+TWO = ("--eviction", "lru", "--eviction", "lru_k(correlated=20)")
 
 
 def test_the_documents_load_beside_its_bounds(tmp_path: Path) -> None:
     """Over 90 % is asked for; the table says that it cannot be had, and by what bound."""
-    done = ctxbench("bench-tier", "working", "--seeds", 2, *TWO, cwd=tmp_path)
+    done = ctxbench("lab", "bench-tier", "working", "--seeds", 2, *TWO, cwd=tmp_path)
     lines = done.stdout.splitlines()
     assert lines[1].startswith("mem_002, cache of 131,072 tokens: 2 seeds, 1,000 look-ups and 1.98M tokens each")
     heads = next(at for at, line in enumerate(lines) if line.startswith("policy"))
@@ -32,11 +32,11 @@ def test_recordings_as_json_twice_the_same(tmp_path: Path) -> None:
     words = (
         "bench-tier",
         "working",
-        "-t",
+        "--trace",
         "smoke",
-        "-t",
+        "--trace",
         "mem_002",
-        "-s",
+        "--size",
         3_000,
         "--seeds",
         1,
@@ -59,23 +59,23 @@ def test_recordings_as_json_twice_the_same(tmp_path: Path) -> None:
 
 def test_where_everything_fits_it_says_so(tmp_path: Path) -> None:
     """No policy can be told from another there."""
-    done = ctxbench("bench-tier", "working", "-t", "smoke", *TWO, cwd=tmp_path)
+    done = ctxbench("lab", "bench-tier", "working", "--trace", "smoke", *TWO, cwd=tmp_path)
     assert "Everything fits: nothing is ever evicted" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("-t", "zpf"), "did you mean 'zipf'?"),
-        (("-t", "no/such.jsonl"), "there is no such file or folder"),
-        (("-p", "lruk"), "unknown policy 'lruk'; did you mean 'lru_k'"),
-        (("-p", "lru_k(k=0)"), "k must be at least 1, not 0"),
-        (("-s", "0"), "--size"),
+        (("--trace", "zpf"), "did you mean 'zipf'?"),
+        (("--trace", "no/such.jsonl"), "there is no such file or folder"),
+        (("--eviction", "lruk"), "unknown policy 'lruk'; did you mean 'lru_k'"),
+        (("--eviction", "lru_k(k=0)"), "k must be at least 1, not 0"),
+        (("--size", "0"), "--size"),
     ],
 )
 def test_bad_input_is_one_error(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     """It names what was wrong and what there is."""
-    done = ctxbench("bench-tier", "working", *words, cwd=tmp_path, code=2)
+    done = ctxbench("lab", "bench-tier", "working", *words, cwd=tmp_path, code=2)
     assert said in done.stderr
     assert not done.stdout
 
@@ -84,5 +84,5 @@ def test_recordings_that_go_back_to_nothing_are_an_error(tmp_path: Path) -> None
     """There is nothing to look up."""
     path = tmp_path / "short.jsonl"
     path.write_text('{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}\n')
-    done = ctxbench("bench-tier", "working", "-t", path, cwd=tmp_path, code=2)
+    done = ctxbench("lab", "bench-tier", "working", "--trace", path, cwd=tmp_path, code=2)
     assert "no conversation goes back to an earlier message" in done.stderr
