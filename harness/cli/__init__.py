@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from inspect import getdoc
+from typing import Any
 
 import typer
 from rich.markup import escape
@@ -25,6 +26,7 @@ from . import (
     cassette,
     claims,
     compare,
+    configuration,
     export,
     list_,
     report,
@@ -50,6 +52,7 @@ def _add(
     function: Callable[..., None],
     panel: str | None = None,
     cls: type[TyperCommand] | None = None,
+    context_settings: dict[Any, Any] | None = None,
 ) -> None:
     """Add a command to a group under the last word of its path; path and words are the example that opens its help."""
     first, *rest = (getdoc(function) or "").split("\n\n")
@@ -58,6 +61,7 @@ def _add(
     group.command(
         name=path.split()[-1],
         cls=cls,
+        context_settings=context_settings,
         help=f"[bold]{escape(f'ctxbench {path} {words}'.rstrip())}[/bold]\n\n" + "\n\n".join(about),
         short_help=f"{about[0].partition(':')[0].rstrip('.')}.",
         rich_help_panel=panel,
@@ -87,6 +91,10 @@ _add(app, "tune", "'window(max_tokens=?)' standard --trials 20", tune.tune)
 _add(app, "list", "strategies retrieval", list_.list_)
 _add(app, "convert", "talks/ --to talks.jsonl", export.convert)
 _add(app, "demo", "", run.demo, BEGIN)
+_add(app, "init", "~/.claude/projects/my-project", configuration.init, BEGIN)
+# What follows the name of a command is for that command.
+_AS_GIVEN = {"allow_interspersed_args": False}
+_add(app, "config", "run --jobs 2", configuration.config, BEGIN, context_settings=_AS_GIVEN)
 
 _add(exports, "export mlflow", "runs/before runs/after", export.mlflow)
 _add(exports, "export prometheus", "runs/now --to ctxbench.prom", export.prometheus)
@@ -126,9 +134,14 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),  # noqa: ARG001
 ) -> None:
     """Replay recorded conversations through context strategies, offline, and measure what each would send."""
+    # Help and the commands about the file must work while the file is wrong.
+    if context.invoked_subcommand not in ("init", "config") and not {"-h", "--help"} & set(sys.argv):
+        settings = configuration.configuration(context.command)
+        context.default_map = None if settings is None else settings.default_map()
 
 
 def main() -> None:

@@ -108,6 +108,7 @@ def focus(
         list[str] | None,
         typer.Option(
             *("--strategy", "-s"),
+            metavar="SPEC",
             help="Strategy to compare with, as in `ctxbench run`; repeat it.",
             autocompletion=completion.strategies,
             show_default="window, summary and retrieval under the same limit",

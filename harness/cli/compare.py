@@ -33,7 +33,9 @@ def compare(
     ] = "none",
     strategy: Annotated[
         list[str] | None,
-        typer.Option("--strategy", "-s", help="Compare this strategy only; repeat it.", show_default="all"),
+        typer.Option(
+            "--strategy", "-s", metavar="SPEC", help="Compare this strategy only; repeat it.", show_default="all"
+        ),
     ] = None,
     metric: Annotated[
         list[str] | None,
@@ -138,7 +140,6 @@ def gate(
         Path | None,
         typer.Option(
             "--policy",
-            "-p",
             help="File of guarded metrics and their margins (docs/ci.md).",
             metavar="FILE",
             show_default="everything in the baseline, with the usual margins",

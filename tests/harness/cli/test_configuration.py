@@ -1,0 +1,150 @@
+"""`ctxbench.toml`: what stands in it counts, the command line wins, and a mistake in it is named with its line."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ctxbench.harness.cli import configuration
+from tests.harness.command import ctxbench
+from tests.harness.runs import recording
+
+SETTINGS = """
+recordings = "some.jsonl"
+strategies = ["none", "last_turn"]
+model = ["gpt-5.6"]
+window = 9000
+
+[run]
+out = "runs/mine"
+report = true
+"""
+
+
+def test_run_without_words_does_the_whole_job(tmp_path: Path) -> None:
+    """Recordings, strategies, model and window are the file's; the report is written; a folder below is as good."""
+    recording(tmp_path, conversations=2)
+    (tmp_path / "ctxbench.toml").write_text(SETTINGS)
+    (tmp_path / "notes").mkdir()
+    shown = ctxbench("run", cwd=tmp_path).stdout
+    assert "2 conversations" in shown
+    assert "billed under gpt-5.6" in shown
+    assert "last_turn" in shown
+    assert (tmp_path / "runs/mine/report/report.html").is_file()
+    assert "9,000 tokens (--window)" in ctxbench("report", "runs/mine", "--all", "--print-only", cwd=tmp_path).stdout
+    ctxbench("run", "-s", "none", "--out", "../other", cwd=tmp_path / "notes")
+    plan = json.loads((tmp_path / "other" / "manifest.json").read_text())["plan"]
+    assert (plan["strategies"], plan["names"]) == (["none"], ["../some.jsonl"])
+
+
+def test_the_table_of_pyproject(tmp_path: Path) -> None:
+    """`[tool.ctxbench]` is as good as the file; a pyproject.toml without it is passed over, broken or not."""
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.ctxbench]\nencoding = "chars4"\n\n[tool.ctxbench.run]\njobs = "2"\n'
+    )
+    done = ctxbench("config", "run", cwd=tmp_path, code=2)
+    assert "pyproject.toml:5: run.jobs: must be a whole number, not '2'" in done.stderr
+    below = tmp_path / "below"
+    below.mkdir()
+    (below / "pyproject.toml").write_text("[tool.other\n")
+    (tmp_path / "pyproject.toml").write_text('[tool.ctxbench]\nencoding = "chars4"\n')
+    assert "--encoding" in ctxbench("config", "run", cwd=below).stdout
+    rows = json.loads(ctxbench("config", "--json", "run", "--jobs", 3, cwd=below).stdout)["settings"]
+    sources = {row["option"]: (row["value"], row["source"]) for row in rows}
+    assert sources["--encoding"] == ("chars4", "../pyproject.toml:2")
+    assert sources["--jobs"] == (3, "command line")
+    assert sources["--seed"] == (0, "default")
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tracking server in the environment counts, and `config` says so."""
+    (tmp_path / "ctxbench.toml").write_text('tracking = "http://file"\n')
+    assert "http://file" in ctxbench("config", "export", "mlflow", cwd=tmp_path).stdout
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://environment")
+    [line] = [row for row in ctxbench("config", "run", cwd=tmp_path).stdout.splitlines() if "--tracking-uri" in row]
+    assert line.split()[1:] == ["http://environment", "environment:", "MLFLOW_TRACKING_URI"]
+
+
+WRONG = {
+    'recodings = ["x"]': "ctxbench.toml:1: recodings: there is no such key; did you mean 'recordings'",
+    "model = 3": "ctxbench.toml:1: model: must be text, not 3",
+    "# jobs\n[run]\njbos = 2": "ctxbench.toml:3: run.jbos: `ctxbench run` has no option 'jbos'; did you mean 'jobs'",
+    "[run]\njobs = [1]": "ctxbench.toml:2: run.jobs: must be a whole number, not a list",
+    "[run]\njobs = -1": "ctxbench.toml:2: run.jobs: ",
+    "[run]\nstrict = 1": "ctxbench.toml:2: run.strict: must be true or false, not 1",
+    "[lab.validat]": "ctxbench.toml:1: lab.validat: `ctxbench lab` has no command 'validat'; did you mean 'validate'",
+    '[bill]\nrules = "new"': "ctxbench.toml:2: bill.rules: must be 'recording' or 'latest' or 'document', not 'new'",
+    "run = 3": "ctxbench.toml:1: run: is a table of the options of `ctxbench run` (write [run])",
+    "[init]": "ctxbench.toml:1: init: has no settings",
+    "[run": "ctxbench.toml: not TOML: ",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_mistake_is_named_with_its_line(text: str, tmp_path: Path) -> None:
+    """Whatever command is given, one line says file, line, key and what to do; --help works all the same."""
+    (tmp_path / "ctxbench.toml").write_text(text + "\n")
+    done = ctxbench("list", "scenarios", cwd=tmp_path, code=2)
+    assert WRONG[text] in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "Usage" in ctxbench("list", "--help", cwd=tmp_path).stdout
+
+
+def test_every_shared_key_is_an_option_of_its_commands() -> None:
+    """A key at the top of the file sets a parameter that each of its commands has."""
+    import typer
+
+    from ctxbench.harness.cli import app
+
+    group = typer.main.get_command(app)
+    for parameter, paths in configuration.SHARED.values():
+        for path in paths:
+            command = group
+            for word in path.split():
+                command = command.commands[word]  # type: ignore[attr-defined]
+            assert parameter in {each.name for each in command.params}, (parameter, path)
+
+
+def test_init_lists_agents_and_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts files of known agents by name, even those that cannot be opened, and replaces no file unasked."""
+    home = tmp_path / "home"
+    for file in (".claude/projects/a/1.jsonl", ".claude/projects/a/2.jsonl", ".pi/agent/sessions/x/1.jsonl"):
+        (home / file).parent.mkdir(parents=True, exist_ok=True)
+        (home / file).symlink_to("nowhere")
+    monkeypatch.setenv("HOME", str(home))
+    work = tmp_path / "work"
+    work.mkdir()
+    shown = ctxbench("init", cwd=work).stdout
+    assert "found: ~/.claude/projects (Claude Code, 2 files)" in shown
+    assert "found: ~/.pi/agent/sessions (pi, 1 file)" in shown
+    text = (work / "ctxbench.toml").read_text()
+    assert "#   ~/.claude/projects  (Claude Code, 2 files)\n" in text
+    assert os.listdir(work) == ["ctxbench.toml"]
+    assert "give --force to replace it" in ctxbench("init", cwd=work, code=2).stderr
+    assert "no such file" in ctxbench("init", "nowhere", "--force", cwd=work, code=2).stderr
+    assert (work / "ctxbench.toml").read_text() == text
+    ctxbench("init", "smoke", "~/.pi", "--force", cwd=work)
+    rows = json.loads(ctxbench("config", "--json", cwd=work).stdout)["settings"]
+    assert {"option": "run recordings", "value": ["smoke", f"{home}/.pi"], "source": "ctxbench.toml:8"} in rows
+
+
+def test_what_init_writes_can_be_uncommented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each commented setting of the file is one that counts when its # is taken away."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    ctxbench("init", cwd=tmp_path)
+    file = tmp_path / "ctxbench.toml"
+    lines = file.read_text().splitlines()
+    file.write_text(
+        "\n".join(line[2:] if line.startswith("# ") and (" = " in line or line[2] == "[") else line for line in lines)
+    )
+    options = {row["option"] for row in json.loads(ctxbench("config", "--json", cwd=tmp_path).stdout)["settings"]}
+    assert {"run recordings", "run strategy", "gate policy", "run jobs", "export mlflow report"} <= options
+
+
+def test_no_file_is_no_error(tmp_path: Path) -> None:
+    """`config` says that there is none, and how to make one."""
+    assert "`ctxbench init` makes one" in ctxbench("config", cwd=tmp_path).stdout
+    assert "has no command 'foo'" in ctxbench("config", "foo", cwd=tmp_path, code=2).stderr
