@@ -1,1 +1,1 @@
-"""Run strategies over recordings and make figures of it. Notebooks use `api.py`; the commands are in `cli/`."""
+"""Run strategies over recordings and make figures of it. Notebooks use `api/`; the commands are in `cli/`."""

@@ -1,10 +1,12 @@
-"""Tables of text on a terminal and as Markdown, and figures in words: shares, tokens, dollars, missing values."""
+"""Tables on a terminal, as Markdown and as HTML, and figures in words: shares, tokens, dollars, missing values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape as escape_html
+from io import StringIO
 from textwrap import wrap
 from typing import NamedTuple
 
@@ -62,6 +64,13 @@ def show(console: Console, tables: Sequence[Table]) -> None:
             _show_prose(console, table) if table.prose else _show_figures(console, table)
         for note in table.notes:
             _print_paragraph(console, note, "dim" if table.heads else "")
+
+
+def plain(tables: Sequence[Table]) -> str:
+    """Return tables as the text that a command writes into a pipe or a file."""
+    text = StringIO()
+    show(Console(file=text, width=WIDE, highlight=False, color_system=None), tables)
+    return text.getvalue()
 
 
 def _print_paragraph(console: Console, text: str, style: str) -> None:
@@ -136,6 +145,37 @@ def line(text: str) -> str:
     """Return text that cannot break a Markdown table or carry HTML into it."""
     safe = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return safe.replace("|", "\\|").replace("*", "\\*").replace("\r", " ").replace("\n", " ")
+
+
+def html(tables: Sequence[Table]) -> str:
+    """Return tables as HTML for a notebook: no style sheet, no script, and no markup from what is in them."""
+    return "<div>" + "".join(map(_html_table, tables)) + "</div>"
+
+
+def _html_table(table: Table) -> str:
+    names = len(table.heads) if table.prose else table.names
+    aligned = ["left" if at < names else "right" for at in range(len(table.heads))]
+    head = "".join(f"<th{_align(side)}>{_html(text)}</th>" for text, side in zip(table.heads, aligned, strict=True))
+    rows = "".join(
+        f"<tr{_STRUCK if row[0].startswith(CROSS) else ''}>"
+        + "".join(f"<td{_align(side)}>{_html(text)}</td>" for text, side in zip(row, aligned, strict=True))
+        + "</tr>"
+        for row in table.rows
+    )
+    body = f"<thead><tr>{head}</tr></thead>" * any(table.heads) + f"<tbody>{rows}</tbody>" * bool(rows)
+    notes = "".join(f"<p><small>{_html(note)}</small></p>" for note in table.notes)
+    return f"<p><strong>{_html(table.title)}</strong></p>" + f"<table>{body}</table>" * bool(body) + notes
+
+
+_STRUCK = ' style="opacity: 0.6; text-decoration: line-through"'
+
+
+def _align(side: str) -> str:
+    return f' style="text-align: {side}"'
+
+
+def _html(text: str) -> str:
+    return escape_html(printable(text)).replace("\n", " ")
 
 
 class Fitted(NamedTuple):

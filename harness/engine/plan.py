@@ -25,7 +25,7 @@ from ...scenarios.source import Problems
 from ...scenarios.spec import nearest
 from ...strategies.base import Strategy
 from ...strategies.bounds import EvidenceOnly
-from ...strategies.chain import Chain, packages, parse, spec
+from ...strategies.chain import RECIPES, Chain, packages, parse, spec
 from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan
 from ..folder.store import (
     alone,
@@ -48,6 +48,26 @@ SHARD_MESSAGES = 4_000
 SHARD_CONVERSATIONS = 256
 SHARD_CHARACTERS = 8_000_000
 NO_END = 10**9
+
+DEFAULT_STRATEGIES = (
+    "none",
+    "last_turn",
+    "window(max_tokens=8000)",
+    "window(max_tokens=32000)",
+    "summary(every=5)",
+    "session_summary",
+    "smart(window=32000)",
+    "retrieval",
+    "layered",
+    "facts",
+    "archive",
+    "archive(trigger='keyword')",
+    "focus",
+    "tiered(working=8192, archive=131072)",  # the documents' least sizes, which the scenarios fill
+    "cache_marks",
+    *RECIPES,
+)
+"""Strategies that run by default: every one, and the recipes, with sizes that scenarios exceed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Read a run folder: its tables as data frames, its recordings, and the contexts that were sent.
 
-Everything here reads what `store.py` wrote and decides nothing. `harness/api.py` makes figures of it.
+Everything here reads what `store.py` wrote and decides nothing. `harness/api/` makes figures of it.
 """
 
 from __future__ import annotations

@@ -1,50 +1,151 @@
-"""A run as data frames, as a notebook has it."""
+"""`import ctxbench`, as programs and notebooks use it."""
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from ctxbench.harness import api
+import ctxbench
+from ctxbench.harness.cli.run import default_strategies
 from ctxbench.harness.compare.compare import compare
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
-from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import Run, rows_of, steps_of
+from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES, execute
+from ctxbench.harness.folder.run import rows_of, steps_of
 from ctxbench.metrics import figures
+from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
 from ctxbench.strategies.window import Window
+from tests.harness.command import ctxbench as command
 from tests.harness.runs import fail, plan, recording
+
+STRATEGIES = ("none", "window(max_tokens=400)", "last_turn")
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of five conversations and three strategies."""
+def made(tmp_path_factory: pytest.TempPathFactory) -> ctxbench.BenchmarkRun:
+    """A run of nine conversations and three strategies."""
     folder = tmp_path_factory.mktemp("frames")
-    execute(plan(recording(folder, conversations=5, turns=6)), folder / "run")
-    return api.load(folder / "run")
+    path = recording(folder, conversations=9, turns=6)
+    return ctxbench.run(path, strategies=STRATEGIES, out=folder / "run")
 
 
-def test_the_package_is_imported_without_pandas() -> None:
-    """`ctxbench --help` imports the package and must be quick; pandas comes with `api`, not before."""
+@pytest.fixture(scope="module")
+def smoke() -> ctxbench.BenchmarkRun:
+    """A run of the embedded conversations, which have questions with known answers."""
+    return ctxbench.run("smoke", strategies=["none", "retrieval", "window(max_tokens=2000)", "summary(every=2)"])
+
+
+def test_the_package_is_imported_without_its_rooms() -> None:
+    """`ctxbench --help` and every plug-in import the package: nothing of ours, and no pandas, comes with it."""
     code = (
-        "import sys; import ctxbench.harness; assert 'pandas' not in sys.modules;"
-        "from ctxbench.harness import api; assert api.load; assert 'pandas' in sys.modules"
+        "import sys; import ctxbench; ours = [name for name in sys.modules if name.startswith('ctxbench.')];"
+        "assert not ours and 'pandas' not in sys.modules, ours;"
+        "assert set(ctxbench.__all__) <= set(dir(ctxbench));"
+        "assert ctxbench.run and 'pandas' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_summary_is_what_compare_has(run: Run) -> None:
-    """A row a strategy in the run's order, each figure to the last digit."""
-    summary = api.summary(run, "claude-sonnet-5")
-    assert tuple(summary.index) == run.manifest.plan.strategies
-    found = measured(run, rows_of, ["claude-sonnet-5"])
-    compared = compare(
-        found, found, [(name, "none") for name in summary.index], GatePolicy({REST: MetricPolicy()}).rule
-    )
+def test_every_public_name_is_there() -> None:
+    """Whatever `__all__` names can be imported from the package, and what it does not name is an AttributeError."""
+    for name in ctxbench.__all__:
+        assert getattr(ctxbench, name)
+    with pytest.raises(AttributeError, match="no attribute 'runs'"):
+        ctxbench.runs  # noqa: B018
+
+
+def test_the_usual_strategies_are_those_of_the_command() -> None:
+    """Python and the command line run the same strategies by default."""
+    assert default_strategies() == DEFAULT_STRATEGIES
+
+
+def test_a_run_is_that_of_the_command(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
+    """`ctxbench run` on the same recordings writes the same figures, and `print(verdict)` prints what it prints."""
+    words = [word for name in STRATEGIES for word in ("-s", name)]
+    command("run", made.manifest.plan.names[0], *words, "-o", "again", cwd=tmp_path)
+    again = ctxbench.load(tmp_path / "again")
+    assert again.manifest.digest == made.manifest.digest
+    clock = ["latency_p50", "latency_p99"]
+    pd.testing.assert_frame_equal(again.summary().drop(columns=clock), made.summary().drop(columns=clock))
+    printed = command("report", made.folder, "--print-only", cwd=tmp_path)
+    assert printed.stdout.split() == str(made.verdict()).split()
+
+
+def test_no_folder_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `out` the run lives as long as anything that was made of it, a verdict too."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    path = recording(tmp_path, conversations=2, turns=3)
+    verdict = ctxbench.run(path, strategies=STRATEGIES).verdict()
+    (folder,) = tmp_path.glob("ctxbench-*")
+    assert "No verdict" in str(verdict)
+    del verdict
+    gc.collect()
+    assert not folder.exists()
+    with pytest.raises(RunError, match="nosuch: there is no such file"):
+        ctxbench.run("nosuch", strategies="none")
+    assert not list(tmp_path.glob("ctxbench-*"))
+
+
+def test_inputs_and_strategies_are_one_or_several(tmp_path: Path) -> None:
+    """A path or a list, a text or a strategy object; several models, of which the first one counts."""
+    path = recording(tmp_path, conversations=2, turns=3)
+    run = ctxbench.run([path], strategies=["none", Window(max_tokens=400)], model=["gpt-5.6", "claude-sonnet-5"])
+    assert run.strategies == ("none", "window(max_tokens=400)")
+    assert run.models == ("gpt-5.6", "claude-sonnet-5")
+    assert run.manifest.plan.model == run.verdict().model == "gpt-5.6"
+    assert "cost(gpt-5.6)" in run.summary().columns
+    assert ctxbench.run(str(path), strategies="last_turn").strategies == ("last_turn",)
+
+
+def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+    """A recording that cannot be read is a warning with its place, stays with the run, and is an error if strict."""
+    path = recording(tmp_path, conversations=2, turns=3)
+    (tmp_path / "bad.jsonl").write_text('{"messages": [{"role": "nobody"}]}\n')
+    with pytest.warns(UserWarning, match=r"left out: .*bad\.jsonl"):
+        run = ctxbench.run([path, tmp_path / "bad.jsonl"], strategies="none")
+    assert len(run.problems) == 1
+    assert "bad.jsonl" in run._repr_html_()
+    with pytest.raises(ctxbench.UserError, match=r"bad\.jsonl"):
+        ctxbench.run([path, tmp_path / "bad.jsonl"], strategies="none", strict=True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda run: ctxbench.run("smoke", strategies="windw"), "unknown strategy 'windw'; did you mean 'window'"),
+        (lambda run: ctxbench.run("smoke", strategies=[]), "strategies: none is named"),
+        (lambda run: ctxbench.run("smoke", strategies="none", model="gpt-9000"), "unknown model 'gpt-9000'"),
+        (lambda run: ctxbench.load("nosuch"), "nosuch: no run is here"),
+        (lambda run: run.verdict("gpt-55"), "gpt-55"),
+        (lambda run: run.verdict().objections("windo"), "'windo' is not in the run"),
+        (lambda run: run.summary(names="nice"), 'give "keys" or "display"'),
+        (lambda run: run.gate("no.json"), "no.json: there is no baseline"),
+        (lambda run: run.compare(against="archive"), "'archive' was not run here"),
+        (lambda run: run.compare(metrics="savin"), "did you mean 'saving'"),
+        (lambda run: run.contexts("c99", "none"), "no conversation 'c99'"),
+        (lambda run: run.table("step"), "no table 'step'"),
+        (lambda run: run.plot.survival(), "nothing to draw: no strategy summarises"),
+    ],
+)
+def test_a_mistake_is_one_clear_error(made: ctxbench.BenchmarkRun, asked: object, said: str) -> None:
+    """Whatever the caller can mend is a UserError that says what was wrong."""
+    assert callable(asked)
+    with pytest.raises(ctxbench.UserError, match=said.replace("(", r"\(")):
+        asked(made)
+
+
+def test_summary_is_what_compare_has(made: ctxbench.BenchmarkRun) -> None:
+    """A row per strategy in the run's order, each figure to the last digit."""
+    summary = made.summary("claude-sonnet-5")
+    assert tuple(summary.index) == made.strategies
+    sums = measured(made.reader, rows_of, ["claude-sonnet-5"])
+    compared = compare(sums, sums, [(name, "none") for name in summary.index], GatePolicy({REST: MetricPolicy()}).rule)
     checked = 0
     for each in compared.comparisons:
         if each.found is not None and isinstance(each.found.after, float):
@@ -54,10 +155,22 @@ def test_summary_is_what_compare_has(run: Run) -> None:
     assert summary["cost(claude-sonnet-5)"].gt(0).all()
 
 
-def test_summary_says_what_is_missing(run: Run) -> None:
+def test_summary_says_what_is_missing(made: ctxbench.BenchmarkRun) -> None:
     """NaN, never 0: nothing was summarised here."""
-    assert api.summary(run).survival.isna().all()
-    assert api.summary(run).saving["none"] == 0
+    assert made.summary().survival.isna().all()
+    assert made.summary().saving["none"] == 0
+
+
+def test_columns_have_names_that_people_read(made: ctxbench.BenchmarkRun) -> None:
+    """Renamed when asked; otherwise `attrs` has the names and units by key, and no two columns share a name."""
+    plain, shown = made.summary(), made.summary(names="display")
+    assert list(shown.columns) == [plain.attrs["names"][key] for key in plain.columns]
+    assert plain.attrs["names"]["net_saving"] == "net saved"
+    assert plain.attrs["units"]["cost(claude-sonnet-5)"] == "usd"
+    assert "cost (claude-sonnet-5)" in shown.columns
+    for frame in (shown, made.growth(names="display"), made.bill(names="display")):
+        assert frame.columns.is_unique
+        assert not [name for name in frame.columns if "_" in name]
 
 
 def test_figures_are_over_what_all_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,22 +178,148 @@ def test_figures_are_over_what_all_finished(tmp_path: Path, monkeypatch: pytest.
     path = recording(tmp_path, conversations=4, turns=4)
     fail(monkeypatch, Window, "question 1")
     execute(plan(path), tmp_path / "run")
-    run = api.load(tmp_path / "run")
-    steps = steps_of(run)
+    run = ctxbench.load(tmp_path / "run")
+    steps = steps_of(run.reader)
     kept = steps[steps.conversation != "c1"]
-    assert api.summary(run).tokens_sent["none"] == kept[kept.strategy == "none"].tokens_sent.sum()
-    assert api.growth(run).equals(figures.growth(kept))
+    assert run.summary().tokens_sent["none"] == kept[kept.strategy == "none"].tokens_sent.sum()
+    assert run.growth().equals(figures.growth(kept))
     fail(monkeypatch, Window, "question")
-    execute(plan(path), tmp_path / "run", overwrite=True)
-    run = api.load(tmp_path / "run")
-    assert api.summary(run).loc["window(max_tokens=400)"].isna().all()
-    assert api.summary(run).tokens_sent["none"] == steps[steps.strategy == "none"].tokens_sent.sum()
-    assert np.isfinite(api.growth(run).tokens_sent).all()
+    run = ctxbench.run(path, strategies=STRATEGIES, out=tmp_path / "run", overwrite=True)
+    assert run.summary().loc["window(max_tokens=400)"].isna().all()
+    assert run.summary().tokens_sent["none"] == steps[steps.strategy == "none"].tokens_sent.sum()
+    assert np.isfinite(run.growth().tokens_sent).all()
+    assert run.verdict().objections("window(max_tokens=400)")[0] == "failed in 4 conversations"
 
 
-def test_bill(run: Run) -> None:
+def test_bill(made: ctxbench.BenchmarkRun) -> None:
     """A row for each conversation, strategy and model; the whole history costs what it is compared with."""
-    bills = api.bill(run, "claude-sonnet-5", "gpt-5.6")
-    assert len(bills) == 5 * 3 * 2
+    bills = made.bill("claude-sonnet-5", "gpt-5.6")
+    assert len(bills) == 9 * 3 * 2
     none = bills[bills.strategy == "none"]
     assert none.cost.equals(none.base)
+
+
+def test_the_verdict_has_its_figures(smoke: ctxbench.BenchmarkRun) -> None:
+    """A row per strategy, its intervals around its figures, and against `none` nothing; objections say the same."""
+    verdict = smoke.verdict()
+    rows = verdict.figures
+    assert tuple(rows.index) == smoke.strategies
+    others = rows.drop(index="none")
+    for name in ("cost_saved", "tokens_saved"):
+        assert (others[f"{name}_low"] <= others[name]).all()
+        assert (others[name] <= others[f"{name}_high"]).all()
+    assert rows.loc["none", ["cost_saved", "sure"]].isna().all()
+    assert set(rows.index[rows.on_frontier]) == set(verdict.frontier)
+    assert verdict.quality == "answers correct"
+    assert verdict.ship is None
+    assert verdict.objections("none") == []
+    window = verdict.objections("window(max_tokens=2000)")
+    assert window[:-1] == list(verdict.breaks["window(max_tokens=2000)"])
+    assert window[-1].endswith("of the resamples: 95 % are needed")
+    assert "newest message missing" in rows.breaks["window(max_tokens=2000)"]
+
+
+def test_few_conversations_are_an_objection(tmp_path: Path) -> None:
+    """Below eight conversations nothing can be shipped, however good it looks."""
+    verdict = ctxbench.run("docs_qa", turns=2, strategies=["none", "last_turn"]).verdict()
+    (objection,) = verdict.objections("last_turn")[-1:]
+    assert objection.startswith("2 conversations can make nothing sure: it takes 8")
+
+
+def test_a_strategy_to_ship_has_no_objections(smoke: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where less certainty is asked for, one is shipped: it has no objections, and stands first in print."""
+    monkeypatch.setattr("ctxbench.reports.verdict.SURE", 0.05)
+    monkeypatch.setattr("ctxbench.harness.api.verdict.SURE", 0.05)
+    verdict = smoke.verdict()
+    assert verdict.ship is not None
+    assert verdict.objections(verdict.ship) == []
+    assert str(verdict).startswith(f"\nShip {verdict.ship}\n")
+
+
+def test_what_a_notebook_shows(made: ctxbench.BenchmarkRun, smoke: ctxbench.BenchmarkRun) -> None:
+    """A run, a verdict and a gate are tables of HTML, and no text in them becomes markup."""
+    html = pytest.importorskip("html5lib")
+    made.write_baseline(made.folder.parent / "baseline.json")
+    for shown in (made, smoke.verdict(), made.gate(made.folder.parent / "baseline.json")):
+        html.HTMLParser(strict=True).parseFragment(shown._repr_html_())
+        assert repr(shown).startswith("<Benchmark")
+    assert "<strong>Keep the whole history</strong>" in smoke.verdict()._repr_html_()
+    from ctxbench.reports.render import Table
+    from ctxbench.reports.render import html as as_html
+
+    assert "<b>" not in as_html([Table("<b>", ("<b>",), (("<b>",),), ("<b>",))])
+
+
+def test_every_figure_is_drawn(smoke: ctxbench.BenchmarkRun) -> None:
+    """On the embedded conversations, with a strategy that summarises, each method of `plot` draws."""
+    names = [name for name in dir(smoke.plot) if not name.startswith("_")]
+    assert len(names) == 10
+    for name in names:
+        assert getattr(smoke.plot, name)().axes
+    shown = [text.get_text() for legend in smoke.plot.frontier().legends for text in legend.get_texts()]
+    assert set(smoke.strategies) <= set(shown), "the frontier's numbers have names"
+
+
+def test_compare(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
+    """Strategies against one of them, or two runs: a row per strategy and metric; what only one side has is named."""
+    rows = made.compare(metrics="tokens_sent")
+    assert list(rows.strategy) == ["window(max_tokens=400)", "last_turn"]
+    assert set(rows.verdict) == {"better"}
+    assert (rows.low <= rows.difference).all()
+    other = ctxbench.run(made.manifest.plan.names, strategies=["none", "last_turn"], out=tmp_path / "other")
+    rows = made.compare(other)
+    assert set(rows.strategy) == {"none", "last_turn"}
+    assert rows.attrs["unpaired"] == ["lost: strategy window(max_tokens=400)"]
+    assert set(made.compare(other, strategies="none").strategy) == {"none"}
+
+
+def test_a_gate_passes_and_fails(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
+    """Against its own baseline a run passes; with a strategy gone it fails; it prints what the command prints."""
+    baseline = made.write_baseline(tmp_path / "baseline.json")
+    gate = made.gate(baseline)
+    assert gate.passes
+    assert (gate.comparisons.verdict != "worse").all()
+    printed = command("gate", made.folder, "--baseline", baseline, cwd=tmp_path)
+    assert printed.stdout.split() == str(gate).split()
+    fewer = ctxbench.run(made.manifest.plan.names, strategies="none")
+    assert fewer.gate(baseline).result == "fails"
+    (tmp_path / "gate.toml").write_text('strategies = ["none"]\n')
+    assert fewer.gate(baseline, policy=tmp_path / "gate.toml").passes
+
+
+def test_polars(made: ctxbench.BenchmarkRun) -> None:
+    """The same rows, the strategy as a column."""
+    polars = pytest.importorskip("polars")
+    frame = made.polars.summary(names="display")
+    assert isinstance(frame, polars.DataFrame)
+    assert frame["strategy"].to_list() == list(made.strategies)
+    for name in ("growth", "bill"):
+        assert getattr(made.polars, name)().height == len(getattr(made, name)())
+    assert made.polars.table("steps").height == len(made.table("steps"))
+
+
+def test_without_polars(made: ctxbench.BenchmarkRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says which extra brings it."""
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(MissingExtra, match=r"ctxbench\[polars\]"):
+        made.polars.growth()
+
+
+def test_contexts_and_report(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:
+    """What was sent at each step, by the strategy in any spelling; and the report, where it is asked for."""
+    contexts = made.contexts("c1", "window( max_tokens = 400 )")
+    assert len(contexts) == len(made.reader.steps("c1", "window(max_tokens=400)"))
+    assert len(list(made.conversations())) == 9
+    assert made.report(tmp_path / "page") == tmp_path / "page" / "report.html"
+    with pytest.raises(RunError, match="no conversation 'nobody'"):
+        made.report(tmp_path / "page", inspect=["nobody"])
+
+
+def test_a_class_without_a_name_is_refused() -> None:
+    """A strategy that is written in a notebook cell has no text that a worker could read."""
+
+    class Mine(Window):
+        pass
+
+    with pytest.raises(SpecError, match="Mine has no name"):
+        ctxbench.run("smoke", strategies=Mine(max_tokens=400))

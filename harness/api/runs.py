@@ -1,0 +1,339 @@
+"""A run as Python code uses it: made or opened, asked for its verdict, its frames and its figures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import warnings
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ...metrics.figures import METRICS
+from ...metrics.prices import BUNDLED
+from ...reports.render import count, printable
+from ...reports.results import Results
+from ...reports.verdict import verdict
+from ...scenarios.errors import RunError, SpecError
+from ...scenarios.model import Conversation
+from ...scenarios.spec import nearest, suggestion
+from ...scenarios.view import Messages
+from ...strategies.base import Strategy
+from ...strategies.chain import parse, spec
+from ..bill.recorded import billed_models
+from ..compare import compare as pairing
+from ..compare.figures import measured
+from ..compare.gate import REST, GatePolicy, MetricPolicy, write_baseline
+from ..engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
+from ..folder.run import Run, rows_of
+from ..folder.run import load as load_folder
+from ..folder.schema import Manifest
+from ..folder.store import remove_empty
+from ..models import Settings
+from . import frames
+from .frames import Names, as_polars, described
+from .plots import Plots
+from .verdict import BenchmarkGate, BenchmarkVerdict, comparison_frame, gate_of
+
+if TYPE_CHECKING:
+    import polars
+
+PathText = str | os.PathLike[str]
+# Recordings that were left out, and strategies of a run, that are named one by one.
+_MOST_PROBLEMS, _MOST_NAMES = 5, 12
+
+
+def run(
+    inputs: PathText | Iterable[PathText] = "standard",
+    *,
+    strategies: str | Strategy | Iterable[str | Strategy] | None = None,
+    model: str | Iterable[str] = (),
+    out: PathText | None = None,
+    jobs: int = 1,
+    format: str | None = None,
+    encoding: str = "o200k_base",
+    turns: int | None = None,
+    seed: int = 0,
+    summariser: str = "offline",
+    embedder: str = "offline",
+    probes: bool = True,
+    answers: bool = True,
+    strict: bool = False,
+    overwrite: bool = False,
+) -> BenchmarkRun:
+    """Replay recordings through strategies and return the run. Nothing leaves the machine unless a model is named.
+
+    inputs       files and folders of recordings, and names of embedded scenarios
+    strategies   texts such as "window(max_tokens=8000)" or "archive | cache_marks", or strategy objects; by default
+                 every strategy
+    model        the model to bill under, or several, the most important first; overflows are counted against the
+                 context window of the first. By default the recorded one, then those of `ctxbench report`
+    out          the run folder. The same call goes on with a run that was stopped, and opens one that is finished. By
+                 default a temporary folder, which goes when the run is no longer used
+    jobs         worker processes, 0 = one per core. A script that uses several needs `if __name__ == "__main__":`
+    strict       stop at the first recording that cannot be read. By default a warning names those that are left out
+
+    The other parameters are the options of `ctxbench run`. Raises UserError for whatever the caller can mend.
+    """
+    models = _texts(model)
+    chosen = DEFAULT_STRATEGIES if strategies is None else tuple(map(_strategy_text, _several(strategies)))
+    if not chosen:
+        raise SpecError("strategies: none is named: leave it out for all of them")
+    names = tuple(os.path.expanduser(os.fspath(name)) for name in _several(inputs))
+    plan = Plan(
+        RunInputs(names, format, turns, seed),
+        chosen,
+        encoding,
+        models[0] if models else "",
+        Settings(summariser, embedder),
+        probes,
+        answers,
+    )
+    folder = Path(tempfile.mkdtemp(prefix="ctxbench-")) if out is None else Path(out).expanduser()
+    try:
+        manifest = execute(plan, folder, jobs=jobs or os.cpu_count() or 1, strict=strict, overwrite=overwrite)
+        if not manifest.conversations:
+            remove_empty(folder)
+            reasons = "; ".join(map(str, manifest.problems[:_MOST_PROBLEMS])) or "there is no recording"
+            raise RunError(f"no conversation could be read: {reasons}")
+        reader = load_folder(folder)
+    except BaseException:
+        if out is None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    if out is None:  # verdicts and figures read the folder when they are used, and hold the reader as well
+        weakref.finalize(reader, shutil.rmtree, folder, ignore_errors=True)
+    if manifest.problems:
+        warnings.warn(_left_out(manifest), stacklevel=2)
+    return BenchmarkRun(reader, models)
+
+
+def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
+    """Open a finished run folder, to be billed under `model` as by `run`.
+
+    Raises RunError if there is none, if it is not finished, or if parts of it are missing.
+    """
+    return BenchmarkRun(load_folder(Path(folder).expanduser()), _texts(model))
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    """Return the items of a list, or the one that stands for a list of one."""
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else (value,)
+
+
+def _texts(value: str | Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for text in _several(value) if text))
+
+
+def _strategy_text(strategy: str | Strategy) -> str:
+    return strategy if isinstance(strategy, str) else spec(strategy)
+
+
+def _left_out(manifest: Manifest) -> str:
+    problems = manifest.problems
+    more = f"; {len(problems) - _MOST_PROBLEMS} more: see run.problems" if len(problems) > _MOST_PROBLEMS else ""
+    return f"left out: {'; '.join(map(str, problems[:_MOST_PROBLEMS]))}{more}"
+
+
+class BenchmarkRun:
+    """A finished run. `ctxbench.run` makes one, `ctxbench.load` opens one."""
+
+    def __init__(self, reader: Run, models: Sequence[str] = ()) -> None:
+        self.reader = reader
+        """What reads the run folder: its tables as Arrow, events, single steps."""
+        self._models = tuple(models)
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return self.reader.folder
+
+    @property
+    def manifest(self) -> Manifest:
+        """Plan, versions, digest of the recordings, and problems."""
+        return self.reader.manifest
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Strategies of the run, in its order."""
+        return self.manifest.plan.strategies
+
+    @property
+    def problems(self) -> list[str]:
+        """Recordings that were left out, each with file, line, field and reason."""
+        return [str(problem) for problem in self.manifest.problems]
+
+    @cached_property
+    def models(self) -> tuple[str, ...]:
+        """Models that the run is billed under, the most important first."""
+        return billed_models(self.reader, self._models)
+
+    @cached_property
+    def _results(self) -> Results:
+        return Results(self.reader, self.models)
+
+    def _billed(self, models: Sequence[str]) -> Results:
+        for model in models:
+            if BUNDLED.tariff(model) is None:
+                raise RunError(BUNDLED.unknown(model))
+        return self._results if tuple(models) in ((), self.models) else Results(self.reader, models)
+
+    def verdict(self, *models: str) -> BenchmarkVerdict:
+        """Return which strategy to ship, billed under the first of `models`, by default of the run's `models`."""
+        return BenchmarkVerdict(verdict(self._billed(models)))
+
+    def summary(self, *models: str, names: Names = "keys") -> pd.DataFrame:
+        """Return one row per strategy and one column per metric; NaN where a value is missing, never 0.
+
+        Columns of the bill, such as `cost(MODEL)` in US dollars, are of `models`, by default of the first of the run's.
+        Figures are over the conversations that every strategy finished, and equal those of `ctxbench compare`.
+        """
+        return described(frames.summary(self.reader, models or self.models[:1]), names)
+
+    def growth(self, *, names: Names = "keys") -> pd.DataFrame:
+        """Return tokens of a call by strategy and turn: conversations, mean tokens_full and tokens_sent, saving."""
+        return described(frames.growth(self.reader), names)
+
+    def bill(self, *models: str, names: Names = "keys") -> pd.DataFrame:
+        """Return one row per conversation, strategy and model: tokens read, written and fresh, and costs in US dollars.
+
+        `cost` is without the strategy's own model calls, which are `cost_own`; `base` is the cost of the whole history.
+        """
+        return described(frames.bill(self.reader, models or self.models), names)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return a table of the run folder, whole, such as `steps`: a row per model call and strategy."""
+        return self.reader.table(name)
+
+    @property
+    def polars(self) -> PolarsFrames:
+        """The same frames as polars has them: `run.polars.summary()`."""
+        return PolarsFrames(self)
+
+    @property
+    def plot(self) -> Plots:
+        """Figures of the run, drawn by matplotlib: `run.plot.frontier()`."""
+        return Plots(self._results)
+
+    def conversations(self) -> Iterator[Conversation]:
+        """Yield the recorded conversations."""
+        return self.reader.conversations()
+
+    def contexts(self, conversation: str, strategy: str) -> list[Messages]:
+        """Return what a strategy sent at each step of a conversation, named by its id."""
+        return list(self.reader.contexts(self.reader.conversation(conversation), self._strategy(strategy)))
+
+    def _strategy(self, text: str) -> str:
+        """Return a strategy of the run from its text, in any spelling. Raises RunError for another."""
+        if text in self.strategies:
+            return text
+        try:
+            name = spec(parse(text))
+        except SpecError:
+            name = text
+        if name in self.strategies:
+            return name
+        known = nearest(text, dict.fromkeys(self.strategies)) or f"; these were: {', '.join(self.strategies)}"
+        raise RunError(f"{self.folder}: {text!r} was not run here{known}")
+
+    def report(self, out: PathText | None = None, *, inspect: Sequence[str] = ()) -> Path:
+        """Write the report and return where its page is; by default in `report` in the run folder.
+
+        `inspect` are ids of conversations that must be in the page's inspector.
+        """
+        from ...reports.html.folder import write  # jinja2 comes with it
+
+        return write(self._results, Path(out).expanduser() if out is not None else self.folder / "report", inspect)
+
+    def compare(
+        self,
+        other: BenchmarkRun | None = None,
+        *,
+        against: str = "none",
+        strategies: str | Iterable[str] = (),
+        metrics: str | Iterable[str] = (),
+        clock: bool = False,
+    ) -> pd.DataFrame:
+        """Compare this run with a later one of the same recordings, or without `other` its strategies with `against`.
+
+        Returns a row per strategy and metric: the verdict (better, same, worse, cannot tell, …), the figures before and
+        after, and their difference with its 95 % interval, in pairs of conversations. `clock` compares latency too.
+        """
+        rules = _rules(_texts(metrics))
+        names = [(other or self)._strategy(text) for text in _texts(strategies)] or (other or self).strategies
+        before = measured(self.reader, rows_of, self.models, clock)
+        if other is None:
+            base = self._strategy(against)
+            pairs = [(name, base) for name in names if name != base]
+            if not pairs:
+                raise RunError(f"{self.folder}: {base} alone has nothing to be compared with: name another run")
+            return comparison_frame(pairing.compare(before, before, pairs, rules))
+        after = measured(other.reader, rows_of, self.models, clock)
+        compared = pairing.compare(before, after, [(name, name) for name in names if name in before.sums], rules)
+        apart = [] if strategies else pairing.strategies(before, after)
+        return comparison_frame(replace(compared, unpaired=(*apart, *compared.unpaired)))
+
+    def write_baseline(self, file: PathText) -> Path:
+        """Write the run's figures as a baseline for `gate`: a small JSON file to review and commit."""
+        path = Path(file).expanduser()
+        write_baseline(measured(self.reader, rows_of, self.models), path)
+        return path
+
+    def gate(self, baseline: PathText, *, policy: PathText | None = None) -> BenchmarkGate:
+        """Compare the run with a baseline file, as `ctxbench gate` does: `assert run.gate("baseline.json").passes`."""
+        rules = Path(policy).expanduser() if policy is not None else None
+        return gate_of(self.reader, Path(baseline).expanduser(), rules)
+
+    def __repr__(self) -> str:
+        return f"<BenchmarkRun: {self.folder}, {self._sizes}>"
+
+    def _repr_html_(self) -> str:
+        some = ", ".join(self.strategies[:_MOST_NAMES]) + " …" * (len(self.strategies) > _MOST_NAMES)
+        rows = [("run", str(self.folder)), ("holds", self._sizes), ("strategies", some)]
+        rows += [("left out", problem) for problem in self.problems[:_MOST_PROBLEMS]]
+        left = 'style="text-align: left"'
+        cells = (f"<tr><th {left}>{name}</th><td {left}>{escape(printable(text))}</td></tr>" for name, text in rows)
+        return f"<table>{''.join(cells)}</table><p><code>run.verdict()</code> says which strategy to ship.</p>"
+
+    @property
+    def _sizes(self) -> str:
+        sizes = count(self.manifest.conversations, "conversation")
+        return f"{sizes}, {count(len(self.strategies), 'strategy', 'strategies')}"
+
+
+def _rules(metrics: Sequence[str]) -> pairing.Rules:
+    """Return the usual margins of some metrics, by default of all. Raises SpecError for an unknown one."""
+    for name in metrics:
+        if name.partition("(")[0] not in METRICS and "(" not in name:
+            raise SpecError(f"unknown metric {name!r}{suggestion(name, METRICS)}")
+    return GatePolicy({name: MetricPolicy() for name in metrics or [REST]}).rule
+
+
+class PolarsFrames:
+    """The frames of a run as polars data frames. Each raises MissingExtra where polars is not installed."""
+
+    def __init__(self, of: BenchmarkRun) -> None:
+        self._run = of
+
+    def summary(self, *models: str, names: Names = "keys") -> polars.DataFrame:
+        """Return `BenchmarkRun.summary`."""
+        return as_polars(self._run.summary(*models, names=names))
+
+    def growth(self, *, names: Names = "keys") -> polars.DataFrame:
+        """Return `BenchmarkRun.growth`."""
+        return as_polars(self._run.growth(names=names))
+
+    def bill(self, *models: str, names: Names = "keys") -> polars.DataFrame:
+        """Return `BenchmarkRun.bill`."""
+        return as_polars(self._run.bill(*models, names=names))
+
+    def table(self, name: str) -> polars.DataFrame:
+        """Return `BenchmarkRun.table`."""
+        return as_polars(self._run.table(name))

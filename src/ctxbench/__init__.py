@@ -1,0 +1,1 @@
+../../harness/api/__init__.py
