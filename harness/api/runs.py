@@ -83,10 +83,10 @@ def run(
     The other parameters are the options of `ctxbench run`. Raises UserError for whatever the caller can mend.
     """
     models = _texts(model)
-    chosen = DEFAULT_STRATEGIES if strategies is None else tuple(map(_strategy_text, _several(strategies)))
+    chosen = DEFAULT_STRATEGIES if strategies is None else tuple(map(strategy_text, several(strategies)))
     if not chosen:
         raise SpecError("strategies: none is named: leave it out for all of them")
-    names = tuple(os.path.expanduser(os.fspath(name)) for name in _several(inputs))
+    names = tuple(os.path.expanduser(os.fspath(name)) for name in several(inputs))
     plan = Plan(
         RunInputs(names, format, turns, seed),
         chosen,
@@ -123,16 +123,17 @@ def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
     return BenchmarkRun(load_folder(Path(folder).expanduser()), _texts(model))
 
 
-def _several(value: Any) -> tuple[Any, ...]:
+def several(value: Any) -> tuple[Any, ...]:
     """Return the items of a list, or the one that stands for a list of one."""
     return tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else (value,)
 
 
 def _texts(value: str | Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text for text in _several(value) if text))
+    return tuple(dict.fromkeys(text for text in several(value) if text))
 
 
-def _strategy_text(strategy: str | Strategy) -> str:
+def strategy_text(strategy: str | Strategy) -> str:
+    """Return the text of a strategy. Raises SpecError for a class without a name."""
     return strategy if isinstance(strategy, str) else spec(strategy)
 
 

@@ -30,7 +30,7 @@ class BenchmarkVerdict:
 
     `print(verdict)` prints what `ctxbench report` prints; a notebook shows the same as tables. In a test:
 
-        assert run.verdict().objections("retrieval") == []
+        assert not run.verdict().objections("retrieval")
     """
 
     def __init__(self, places: RunVerdict) -> None:

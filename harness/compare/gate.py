@@ -254,7 +254,8 @@ def _column(sums: Floats, form: str) -> object:
     if form == "total":
         tops = [_number(top) for top, _ in sums.tolist()]
         return 0 if tops and not any(top is None or top for top in tops) else tops
-    return [None if np.isnan(top) else [_number(top), _number(bottom)] for top, bottom in sums.tolist()]
+    # Without `none` there is no cost to save a share of: the top of such a ratio is known, its bottom is not.
+    return [None if np.isnan(top + bottom) else [_number(top), _number(bottom)] for top, bottom in sums.tolist()]
 
 
 def _number(value: float) -> float | int | None:

@@ -160,3 +160,13 @@ def test_no_baseline(tmp_path: Path, text: str) -> None:
         read_baseline(file)
     with pytest.raises(RunError, match="there is no baseline: make one with"):
         read_baseline(tmp_path / "other.json")
+
+
+def test_a_run_without_the_whole_history_comes_back(tmp_path: Path) -> None:
+    """There is no cost to save a share of: the figure is absent, and the baseline can be read."""
+    execute(plan(recording(tmp_path, conversations=2, turns=2), strategies=("last_turn",)), tmp_path / "run")
+    run = measured(load(tmp_path / "run"), rows_of, ["claude-sonnet-5"])
+    write_baseline(run, tmp_path / "baseline.json")
+    sums = read_baseline(tmp_path / "baseline.json").sums["last_turn"]
+    assert np.isnan(sums["cost_saving(claude-sonnet-5)"]).all()
+    assert sums["cost(claude-sonnet-5)"][:, 0].all()

@@ -1,0 +1,40 @@
+"""docs/pytest.md: its test, its settings and its commands, in a project of their own."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from ctxbench.scenarios.embedded import scenario
+from tests.harness.test_pytest_plugin import PLUGIN
+
+TEXT = (Path(__file__).parents[2] / "docs" / "pytest.md").read_text("utf-8")
+FILES = dict(re.findall(r"^`(\S+)`\n\n```\w+\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))
+COMMANDS = re.findall(r"^```console\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+
+
+def test_what_the_page_shows_runs(tmp_path: Path) -> None:
+    """Its strategy fails on recordings that it breaks, as the page shows; the baseline is written, the gate passes."""
+    (tmp_path / "recordings").mkdir()
+    for number, each in enumerate(scenario("coding", turns=4)):
+        (tmp_path / "recordings" / f"{number}.jsonl").write_bytes(each.to_json())
+    assert set(FILES) == {"test_context.py", "pytest.ini"}
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    (tmp_path / "gate.toml").write_text("[metrics.tokens_sent]\nrelative = 0.02\n")
+    (block,) = COMMANDS
+    printed = []
+    for line in block.splitlines():
+        program, *words = shlex.split(line)
+        assert program == "pytest"
+        command = [sys.executable, "-m", "pytest", *PLUGIN, *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        printed.append(done.stdout)
+        assert done.returncode == 1, done.stdout + done.stderr
+    assert "assert not run.verdict().objections(STRATEGY)" in printed[0]
+    assert "AssertionError: assert not ['" in printed[0]
+    assert "written: " in printed[0]
+    assert "The gate passes" in printed[1]
