@@ -423,6 +423,14 @@ def metric_of(name: str) -> Metric | None:
     return METRICS.get(key) or (BILLED.get(key) if by else None)
 
 
+def display_name(name: str) -> str:
+    """Return what people read for a figure's name: `cost (gpt-4o)` for `cost(gpt-4o)`; the name itself if unknown."""
+    metric, (_, bracket, by) = metric_of(name), name.partition("(")
+    if metric is None:
+        return name
+    return f"{metric.name} ({by}" if bracket else metric.name
+
+
 OF_PROBES = tuple(key for key, metric in METRICS.items() if metric.table == "probes")
 """Keys of the metrics over probes."""
 OF_ANSWERS = tuple(key for key, metric in METRICS.items() if metric.table == "answers")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...metrics import figures
-from ...metrics.figures import metric_of
+from ...metrics.figures import display_name, metric_of
 from ...metrics.value import Missing
 from ...scenarios.errors import MissingExtra, SpecError
 from ..bill.bill import bill as billed
@@ -43,12 +43,9 @@ _DISPLAY = {
 }
 
 
-def display_name(key: str) -> str:
+def _shown(key: str) -> str:
     """Return the name that people read: `cost(gpt-5.6)` is `cost (gpt-5.6)`, `net_saving` is `net saved`."""
-    metric, (_, bracket, by) = metric_of(key), key.partition("(")
-    if metric is None:
-        return _DISPLAY.get(key, key.replace("_", " "))
-    return f"{metric.name} ({by}" if bracket else metric.name
+    return _DISPLAY.get(key) or (display_name(key) if metric_of(key) else key.replace("_", " "))
 
 
 def described(frame: pd.DataFrame, names: Names) -> pd.DataFrame:
@@ -59,7 +56,7 @@ def described(frame: pd.DataFrame, names: Names) -> pd.DataFrame:
     if names not in ("keys", "display"):
         raise SpecError(f'names={names!r}: give "keys" or "display"')
     keys = [str(column) for column in frame.columns]
-    frame.attrs["names"] = {key: display_name(key) for key in keys}
+    frame.attrs["names"] = {key: _shown(key) for key in keys}
     frame.attrs["units"] = {key: metric.unit for key in keys if (metric := metric_of(key)) is not None}
     return frame.rename(columns=frame.attrs["names"]) if names == "display" else frame
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 import warnings
@@ -12,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pandas as pd
 
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     import polars
 
 PathText = str | os.PathLike[str]
+Tracker = Literal["mlflow", "wandb", "tensorboard"]
+"""An experiment tracker that a run can be logged to."""
 # Recordings that were left out, and strategies of a run, that are named one by one.
 _MOST_PROBLEMS, _MOST_NAMES = 5, 12
 
@@ -291,6 +294,40 @@ class BenchmarkRun:
         """Compare the run with a baseline file, as `ctxbench gate` does: `assert run.gate("baseline.json").passes`."""
         rules = Path(policy).expanduser() if policy is not None else None
         return gate_of(self.reader, Path(baseline).expanduser(), rules)
+
+    def log(self, tracker: Tracker, to: str = "", *, experiment: str = "", report: bool = True) -> str:
+        """Log the run to an experiment tracker, an entry per strategy, and return how to see it there.
+
+        mlflow        `to` is the tracking server or store; by default `MLFLOW_TRACKING_URI`, else a file beside the
+                      run. What is there already is left as it is. `report` attaches the report, which shows what was
+                      said in the recordings
+        wandb         `to` is the address of a server; without one everything stays in files beside the run
+        tensorboard   `to` is a folder; by default one beside the run
+
+        `experiment` is by default "ctxbench". Raises MissingExtra without the tracker's library, NotLogged if it cannot
+        be written to.
+        """
+        from ..export import bench, mlflow, tensorboard, wandb
+
+        if tracker not in get_args(Tracker):
+            raise SpecError(f"unknown tracker {tracker!r}: give {', '.join(get_args(Tracker))}")
+        beside, address = self.folder.resolve().parent, to or os.environ.get("MLFLOW_TRACKING_URI", "")
+        if beside == Path(tempfile.gettempdir()).resolve() and not (address if tracker == "mlflow" else to):
+            raise RunError(f"{self.folder} is temporary: say where to log with to=…, or make the run with out=…")
+        logged = bench.bench(self.reader, rows_of, self.models)
+        measured_at = int((self.folder / "manifest.json").stat().st_mtime * 1000)
+        if tracker == "tensorboard":
+            place = tensorboard.write(logged, Path(to).expanduser() if to else beside / "tensorboard", measured_at)
+            return shlex.join(["tensorboard", "--logdir", str(place)])
+        if tracker == "wandb":
+            files = wandb.write(logged, beside, to, experiment or wandb.PROJECT)
+            return to or f"{shlex.join(['cd', str(files.parent)])} && wandb sync"
+        where = mlflow.place(self.folder, address)
+        name = experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME", "") or mlflow.EXPERIMENT
+        mlflow.reach(where, name)
+        with tempfile.TemporaryDirectory() as folder:
+            attached = self.report(folder).parent if report and not logged.is_private else None
+            return mlflow.how_to_see(where, mlflow.write(logged, where, measured_at, attached, name))
 
     def __repr__(self) -> str:
         return f"<BenchmarkRun: {self.folder}, {self._sizes}>"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -29,7 +28,8 @@ from .streams import command, report_ignored, say
 
 if TYPE_CHECKING:
     from ...scenarios.model import Conversation
-    from ..export.mlflow import Bench, LogResult, TrackingStore
+    from ..export.bench import Bench
+    from ..export.mlflow import LogResult, TrackingStore
 
 
 def prometheus(
@@ -190,7 +190,8 @@ def log(folder: Path, to: str = "", experiment: str = "", models: tuple[str, ...
 
 def _written(folder: Path, where: TrackingStore, experiment: str, models: tuple[str, ...], report: bool) -> LogResult:
     from ..bill.recorded import billed_models
-    from ..export.mlflow import bench, reach, write
+    from ..export.bench import bench
+    from ..export.mlflow import reach, write
     from ..folder.run import load, rows_of
 
     run = load(folder)
@@ -214,7 +215,7 @@ def _is_private(logged: Bench) -> bool:
 
 
 def _say(folder: Path, where: TrackingStore, written: LogResult) -> None:
-    from ..export.mlflow import HIDDEN
+    from ..export.mlflow import how_to_see
 
     words = {
         "logged": "logged in MLflow",
@@ -222,12 +223,7 @@ def _say(folder: Path, where: TrackingStore, written: LogResult) -> None:
         "unchanged": "already in MLflow",
     }
     typer.echo(f"{folder}: {words[written.word]}: {where.name}, experiment {written.experiment}")
-    if where.is_file:
-        look = shlex.join(["mlflow", "ui", "--backend-store-uri", where.uri])
-        typer.echo(f"to see it: {look}   (needs the full package: pip install mlflow)")
-    else:
-        page = f"{where.name.replace(HIDDEN, '').rstrip('/')}/#/experiments/{written.experiment_id}"
-        typer.echo(f"to see it: {page}")
+    typer.echo(f"to see it: {how_to_see(where, written)}")
 
 
 def report_waiting(beside: Path) -> None:

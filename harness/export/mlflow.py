@@ -1,215 +1,30 @@
-"""Log a run to MLflow: a bench, and in it an entry for each strategy.
-
-Figures are those of `ctxbench compare`, made of the same sums in the same order, so that both agree to the last digit.
-As in the report they are over the conversations that every strategy finished. A missing figure is no number: it is
-named with its reason.
-"""
+"""Log a run to MLflow: a bench, and in it an entry for each strategy (`bench.py`)."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shlex
+import zlib
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
-import pandas as pd
-from msgspec.structs import replace
 
-from ...metrics.figures import growth
-from ...metrics.value import Missing, Value
-from ...scenarios.errors import MissingExtra, NotLogged, SpecError
-from ...scenarios.spec import calls
-from ...strategies.plugins import quote_files
-from ..compare.figures import About, Rows, measured, overall
-from ..folder.run import Run, uneven
-from ..folder.schema import Manifest
-from ..folder.store import TABLES, placed
+from ...metrics.figures import display_name
+from ...scenarios.errors import MissingExtra, NotLogged
+from ..folder.store import placed
 from ..models.provider import shown, without_secrets
+from .bench import HIDDEN, Bench, LoggedStrategy, exact, measures, metric_keys, name_of, prompts
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Metric
     from mlflow.entities import Run as MlflowRun
-
-
-GROWTH = ("tokens_full", "tokens_sent", "saving", "conversations")
-
-
-class MetricPoint(NamedTuple):
-    """One point of a curve."""
-
-    name: str
-    step: int
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedStrategy:
-    """One strategy as it is logged."""
-
-    strategy: str
-    parameters: Mapping[str, str]
-    figures: Mapping[str, Value]
-    curves: tuple[MetricPoint, ...]
-    failed: Mapping[str, str]
-    """Conversations in which it failed, and why."""
-
-    @property
-    def missing(self) -> dict[str, str]:
-        """The missing figures, each with the reason."""
-        missing = {name: value for name, value in self.figures.items() if isinstance(value, Missing)}
-        return {
-            name: f"{figure.why}: {figure.detail}" if figure.detail else figure.why for name, figure in missing.items()
-        }
-
-    @property
-    def numbers(self) -> dict[str, float]:
-        """The figures that are numbers."""
-        return {name: value for name, value in self.figures.items() if not isinstance(value, Missing)}
-
-
-@dataclass(frozen=True, slots=True)
-class Data:
-    """The recordings that were replayed."""
-
-    name: str
-    digest: str
-    source: tuple[str, ...]
-    profile: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """A run as it is logged."""
-
-    name: str
-    identity: str
-    """SHA-256 of all measurements, times included: a copy of a run is that run, and measuring again is another."""
-    parameters: Mapping[str, str]
-    versions: Mapping[str, str]
-    sizes: Mapping[str, int]
-    data: Data
-    metrics: Mapping[str, About]
-    entries: tuple[LoggedStrategy, ...]
-    manifest: str
-    """The run's manifest, as JSON."""
-    is_private: bool
-    """Whether a strategy has a secret parameter: files that show its text must not be logged."""
-
-
-def bench(run: Run, rows: Rows, models: Sequence[str] = ()) -> Bench:
-    """Return what is logged of a run, billed under `models`. Raises RunError for a model without a price."""
-    run_figures = measured(run, rows, models, clock=True)
-    conversations = run.table("conversations")
-    strategies = run.manifest.plan.strategies
-    left_out = uneven(run_figures.failed, len(conversations))
-    figures = overall(run_figures)
-    steps = rows(run, "steps")
-    survival = rows(run, "survival")
-    curves = _growth(steps[~steps.conversation.isin(left_out)])
-    rounds = _rounds(survival[~survival.conversation.isin(left_out)])
-    entries = []
-    for name in strategies:
-        failed = run_figures.failed.get(name, {})
-        points = (*curves.get(name, ()), *rounds.get(name, ())) if len(failed) < len(conversations) else ()
-        entries.append(LoggedStrategy(name, parameters(name), figures[name], points, failed))
-    sizes = {
-        "conversations": len(conversations),
-        "compared": len(conversations) - len(left_out),
-        "messages": int(conversations.messages.sum()),
-        "calls": int(conversations.calls.sum()),
-        "tokens": int(conversations.tokens.sum()),
-        "strategies": len(strategies),
-        "failed": sum(map(len, run_figures.failed.values())),
-    }
-    return Bench(
-        run.folder.resolve().name,
-        identity(run.folder),
-        _plan(run.manifest),
-        {name: without_secrets(version) for name, version in run.manifest.versions.items()},
-        sizes,
-        _data(run.manifest, sizes),
-        run_figures.metrics,
-        tuple(entries),
-        _manifest(run.manifest, entries),
-        any(HIDDEN in entry.parameters["strategy"] for entry in entries),
-    )
-
-
-def identity(folder: Path) -> str:
-    """Return the SHA-256 of a run's bytes, without the files made of it later."""
-    digest = hashlib.sha256((folder / "manifest.json").read_bytes())
-    for table in TABLES:
-        for path in sorted((folder / table).glob("*.*")):
-            digest.update(f"{table}/{path.name}\0".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
-
-
-def _growth(steps: pd.DataFrame) -> dict[str, list[MetricPoint]]:
-    """Return the tokens of a call by turn, for each strategy."""
-    points: dict[str, list[MetricPoint]] = {}
-    curve = growth(steps)
-    for name in GROWTH:
-        columns = (curve[column].tolist() for column in ("strategy", "turn", name))
-        for strategy, turn, number in zip(*columns, strict=True):
-            points.setdefault(str(strategy), []).append(MetricPoint(f"growth/{name}", int(turn), float(number)))
-    return points
-
-
-def _rounds(survival: pd.DataFrame) -> dict[str, list[MetricPoint]]:
-    """Return the share of facts still in the summary after so many rounds of summarising, for each strategy."""
-    sums = survival.groupby(["strategy", "age"], observed=True)[["values", "kept"]].sum()
-    points: dict[str, list[MetricPoint]] = {}
-    flat = sums.reset_index()
-    columns = (flat[name].tolist() for name in ("strategy", "age", "values", "kept"))
-    for strategy, age, values, surviving in zip(*columns, strict=True):
-        if values:
-            points.setdefault(str(strategy), []).append(MetricPoint("survival/by_round", int(age), surviving / values))
-    return points
-
-
-def _plan(manifest: Manifest) -> dict[str, str]:
-    """Return the plan, without the strategies."""
-    plan = {
-        name: value
-        for name, value in msgspec.to_builtins(manifest.plan).items()
-        if name != "strategies" and value is not None
-    }
-    plan["recordings"] = ", ".join(plan.pop("names", ())) or "-"
-    return {name: without_secrets(str(value)) for name, value in {**plan, "window": manifest.window}.items()}
-
-
-def _manifest(manifest: Manifest, entries: Sequence[LoggedStrategy]) -> str:
-    strategies = tuple(entry.parameters["strategy"] for entry in entries)
-    shown = replace(manifest, plan=replace(manifest.plan, strategies=strategies))
-    text = msgspec.json.format(msgspec.json.encode(shown), indent=2).decode()
-    return without_secrets(text) + "\n"
-
-
-def _data(manifest: Manifest, sizes: Mapping[str, int]) -> Data:
-    names = tuple(without_secrets(str(name)) for name in manifest.plan.names)
-    profile = {name: sizes[name] for name in ("conversations", "messages", "calls", "tokens")}
-    name = Path(names[0]).name + (f" and {len(names) - 1} more" if len(names) > 1 else "") if names else "recordings"
-    return Data(name, manifest.digest, names, profile)
-
-
-def exact(entry: LoggedStrategy, metrics: Mapping[str, About]) -> str:
-    """Return the figures of a strategy as JSON, each described, and the reasons of the missing ones."""
-    figures = {name: {"value": value, **msgspec.structs.asdict(metrics[name])} for name, value in entry.numbers.items()}
-    content = {
-        "strategy": entry.parameters["strategy"],
-        "figures": figures,
-        "missing": entry.missing,
-        "failed": {name: without_secrets(why) for name, why in entry.failed.items()},
-    }
-    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
 
 STORE, ARTIFACTS = "mlflow.db", "mlartifacts"
@@ -292,9 +107,12 @@ def _why(error: BaseException) -> str:
 
 RUN, CONTENT, KIND = "ctxbench.run", "ctxbench.content", "ctxbench.kind"
 PARENT = "mlflow.parentRunId"
+PROMPTS = "ctxbench.prompts"
+"""Tag with the digest of the grader's prompt behind each figure that has one."""
+VIEW = "mlflow.sharedViewState."
+"""How the tag of an experiment begins that is a saved view of its page; the rest is the key in the view's address."""
 MOST_METRICS, MOST_PARAMETERS, LONGEST, LONGEST_TAG = 1000, 100, 6000, 5000
 """Limits of MLflow: metrics and parameters of one call, characters of a parameter and of a tag."""
-_NOT_IN_NAMES = re.compile(r"[^\w\-./ :]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,33 +124,13 @@ class LogResult:
     experiment_id: str
     run_id: str
     """Id of the parent run."""
+    view: str
+    """Key of the saved view that opens on the measures."""
 
-
-def name_of(metric: str) -> str:
-    """Return a figure's name as MLflow takes it: `cost(MODEL)` is `cost/MODEL`, in a group of its own."""
-    grouped = re.sub(r"^([\w.]+)\((.*)\)$", r"\1/\2", metric).replace(", ", "/")
-    return _NOT_IN_NAMES.sub("_", grouped)[:250]
-
-
-_PROMPT = re.compile(r"(?P<before>, )?\bprompt='(?P<digest>[^']*)'(?(before)|(, )?)")
-PROMPTS = "ctxbench.prompts"
-"""Tag with the digest of the grader's prompt behind each figure that has one."""
-
-
-def metric_keys(metrics: Iterable[str]) -> dict[str, str]:
-    """Return the name of each figure in MLflow: without the digest of a prompt, so a chart goes on when that changes.
-
-    Figures that differ in the prompt alone keep it.
-    """
-    short = {metric: name_of(_PROMPT.sub("", metric)) for metric in metrics}
-    times = Counter(short.values())
-    return {metric: key if times[key] == 1 else name_of(metric) for metric, key in short.items()}
-
-
-def prompts(metrics: Iterable[str]) -> dict[str, str]:
-    """Return the digest of the prompt behind each figure that has one, by the figure's name in MLflow."""
-    keys = metric_keys(metrics)
-    return {key: found["digest"] for metric, key in keys.items() if (found := _PROMPT.search(metric)) is not None}
+    @property
+    def page(self) -> str:
+        """Address of that view, below the server's."""
+        return f"/#/experiments/{self.experiment_id}/runs?viewStateShareKey={self.view}&compareRunsMode=CHART"
 
 
 def write(
@@ -347,9 +145,10 @@ def write(
     with trouble(where):
         experiment_id = _experiment(into, experiment, where)
         logged = _parents(into, experiment_id, bench.identity)
+        view = _save_view(into, experiment_id, bench, measured)
         for run in logged:
             if run.data.tags.get(CONTENT) == content:
-                return LogResult("unchanged", experiment, experiment_id, run.info.run_id)
+                return LogResult("unchanged", experiment, experiment_id, run.info.run_id, view)
         # Whole before the old one goes: parameters cannot be changed, and metrics keep their old values (decision 30).
         parent = _Writing(into, experiment_id, bench, measured).all(report)
         into.set_tag(parent, CONTENT, content)  # last: a parent without it was cut short, and gives way
@@ -358,7 +157,15 @@ def write(
             _delete(into, experiment_id, run.info.run_id)
     # Without its content tag a parent was cut short: it is replaced, which is no update.
     was_whole = any(CONTENT in run.data.tags for run in logged)
-    return LogResult("updated" if was_whole else "logged", experiment, experiment_id, parent)
+    return LogResult("updated" if was_whole else "logged", experiment, experiment_id, parent, view)
+
+
+def how_to_see(where: TrackingStore, written: LogResult) -> str:
+    """Return what to open, and for a file first the command that serves it."""
+    if not where.is_file:
+        return f"{where.name.replace(HIDDEN, '').rstrip('/')}{written.page}"
+    command = shlex.join(["mlflow", "ui", "--backend-store-uri", where.uri])
+    return f"{command}   and open http://127.0.0.1:5000{written.page}   (pip install 'ctxbench[tracking]')"
 
 
 def reach(where: TrackingStore, experiment: str) -> None:
@@ -387,7 +194,9 @@ class _Writing:
         return parent
 
     def _entry(self, parent: str, entry: LoggedStrategy) -> None:
-        whole = {**entry.numbers, "conversations_failed": len(entry.failed)}
+        # The page that compares runs opens on the figure that was logged first.
+        first = {name: entry.numbers[name] for name in measures(self.bench.metrics) if name in entry.numbers}
+        whole = {**first, **entry.numbers, "conversations_failed": len(entry.failed)}
         missing = "; ".join(f"{name}: {why}" for name, why in entry.missing.items())
         tags = {KIND: "strategy", PARENT: parent, **self._tags()}
         if digests := prompts(self.bench.metrics):
@@ -459,6 +268,72 @@ def _content(bench: Bench, report: Path | None) -> str:
     return digest.hexdigest()
 
 
+def _save_view(into: MlflowClient, experiment_id: str, bench: Bench, measured: int) -> str:
+    """Save a view of the experiment's page for the bench, with a chart of each measure; return the view's key.
+
+    Without it the page shows the bench alone, its strategies folded up, and charts of all figures by name. The form is
+    that which MLflow 3.17 saves views in.
+    """
+    key = f"ctxbench{bench.identity[:16]}"
+    state = msgspec.json.encode(_view_state(bench))
+    packed = "deflate;" + b64encode(zlib.compress(state)).decode()
+    view = {"name": f"{bench.name}: measures", "createdAt": measured, "updatedAt": measured, "state": packed}
+    into.set_experiment_tag(experiment_id, VIEW + key, msgspec.json.encode(view).decode())
+    return key
+
+
+def _view_state(bench: Bench) -> dict[str, object]:
+    keys = metric_keys(bench.metrics)
+    charts = [
+        {**_CHART, "uuid": f"measure{at}", "type": "BAR", "displayName": display_name(name), "metricKey": keys[name]}
+        for at, name in enumerate(measures(bench.metrics))
+    ]
+    tokens = "growth/tokens_sent"
+    charts.append({**_CHART, **_LINE, "metricKey": tokens, "selectedMetricKeys": [tokens]})
+    return {
+        "searchFilter": f"tags.`{RUN}` = '{bench.identity}' and tags.`{KIND}` = 'strategy'",
+        "orderByKey": "attributes.start_time",
+        "orderByAsc": False,
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "datasetsFilter": [],
+        "modelVersionFilter": "All Runs",
+        "selectedColumns": [f"metrics.`{chart['metricKey']}`" for chart in charts[:-1]],
+        "runsHiddenMode": "SHOWALL",
+        "compareRunCharts": charts,
+        "compareRunSections": [
+            {"uuid": _CHART["metricSectionId"], "name": "Which strategy?", "display": True, "isReordered": False}
+        ],
+        "isAccordionReordered": True,  # or the sections that MLflow adds for all other figures come first, by name
+        "hideEmptyCharts": True,
+        # Not the runs themselves: these stay folded up below their bench, and then no chart shows them.
+        "groupBy": {
+            "aggregateFunction": "average",
+            "groupByKeys": [{"mode": "param", "groupByData": "strategy"}],
+        },
+        "useGroupedValuesInCharts": True,
+    }
+
+
+_CHART = {"runsCountToCompare": 100, "metricSectionId": "ctxbench", "deleted": False, "isGenerated": False}
+_LINE = {
+    "uuid": "growth",
+    "type": "LINE",
+    "displayName": "tokens of a call by turn",
+    "xAxisKey": "step",
+    "yAxisKey": "metric",
+    "yAxisExpressions": [],
+    "selectedXAxisMetricKey": "",
+    "lineSmoothness": 0,
+    "xAxisScaleType": "linear",
+    "scaleType": "linear",
+    "range": {},
+    "ignoreOutliers": False,
+    "useGlobalXaxisKey": True,
+    "useGlobalLineSmoothing": True,
+}
+
+
 def _experiment(into: MlflowClient, name: str, where: TrackingStore) -> str:
     """Return the experiment's id; it is created if there is none."""
     from mlflow.exceptions import MlflowException
@@ -524,34 +399,3 @@ def _read(path: Path) -> Waiting:
         return msgspec.json.decode(path.read_bytes(), type=Waiting)
     except (OSError, msgspec.DecodeError):
         return Waiting("", "its note cannot be read")
-
-
-HIDDEN = "***"
-# Names of parameters whose values are nobody's business.
-_PRIVATE = re.compile(r"(^|_)(key|token|secret|password|passwd|authorization|headers?)$", re.IGNORECASE)
-
-
-def parameters(strategy: str) -> Mapping[str, str]:
-    """Return a strategy's text, and each parameter that it names as STAGE.PARAMETER; a second `window` is `window.2`.
-
-    Parameters at their defaults are not in the text, so they are not here either: another version may have others.
-    """
-    logged: dict[str, str] = {"strategy": strategy}
-    secrets: list[str] = []
-    times: Counter[str] = Counter()
-    try:
-        stages = calls(quote_files(strategy), "strategy")
-    except SpecError:
-        stages = []
-    for stage in stages:
-        times[stage.name] += 1
-        place = stage.name if times[stage.name] == 1 else f"{stage.name}.{times[stage.name]}"
-        for name, value in stage.parameters.items():
-            private = bool(value) and isinstance(value, str) and _PRIVATE.search(name) is not None
-            if private:
-                secrets.append(str(value))
-            logged[f"{place}.{name}"] = HIDDEN if private else without_secrets(str(value))
-    for secret in secrets:
-        logged["strategy"] = logged["strategy"].replace(secret, HIDDEN)
-    logged["strategy"] = without_secrets(logged["strategy"])
-    return logged

@@ -6,6 +6,8 @@ import json
 import math
 import os
 import shutil
+import zlib
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +15,15 @@ import pytest
 
 from ctxbench.harness.cli.export import log
 from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.export.bench import bench, name_of
 from ctxbench.harness.export.mlflow import (
     KIND,
     NOTE,
     PARENT,
     RUN,
+    VIEW,
     TrackingStore,
-    bench,
     client,
-    name_of,
     place,
     waiting,
 )
@@ -124,6 +126,32 @@ def test_a_figure_that_is_missing_is_no_number(run: Path) -> None:
     assert exact["missing"]["survival"].startswith("undefined")
     assert exact["figures"]["tokens_sent"]["value"] == none.data.metrics["tokens_sent"]
     assert not any(math.isnan(each) for each in none.data.metrics.values())
+
+
+def test_a_view_opens_on_the_measures(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The experiment has a saved view for the run: its filter finds the strategies, its charts their figures.
+
+    The page that compares runs opens on the first figure of a run: that is the first measure.
+    """
+    log(run, models=MODELS, report=False)
+    into = client(place(run))
+    (experiment,) = into.search_experiments(filter_string="name = 'ctxbench'")
+    ((key, text),) = [(key, text) for key, text in experiment.tags.items() if key.startswith(VIEW)]
+    assert len(text) <= 5000, "MLflow's limit for the tag of an experiment"
+    assert f"viewStateShareKey={key.removeprefix(VIEW)}" in capsys.readouterr().out
+    view = json.loads(text)
+    assert view["name"] == "one: measures"
+    packed = view["state"].removeprefix("deflate;")
+    state = json.loads(zlib.decompress(b64decode(packed)))
+    children = into.search_runs([experiment.experiment_id], state["searchFilter"])
+    assert {child.data.tags["mlflow.runName"] for child in children} == {"none", "window(max_tokens=400)", "last_turn"}
+    charts = [chart["metricKey"] for chart in state["compareRunCharts"]]
+    assert charts[:3] == ["net_saving", "cost_saving/claude-sonnet-5", "cache_hit_rate/claude-sonnet-5"]
+    for child in children:
+        assert set(charts) <= set(child.data.metrics)
+        assert next(iter(child.data.metrics)) == "net_saving"
+    log(run, models=MODELS, report=False)
+    assert len(into.get_experiment(experiment.experiment_id).tags) == len(experiment.tags)
 
 
 def test_again_is_once(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

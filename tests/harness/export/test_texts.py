@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.export.mlflow import NOTE, Waiting, done, metric_keys, name_of, parameters, prompts, wait, waiting
+from ctxbench.harness.export.bench import metric_keys, name_of, parameters, prompts
+from ctxbench.harness.export.mlflow import NOTE, Waiting, done, wait, waiting
 from ctxbench.harness.models.provider import without_secrets
 
 

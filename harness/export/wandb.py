@@ -1,0 +1,59 @@
+"""Log a bench to Weights & Biases: a group of runs, one per strategy.
+
+Without an address everything stays in files, which `wandb sync` sends later; only an address opens a connection.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...metrics.figures import display_name
+from ...scenarios.errors import MissingExtra, NotLogged
+from .bench import Bench, LoggedStrategy, measures, metric_keys, name_of
+
+if TYPE_CHECKING:
+    from wandb import Run
+
+PROJECT = "ctxbench"
+
+
+def write(bench: Bench, folder: Path, address: str = "", project: str = PROJECT) -> Path:
+    """Log every strategy, in files below a folder and to the server at `address`, if one is named.
+
+    Returns the folder of the files. Raises MissingExtra without wandb, NotLogged if it cannot log.
+    """
+    try:
+        import wandb
+    except ModuleNotFoundError:
+        raise MissingExtra("wandb", "wandb") from None
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True)
+    settings.base_url = address or settings.base_url
+    try:
+        for entry in bench.entries:
+            with wandb.init(
+                project=project,
+                group=f"{bench.name} {bench.identity[:8]}",
+                job_type="strategy",
+                name=entry.parameters["strategy"],
+                config={**bench.parameters, **entry.parameters, "versions": dict(bench.versions)},
+                dir=str(folder),
+                mode="online" if address else "offline",
+                reinit="finish_previous",
+                settings=settings,
+            ) as run:
+                _log(run, bench, entry)
+    except wandb.errors.Error as error:
+        raise NotLogged(f"Weights & Biases at {address or folder} cannot be written to: {error}") from None
+    return folder / "wandb"
+
+
+def _log(run: Run, bench: Bench, entry: LoggedStrategy) -> None:
+    for name, step, value in sorted(entry.curves, key=lambda point: point.step):
+        run.log({name_of(name): value}, step=step)
+    names = metric_keys(bench.metrics)
+    names |= {name: f"1 measures/{at} {display_name(name)}" for at, name in enumerate(measures(bench.metrics), 1)}
+    run.summary.update({names[name]: value for name, value in entry.numbers.items()} | {"missing": entry.missing})
