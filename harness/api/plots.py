@@ -75,10 +75,10 @@ class Plots:
 
     def _draw(self, section: Callable[[Results], ReportSection | None], name: str, why: str) -> Figure:
         whole = section(self._results)
-        for drawn in whole.figures if whole is not None else ():
-            if drawn.name == name:
+        for chart in whole.charts if whole is not None else ():
+            if chart.name == name:
                 _show_inline()
-                return drawn.draw()
+                return chart.draw()
         raise RunError(f"{self._results.run.folder}: there is nothing to draw: {why}")
 
 
