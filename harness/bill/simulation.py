@@ -6,19 +6,16 @@ import hashlib
 import math
 import re
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from heapq import merge
 from itertools import chain, repeat
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...metrics.cache.mechanisms import (
@@ -37,8 +34,7 @@ from ...metrics.prices import Price, Tariff
 from ...metrics.tokens import FRAME, ROLE, text_encoder
 from ...scenarios.model import Message
 from ..folder.contexts import Floats, Ints
-from ..folder.run import Run
-from ..folder.store import placed
+from ..folder.derived import origin_of, read_derived, write_derived
 from .requests import ConversationRequests, RunRequests
 
 Table = NDArray[np.float64]
@@ -314,12 +310,6 @@ def _usages(results: Sequence[_CachedResult]) -> Usages:
     return Usages(first, last - hour, hour - first, tokens - last, created, used[:, 6].copy())
 
 
-FOLDER = "bills"
-_TABLES = ("steps", "messages", "contexts", "conversations", "recordings")
-_CODE = ("scenarios", "metrics", "harness")
-_ORIGIN = b"made_from"
-
-
 def simulated(
     run_requests: RunRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None = None
 ) -> list[Usages]:
@@ -327,61 +317,23 @@ def simulated(
 
     `done` is called after each one that has to be simulated.
     """
-    origin = _origin(run_requests.run)
-    stored = {scheme: _read(_path(run_requests.run, scheme), origin) for scheme in schemes}
-    usages_by_scheme = {scheme: usages for scheme, usages in stored.items() if usages is not None}
-    missing = [scheme for scheme in stored if scheme not in usages_by_scheme]
+    run = run_requests.run
+    origin = origin_of(run)
+    usages_by_scheme = {}
+    for scheme in schemes:
+        if (table := read_derived(run, _name(scheme), Usages._fields, origin)) is not None:
+            usages_by_scheme[scheme] = Usages(*(table.column(name).to_numpy() for name in Usages._fields))
+    missing = [scheme for scheme in dict.fromkeys(schemes) if scheme not in usages_by_scheme]
     for scheme, usages in zip(missing, simulate(run_requests, missing, done) if missing else (), strict=True):
         usages_by_scheme[scheme] = usages
-        with suppress(OSError):  # a run on a read-only disk can be billed too, only not stored
-            _write(_path(run_requests.run, scheme), usages, origin)
+        write_derived(run, _name(scheme), pa.table(usages._asdict()), origin)
     return [usages_by_scheme[scheme] for scheme in schemes]
 
 
-def _path(run: Run, scheme: Scheme) -> Path:
-    """Return the file of a scheme's usages. A run confined to some conversations has another than the whole run."""
+def _name(scheme: Scheme) -> str:
+    """Return the name of a scheme's stored usages."""
     plain = re.sub(r"[^\w.-]", "_", f"{scheme.model}-{scheme.placement}")[:100]
-    exact = hashlib.sha256(repr((scheme, sorted(run.chosen or ()))).encode()).hexdigest()[:8]
-    return run.folder / FOLDER / f"{plain}-{exact}.parquet"
-
-
-def _read(path: Path, origin: bytes) -> Usages | None:
-    try:
-        if (pq.read_schema(path).metadata or {}).get(_ORIGIN) != origin:
-            return None
-        table = pq.read_table(path, columns=list(Usages._fields), page_checksum_verification=True)
-    except (OSError, pa.ArrowException):
-        return None
-    return Usages(*(table.column(name).to_numpy() for name in Usages._fields))
-
-
-def _write(path: Path, usages: Usages, origin: bytes) -> None:
-    table = pa.table(usages._asdict()).replace_schema_metadata({_ORIGIN: origin})
-    with placed(path) as draft:
-        pq.write_table(table, draft, compression="zstd", write_page_checksum=True)
-
-
-def _origin(run: Run) -> bytes:
-    """Return a digest of the run's files and of the code."""
-    files = (path for table in _TABLES for path in (run.folder / table).glob("*") if path.is_file())
-    return hashlib.sha256(_digest(files, run.folder) + _code()).hexdigest().encode()
-
-
-@cache
-def _code() -> bytes:
-    """Return a digest of the code and of the libraries that make the arrays."""
-    # All code of three rooms: coarser than needed, but a stored bill of older rules can never be read.
-    root = Path(__file__).parents[2]
-    files = (path for room in _CODE for path in (root / room).rglob("*.py"))
-    return _digest(files, root) + f"numpy {np.__version__}, pyarrow {pa.__version__}".encode()
-
-
-def _digest(files: Iterable[Path], root: Path) -> bytes:
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(str(path.relative_to(root)).encode() + b"\0")
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.digest()
+    return f"{plain}-{hashlib.sha256(repr(scheme).encode()).hexdigest()[:8]}"
 
 
 BOUND = "hindsight"

@@ -66,8 +66,9 @@ def bill(
             metavar="FILE",
         ),
     ] = None,
-    figures: Annotated[
-        Path | None, typer.Option(help="Write figures, as SVG and PNG, to this folder.", metavar="FOLDER")
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Draw the bill into this folder: SVG, PNG."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -108,8 +109,8 @@ def bill(
     with counting(len(requests), "conversations × strategies") as done:
         billed = billed_as(requests, schemes, paid, done)
     sums = totals(billed.conversations())
-    if figures is not None:
-        _draw(billed, sums, figures)
+    if out is not None:
+        _draw(billed, sums, out)
     broken = breaks(billed.requests)
     if calls is not None:
         _write(billed, broken, calls)

@@ -480,6 +480,8 @@ class _SentContexts:
             if id in self._number:  # else a message of another strategy of the chain was summarised
                 self._is_covered[self._number[id]] = True
         self._steps += 1
+        if not self._number:
+            return 0, 0
         replaced, standing_in, is_summary_sent = self._is_covered.copy(), 0, False
         for start, stop in self._context.spans:
             if start < self._recorded:

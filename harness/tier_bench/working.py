@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
+import pyarrow as pa
 
 from ...metrics.hit_rates import compulsory, most_expected, most_hits, most_hits_fluid, rates
 from ...metrics.statistics.intervals import Interval, of_seeds
@@ -18,6 +19,7 @@ from ...strategies.tiers.tiered.stores import POLICY
 from ...strategies.tiers.working.policies import PolicyRecipe, parse
 from ...strategies.tiers.working.tier import Successors
 from ...strategies.tiers.working.traces import Trace, recorded, replay
+from ..folder.derived import origin_of, read_derived, write_derived
 from ..folder.run import Run
 
 FLUID = 25_000
@@ -146,8 +148,23 @@ def miss_ratios(run: Run) -> pd.DataFrame:
     """Return a row per policy and size: `policy`, `size` (tokens), `misses` (share of `look_ups`), `look_ups`,
     `conversations`.
 
-    No policy has fewer misses than the row `bound`. The frame is empty where no message is referred to again.
+    No policy has fewer misses than the row `bound`. The frame is empty where no message is referred to again. It is
+    stored beside the run.
     """
+    origin = origin_of(run)
+    if (stored := read_derived(run, _STORED, _COLUMNS, origin)) is not None:
+        known: pd.DataFrame = stored.to_pandas()
+        return known
+    ratios = _miss_ratios(run)
+    write_derived(run, _STORED, pa.Table.from_pandas(ratios, preserve_index=False), origin)
+    return ratios
+
+
+_STORED = "miss_ratios"
+_COLUMNS = ("policy", "size", "misses", "look_ups", "conversations")
+
+
+def _miss_ratios(run: Run) -> pd.DataFrame:
     traces = [trace for trace in _traces(run) if trace.counted.any()]
     look_ups = sum(int(trace.counted.sum()) for trace in traces)
     rows = [
@@ -156,7 +173,7 @@ def miss_ratios(run: Run) -> pd.DataFrame:
         for size in SIZES
         if look_ups
     ]
-    return pd.DataFrame(rows, columns=["policy", "size", "misses", "look_ups", "conversations"])
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
 def _traces(run: Run) -> list[Trace]:

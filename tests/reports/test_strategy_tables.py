@@ -102,4 +102,4 @@ def test_a_strategy_that_no_model_answered(tmp_path: Path, monkeypatch: pytest.M
 def test_what_the_caption_says_of_overflows(tmp_path: Path) -> None:
     """The window is the one of the model that the run was asked for, not of a recorded one."""
     notes = " ".join(next(tables(summarise(ran(tmp_path, "none")))).notes)
-    assert "Overflows: calls over 128,000 tokens, the window of gpt-4o (--model)." in notes
+    assert "Overflows: calls over 128,000 tokens, the window of gpt-4o (--window)." in notes

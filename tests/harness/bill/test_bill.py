@@ -146,7 +146,7 @@ def test_the_bound_is_under_every_placement(run: Run) -> None:
     [
         (("-m", "gpt-4o"), "gpt-4o takes none: choose another placement"),
         (("-m", "claude-sonnet-5", "--calls", "x.csv"), "has no calls: name another placement as well"),
-        (("-m", "claude-sonnet-5", "--figures", "f"), "has no figures: name another placement as well"),
+        (("-m", "claude-sonnet-5", "--out", "f"), "has no figures: name another placement as well"),
     ],
 )
 def test_the_bound_has_no_calls(run: Run, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
@@ -319,13 +319,13 @@ def _later(messages: tuple[Message, ...], seconds: float) -> tuple[Message, ...]
 
 
 def test_figures(run: Run, tmp_path: Path) -> None:
-    """`--figures` writes each as SVG and PNG, the same bytes every time, also of a run without times or `none`."""
-    ctxbench("bill", run.folder, "-m", "gpt-4o", "--figures", tmp_path / "a", cwd=tmp_path)
-    ctxbench("bill", run.folder, "-m", "gpt-4o", "--figures", tmp_path / "b", cwd=tmp_path)
+    """`--out` writes each as SVG and PNG, the same bytes every time, also of a run without times or `none`."""
+    ctxbench("bill", run.folder, "-m", "gpt-4o", "--out", tmp_path / "a", cwd=tmp_path)
+    ctxbench("bill", run.folder, "-m", "gpt-4o", "--out", tmp_path / "b", cwd=tmp_path)
     names = sorted(path.name for path in (tmp_path / "a").iterdir())
     drawn = ("bill", "break_even", "cached_share", "hit_rate_by_gap")
     assert names == [f"{name}.{ending}" for name in drawn for ending in ("png", "svg")]
     for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     alone = conversation(tmp_path, *SAID, strategies=("last_turn",))
-    ctxbench("bill", alone.folder, "-m", "gpt-4o", "--figures", tmp_path / "c", cwd=tmp_path)
+    ctxbench("bill", alone.folder, "-m", "gpt-4o", "--out", tmp_path / "c", cwd=tmp_path)

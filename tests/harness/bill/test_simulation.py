@@ -15,6 +15,7 @@ from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.requests import RunRequests
 from ctxbench.harness.bill.simulation import Scheme, Usages, simulate
 from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder import derived
 from ctxbench.harness.folder.run import Run, load
 from ctxbench.metrics.prices import Prices
 from tests.harness.runs import plan, recording
@@ -51,7 +52,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> list[Scheme]:
 
 
 def files(run: Run) -> list[Path]:
-    return sorted((run.folder / simulation.FOLDER).iterdir())
+    return sorted((run.folder / derived.FOLDER).iterdir())
 
 
 def billed(run: Run, *schemes: Scheme) -> pd.DataFrame:
@@ -118,7 +119,7 @@ def test_what_is_no_file_of_the_run(run: Run, simulated: list[Scheme]) -> None:
 def test_code_that_changed_is_asked_again(run: Run, simulated: list[Scheme], monkeypatch: pytest.MonkeyPatch) -> None:
     """What another version of ctxbench has simulated does not count."""
     billed(run)
-    monkeypatch.setattr(simulation, "_code", lambda: b"another")
+    monkeypatch.setattr(derived, "_code", lambda: b"another")
     billed(run)
     assert simulated == [*SCHEMES, *SCHEMES]
 
@@ -149,6 +150,6 @@ def test_some_conversations_are_kept_apart(run: Run, simulated: list[Scheme]) ->
 
 def test_a_folder_that_cannot_be_written(run: Run, simulated: list[Scheme]) -> None:
     """Where nothing can be kept the bill is made all the same, each time anew."""
-    (run.folder / simulation.FOLDER).write_text("in the way")
+    (run.folder / derived.FOLDER).write_text("in the way")
     pd.testing.assert_frame_equal(billed(run), billed(run), check_exact=True)
     assert len(simulated) == 2 * len(SCHEMES)

@@ -1,0 +1,69 @@
+"""Tables made from a run alone, stored beside it: they count as long as its files and the code are the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .run import Run
+from .store import placed
+
+FOLDER = "bills"
+"""Folder in a run for such tables."""
+_TABLES = ("steps", "messages", "contexts", "conversations", "recordings")
+_CODE = ("scenarios", "metrics", "strategies", "harness")
+_ORIGIN = b"made_from"
+
+
+def read_derived(run: Run, name: str, columns: Sequence[str], origin: bytes) -> pa.Table | None:
+    """Return a stored table, or None if there is none that was made from just this run by just this code."""
+    path = _path(run, name)
+    try:
+        if (pq.read_schema(path).metadata or {}).get(_ORIGIN) != origin:
+            return None
+        return pq.read_table(path, columns=list(columns), page_checksum_verification=True).select(list(columns))
+    except (OSError, KeyError, pa.ArrowException):
+        return None
+
+
+def write_derived(run: Run, name: str, table: pa.Table, origin: bytes) -> None:
+    """Store a table. On a disk that is read-only nothing is stored: the table is made again the next time."""
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _ORIGIN: origin})
+    with suppress(OSError), placed(_path(run, name)) as draft:
+        pq.write_table(table, draft, compression="zstd", write_page_checksum=True)
+
+
+def _path(run: Run, name: str) -> Path:
+    """Return the file of a table. A run confined to some conversations has another than the whole run."""
+    part = hashlib.sha256(repr(sorted(run.chosen)).encode()).hexdigest()[:8] if run.chosen else ""
+    return run.folder / FOLDER / f"{name}{part and '-'}{part}.parquet"
+
+
+def origin_of(run: Run) -> bytes:
+    """Return a digest of the run's files and of the code."""
+    files = (path for table in _TABLES for path in (run.folder / table).glob("*") if path.is_file())
+    return hashlib.sha256(_digest(files, run.folder) + _code()).hexdigest().encode()
+
+
+@cache
+def _code() -> bytes:
+    """Return a digest of the code and of the libraries that make the arrays."""
+    # All code of four rooms: coarser than needed, but what older code made can never be read.
+    root = Path(__file__).parents[2]
+    files = (path for room in _CODE for path in (root / room).rglob("*.py"))
+    return _digest(files, root) + f"numpy {np.__version__}, pyarrow {pa.__version__}".encode()
+
+
+def _digest(files: Iterable[Path], root: Path) -> bytes:
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(str(path.relative_to(root)).encode() + b"\0")
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.digest()
