@@ -82,8 +82,8 @@ tiers = _group("Measure one memory tier alone, against the best known alternativ
 
 _add(app, "run", "~/.claude/projects/my-project -s none -s 'archive | cache_marks'", run.run)
 _add(app, "report", "runs/standard", report.report)
-_add(app, "show", "runs/standard 1 12 --strategy retrieval", report.show, cls=report.Show)
 _add(app, "view", "runs/standard", view.view)
+_add(app, "show", "runs/standard 1 12 --strategy retrieval", report.show, cls=report.Show)
 _add(app, "compare", "runs/before runs/after", compare.compare)
 _add(app, "gate", "runs/now --baseline baseline.json", compare.gate)
 _add(app, "bill", "runs/standard -m claude-sonnet-5", bill.bill)
