@@ -42,7 +42,7 @@ def tables(figures_: AnswerFigures, notes: Sequence[str], by_kind: bool = True) 
             _title(figures_), _HEADS, tuple(map(_row, strategies)), tuple(filter(None, _notes(figures_))), spare=_SPARE
         ),
         Table(
-            "Bounds of the answers",
+            "What are the bounds of the answers?",
             _bound(_HEADS),
             tuple(_bound(_row(strategy)) for strategy in bounds),
             () if by_kind else tuple(notes),
@@ -174,8 +174,9 @@ def _plain(strategy: StrategyAnswers) -> dict[str, Any]:
 
 def _title(graded: AnswerFigures) -> str:
     return (
-        f"Answers by {graded.answerer}, graded by {graded.grader}: {count(graded.probes, 'probe')} in "
-        f"{count(graded.conversations, 'conversation')}, {graded.paired:,} graded under every strategy"
+        f"How many answers are correct? By {graded.answerer}, graded by {graded.grader}: "
+        f"{count(graded.probes, 'probe')} in {count(graded.conversations, 'conversation')}, "
+        f"{graded.paired:,} graded under every strategy"
     )
 
 
@@ -253,7 +254,7 @@ def _kinds(graded: AnswerFigures) -> Table | None:
         (strategy.strategy, *(percent(strategy.by_category.get(kind, none)) for kind in kinds))
         for strategy in graded.strategies
     )
-    return Table("Correct, by category of the probes", ("strategy", *(kind or "(none)" for kind in kinds)), rows)
+    return Table("Which kinds of questions are answered?", ("strategy", *(kind or "(none)" for kind in kinds)), rows)
 
 
 def _why(graded: AnswerFigures) -> Table | None:

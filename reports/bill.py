@@ -73,7 +73,7 @@ def tables(
     shown = [against(sums, lacking)] if sums.model.nunique() > 1 or placements > 1 else []
     for (model, _), rows in sums.groupby(["model", "placement"], observed=True, sort=False):
         if placements == 1:
-            shown.append(bill_of(f"The bill under {model}", rows, lacking))
+            shown.append(bill_of(f"What does it cost under {model}?", rows, lacking))
     if placements > 1:
         shown += [_placements(str(model), rows) for model, rows in sums.groupby("model", observed=True, sort=False)]
     shown.append(broken(breaks, list(sums.strategy.unique()), calls))
@@ -130,7 +130,7 @@ def _placements(model: str, rows: pd.DataFrame) -> Table:
         (strategy, *(dollars(cost[strategy, placement]) for placement in placements))
         for strategy in rows.strategy.unique()
     )
-    return Table(f"The bill under {model}, by where the cache marks are", ("strategy", *placements), cells)
+    return Table(f"What does it cost under {model}, by where the cache marks are?", ("strategy", *placements), cells)
 
 
 def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:

@@ -376,18 +376,27 @@ def profile_tables(by_grader: Mapping[str, Sequence[QuotedProfile]]) -> Iterator
         if not quotes
     ]
     heads = ("grader", "labelled set", "labelled by", "answers", "accuracy", "kappa", "recall", "specificity")
-    yield Table("Agreement with labelled answers", heads, rows, (_PROFILE_NOTE, *stale, *unknown), names=3)
+    yield Table(
+        "How far do graders agree with labelled answers?", heads, rows, (_PROFILE_NOTE, *stale, *unknown), names=3
+    )
     profiles = [quote.profile for quotes in by_grader.values() for quote in quotes]
     if parts := tuple(row for quote in profiles for row in _by_language(quote)):
         yield Table(
-            "By language", ("grader", "labelled set", "language", "answers", "accuracy", "kappa"), parts, names=3
+            "Does agreement differ by language?",
+            ("grader", "labelled set", "language", "answers", "accuracy", "kappa"),
+            parts,
+            names=3,
         )
     if attacked := tuple(row for quote in profiles for row in _attacks(quote)):
         note = "Text that addresses the grader. Turned: it got the verdict it asked for."
         columns = ("grader", "labelled set", "attacks", "turned", "wrong to right", "right to wrong")
-        yield Table("Attacks on the grader", columns, attacked, (note,), names=2)
+        yield Table("Can an answer sway the grader?", columns, attacked, (note,), names=2)
     if spans := tuple(variants(profiles)):
-        yield Table("Strict and lenient", ("grader", "strict", "lenient", "kappa, strict", "kappa, lenient"), spans)
+        yield Table(
+            "How much do strict and lenient grading differ?",
+            ("grader", "strict", "lenient", "kappa, strict", "kappa, lenient"),
+            spans,
+        )
 
 
 def _row_profiles(profile: Profile) -> tuple[str, ...]:
@@ -481,7 +490,7 @@ def corrected_table(corrected: Sequence[Corrected]) -> Table:
     )
     notes += filter(None, [reasons(value.value for strategy in corrected for value in strategy.by.values())])
     return Table(
-        "Share correct, corrected for the grader's errors",
+        "How many answers are correct, corrected for the grader's errors?",
         ("strategy", "as graded", *(f"by {name}" for name in sets)),
         rows,
         tuple(notes),

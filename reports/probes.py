@@ -209,7 +209,7 @@ def tables(summary: ProbeSummary, by_kind: bool = False) -> Iterator[Table]:
     notes = (*_notes(summary), *filter(None, [reasons(_all(summary))]))
     yield Table(_title(summary), heads, _rows(summary, summary.strategies), notes, spare=_SPARE)
     yield Table(
-        "Bounds of context recall",
+        "What are the bounds of context recall?",
         ("bound", *_heads(_INTERVAL)),
         _rows(summary, summary.bounds),
         ("last_turn has no memory at all; evidence_only is given the evidence, and sends nothing else.",),
@@ -224,7 +224,7 @@ def tables(summary: ProbeSummary, by_kind: bool = False) -> Iterator[Table]:
 
 
 def _title(summary: ProbeSummary) -> str:
-    return f"Context recall of {count(summary.asked, 'probe')} in {count(summary.conversations, 'conversation')}"
+    return f"Is the evidence sent? {count(summary.asked, 'probe')} in {count(summary.conversations, 'conversation')}"
 
 
 def _heads(*between: str) -> tuple[str, ...]:
@@ -287,7 +287,11 @@ def _by_kind(kinds: Mapping[str, Mapping[str, ProbeFigures]]) -> Table:
         (kind, name, f"{of.probes:,}", *_cells(of)) for kind, figures in kinds.items() for name, of in figures.items()
     )
     return Table(
-        "Context recall by kind of probe", ("kind", "strategy", "probes", *_heads()), rows, names=2, spare=_SPARE
+        "Which kinds of probes lose their evidence?",
+        ("kind", "strategy", "probes", *_heads()),
+        rows,
+        names=2,
+        spare=_SPARE,
     )
 
 

@@ -163,7 +163,7 @@ def lacking_table(summary: RunSummary) -> Table | None:
         return None
     note = "These requests lack the newest message, so they would fail: their savings do not count."
     heads = ("strategy", "such calls", "of", "saved", "saved without them")
-    return Table("Calls that lack the newest message", heads, rows, (note,))
+    return Table("Which calls lack the newest message?", heads, rows, (note,))
 
 
 def _unanswered(summary: RunSummary) -> str:
@@ -196,14 +196,16 @@ def faults_table(summary: RunSummary) -> Table:
         name for name in _FAULTS if any(not isinstance(values[name], Missing) and values[name] for values in figures)
     ]
     if not faults:
-        return Table("Structural faults", (), (), ("No strategy made a context with a fault.",))
+        return Table(
+            "Which structural faults does a strategy add?", (), (), ("No strategy made a context with a fault.",)
+        )
     rows = tuple(
         (name, *(figure(column, values[column]) for column in (*faults, "latency_p99")))
         for name, values in summary.strategies.items()
     )
     heads = ("strategy", *(METRICS[name].name for name in faults), METRICS["latency_p99"].name)
     note = "Calls with each fault; a fault that no strategy has is left out. Faults of none come from the recordings."
-    return Table("Structural faults", heads, rows, (note,), spare=heads[-1:])
+    return Table("Which structural faults does a strategy add?", heads, rows, (note,), spare=heads[-1:])
 
 
 def grounding_table(summary: RunSummary) -> Table:
@@ -220,7 +222,7 @@ def grounding_table(summary: RunSummary) -> Table:
         "Values that a user or a tool had given and the recorded model used next: the share still in the context. In "
         "brackets: how many."
     )
-    return Table("Grounding recall by kind of value", heads, rows, (note,), spare=heads[:2:-1])
+    return Table("Which kinds of values does the context still have?", heads, rows, (note,), spare=heads[:2:-1])
 
 
 def growth_table(summary: RunSummary) -> Table:
@@ -237,7 +239,9 @@ def growth_table(summary: RunSummary) -> Table:
     if any(cell.endswith(_LACKS) for row in rows for cell in row):
         notes.append(f"{_LACKS} {_LACKING}.")
     spare = tuple(turns[turn] for turn in _SPARE_TURNS if turn in turns)
-    return Table("Tokens of a call by turn", ("strategy", *turns.values()), rows, tuple(notes), spare=spare)
+    return Table(
+        "How many tokens does a call take, by turn?", ("strategy", *turns.values()), rows, tuple(notes), spare=spare
+    )
 
 
 def _sent(row: dict[str, Any], name: str) -> str:
@@ -267,7 +271,7 @@ def added_table(summary: RunSummary) -> Table | None:
         "Added: tokens of messages that the strategy wrote and of tools that it offers. Summariser saw: the share of "
         "the summarised tokens that the summariser was given."
     )
-    return Table("What strategies added", heads, rows, (note,))
+    return Table("What did strategies add?", heads, rows, (note,))
 
 
 def actions_table(summary: RunSummary) -> Table | None:
@@ -281,7 +285,7 @@ def actions_table(summary: RunSummary) -> Table | None:
         if counts.keys() & set(kinds)
     )
     heads = ("strategy", *(_EVENT_NAMES.get(kind, kind.replace("_", " ")) for kind in kinds))
-    return Table("Actions of the strategies", heads, rows, ("How often; `ctxbench show` has each one at its step.",))
+    return Table("What did the strategies do?", heads, rows, ("How often; `ctxbench show` has each one at its step.",))
 
 
 def reasons_table(summary: RunSummary) -> Table:
@@ -303,7 +307,9 @@ def reasons_table(summary: RunSummary) -> Table:
     if rest := summary.reasons[_MOST_REASONS:]:
         times = sum(int(row["times"]) for row in rest)
         notes.append(f"{count(len(rest), 'more reason')}, {count(times, 'time')} together: all are in --json.")
-    return Table("Why", ("strategy", "what", "reason", "instead", "times"), rows, tuple(notes), prose=True)
+    return Table(
+        "Why did something fail?", ("strategy", "what", "reason", "instead", "times"), rows, tuple(notes), prose=True
+    )
 
 
 def survival_table(summary: RunSummary) -> Table:
@@ -323,7 +329,7 @@ def survival_table(summary: RunSummary) -> Table:
     if has_cliff:
         notes.append("Cliff: the first round that fewer than half survive.")
     spare = tuple(f"round {age}" for age in _SPARE_AGES)
-    return Table("Facts that survive summarising", heads, rows, tuple(notes), spare=spare)
+    return Table("How many rounds do facts survive?", heads, rows, tuple(notes), spare=spare)
 
 
 def first_summary_table(summary: RunSummary) -> Table:
@@ -333,7 +339,7 @@ def first_summary_table(summary: RunSummary) -> Table:
         (name, *(_survived(facts, 0, kind) for kind in kinds)) for name, facts in summary.survival.items() if facts
     )
     note = "Round 0 of the table above by kind. Every kind and round is in --json."
-    return Table("Facts in the first summary", ("strategy", *kinds), rows, (note,))
+    return Table("Which facts are in the first summary?", ("strategy", *kinds), rows, (note,))
 
 
 def _cliff(rows: list[Survival]) -> str:

@@ -30,7 +30,7 @@ def write(results: Results, folder: Path, inspect: Sequence[str] = (), *, figure
 
     Raises RunError if the folder cannot be written, or a conversation is not in the run.
     """
-    check(folder)
+    check(folder, figures=figures)
     report_sections = list(sections(results))
     order = in_order(verdict(results))
     files = {
@@ -48,10 +48,10 @@ def write(results: Results, folder: Path, inspect: Sequence[str] = (), *, figure
     return folder / "report.html"
 
 
-def check(folder: Path) -> None:
+def check(folder: Path, *, figures: bool = False) -> None:
     """Raise RunError if a report cannot be written there, before any work is done for it."""
     try:
-        for name in ("", *_ENDINGS):
+        for name in ("", "tables", *(["figures"] if figures else ())):
             (folder / name).mkdir(parents=True, exist_ok=True)
             if not os.access(folder / name, os.W_OK):
                 raise PermissionError(13, "Permission denied")
@@ -69,7 +69,7 @@ def _clear(folder: Path) -> None:
     if not old.is_file() or MARK.encode() not in old.read_bytes()[:4096]:
         return
     for name, endings in _ENDINGS.items():
-        for path in (folder / name).iterdir():
+        for path in (folder / name).iterdir() if (folder / name).is_dir() else ():
             if path.suffix in endings and path.is_file():
                 path.unlink()
 

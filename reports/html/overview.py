@@ -68,7 +68,7 @@ def _choices(places: RunVerdict, points: dict[str, Point]) -> Table:
         figures = (percent(points[name].quality), dollars(points[name].cost), against)
         rows.setdefault(name, (count(loss, "point") if loss else "nothing", name, *figures))
     heads = ("acceptable loss", "choose", places.quality.name, "bill", "against the best")
-    return Table("The cheapest strategy for a loss that you accept", heads, tuple(rows.values()), (), names=2)
+    return Table("What is cheapest for a loss that you accept?", heads, tuple(rows.values()), (), names=2)
 
 
 def _chart(places: RunVerdict, order: list[str]) -> Chart:
@@ -121,7 +121,7 @@ def _table(places: RunVerdict, order: list[str]) -> Table:
         for name in order
     )
     heads = ("#", "strategy", "verdict", "what breaks", places.quality.name, "bill")
-    return Table("Verdict on each strategy", heads, rows, tuple(_notes(places)), names=4)
+    return Table("What is the verdict on each strategy?", heads, rows, tuple(_notes(places)), names=4)
 
 
 def _verdict(places: RunVerdict, numbers: Mapping[str, int], name: str) -> str:

@@ -124,7 +124,7 @@ def bill_section(results: Results) -> ReportSection | None:
         return None
     without_newest = lacking(results.summary)
     bills = [
-        bill_of(f"The bill under {model}", rows, without_newest)
+        bill_of(f"What does it cost under {model}?", rows, without_newest)
         for model, rows in totals.groupby("model", observed=True, sort=False)
     ]
     saved = [against(totals, without_newest)] if "none" in results.strategies else []
@@ -256,7 +256,7 @@ def conversations_section(results: Results) -> ReportSection:
     if len(table) > _MOST_CONVERSATIONS:
         total = count(len(table), "conversation")
         notes.append(f"The first {_MOST_CONVERSATIONS} of {total}: all are in tables/results.csv.")
-    shown = Table("Conversations", heads, rows, tuple(notes))
+    shown = Table("Which conversations were replayed?", heads, rows, tuple(notes))
     return section_of("conversations", (shown,), {"results": _results_frame(results)})
 
 
@@ -308,7 +308,7 @@ def latency_section(results: Results) -> ReportSection | None:
     rows = tuple(
         (name, *(figure(column, results.summary.strategies[name][column]) for column in columns)) for name in times
     )
-    table = Table("Latency", ("strategy", "latency p50", "latency p99"), rows)
+    table = Table("How long does a call wait for the strategy?", ("strategy", "latency p50", "latency p99"), rows)
     drawn = frames.latency(times)
     x = field("median", "latency, from the median (dot) to the 99th percentile", scale={"type": "log"}, axis=_DURATION)
     shown = tips(strategy="strategy", median="median, µs #", slowest="99th percentile, µs #")
@@ -381,7 +381,7 @@ def growth_section(results: Results) -> ReportSection | None:
 
 def method_section(results: Results) -> ReportSection:
     """Return how the run was made: its plan, versions and digest, and how far off its token counts are."""
-    tables = [Table("The run", ("what", "value"), tuple(_method_rows(results.run.manifest)), names=2, prose=True)]
+    tables = [Table("What was run?", ("what", "value"), tuple(_method_rows(results.run.manifest)), names=2, prose=True)]
     frames = {}
     if results.summary.counter:
         tables.insert(0, counter_table(results.summary))

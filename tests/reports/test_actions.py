@@ -31,8 +31,8 @@ def test_a_negative_saving_is_explained(tmp_path: Path) -> None:
     assert values["saving"] == pytest.approx(-values["added_share"])  # type: ignore[operator]
     assert values["saving"] < 0  # type: ignore[operator]
     found = titled(summary)
-    assert "Actions of the strategies" not in found
-    [row] = found["What strategies added"].rows
+    assert "What did the strategies do?" not in found
+    [row] = found["What did strategies add?"].rows
     assert row[0] == "archive(threshold=9999)"
     assert row[1] == f"{values['tokens_added']:,}"
     assert row[3:] == ("0", "0", "$0", "")
@@ -40,14 +40,14 @@ def test_a_negative_saving_is_explained(tmp_path: Path) -> None:
 
 def test_nothing_was_added(tmp_path: Path) -> None:
     """Strategies that only leave out have no row, and no table if there are no others."""
-    assert "What strategies added" not in titled(summary_of(tmp_path, "none", "window(max_tokens=400)"))
+    assert "What did strategies add?" not in titled(summary_of(tmp_path, "none", "window(max_tokens=400)"))
 
 
 def test_a_budget_that_is_too_small_has_its_own_word(tmp_path: Path) -> None:
     """A budget that a strategy exceeds is not called rejected, which is what providers do."""
     found = titled(summary_of(tmp_path, "window(max_tokens=5)"))
-    assert found["Actions of the strategies"].heads == ("strategy", "over budget")
-    actions = (found["Actions of the strategies"], found["Why"])
+    assert found["What did the strategies do?"].heads == ("strategy", "over budget")
+    actions = (found["What did the strategies do?"], found["Why did something fail?"])
     assert not any("reject" in text for table in actions for text in (*table.heads, *table.notes))
 
 

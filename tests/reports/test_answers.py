@@ -70,7 +70,7 @@ def test_the_page_has_both_sections(run: Run, tmp_path: Path) -> None:
     for text in (
         "How many answers are correct?",
         "Do the measures order the strategies alike?",
-        "Agreement with labelled",
+        "How far do graders agree with labelled answers?",
     ):
         assert text in page
     for name in ("tables/answers.csv", "tables/corrected.csv", "figures/answers.svg"):

@@ -92,7 +92,7 @@ def test_as_a_user_sees_it(tmp_path: Path) -> None:
     (tmp_path / "chat.jsonl").write_bytes(asking(GATE, NOBODY, BOTH).to_json() + b"\n")
     ctxbench("run", "chat.jsonl", "-s", "none", "-s", "window(messages=2)", "-o", "r", cwd=tmp_path)
     done = ctxbench("report", "r", "--all", "--print-only", cwd=tmp_path)
-    assert "Context recall of 3 probes in 1 conversation" in done.stdout
+    assert "Is the evidence sent? 3 probes in 1 conversation" in done.stdout
     assert "1 probe has no evidence" in done.stdout
     assert "Context recall by kind" not in done.stdout
     assert "single_hop" in ctxbench("report", "r", "--by-kind", cwd=tmp_path).stdout

@@ -50,12 +50,12 @@ def test_a_call_that_asks_nothing_saves_nothing(tmp_path: Path) -> None:
     found = list(tables(summary))
     assert [row[1].endswith("*") for row in found[0].rows] == [False, True]
     assert "* Part of this saving comes from calls that lack the newest message: see the next table." in found[0].notes
-    assert found[1].title == "Calls that lack the newest message"
+    assert found[1].title == "Which calls lack the newest message?"
     [row] = found[1].rows
     assert row[:3] == (window, "1", "3")
     assert row[3] + "*" == found[0].rows[1][1]
     assert "\n\\* Part of this" in markdown(found)
-    turn = named(found, "Tokens of a call by turn")
+    turn = named(found, "How many tokens does a call take, by turn?")
     assert [cell.endswith("*") for cell in turn.rows[1]] == [False, False, True]
     assert turn.notes[1] == "* Part of this saving comes from calls that lack the newest message."
     cells = conversation_table(by_conversation(run))
@@ -67,7 +67,7 @@ def test_nothing_was_ever_asked(tmp_path: Path) -> None:
     summary = summarise(ran(tmp_path, "window(max_tokens=1)", texts=("hi", "yo")))
     missing = Missing("undefined", "no call has the newest message")
     assert summary.strategies["window(max_tokens=1)"]["saving_with_newest"] == missing
-    [row] = named(list(tables(summary)), "Calls that lack the newest message").rows
+    [row] = named(list(tables(summary)), "Which calls lack the newest message?").rows
     assert row == ("window(max_tokens=1)", "1", "1", "62.5 %", "(undefined)")
 
 
@@ -75,7 +75,7 @@ def test_no_marks_where_all_is_well(tmp_path: Path) -> None:
     """A strategy that always sends the newest message has no mark, and there is no table of such calls."""
     found = list(tables(summarise(ran(tmp_path, "none", "last_turn"))))
     assert not any("*" in cell for row in found[0].rows for cell in row)
-    assert found[1].title == "Structural faults"
+    assert found[1].title == "Which structural faults does a strategy add?"
 
 
 def failing(monkeypatch: pytest.MonkeyPatch) -> None:

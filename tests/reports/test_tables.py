@@ -118,7 +118,7 @@ def test_why_something_failed_or_was_refused(tmp_path: Path, monkeypatch: pytest
     failing(monkeypatch, 1)
     strategies = ("none", "last_turn", "window(max_tokens=5)")
     summary = summarise(ran(tmp_path, recording(tmp_path, conversations=2), strategies=strategies))
-    [why] = [table for table in tables(summary) if table.title == "Why"]
+    [why] = [table for table in tables(summary) if table.title == "Why did something fail?"]
     assert why.heads == ("strategy", "what", "reason", "instead", "times")
     assert set(why.rows) == {
         ("last_turn", "failed", "the reply  has … tokens, over 1", "cut", "48"),
@@ -140,7 +140,7 @@ def test_many_reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty reasons are shown, and how many more there are; the JSON has all."""
     failing(monkeypatch, 23)
     summary = summarise(ran(tmp_path, recording(tmp_path, conversations=1), strategies=("last_turn",)))
-    [why] = [table for table in tables(summary) if table.title == "Why"]
+    [why] = [table for table in tables(summary) if table.title == "Why did something fail?"]
     assert len(why.rows) == 20
     assert why.notes[1] == "3 more reasons, 72 times together: all are in --json."
     assert len(summary.reasons) == 23
@@ -149,12 +149,15 @@ def test_many_reasons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_failed(tmp_path: Path) -> None:
     """Where nothing failed or was refused there is no table of reasons."""
     found = tables(summarise(ran(tmp_path, recording(tmp_path, conversations=1), strategies=("none",))))
-    assert "Why" not in [table.title for table in found]
+    assert "Why did something fail?" not in [table.title for table in found]
 
 
 def test_no_faults_is_a_sentence(tmp_path: Path) -> None:
     """Where no strategy made a fault there is a sentence and no table, in Markdown too."""
     found = list(tables(summarise(ran(tmp_path, recording(tmp_path, conversations=1), strategies=("none",)))))
-    [faults] = [table for table in found if table.title == "Structural faults"]
+    [faults] = [table for table in found if table.title == "Which structural faults does a strategy add?"]
     assert (faults.heads, faults.rows) == ((), ())
-    assert "## Structural faults\n\nNo strategy made a context with a fault.\n\n## " in markdown(found)
+    assert (
+        "## Which structural faults does a strategy add?\n\nNo strategy made a context with a fault.\n\n## "
+        in markdown(found)
+    )

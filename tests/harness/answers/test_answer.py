@@ -147,14 +147,17 @@ def test_the_run_prints_them(tmp_path: Path) -> None:
     words = ("run", path, "-s", "none", "-s", "window(max_tokens=60)")
     ctxbench(*words, "-o", "with", cwd=tmp_path)
     shown = ctxbench("report", "with", "--print-only", "--all", cwd=tmp_path).stdout
-    for text in ("Answers by offline, graded by rules", "Bounds of the answers", "extractive baseline", "kappa"):
+    for text in ("By offline, graded by rules", "What are the bounds of the answers?", "extractive baseline", "kappa"):
         assert text in shown
     found = json.loads(ctxbench(*words, "-o", "with", "--json", cwd=tmp_path).stdout)["answers"]
     assert found[0]["strategies"]["none"]["correct"] == 1.0
     ctxbench(*words, "-o", "without", "--no-answers", cwd=tmp_path)
-    assert "Answers by" not in ctxbench("report", "without", "--print-only", "--all", cwd=tmp_path).stdout
+    assert (
+        "How many answers are correct?"
+        not in ctxbench("report", "without", "--print-only", "--all", cwd=tmp_path).stdout
+    )
     markdown = ctxbench("report", "with", "--markdown", "-", cwd=tmp_path).stdout
-    assert "Answers by offline" in markdown
+    assert "How many answers are correct? By offline" in markdown
 
 
 class Kind:

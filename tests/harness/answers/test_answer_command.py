@@ -92,7 +92,7 @@ def test_the_embedded_reader_answers_and_the_rules_grade(ran: Path) -> None:
     assert found["without_gold"] == 2
     assert none["abstained"] == 1.0
     shown = answer().stdout
-    assert "Answers by offline, graded by rules" in shown
+    assert "By offline, graded by rules" in shown
     assert "extractive baseline" in shown
 
 

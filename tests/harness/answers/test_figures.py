@@ -128,7 +128,9 @@ def test_the_tables_name_who_answered_and_who_graded() -> None:
     """Bounds stand apart, and JSON has what the tables have."""
     found = made([*cell("window", "++-- +-"), *BOUNDS])
     main, bounds, *_ = tables(found, ["note"])
-    assert main.title.startswith("Answers by offline, graded by rules: 6 probes in 2 conversations")
+    assert main.title.startswith(
+        "How many answers are correct? By offline, graded by rules: 6 probes in 2 conversations"
+    )
     assert [row[0] for row in main.rows] == ["window"]
     assert [row[0] for row in bounds.rows] == ["last_turn", "evidence_only"]
     assert as_json(found, [])["strategies"]["window"]["correct"] == pytest.approx(0.5)

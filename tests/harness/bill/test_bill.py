@@ -248,7 +248,7 @@ def test_a_price_that_is_not_known(run: Run) -> None:
 def test_the_command(run: Run) -> None:
     """A table a model, and JSON with the exact figures and what was assumed."""
     shown = ctxbench("bill", run.folder, "-m", "gpt-4o", cwd=run.folder).stdout
-    assert "The bill under gpt-4o" in shown
+    assert "What does it cost under gpt-4o?" in shown
     assert "2 conversations have no times" in shown
     found = json.loads(ctxbench("bill", run.folder, "-m", "gpt-4o", "--json", cwd=run.folder).stdout)
     assert [row["strategy"] for row in found["bills"]][:2] == ["none", "window(max_tokens=2000)"]

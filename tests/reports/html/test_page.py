@@ -106,7 +106,9 @@ def test_a_strategy_that_fails_everywhere(tmp_path: Path, monkeypatch: pytest.Mo
     run = ran(tmp_path, recorded("a", ["x", "y"]), recorded("b", ["z", "w"]), strategies=("none", "last_turn"))
     found = made(run)
     verdict = next(
-        part for part in found["overview"].parts if isinstance(part, Table) and part.title == "Verdict on each strategy"
+        part
+        for part in found["overview"].parts
+        if isinstance(part, Table) and part.title == "What is the verdict on each strategy?"
     )
     assert [(row[1], row[2], row[3]) for row in verdict.rows] == [
         ("none", "worth choosing", "–"),
@@ -140,7 +142,9 @@ def test_a_price_that_is_not_known(tmp_path: Path) -> None:
     pq.write_table(events.set_column(events.schema.get_field_index("event"), "event", column), part)
     found = made(run)
     verdict = next(
-        part for part in found["overview"].parts if isinstance(part, Table) and part.title == "Verdict on each strategy"
+        part
+        for part in found["overview"].parts
+        if isinstance(part, Table) and part.title == "What is the verdict on each strategy?"
     )
     assert [(row[1], row[2], row[5]) for row in verdict.rows][1] == ("summary(threshold=2)", "no figure", "(unknown)")
 

@@ -93,10 +93,10 @@ def test_one_model_at_a_time(opening: Opening, page_of: Path) -> None:
     drawn(page, "cost")
     bars = page.locator('[data-chart=bill] [aria-roledescription="bar"]')
     dollars = [bar.get_attribute("aria-label") for bar in bars.all()]
-    titles = page.locator("#bill h3:visible", has_text="The bill under")
+    titles = page.locator("#bill h3:visible", has_text="What does it cost under")
     for model in MODELS:
         page.locator("#model").select_option(model)
-        assert titles.all_inner_texts() == [f"The bill under {model}"]
+        assert titles.all_inner_texts() == [f"What does it cost under {model}?"]
     drawn(page, "cost")
     assert [bar.get_attribute("aria-label") for bar in bars.all()] != dollars
     assert f"model={MODELS[1]}" in page.evaluate("location.hash")
