@@ -131,7 +131,7 @@ def quality(
     from ..quality import contexts, conversations, replayed
     from ..quality import record as recorded
     from .output import print_json, print_tables
-    from .streams import counting
+    from .progress import counting
 
     if grader and not answerer:
         raise UserError("--grader grades the answers of a model of your own: name it with --answerer")

@@ -11,7 +11,8 @@ import typer
 
 from . import completion
 from .arguments import QUESTIONS_PANEL, report_spending
-from .streams import counting, same_command, say
+from .progress import counting
+from .streams import same_command, say
 
 if TYPE_CHECKING:
     from ..answers.estimate import CallEstimate

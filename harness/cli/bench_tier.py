@@ -127,8 +127,8 @@ def focus(
     from ..engine.plan import RunInputs
     from ..tier_bench.focus import bench, rows
     from .output import print_json, print_tables
+    from .progress import watching
     from .run import report_problems
-    from .streams import watching
 
     specs = [f"focus(limit={limit}, truncation='{name}')" for name in dict.fromkeys(truncation or TruncationName)]
     specs += strategy if strategy is not None else [peer.format(limit=limit) for peer in _PEERS]
@@ -180,7 +180,8 @@ def rag(
     from ..models import Models, Settings
     from ..tier_bench.rag import against, measured, rows, together, ways
     from .output import print_json, print_tables
-    from .streams import counting, report_ignored, say
+    from .progress import counting
+    from .streams import report_ignored, say
 
     retrievers = _parse_retrievers(retriever)
     settings = Settings(embedder=embedder, cassette=str(cassette or "")).checked()
@@ -264,7 +265,8 @@ def working(
     from ...strategies.tiers.working.policies import parse
     from ..tier_bench.working import Bounds, PolicyRow, bounds, measured
     from .output import print_json, print_tables
-    from .streams import counting, report_ignored, say
+    from .progress import counting
+    from .streams import report_ignored, say
 
     recipes = [parse(text) for text in dict.fromkeys(eviction or _POLICIES)]
     problems = Problems()
@@ -333,7 +335,7 @@ def every(
     from ...reports.tiers import overview_json, overview_table
     from ..tier_bench.overview import overview
     from .output import print_json, print_tables
-    from .streams import watching
+    from .progress import watching
 
     with TemporaryDirectory() as folder, redirect_stdout(sys.stderr), watching() as watcher:
         measurement = overview(Path(folder) / "run", watcher)

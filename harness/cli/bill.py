@@ -95,7 +95,7 @@ def bill(
     from ..bill.simulation import Scheme
     from ..folder.run import lacking_newest, load
     from .output import print_json, print_tables
-    from .streams import counting
+    from .progress import counting
 
     requests = RunRequests(load(run_folder(run)))
     paid = Prices(read_prices(prices), batch) if prices else Prices(batch=batch)
@@ -236,7 +236,7 @@ def kv_cache(
     from ..bill.kv_cache import Serving
     from ..folder.run import load
     from .output import print_json, print_tables
-    from .streams import counting
+    from .progress import counting
 
     block = block_size or _BLOCKS[engine]
     sizes = tuple(dict.fromkeys(memory or _MEMORY))

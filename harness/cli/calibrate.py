@@ -107,7 +107,7 @@ def calibrate(
     from ..graders.registry import grader as named
     from ..models import Models
     from .output import print_json, print_tables
-    from .streams import counting
+    from .progress import counting
 
     _check_date(date)
     if figure is not None:

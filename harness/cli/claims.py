@@ -96,7 +96,8 @@ def _measured(
     from ..claims.inputs import ClaimInputs
     from ..claims.registry import write
     from ..folder.run import rows_of
-    from .streams import counting, say
+    from .progress import counting
+    from .streams import say
 
     strategies = tuple(dict.fromkeys(name for claim in claims for name in claim.strategies))
     own = _user_run(run)
@@ -135,7 +136,8 @@ def _opened(own: Path | None, folder: Path, strategies: tuple[str, ...]) -> Run:
     from ..engine.plan import Plan, execute
     from ..engine.plan import RunInputs as Named
     from ..folder.run import load
-    from .streams import say, watching
+    from .progress import watching
+    from .streams import say
 
     if own is not None:
         return load(own)

@@ -148,7 +148,7 @@ def run(
     from ..engine.plan import Plan, RunInputs, execute
     from ..folder.store import is_complete, remove_empty
     from .output import print_run
-    from .streams import watching
+    from .progress import watching
 
     names = tuple(inputs or (() if form else ("standard",)))
     _check_prices(model or ())

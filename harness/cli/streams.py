@@ -1,4 +1,4 @@
-"""Standard output and standard error: streams that may go away, messages, signals, and progress."""
+"""Standard output and standard error: streams that may go away, messages and signals."""
 
 from __future__ import annotations
 
@@ -8,24 +8,15 @@ import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from time import monotonic
 from types import FrameType
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ...scenarios.errors import RunError, Stopped
 
-if TYPE_CHECKING:
-    from ...scenarios.model import Conversation
-
-# Seconds between plain lines of progress.
-EVERY = 5.0
 # Files and notes that are printed one by one.
 _MOST_FILES = 4
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -120,125 +111,3 @@ def command(*words: object) -> str:
 def same_command() -> str:
     """Return this command again, to continue a run."""
     return command(*(word for word in sys.argv[1:] if word != "--overwrite"))
-
-
-class ProgressCounts:
-    """Progress of a run, and its share of the whole work, by messages.
-
-    Until all is read, the whole is estimated from the bytes read, without the last read: a file that is read as a whole
-    is consumed at the first of its conversations.
-    """
-
-    def __init__(self) -> None:
-        self.size = self.found = self.conversations = self.steps = 0
-        self.began = monotonic()
-        self._messages = self._measured = self._consumed = 0
-        # Number of all messages; 0 = not known.
-        self._whole = 0.0
-        self._is_read = False
-
-    def begin(self, size: int) -> None:
-        self.size = size
-
-    def read(self, conversation: Conversation, consumed: int) -> None:
-        if consumed > self._consumed:
-            if self._consumed:
-                self._whole = self._messages * self.size / self._consumed
-            self._consumed = consumed
-        self.found += 1
-        self._messages += len(conversation.messages)
-        self.changed()
-
-    def all_read(self) -> None:
-        self._is_read, self._whole = True, self._messages
-        self.changed()
-
-    def measured(self, conversations: int, messages: int, steps: int) -> None:
-        self.conversations += conversations
-        self.steps += steps
-        self._measured += messages
-        self.changed()
-
-    def changed(self) -> None:
-        """Show the progress. A subclass does."""
-
-    @property
-    def share(self) -> float | None:
-        """Share of the work that is done; None = not known yet. 1 only when nothing is left to do."""
-        if not self._whole:
-            return None
-        return self._measured / max(self._whole, self._messages + (not self._is_read))
-
-    @property
-    def words(self) -> str:
-        rate = self.steps / max(monotonic() - self.began, 1e-3)
-        total = f"{self.found:,}{'' if self._is_read else '+'}"
-        return f"{self.conversations:,} of {total} conversations, {self.steps:,} steps, {rate:,.0f} steps/s"
-
-
-class _Lines(ProgressCounts):
-    def __init__(self) -> None:
-        super().__init__()
-        self._printed = self.began
-        self._is_printed = False
-
-    def changed(self) -> None:
-        self._is_printed = False
-        if monotonic() - self._printed >= EVERY:
-            self._print()
-
-    def end(self) -> None:
-        """Print the last line. A run too short for a line has none."""
-        if self._printed > self.began and not self._is_printed:
-            self._print()
-
-    def _print(self) -> None:
-        self._printed, self._is_printed = monotonic(), True
-        share = "" if self.share is None else f"{int(self.share * 100)}% "
-        print(f"{share}{self.words}", file=sys.stderr, flush=True)
-
-
-class _Bar(ProgressCounts):
-    def __init__(self, progress: Progress) -> None:
-        super().__init__()
-        self._progress = progress
-        self._task = progress.add_task("reading", total=None)
-
-    def changed(self) -> None:
-        progress = {} if self.share is None else {"total": 1.0, "completed": self.share}
-        self._progress.update(self._task, description=self.words, **progress)  # type: ignore[arg-type]
-
-
-@contextmanager
-def watching() -> Iterator[ProgressCounts]:
-    """Yield a watcher for a run that shows its progress while the block lasts."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        lines = _Lines()
-        yield lines
-        lines.end()
-        return
-    columns = (BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        yield _Bar(progress)
-
-
-@contextmanager
-def counting(size: int, what: str) -> Iterator[Callable[..., None]]:
-    """Yield a function to call after each of `size` pieces of work, or with the number done, and show the progress."""
-    console = Console(stderr=True)
-    done, printed = 0, monotonic()
-    columns = (BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(f"0 of {size} {what}", total=size)
-
-        def count(some: int = 1) -> None:
-            nonlocal done, printed
-            done += some
-            words = f"{done:,} of {size:,} {what}"
-            progress.update(task, completed=done, description=words)
-            if not console.is_terminal and monotonic() - printed >= EVERY:
-                printed = monotonic()
-                print(f"{done * 100 // size}% {words}", file=sys.stderr, flush=True)
-
-        yield count

@@ -139,7 +139,7 @@ def tune(
 
 def _searched(request: TuneRequest, out: Path, jobs: int, overwrite: bool) -> Tuned:
     from ..tune.tune import tune as search
-    from .streams import counting
+    from .progress import counting
 
     with counting(request.trials, "trials") as count:
         return search(request, out, jobs=jobs, overwrite=overwrite, say=_so_far(count))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import chain
@@ -99,11 +99,14 @@ class Plan:
 class Watcher(Protocol):
     """An observer of a run: the progress bar."""
 
-    def begin(self, size: int) -> None:
-        """Prepare for `size` bytes to be read (0 = not known beforehand)."""
+    def begin(self, size: int, folder: Path, strategies: Sequence[str]) -> None:
+        """Prepare for a run into a folder; `size` bytes are to be read (0 = not known beforehand)."""
 
     def read(self, conversation: Conversation, consumed: int) -> None:
         """Count a conversation that was read; `consumed` bytes have been read so far."""
+
+    def sharded(self, number: int, conversations: int, messages: int, calls: int) -> None:
+        """Take note of a shard that is going to be measured: its parts in the folder bear its number."""
 
     def all_read(self) -> None:
         """Take the number of conversations as final."""
@@ -139,7 +142,7 @@ def _execute(
     problems = Problems(strict=strict)
     opened = plan.inputs.open(problems)
     if watcher is not None:
-        watcher.begin(opened.size)
+        watcher.begin(opened.size, out, plan.strategies)
     # One id for all workers: what each of them spends counts against the same limit.
     models = plan.models if plan.models.command else replace(plan.models, command=uuid4().hex)
     finished: dict[int, Done] = {}
@@ -148,6 +151,9 @@ def _execute(
     def shards() -> Iterator[Shard]:
         for number, group in enumerate(groups(_watched(opened.conversations(), problems, watcher))):
             messages[number] = sum(len(conversation.messages) for conversation in group)
+            if watcher is not None:
+                calls = sum(1 for conversation in group for _ in conversation.calls())
+                watcher.sharded(number, len(group), messages[number], calls)
             yield Shard(
                 number, group, list(plan.strategies), str(out), plan.encoding, models, plan.probes, plan.answers
             )

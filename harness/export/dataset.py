@@ -61,6 +61,8 @@ def write_dataset(run: Run, folder: Path) -> int:
     Raises RunError if the folder holds anything else than a data set of ours, or cannot be written.
     """
     try:
+        if folder.exists() and not folder.is_dir():
+            raise RunError(f"{folder}: is not a folder: name another with --out")
         if folder.exists() and not (folder / "dataset_info.json").is_file() and any(folder.iterdir()):
             raise RunError(f"{folder}: holds something else than a data set: name another folder with --out")
         with placed(folder / DATA) as draft, pq.ParquetWriter(draft, SCHEMA, compression="zstd") as writer:

@@ -279,3 +279,20 @@ def test_a_first_look_needs_nothing(tmp_path: Path) -> None:
     assert shown.split("\n")[1].startswith("Ship ")
     assert (tmp_path / "runs" / "demo" / "manifest.json").is_file()
     assert ctxbench("demo", cwd=tmp_path).stdout == shown
+
+
+def test_the_window_is_a_model_or_a_number(tmp_path: Path) -> None:
+    """Requests over `--window` tokens are counted, `--model` names what is billed, and neither can be nonsense."""
+    path = recording(tmp_path)
+    run = ("run", path, "-s", "none", "-o", "r", "--overwrite", "--json")
+    found = json.loads(ctxbench(*run, "--window", 100, cwd=tmp_path).stdout)
+    assert found["strategies"]["none"]["overflows"] > 0
+    found = json.loads(ctxbench(*run, "--window", "gpt-4o", cwd=tmp_path).stdout)
+    assert found["strategies"]["none"]["overflows"] == 0
+    assert "holds nothing" in ctxbench("run", path, "--window", "0", cwd=tmp_path, code=2).stderr
+    said = ctxbench("run", path, "--model", "nobody/knows", "-o", "q", cwd=tmp_path, code=2).stderr
+    assert "nobody/knows" in said
+    assert not (tmp_path / "q").exists()
+    shown = ctxbench("run", path, "-s", "none", "-o", "s", "--model", "gpt-5.6", cwd=tmp_path).stdout
+    assert "billed under gpt-5.6" in shown
+    assert "report s -m gpt-5.6" in shown

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 
-from ctxbench.harness.cli import streams
-from ctxbench.harness.cli.streams import ProgressCounts, counting, watching
+from ctxbench.harness.cli import progress
+from ctxbench.harness.cli.progress import ProgressCounts, counting, watching
 from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder.store import ResultPart
 from ctxbench.scenarios.errors import Stopped
 from tests.builders import talk
 from tests.harness.runs import plan, recording
@@ -53,7 +57,7 @@ def test_the_share_counts_what_is_under_way() -> None:
 @pytest.fixture
 def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line at every change."""
-    monkeypatch.setattr(streams, "EVERY", 0)
+    monkeypatch.setattr(progress, "EVERY", 0)
 
 
 @pytest.mark.usefixtures("talkative", "small_shards")
@@ -69,6 +73,48 @@ def test_the_last_line_is_the_whole(tmp_path: Path, capsys: pytest.CaptureFixtur
     unfinished = [line for line in lines if " 7 of 7 " not in line]
     assert unfinished
     assert not [line for line in unfinished if line.startswith("100%")]
+
+
+def test_parts_are_counted_before_their_shard_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a shard the share, the steps and the strategies grow with each part; a second start counts none as new."""
+    seen: list[tuple[str, float | None]] = []
+    written = ResultPart.write
+
+    def write(part: ResultPart, table: str, *given: Any, **more: Any) -> None:
+        written(part, table, *given, **more)
+        if table == "results":
+            watcher.look()
+            seen.append((watcher.words, watcher.share))
+
+    monkeypatch.setattr(ResultPart, "write", write)
+    watcher = ProgressCounts()
+    path = recording(tmp_path, conversations=3)
+    execute(plan(path, strategies=("none", "last_turn")), tmp_path / "r", watcher=watcher)
+    assert seen[0][0].startswith("0 of 3 conversations, 1 of 2 strategies, 72 steps, ")
+    assert seen[0][1] == 0.5
+    assert seen[1][0].startswith("0 of 3 conversations, 144 steps, ")
+    assert seen[1][1] is not None
+    assert 0.9 < seen[1][1] < 1
+    assert watcher.share == 1
+    again = ProgressCounts()
+    execute(plan(tmp_path / "some.jsonl", strategies=("none", "last_turn")), tmp_path / "r", watcher=again)
+    again.look()
+    assert again.words.startswith("3 of 3 conversations, 0 steps, ")
+
+
+def test_a_terminal_shows_what_strategies_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the bar each strategy that is through some conversations has a line with the tokens that it saved."""
+    terminal = Console(file=StringIO(), force_terminal=True, width=100, height=20)
+    monkeypatch.setattr(progress, "Console", lambda **_: terminal)
+    with watching() as watcher:
+        execute(plan(recording(tmp_path), strategies=("none", "last_turn")), tmp_path / "r", watcher=watcher)
+        watcher.look()
+        with terminal.capture() as shown:
+            terminal.print(watcher)
+    lines = [line.split() for line in shown.get().splitlines()]
+    saved = {line[0]: line[-1] for line in lines if line[:1] in (["none"], ["last_turn"])}
+    assert saved["none"] == "0.0%"
+    assert saved["last_turn"] > "50"
 
 
 @pytest.mark.usefixtures("talkative")

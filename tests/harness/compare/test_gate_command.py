@@ -159,3 +159,12 @@ def test_narrow_and_without_colour(folder: Path) -> None:
     assert "No room for: " in done.stdout
     assert "\x1b" not in done.stdout
     assert "+5.0 %" in done.stdout
+
+
+def test_options_of_the_other_use_are_refused(folder: Path) -> None:
+    """What counts with --update only, or without it only, is an error on the command line, not passed over."""
+    for words, said in (
+        (("--model", "gpt-4o"), "--model: the baseline names what is billed: leave it out, or add --update"),
+        (("--update", "--json"), "--json: --update writes the baseline and compares nothing: leave it out"),
+    ):
+        assert said in ctxbench("gate", "one", "--baseline", "one.json", *words, cwd=folder, code=2).stderr
