@@ -148,3 +148,17 @@ def test_no_file_is_no_error(tmp_path: Path) -> None:
     """`config` says that there is none, and how to make one."""
     assert "`ctxbench init` makes one" in ctxbench("config", cwd=tmp_path).stdout
     assert "has no command 'foo'" in ctxbench("config", "foo", cwd=tmp_path, code=2).stderr
+
+
+def test_the_example_of_the_page(tmp_path: Path) -> None:
+    """The file that docs/configuration.md shows can be used as it is, and each key of its table is in it."""
+    page = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text("utf-8")
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    (tmp_path / "ctxbench.toml").write_text(example)
+    rows = json.loads(ctxbench("config", "--json", cwd=tmp_path).stdout)["settings"]
+    assert {"run recordings", "tune model", "export mlflow report", "lab bench-tier working seeds"} <= {
+        row["option"] for row in rows
+    }
+    for key in configuration.SHARED:
+        assert f"\n{key} = " in f"\n{example}"
+        assert f"| `{key}` |" in page
