@@ -41,7 +41,7 @@ SHARED = {
     "strategies": SharedKey("strategy", ("run",)),
     "model": SharedKey(
         "model",
-        ("run", "report", "compare", "gate", "bill", "tune", "export mlflow", "export prometheus"),
+        ("run", "report", "view", "compare", "gate", "bill", "tune", "export mlflow", "export prometheus"),
     ),
     "window": SharedKey("window", ("run",)),
     "encoding": SharedKey("encoding", ("run", "tune")),
