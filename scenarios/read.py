@@ -18,6 +18,7 @@ from . import spec
 from .errors import Place, RecordingError
 from .model import Conversation, Message, check, usage_faults
 from .readers import Reader, readers
+from .readers.huggingface import HUB, HuggingFace, from_address
 from .source import COMPRESSED, Problems, file_head, files_of, is_compressed, key_paths, unreadable
 
 # Message and remedy when a batch has no conversation: a batch with files, and one without.
@@ -127,12 +128,31 @@ def find(paths: Iterable[Path], problems: Problems, form: str | None = None) -> 
     return batches
 
 
-def detect(path: Path) -> Reader | None:
-    """Return the reader whose shape fits the start of the file best, with its default options; None if none fits.
+def is_remote(name: str) -> bool:
+    """Return whether an input is the address of a data set on the hub, and no path."""
+    return name.startswith(HUB)
 
-    Raises RecordingError if the file cannot be read.
+
+def remote(address: str, form: str | None = None) -> Batch:
+    """Return the data set of an address as a batch without files; options come from `form` if it is of that reader.
+
+    Raises RecordingError for an address that names none.
     """
-    keys = key_paths(file_head(path))
+    reader = parse_format(form) if form else None
+    return Batch(from_address(address, reader if isinstance(reader, HuggingFace) else None), ())
+
+
+def detect(path: Path) -> Reader | None:
+    """Return the reader that recognises a file, or whose shape fits its start best; None if none does.
+
+    It has its default options. Raises RecordingError if the file cannot be read.
+    """
+    head = file_head(path)
+    for kind in readers().values():
+        if (recognises := getattr(kind, "recognises", None)) is not None and recognises(path, head):
+            reader: Reader = kind()
+            return reader
+    keys = key_paths(head)
     fits = [(max(_fit(shape, keys) for shape in kind.shapes), name) for name, kind in readers().items() if kind.shapes]
     size, name = max(fits, default=(0, ""))
     return readers()[name]() if size else None

@@ -20,7 +20,7 @@ from ...metrics.tokens import text_counter
 from ...scenarios.embedded import SCENARIOS, scenario
 from ...scenarios.errors import Place, RecordingError, RunError, SpecError
 from ...scenarios.model import Conversation
-from ...scenarios.read import Batch, find, parse_format, read
+from ...scenarios.read import Batch, find, is_remote, parse_format, read, remote
 from ...scenarios.source import Problems
 from ...scenarios.spec import nearest
 from ...strategies.base import Strategy
@@ -321,13 +321,19 @@ class RunInputs:
         for name in self.scenarios():
             if self.names.count(name) > 1:
                 problems.notes.append(f"{name}: named more than once, measured once")
-        paths = [Path(name) for name in self.names if not self._is_scenario(name)]
+        addresses = dict.fromkeys(name for name in self.names if is_remote(name))
+        paths = [Path(name) for name in self.names if not (self._is_scenario(name) or is_remote(name))]
         for path in [path for path in paths if not os.path.exists(path)]:
             close = nearest(str(path), SCENARIOS)
             what = f"there is no such file or folder, and no scenario of that name{close}"
             problems.add(RecordingError(Place(str(path)), what, "`ctxbench list scenarios` has the names"))
             paths.remove(path)
         batches = find(paths, problems, self.form)
+        for address in addresses:
+            try:
+                batches.append(remote(address, self.form))
+            except RecordingError as error:
+                problems.add(error)
         if self.form and not self.names:
             batches = [Batch(parse_format(self.form), ())]
         return InputFile(self, batches, problems)

@@ -21,7 +21,11 @@ Recordings = Iterator[tuple[Place, Conversation]]
 
 
 class Reader(Protocol):
-    """How one recorded format is recognised and read."""
+    """How one recorded format is recognised and read.
+
+    A format that is no JSON may have a static method `recognises(path, head)`: whether a file is of it, by its name and
+    its first bytes.
+    """
 
     about: ClassVar[str]
     """One line for `ctxbench list formats`."""

@@ -1,27 +1,35 @@
 """Hugging Face datasets with a conversation in each row. Needs the extra `datasets`.
 
-    --format "huggingface(name='org/data', split='train')"            a data set on the hub: no path is needed
-    --format huggingface  rows.parquet | rows.jsonl | rows.arrow      local files
-    --format huggingface  folder                                      what `save_to_disk` wrote
+    hf://owner/data                                    a data set on the hub, streamed
+    hf://owner/data@revision?split=test&config=main    any part of one; hf://owner/data/file.parquet is one file
+    rows.parquet | rows.arrow | rows.csv               tables, known by their content
+    folder                                             what `save_to_disk` wrote, or a folder of tables
+    --format "huggingface(column='chosen')"            any of these, and JSON Lines, with options
 
 A row's conversation is its column `messages` (OpenAI's form), else `conversations` (ShareGPT's form); `column` names
-another one, of either form; `tools` holds tool schemas, or the JSON text of them. The row's `id`, or else its number,
-becomes the conversation's id. A column `ctxbench`, which `ctxbench export dataset` writes, has the whole recording as
-JSON text, and counts alone. Other columns are not read. An error's line is the number of the row, from 1.
+another one, of either form; `tools` holds tool schemas. Either may be text: JSON, or Python's, as which pandas writes
+lists into CSV. (`Dataset.to_csv` writes lists as numpy prints them, which nothing reads back.) The row's `id`, or else
+its number, becomes the conversation's id. A column `ctxbench`, which `ctxbench export dataset` writes, has the whole
+recording as JSON text, and counts alone. Other columns are not read. An error's line is the number of the row, from 1.
 
 `config`, `split`, `revision` and `streaming` are parameters of `datasets.load_dataset` for the hub; of local files all
-rows are read, one at a time. A hub data set is downloaded: this is the one reader that may use the network. It
-is never chosen by content.
+rows are read, one at a time. A hub data set is downloaded: this is the one reader that may use the network, and it does
+so for nothing but a name of the hub.
 """
 
 from __future__ import annotations
 
+import ast
+import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
 
 from ..errors import MissingExtra, Place, RecordingError
 from ..model import Conversation, Message
@@ -30,20 +38,29 @@ from . import Recordings
 from .messages import ChatMessage, chat_messages
 from .sharegpt import Share, ShareMessages, share_tools
 
-_BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".arrow": "arrow"}
+HUB = "hf://"
+_BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".arrow": "arrow", ".csv": "csv"}
+_PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+# Files beside the tables of a data set, with a key of each.
+_ABOUT = {
+    "state.json": b'"_data_files"',
+    "dataset_info.json": b'"features"',
+    "dataset_infos.json": b'"features"',
+    "dataset_dict.json": b'"splits"',
+}
 _Rows = Iterable[dict[str, Any]]
 _COLUMNS = ("messages", "conversations")
 _WHOLE = "ctxbench"
-# What stands beside the data of a data set.
-_BESIDE = ("dataset_dict.json", "dataset_info.json", "README.md", ".gitattributes")
+# Other files that stand beside the data of a data set.
+_BESIDE = ("README.md", ".gitattributes")
 
 
 @dataclass(frozen=True, slots=True)
 class HuggingFace:
     """A data set of the hub, or local files of one."""
 
-    about: ClassVar[str] = "Hugging Face datasets: a hub name, or parquet, arrow and JSON files (extra: datasets)"
-    shapes: ClassVar[tuple[frozenset[str], ...]] = ()  # never chosen by content: it may use the network
+    about: ClassVar[str] = "Hugging Face datasets: hf://owner/data, or parquet, arrow and CSV tables (extra: datasets)"
+    shapes: ClassVar[tuple[frozenset[str], ...]] = ()
     folder: ClassVar[bool] = True
 
     name: str = ""
@@ -52,12 +69,24 @@ class HuggingFace:
     column: str = ""
     streaming: bool = True
     revision: str = ""
+    file: str = ""
+    """One file of a data set on the hub, or a pattern of them; empty = all of the split."""
+
+    @staticmethod
+    def recognises(path: Path, head: bytes) -> bool:
+        """Return whether a file is a table with a column of conversations, or belongs to such tables."""
+        if path.name in _ABOUT:
+            tables = path.parent.glob("*/*.arrow" if path.name == "dataset_dict.json" else "*.arrow")
+            return _ABOUT[path.name] in head and any(_has_conversations(table) for table in sorted(tables)[:1])
+        if head.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM)):
+            return _has_conversations(path)
+        return path.suffix.lower() == ".csv" and _is_csv_of_conversations(head)
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         if not (self.name or files):
-            remedy = "give --format \"huggingface(name='owner/data')\", or the path of a file or folder"
+            remedy = "name hf://owner/data, or the path of a file or folder"
             raise RecordingError(Place("--format huggingface"), "neither a data set nor a path is named", remedy)
-        library = _library()
+        library = _library(f"{HUB}{self.name}" if self.name else str(files[0]))
         for place, rows in self._tables(files, library):
             try:
                 yield from self._conversations(_loaded(rows, place, library), place, problems)
@@ -67,12 +96,12 @@ class HuggingFace:
     def _tables(self, files: Sequence[Path], library: Any) -> Iterator[tuple[Place, Callable[[], _Rows]]]:
         """Yield the place of every table, and a function that opens it."""
         if self.name:
-            yield Place(f"huggingface:{self.name}"), partial(self._hub, library)
+            yield Place(f"{HUB}{self.name}"), partial(self._hub, library)
         saved = {path.parent for path in files if path.name == "state.json"}
         for folder in sorted(saved):
             yield Place(str(folder)), partial(library.load_from_disk, str(folder))
         for path in files:
-            if path.parent not in saved and path.name not in _BESIDE:
+            if path.parent not in saved and path.name not in (*_ABOUT, *_BESIDE):
                 yield Place(str(path)), partial(_file, path, library)
 
     def _hub(self, library: Any) -> _Rows:
@@ -82,6 +111,7 @@ class HuggingFace:
             split=self.split,
             streaming=self.streaming,
             revision=self.revision or None,
+            **({"data_files": self.file} if self.file else {}),
         )
         return rows
 
@@ -108,18 +138,78 @@ class HuggingFace:
                 problems.add(error)
 
 
-def _library() -> Any:
+def from_address(address: str, reader: HuggingFace | None = None) -> HuggingFace:
+    """Return the reader of a data set by its address, `hf://owner/data@revision/file?split=test`, with other options.
+
+    Raises RecordingError for an address that names no data set, or an option that there is not.
+    """
+    parts = urlsplit(address)
+    path = f"{parts.netloc}{parts.path}".removeprefix("datasets/").strip("/")
+    owner, _, rest = path.partition("/")
+    name, _, file = rest.partition("/")
+    name, _, revision = name.partition("@")
+    if not (owner and name):
+        raise RecordingError(Place(address), "this names no data set", "write it like hf://owner/data?split=test")
+    options: dict[str, Any] = dict(parse_qsl(parts.query))
+    known = {option.name for option in fields(HuggingFace)} - {"name", "file", "streaming"}
+    if unknown := options.keys() - known:
+        what = f"no option {', '.join(sorted(unknown))}"
+        raise RecordingError(Place(address), what, f"there are {', '.join(sorted(known))}")
+    if revision:
+        options["revision"] = revision
+    return replace(reader or HuggingFace(), name=f"{owner}/{name}", file=file, **options)
+
+
+def _has_conversations(path: Path) -> bool:
+    """Return whether a Parquet or Arrow file has a column of messages, as lists of records or as text."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
-        return import_module("datasets")
+        with path.open("rb") as file:
+            start = file.read(8)
+            file.seek(0)
+            if start.startswith(_PARQUET):
+                schema = pq.read_schema(file)
+            else:
+                schema = (pa.ipc.open_file if start.startswith(_ARROW_FILE) else pa.ipc.open_stream)(file).schema
+    except (OSError, pa.ArrowException):
+        return start.startswith((_PARQUET, _ARROW_FILE))  # a damaged table: its reader says what is wrong with it
+    columns = [schema.field(name).type for name in _COLUMNS if name in schema.names]
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_string, pa.types.is_large_string, pa.types.is_struct)
+    return any(is_kind(column) for column in columns for is_kind in lists)
+
+
+def _is_csv_of_conversations(head: bytes) -> bool:
+    """Return whether a CSV file has a column of messages, with a list in its first row."""
+    try:
+        rows = csv.reader(head.decode("utf-8", "replace").splitlines(keepends=True))
+        names, first = next(rows), next(rows)
+    except (csv.Error, StopIteration):
+        return False
+    return any(name in _COLUMNS and cell.lstrip().startswith("[") for name, cell in zip(names, first, strict=False))
+
+
+def _library(wanted: str) -> Any:
+    try:
+        library = import_module("datasets")
     except ImportError:
-        raise MissingExtra("datasets", "datasets") from None
+        missing = MissingExtra("datasets", "datasets")
+        raise RecordingError(Place(wanted), str(missing).partition(": ")[0], str(missing).partition(": ")[2]) from None
+    library.disable_progress_bars()
+    return library
 
 
 def _file(path: Path, library: Any) -> _Rows:
-    if path.suffix not in _BUILDERS:
+    with path.open("rb") as file:
+        start = file.read(8)
+    by_content = {_PARQUET: "parquet", _ARROW_FILE: "arrow", _ARROW_STREAM: "arrow"}
+    builder = next((name for mark, name in by_content.items() if start.startswith(mark)), "")
+    builder = builder or _BUILDERS.get(path.suffix.lower(), "")
+    if not builder:
         known = ", ".join(_BUILDERS)
         raise RecordingError(Place(str(path)), f"a {path.suffix or 'nameless'} file is no data set", f"give {known}")
-    rows: _Rows = library.load_dataset(_BUILDERS[path.suffix], data_files=str(path), split="train", streaming=True)
+    rows: _Rows = library.load_dataset(builder, data_files=str(path), split="train", streaming=True)
     return rows
 
 
@@ -133,12 +223,26 @@ def _loaded(rows: Callable[[], _Rows], place: Place, library: Any) -> Iterator[d
 
 
 def _messages(value: Any, column: str, place: Place) -> tuple[Message, ...]:
-    """Return a row's conversation in either form. A list of records may come as a record of lists."""
+    """Return a row's conversation in either form. A list of records may come as a record of lists, or as text."""
+    if isinstance(value, str):
+        value = _from_text(value, place.at(column))
     if isinstance(value, dict):
         value = [dict(zip(value, record, strict=True)) for record in zip(*value.values(), strict=True)]
     if isinstance(value, list) and value and isinstance(value[0], dict) and "from" in value[0]:
         return ShareMessages(place).all(convert({"conversations": value}, Share, place))
     return chat_messages(convert(_without_nulls(value), list[ChatMessage], place.at(column)), place.at(column))
+
+
+def _from_text(text: str, place: Place) -> Any:
+    """Return the value of JSON text, or of Python's, as which pandas writes a list into CSV."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        why = str(error).removeprefix("JSON is malformed: ")
+    try:
+        return ast.literal_eval(text)  # literals alone: it runs nothing
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise RecordingError(place, f"neither a list nor JSON: {why}", "write the column as JSON text") from None
 
 
 def _without_nulls(value: Any) -> Any:

@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from ctxbench.scenarios.errors import MissingExtra, RecordingError
+from ctxbench.harness.engine.plan import RunInputs
+from ctxbench.scenarios.errors import RecordingError
 from ctxbench.scenarios.model import Conversation, Tool
-from ctxbench.scenarios.read import Batch, detect, find, parse_format, read
+from ctxbench.scenarios.read import Batch, detect, find, is_remote, parse_format, read, remote
 from ctxbench.scenarios.readers.huggingface import HuggingFace
 from ctxbench.scenarios.source import Problems
 
@@ -23,6 +28,7 @@ OPENAI = [
     },
     {"role": "tool", "content": "found", "tool_calls": None, "tool_call_id": "c1"},
 ]
+SIMPLE = [{"role": "user", "content": 'hello, "you"'}, {"role": "assistant", "content": "hi\nthere"}]
 SHAREGPT = [{"from": "human", "value": "hello"}, {"from": "gpt", "value": "hi"}]
 
 
@@ -36,17 +42,92 @@ def jsonl(folder: Path, *rows: dict[str, Any]) -> Path:
     return folder / "rows.jsonl"
 
 
+def table(file: Path, *rows: dict[str, Any]) -> Path:
+    """Write rows as a Parquet file, or as an Arrow file or stream."""
+    made = pa.Table.from_pylist(list(rows))
+    if file.suffix == ".parquet":
+        pq.write_table(made, file)
+        return file
+    new = pa.ipc.new_file if file.suffix == ".feather" else pa.ipc.new_stream
+    with new(str(file), made.schema) as writer:
+        writer.write_table(made)
+    return file
+
+
 def test_without_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the extra that brings it."""
+    """The data set is left out, and the reason names the extra that brings it; other recordings are measured."""
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtra, match=r"ctxbench\[datasets\]"):
-        load(jsonl(tmp_path, {"messages": OPENAI}))
+    conversations, [problem] = load(jsonl(tmp_path, {"messages": OPENAI}))
+    assert not conversations
+    assert "datasets is not installed (pip install 'ctxbench[datasets]')" in str(problem)
+    table(tmp_path / "rows.parquet", {"messages": OPENAI})
+    problems = Problems()
+    assert [each.id for each in read(find([tmp_path], problems), problems)] == ["rows"]
+    assert [Path(error.place.file).name for error in problems.errors] == ["rows.parquet"]
 
 
-def test_it_is_never_chosen_by_content(tmp_path: Path) -> None:
-    """Files are told by their own form; this reader is named."""
+def test_json_lines_are_told_by_their_own_form(tmp_path: Path) -> None:
+    """They are other readers' too; this one is named for them, with its options."""
     assert not isinstance(detect(jsonl(tmp_path, {"messages": OPENAI})), HuggingFace)
     assert parse_format("huggingface(name='org/data', split='test')") == HuggingFace("org/data", split="test")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "b.arrow", "c.feather", "no_ending.parquet"])
+def test_tables_are_known_by_their_content(tmp_path: Path, name: str) -> None:
+    """Whatever the ending says: a column of messages, of either form, or of JSON text."""
+    for number, row in enumerate(({"messages": OPENAI}, {"conversations": SHAREGPT}, {"messages": json.dumps(OPENAI)})):
+        file = table(tmp_path / f"{number}{name}", row)
+        assert isinstance(detect(file.rename(tmp_path / str(number))), HuggingFace)
+
+
+def test_other_tables_are_no_recordings(tmp_path: Path) -> None:
+    """A run folder of ours has tables with a number of messages, and people have tables of anything."""
+    table(tmp_path / "conversations.parquet", {"conversation": "a", "messages": 5})
+    table(tmp_path / "prices.arrow", {"price": 1.5})
+    (tmp_path / "prices.csv").write_text("conversations,price\n7,1.5\n")
+    (tmp_path / "dataset_info.json").write_text('{"features": {}}')
+    problems = Problems()
+    assert not find([tmp_path], problems)
+    assert len(problems.ignored) == 4
+    assert not problems.errors
+    assert detect(tmp_path / "conversations.parquet") is None
+
+
+def test_csv_is_known_by_its_columns(tmp_path: Path) -> None:
+    """A column of messages whose first cell is a list, in any place of the head."""
+    file = tmp_path / "rows.csv"
+    file.write_text('id,messages\nx,"[{""role"": ""user""}]"\n')
+    assert isinstance(detect(file), HuggingFace)
+    for text in ("id,messages\n", "", "id,message\nx,[]\n", '"\0'):
+        file.write_text(text)
+        assert not isinstance(detect(file), HuggingFace)
+
+
+@pytest.mark.parametrize(
+    ("address", "reader"),
+    [
+        ("hf://org/data", HuggingFace("org/data")),
+        ("hf://datasets/org/data", HuggingFace("org/data")),
+        ("hf://org/data@v1?split=test&config=main", HuggingFace("org/data", "main", "test", revision="v1")),
+        ("hf://org/data/part/*.parquet?column=chosen", HuggingFace("org/data", column="chosen", file="part/*.parquet")),
+    ],
+)
+def test_an_address(address: str, reader: HuggingFace) -> None:
+    """It names the data set and its parts, and is no path."""
+    assert is_remote(address)
+    assert remote(address) == Batch(reader, ())
+    assert remote(address, "huggingface(streaming=False)").reader == replace(reader, streaming=False)
+
+
+@pytest.mark.parametrize("address", ["hf://", "hf://data", "hf://org/data?splt=test"])
+def test_a_bad_address_is_a_problem(address: str, tmp_path: Path) -> None:
+    """It says how an address is written, or which options there are; the other inputs are read."""
+    problems = Problems()
+    inputs = RunInputs((address, str(jsonl(tmp_path, {"messages": OPENAI})))).open(problems)
+    assert len(list(inputs.conversations())) == 1
+    (error,) = problems.errors
+    assert error.place.file == address
+    assert "hf://owner/data" in error.remedy or "split" in error.remedy
 
 
 class TestWithTheLibrary:
@@ -56,15 +137,42 @@ class TestWithTheLibrary:
 
     def test_a_parquet_file(self, tmp_path: Path) -> None:
         """Rows of OpenAI messages are read with their tool calls, though a table fills what is absent with nulls."""
-        parquet = pytest.importorskip("pyarrow.parquet")
-        arrow = pytest.importorskip("pyarrow")
-        rows = [{"id": "x", "messages": OPENAI}, {"id": "y", "messages": OPENAI}]
-        parquet.write_table(arrow.Table.from_pylist(rows), tmp_path / "rows.parquet")
+        table(tmp_path / "rows.parquet", {"id": "x", "messages": OPENAI}, {"id": "y", "messages": OPENAI})
         conversations, problems = load(tmp_path / "rows.parquet")
         assert not problems
         assert [conversation.id for conversation in conversations] == ["rows/x", "rows/y"]
         assert [message.role for message in conversations[0].messages] == ["user", "assistant", "tool"]
         assert conversations[0].messages[2].answers == conversations[0].messages[1].calls[0].id == "c1"
+
+    def test_what_the_library_writes_reads_back(self, tmp_path: Path) -> None:
+        """Parquet, CSV with JSON text or by pandas, and `save_to_disk`, without a word about the format."""
+        datasets = pytest.importorskip("datasets")
+        made = datasets.Dataset.from_list([{"id": "x", "messages": SIMPLE}, {"id": "y", "messages": SIMPLE}])
+        made.to_parquet(str(tmp_path / "parquet" / "rows.parquet"))
+        made.map(lambda row: {"text": json.dumps(row["messages"])}).remove_columns("messages").rename_column(
+            "text", "messages"
+        ).to_csv(str(tmp_path / "csv" / "rows.csv"))
+        (tmp_path / "pandas").mkdir()
+        pd.DataFrame({"id": ["x", "y"], "messages": [SIMPLE, SIMPLE]}).to_csv(tmp_path / "pandas" / "rows.csv")
+        made.save_to_disk(str(tmp_path / "saved"))
+        for name in ("parquet", "csv", "pandas", "saved"):
+            problems = Problems()
+            conversations = list(read(find([tmp_path / name], problems), problems))
+            assert not problems.errors
+            assert not problems.ignored
+            assert [each.id.partition("/")[2] for each in conversations] == ["x", "y"]
+            assert [(each.role, each.text) for each in conversations[0].messages] == [
+                (each["role"], each["content"]) for each in SIMPLE
+            ]
+
+    def test_text_that_is_no_list(self, tmp_path: Path) -> None:
+        """A cell that is neither JSON nor Python's literals is a problem with its row; nothing in it is run."""
+        (tmp_path / "rows.csv").write_text(
+            'messages\n"[__import__(\'os\').abort()]"\n"[{""role"": ""user"", ""content"": ""a""}]"\n'
+        )
+        conversations, [problem] = load(tmp_path / "rows.csv")
+        assert len(conversations) == 1
+        assert (problem.place.line, problem.place.field) == (1, "messages")
 
     def test_json_lines_of_sharegpt(self, tmp_path: Path) -> None:
         """Rows of ShareGPT turns are read under `conversations`, and named by their number."""
@@ -101,10 +209,10 @@ class TestWithTheLibrary:
     def test_what_was_saved_to_disk(self, tmp_path: Path) -> None:
         """The folders that `save_to_disk` writes are read as they stand, for a data set and for several splits."""
         datasets = pytest.importorskip("datasets")
-        table = datasets.Dataset.from_list([{"messages": OPENAI}])
-        datasets.DatasetDict({"train": table, "test": table}).save_to_disk(str(tmp_path / "saved"))
+        split = datasets.Dataset.from_list([{"messages": OPENAI}])
+        datasets.DatasetDict({"train": split, "test": split}).save_to_disk(str(tmp_path / "saved"))
         problems = Problems()
-        conversations = list(read(find([tmp_path / "saved"], problems, "huggingface"), problems))
+        conversations = list(read(find([tmp_path / "saved"], problems), problems))
         assert not problems.errors
         assert [conversation.id for conversation in conversations] == ["test/0", "train/0"]
 
