@@ -77,10 +77,10 @@ def run(
     strategies   texts such as "window(max_tokens=8000)" or "archive | cache_marks", or strategy objects; by default
                  every strategy
     model        the model to bill under, or several, the most important first; overflows are counted against the
-                 context window of the first. By default the recorded one, then those of `ctxbench report`
+                 context window of the first. By default those of `ctxbench report`: the recorded one, then others
     out          the run folder. The same call goes on with a run that was stopped, and opens one that is finished. By
                  default a temporary folder, which goes when the run is no longer used
-    jobs         worker processes, 0 = one per core. A script that uses several needs `if __name__ == "__main__":`
+    jobs         worker processes, 0 = one per core. The figures do not depend on it
     strict       stop at the first recording that cannot be read. By default a warning names those that are left out
 
     The other parameters are the options of `ctxbench run`. Raises UserError for whatever the caller can mend.
@@ -176,8 +176,13 @@ class BenchmarkRun:
 
     @cached_property
     def models(self) -> tuple[str, ...]:
-        """Models that the run is billed under, the most important first."""
-        return billed_models(self.reader, self._models)
+        """Models that the run is billed under, the most important first.
+
+        They are those that were given, or else the one that the run was made for, or else those of `ctxbench report`.
+        """
+        own = self.manifest.plan.model
+        named = self._models or ((own,) if own and BUNDLED.tariff(own) is not None else ())
+        return billed_models(self.reader, named)
 
     @cached_property
     def _results(self) -> Results:

@@ -18,6 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
 from threading import Thread
+from types import ModuleType
 from typing import TypeVar
 
 import msgspec
@@ -56,7 +57,8 @@ def side_by_side(task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int,
         for piece in packed:
             if len(under_way) >= 2 * jobs:
                 _collect(under_way, done)
-            under_way.add(pool.submit(task, piece))
+            with _nameless_main():
+                under_way.add(pool.submit(task, piece))
         while under_way:
             _collect(under_way, done)
     except BrokenProcessPool:
@@ -93,6 +95,21 @@ def _pool(jobs: int, imported: str = work.__module__) -> ProcessPoolExecutor:
         context.set_forkserver_preload([imported])
         _start_fork_server()
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+
+
+@contextmanager
+def _nameless_main() -> Iterator[None]:
+    """Keep the workers that start here from importing the script that they are started from.
+
+    They need nothing of it, and a script that calls `ctxbench.run` without asking whether it is `__main__` would start
+    a run in each of them.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _start_fork_server() -> None:

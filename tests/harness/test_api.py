@@ -92,6 +92,17 @@ def test_no_folder_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not list(tmp_path.glob("ctxbench-*"))
 
 
+def test_a_script_may_use_several_processes(tmp_path: Path) -> None:
+    """Without `if __name__ == "__main__"` too: the workers do not import the script that started them."""
+    path = recording(tmp_path, conversations=300, turns=2)
+    code = f"import ctxbench\nrun = ctxbench.run({str(path)!r}, strategies='none', jobs=2, answers=False)\nprint(run)\n"
+    (tmp_path / "script.py").write_text(code)
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("300 conversations") == 1
+    assert not done.stderr
+
+
 def test_inputs_and_strategies_are_one_or_several(tmp_path: Path) -> None:
     """A path or a list, a text or a strategy object; several models, of which the first one counts."""
     path = recording(tmp_path, conversations=2, turns=3)
@@ -100,6 +111,8 @@ def test_inputs_and_strategies_are_one_or_several(tmp_path: Path) -> None:
     assert run.models == ("gpt-5.6", "claude-sonnet-5")
     assert run.manifest.plan.model == run.verdict().model == "gpt-5.6"
     assert "cost(gpt-5.6)" in run.summary().columns
+    assert ctxbench.load(run.folder).models == ("gpt-5.6",), "the model that the run was made for"
+    assert ctxbench.load(run.folder, model="gemini-2.5-pro").models == ("gemini-2.5-pro",)
     assert ctxbench.run(str(path), strategies="last_turn").strategies == ("last_turn",)
 
 
