@@ -22,7 +22,7 @@ from ...metrics.prices import BUNDLED
 from ...reports.render import count, printable
 from ...reports.results import Results
 from ...reports.verdict import verdict
-from ...scenarios.errors import RunError, SpecError
+from ...scenarios.errors import RunError, SetupError, SpecError
 from ...scenarios.model import Conversation
 from ...scenarios.spec import nearest, suggestion
 from ...scenarios.view import Messages
@@ -90,6 +90,10 @@ def run(
     if not chosen:
         raise SpecError("strategies: none is named: leave it out for all of them")
     names = tuple(os.path.expanduser(os.fspath(name)) for name in several(inputs))
+    if not names and format is None:
+        raise RunError("inputs: none is named: give files, folders or scenarios, or leave it out for `standard`")
+    if jobs < 0:
+        raise SetupError(f"jobs={jobs}: give 1 or more, or 0 for one per core")
     plan = Plan(
         RunInputs(names, format, turns, seed),
         chosen,

@@ -133,6 +133,8 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     [
         (lambda run: ctxbench.run("smoke", strategies="windw"), "unknown strategy 'windw'; did you mean 'window'"),
         (lambda run: ctxbench.run("smoke", strategies=[]), "strategies: none is named"),
+        (lambda run: ctxbench.run([]), "inputs: none is named"),
+        (lambda run: ctxbench.run("smoke", strategies="none", jobs=-1), "jobs=-1: give 1 or more"),
         (lambda run: ctxbench.run("smoke", strategies="none", model="gpt-9000"), "unknown model 'gpt-9000'"),
         (lambda run: ctxbench.load("nosuch"), "nosuch: no run is here"),
         (lambda run: run.verdict("gpt-55"), "gpt-55"),
