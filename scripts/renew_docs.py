@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ctxbench.harness import api
+from ctxbench import load
 from ctxbench.harness.bill import MODELS
 
 ROOT = Path(__file__).parents[1]
@@ -29,8 +29,8 @@ class Measured:
     """The figures of a run, as its commands print them."""
 
     def __init__(self, folder: Path) -> None:
-        run = api.load(folder)
-        self.summary = api.summary(run, *MODELS)
+        run = load(folder)
+        self.summary = run.summary(*MODELS)
         self.plan = run.manifest.plan
         self.report: dict[str, Any] = ctxbench("report", folder)
         self.quality: dict[str, Any] = json.loads(printed("lab", "quality", "--json"))

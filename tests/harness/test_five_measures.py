@@ -9,11 +9,11 @@ import msgspec
 import pandas as pd
 import pytest
 
-from ctxbench.harness import api
+from ctxbench.harness.api.frames import summary
 from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import steps_of, working_lookups, working_policy
+from ctxbench.harness.folder.run import Run, load, steps_of, working_lookups, working_policy
 from ctxbench.metrics.figures import METRICS, NOTHING_EVICTED
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing
@@ -30,16 +30,16 @@ TIERED = "tiered(limit=400, working=300, archive=4000, recall=150)"
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> api.Run:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Two conversations with long tool results, under strategies that replace, and some that do not."""
     folder = tmp_path_factory.mktemp("measures")
     strategies = ("none", "window(messages=5)", SUMMARY, ARCHIVE, f"{SUMMARY} | window(messages=4)", TIERED)
     execute(plan(recording(folder, conversations=2, turns=12, size=60), strategies=strategies), folder / "run")
-    return api.load(folder / "run")
+    return load(folder / "run")
 
 
 @pytest.mark.parametrize("strategy", [SUMMARY, ARCHIVE])
-def test_compression_is_that_of_the_contexts(run: api.Run, strategy: str) -> None:
+def test_compression_is_that_of_the_contexts(run: Run, strategy: str) -> None:
     """At every call: the replaced messages that are not in the context, and what the strategy wrote for them."""
     count = TokenCounter().message
     replaced = standing_in = 0
@@ -61,7 +61,7 @@ def test_compression_is_that_of_the_contexts(run: api.Run, strategy: str) -> Non
     assert METRICS["compression_ratio"].of(steps[steps.strategy == strategy]) == replaced / standing_in
 
 
-def test_what_replaces_nothing_has_no_compression(run: api.Run) -> None:
+def test_what_replaces_nothing_has_no_compression(run: Run) -> None:
     """A window drops messages, and the whole history keeps them: the ratio is missing, and says why."""
     steps = steps_of(run)
     for strategy in ("none", "window(messages=5)"):
@@ -69,7 +69,7 @@ def test_what_replaces_nothing_has_no_compression(run: api.Run) -> None:
         assert value == Missing("undefined", "nothing was replaced")
 
 
-def test_a_hit_rate_is_that_of_the_look_ups_after_an_eviction(run: api.Run) -> None:
+def test_a_hit_rate_is_that_of_the_look_ups_after_an_eviction(run: Run) -> None:
     """Counted again from the events in order: what is looked up before the first eviction cannot miss."""
     hits = look_ups = 0
     for conversation in run.conversations():
@@ -86,7 +86,7 @@ def test_a_hit_rate_is_that_of_the_look_ups_after_an_eviction(run: api.Run) -> N
     assert missing == Missing("unsupported", "no Working tier with LRU-K")
 
 
-def test_archive_compression_is_that_of_its_files(run: api.Run) -> None:
+def test_archive_compression_is_that_of_its_files(run: Run) -> None:
     """Of all conversations, what the archive said of itself when it was written last; a window has none."""
     last = [
         [event for _, event in run.events(conversation.id, TIERED) if isinstance(event, Compressed)][-1]
@@ -101,13 +101,13 @@ def test_archive_compression_is_that_of_its_files(run: api.Run) -> None:
     assert metric.of(steps[steps.strategy == "none"]) == Missing("unsupported", "no Archive tier")
 
 
-def test_what_is_forgotten_was_not_evicted(run: api.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_forgotten_was_not_evicted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A message that left the history is deleted below Focus, for which no policy chose it."""
     text = msgspec.json.encode(Moved(("m",), "working", "", 9)).decode()
     looked_up = msgspec.json.encode(Recalled(("n",), (), "working")).decode()
     rows = [("c", TIERED, step, kind, event) for step, kind, event in ((1, "moved", text), (2, "recalled", looked_up))]
     events = pd.DataFrame(rows, columns=["conversation", "strategy", "step", "kind", "event"])
-    monkeypatch.setattr(api.Run, "table", lambda *_: events)
+    monkeypatch.setattr(Run, "table", lambda *_: events)
     assert working_lookups(run).empty
 
 
@@ -115,7 +115,7 @@ def test_a_hit_rate_needs_evictions(tmp_path: Path) -> None:
     """Where Working had room for all there is no hit rate, however often it was asked, and the tables say why."""
     roomy = "tiered(limit=400, working=100000, archive=100000, recall=150)"
     execute(plan(recording(tmp_path, turns=12, size=60), strategies=(roomy,)), tmp_path / "run")
-    roomy_run = api.load(tmp_path / "run")
+    roomy_run = load(tmp_path / "run")
     steps = steps_of(roomy_run)
     assert METRICS["working_hit_rate"].of(steps) == Missing("undefined", NOTHING_EVICTED)
     shown = {table.title: table.rows for table in tables(summarise(roomy_run))}
@@ -153,8 +153,8 @@ def test_cache_hits_by_hand(tmp_path: Path) -> None:
     )
     (tmp_path / "t.jsonl").write_bytes(Conversation("t", said).to_json() + b"\n")
     execute(plan(tmp_path / "t.jsonl", strategies=("none", "window(messages=2)")), tmp_path / "run")
-    run = api.load(tmp_path / "run")
-    figures = api.summary(run, "claude-sonnet-5").loc["none"]
+    run = load(tmp_path / "run")
+    figures = summary(run, ["claude-sonnet-5"]).loc["none"]
     count = TokenCounter().message
     prompts = [sum(map(count, said[:at])) + 3 for at in (2, 4, 6)]
     first = count(said[0]) + count(said[1])
@@ -162,7 +162,7 @@ def test_cache_hits_by_hand(tmp_path: Path) -> None:
     assert figures["cache_hit_rate_calls(claude-sonnet-5)"] == 1 / 2
     assert figures["cost_saving(claude-sonnet-5)"] == 0
     rows = bill(run, [Scheme("claude-sonnet-5")]).conversations().set_index("strategy")
-    window = api.summary(run, "claude-sonnet-5").loc["window(messages=2)"]
+    window = summary(run, ["claude-sonnet-5"]).loc["window(messages=2)"]
     assert window["cost_saving(claude-sonnet-5)"] == 1 - rows.cost["window(messages=2)"] / rows.cost["none"]
 
 
