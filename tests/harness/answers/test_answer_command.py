@@ -134,7 +134,7 @@ def test_a_model_loads_what_was_archived(ran: Path, server: Server) -> None:
     )  # fmt: skip
     server.text = "9680"
     server.acts = ["", "", "", f"reply {loads}"]  # after the three probes under `none`, the first under `archive`
-    words = ("-a", "openai/gpt-4o-mini", "--cassette", "c.sqlite", "--concurrency", 1, "--json")
+    words = ("-a", "openai/gpt-4o-mini", "--cassette", "c.sqlite", "--parallel", 1, "--json")
     first = answer(*words, "--api-base", server.url)
     calls = len(server.seen)
     result = server.seen[4]["messages"][-1]

@@ -29,21 +29,8 @@ def test_the_documents_load_beside_its_bounds(tmp_path: Path) -> None:
 
 def test_recordings_as_json_twice_the_same(tmp_path: Path) -> None:
     """A scenario's conversations are the samples; the figures are exact, and the same each time."""
-    words = (
-        "bench-tier",
-        "working",
-        "--trace",
-        "smoke",
-        "--trace",
-        "mem_002",
-        "--size",
-        3_000,
-        "--seeds",
-        1,
-        "--preload",
-        *TWO,
-        "--json",
-    )
+    options = ("--trace", "smoke", "--trace", "mem_002", "--size", 3_000, "--seeds", 1, "--preload", *TWO, "--json")
+    words = ("lab", "bench-tier", "working", *options)
     done = ctxbench(*words, cwd=tmp_path)
     assert done.stdout == ctxbench(*words, cwd=tmp_path).stdout
     found = json.loads(done.stdout)
