@@ -135,7 +135,9 @@ class ProgressCounts:
         steps = max(self.steps, self._calls)
         rate = steps / max(monotonic() - self.began, 1e-3)
         total = f"{self.found:,}{'' if self._is_read else '+'}"
-        return f"{self.conversations:,} of {total} conversations{self._through}, {steps:,} steps, {rate:,.0f} steps/s"
+        # What was seen of the parts may be older than the last shard that is done.
+        through = self._through if self.conversations < self.found else ""
+        return f"{self.conversations:,} of {total} conversations{through}, {steps:,} steps, {rate:,.0f} steps/s"
 
 
 def _written(folder: Path | None) -> set[PartName]:
