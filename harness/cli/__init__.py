@@ -75,7 +75,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-exports = _group("Hand a run over to other programs: MLflow, Prometheus, data sets, server benchmarks.")
+exports = _group("Hand a run over to other programs: experiment trackers, Prometheus, data sets, server benchmarks.")
 lab = _group("Check ctxbench itself: its cache models, graders, memory tiers, claims, recorded replies.")
 cassettes = _group("Export, import or check recorded model replies.")
 tiers = _group("Measure one memory tier alone, against the best known alternative and its bound.")
@@ -97,6 +97,8 @@ _AS_GIVEN = {"allow_interspersed_args": False}
 _add(app, "config", "run --jobs 2", configuration.config, BEGIN, context_settings=_AS_GIVEN)
 
 _add(exports, "export mlflow", "runs/before runs/after", export.mlflow)
+_add(exports, "export wandb", "runs/now", export.wandb)
+_add(exports, "export tensorboard", "runs/now", export.tensorboard)
 _add(exports, "export prometheus", "runs/now --to ctxbench.prom", export.prometheus)
 _add(exports, "export dataset", "runs/now --out build/dataset", export.dataset)
 _add(exports, "export mooncake", "runs/now --strategy retrieval --to trace.jsonl", export.mooncake)

@@ -32,6 +32,14 @@ if TYPE_CHECKING:
     from ..export.mlflow import LogResult, TrackingStore
 
 
+ExperimentOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", envvar="MLFLOW_EXPERIMENT_NAME", help="Name of the experiment.", show_default="ctxbench"
+    ),
+]
+
+
 def prometheus(
     run: RunArgument = Path("runs"),
     to: ToOption = Path("-"),
@@ -120,15 +128,7 @@ def mlflow(
         list[Path] | None, typer.Argument(metavar="RUN", help="Run folders.", show_default="the newest under runs/")
     ] = None,
     tracking_uri: TrackingOption = "",
-    experiment: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            envvar="MLFLOW_EXPERIMENT_NAME",
-            help="Name of the experiment.",
-            show_default="ctxbench",
-        ),
-    ] = "",
+    experiment: ExperimentOption = "",
     model: BilledModelsOption = None,
     report: Annotated[
         bool,
@@ -167,6 +167,36 @@ def mlflow(
         report_waiting(beside)
     if failed:
         raise typer.Exit(2)
+
+
+def wandb(
+    run: RunArgument = Path("runs"),
+    server: Annotated[
+        str, typer.Option(metavar="URL", help="Send it to this server.", show_default="files beside the run")
+    ] = "",
+    model: BilledModelsOption = None,
+) -> None:
+    """Log a run in Weights & Biases, an entry per strategy.
+
+    Without --server nothing is sent: the files beside the run can be sent later.
+    """
+    from ..api.runs import load
+
+    say(load(run_folder(run), model=model or ()).log("wandb", server))
+
+
+def tensorboard(
+    run: RunArgument = Path("runs"),
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Its log folder.", show_default="beside the run"),
+    ] = None,
+    model: BilledModelsOption = None,
+) -> None:
+    """Log a run for TensorBoard, an entry per strategy, and print how to look at it."""
+    from ..api.runs import load
+
+    say(load(run_folder(run), model=model or ()).log("tensorboard", str(out or "")))
 
 
 def log(folder: Path, to: str = "", experiment: str = "", models: tuple[str, ...] = (), report: bool = True) -> None:

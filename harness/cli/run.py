@@ -41,31 +41,6 @@ if TYPE_CHECKING:
     from ..folder.schema import Manifest
     from ..models import Settings
 
-_STRATEGIES = (
-    "none",
-    "last_turn",
-    "window(max_tokens=8000)",
-    "window(max_tokens=32000)",
-    "summary(every=5)",
-    "session_summary",
-    "smart(window=32000)",
-    "retrieval",
-    "layered",
-    "facts",
-    "archive",
-    "archive(trigger='keyword')",
-    "focus",
-    "tiered(working=8192, archive=131072)",  # the documents' least sizes, which the scenarios fill
-    "cache_marks",
-)
-
-
-def default_strategies() -> tuple[str, ...]:
-    """Return the strategies that run by default: every one, and the recipes, with sizes that scenarios exceed."""
-    from ...strategies.chain import RECIPES  # which imports numpy
-
-    return (*_STRATEGIES, *RECIPES)
-
 
 @flat
 def run(
@@ -145,7 +120,7 @@ def run(
     2, after the tables, if a strategy finished no conversation or had no answer from its model.
     """
     from ...scenarios.errors import RunError, Stopped
-    from ..engine.plan import Plan, RunInputs, execute
+    from ..engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
     from ..folder.store import is_complete, remove_empty
     from .output import print_run
     from .progress import watching
@@ -155,7 +130,7 @@ def run(
     settings = reach.settings(summariser=summariser, embedder=embedder)
     with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
         opened = RunInputs(names, form, turns, seed)
-        plan = Plan(opened, tuple(strategy or default_strategies()), encoding, window, settings, probes, answers)
+        plan = Plan(opened, tuple(strategy or DEFAULT_STRATEGIES), encoding, window, settings, probes, answers)
     folder = out or Path("runs") / _name(names)
     workers = jobs or os.cpu_count() or 1
     complete = is_complete(folder) and not overwrite

@@ -48,9 +48,17 @@ _CONFIG: Spec = {
     "font": "Liberation Sans, Arial, sans-serif",  # vl-convert has the first, so it measures alike everywhere
     "background": None,
     "view": {"stroke": None},
+    "point": {"opacity": 1},
     "range": {"category": list(_COLOURS)},
     "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "tickCount": 6},
-    "legend": {"labelFontSize": 12, "titleFontSize": 12, "orient": "bottom", "columns": 2, "labelLimit": 280},
+    "legend": {
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "orient": "bottom",
+        "symbolOpacity": 1,
+        "columns": 2,
+        "labelLimit": 280,
+    },
 }
 
 

@@ -12,11 +12,10 @@ import pandas as pd
 import pytest
 
 import ctxbench
-from ctxbench.harness.cli.run import default_strategies
 from ctxbench.harness.compare.compare import compare
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
-from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES, execute
+from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import rows_of, steps_of
 from ctxbench.metrics import figures
 from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
@@ -58,11 +57,6 @@ def test_every_public_name_is_there() -> None:
         assert getattr(ctxbench, name)
     with pytest.raises(AttributeError, match="no attribute 'runs'"):
         ctxbench.runs  # noqa: B018
-
-
-def test_the_usual_strategies_are_those_of_the_command() -> None:
-    """Python and the command line run the same strategies by default."""
-    assert default_strategies() == DEFAULT_STRATEGIES
 
 
 def test_a_run_is_that_of_the_command(made: ctxbench.BenchmarkRun, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from ctxbench.harness.cli.run import default_strategies
+from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES
 from ctxbench.harness.invariants import check, conversations
 from ctxbench.scenarios.embedded import scenario
 from ctxbench.scenarios.model import Conversation
@@ -62,8 +62,8 @@ def test_a_name_is_its_text(name: str) -> None:
 
 def test_presets_run_only_when_they_are_named() -> None:
     """The default set of `run` has every composition and no preset, and no name is both."""
-    assert set(RECIPES) <= set(default_strategies())
-    assert not set(PRESETS) & set(default_strategies())
+    assert set(RECIPES) <= set(DEFAULT_STRATEGIES)
+    assert not set(PRESETS) & set(DEFAULT_STRATEGIES)
     assert not set(PRESETS) & set(RECIPES)
     assert not set(NAMED) & set(strategies())
 

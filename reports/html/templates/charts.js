@@ -5,9 +5,10 @@ const CONFIG = {
   background: null,
   view: { stroke: null },
   // Each is told apart from white and from the dark page by three to one.
+  point: { opacity: 1 },
   range: { category: ["#1f7fc4", "#d45a00", "#16855f", "#bf4f92", "#9a7200", "#7d6bd0", "#7a828c", "#14889a"] },
   axis: { labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", tickCount: 6 },
-  legend: { labelFontSize: 12, titleFontSize: 12, orient: "bottom", symbolLimit: 40 },
+  legend: { labelFontSize: 12, titleFontSize: 12, orient: "bottom", symbolOpacity: 1 },
 };
 
 class Charts {

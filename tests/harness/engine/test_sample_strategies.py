@@ -7,8 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ctxbench.harness.cli.run import default_strategies
-from ctxbench.harness.engine.plan import Plan, RunInputs, execute
+from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from tests.harness.engine.test_recordings import HELD
 
@@ -23,7 +22,7 @@ LOST = ["no_user", "not_user_first", "empty", "over_budget"]
 @pytest.mark.parametrize("name", [name for name in HELD if HELD[name].conversations])
 def test_no_strategy_adds_a_fault(recordings: Path, tmp_path: Path, name: str) -> None:
     """No step of any strategy has a fault that the whole history at that step has not, unless it was refused."""
-    execute(Plan(RunInputs((str(recordings / name),)), default_strategies()), tmp_path / "run", jobs=2)
+    execute(Plan(RunInputs((str(recordings / name),)), DEFAULT_STRATEGIES), tmp_path / "run", jobs=2)
     run = load(tmp_path / "run")
     assert set(run.table("results").status) == {"ok"}
     steps = run.table("steps").astype({"conversation": str, "strategy": str})

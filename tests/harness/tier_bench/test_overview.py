@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxbench.harness.cli.run import default_strategies
+from ctxbench.harness.engine.plan import DEFAULT_STRATEGIES
 from ctxbench.harness.tier_bench.archive import archived
 from ctxbench.harness.tier_bench.overview import ARCHIVED, TIERED, Overview, overview
 from ctxbench.metrics.tokens import TokenCounter
@@ -72,6 +72,6 @@ def test_the_command(tmp_path: Path) -> None:
     moves = {(move["from"], move["to"]): move["messages"] for move in figures["tiered"]["moves"]}
     assert moves.keys() == EDGES
     assert min(moves.values()) > 0
-    assert TIERED in default_strategies()
+    assert TIERED in DEFAULT_STRATEGIES
     assert figures["rag"]["nearest"]["mean"] > 0.95
     assert {row["policy"] for row in figures["working"]["rows"]} > {"lru_k_document", "belady"}
