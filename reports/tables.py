@@ -98,7 +98,7 @@ def main_table(summary: RunSummary) -> Table:
 
 def _window(summary: RunSummary) -> str:
     """Return in words which context window the calls are held against."""
-    named, usual = summary.manifest.plan.model, f"{summary.manifest.window:,} tokens"
+    named, usual = summary.manifest.plan.window, f"{summary.manifest.window:,} tokens"
     if named.isdecimal():
         return f"{usual} (--window)"
     if named or not summary.recorded:

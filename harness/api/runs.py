@@ -62,6 +62,7 @@ def run(
     jobs: int = 1,
     format: str | None = None,
     encoding: str = "o200k_base",
+    window: str | int = "",
     turns: int | None = None,
     seed: int = 0,
     summariser: str = "offline",
@@ -76,8 +77,10 @@ def run(
     inputs       files and folders of recordings, and names of embedded scenarios
     strategies   texts such as "window(max_tokens=8000)" or "archive | cache_marks", or strategy objects; by default
                  every strategy
-    model        the model to bill under, or several, the most important first; overflows are counted against the
-                 context window of the first. By default those of `ctxbench report`: the recorded one, then others
+    model        the model to bill under, or several, the most important first. By default those of `ctxbench report`:
+                 the recorded one, then others
+    window       the context window that overflows are counted against: a model's, or tokens. By default the recorded
+                 model's
     out          the run folder. The same call goes on with a run that was stopped, and opens one that is finished. By
                  default a temporary folder, which goes when the run is no longer used
     jobs         worker processes, 0 = one per core. The figures do not depend on it
@@ -86,6 +89,7 @@ def run(
     The other parameters are the options of `ctxbench run`. Raises UserError for whatever the caller can mend.
     """
     models = _texts(model)
+    _check_prices(models)
     chosen = DEFAULT_STRATEGIES if strategies is None else tuple(map(strategy_text, several(strategies)))
     if not chosen:
         raise SpecError("strategies: none is named: leave it out for all of them")
@@ -98,7 +102,7 @@ def run(
         RunInputs(names, format, turns, seed),
         chosen,
         encoding,
-        models[0] if models else "",
+        str(window),
         Settings(summariser, embedder),
         probes,
         answers,
@@ -120,6 +124,13 @@ def run(
     if manifest.problems:
         warnings.warn(_left_out(manifest), stacklevel=2)
     return BenchmarkRun(reader, models)
+
+
+def _check_prices(models: Sequence[str]) -> None:
+    """Raise RunError for a model without a known price, before any work is done for it."""
+    for model in models:
+        if BUNDLED.tariff(model) is None:
+            raise RunError(BUNDLED.unknown(model))
 
 
 def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
@@ -182,20 +193,16 @@ class BenchmarkRun:
     def models(self) -> tuple[str, ...]:
         """Models that the run is billed under, the most important first.
 
-        They are those that were given, or else the one that the run was made for, or else those of `ctxbench report`.
+        They are those that were given, or else those of `ctxbench report`.
         """
-        own = self.manifest.plan.model
-        named = self._models or ((own,) if own and BUNDLED.tariff(own) is not None else ())
-        return billed_models(self.reader, named)
+        return billed_models(self.reader, self._models)
 
     @cached_property
     def _results(self) -> Results:
         return Results(self.reader, self.models)
 
     def _billed(self, models: Sequence[str]) -> Results:
-        for model in models:
-            if BUNDLED.tariff(model) is None:
-                raise RunError(BUNDLED.unknown(model))
+        _check_prices(models)
         return self._results if tuple(models) in ((), self.models) else Results(self.reader, models)
 
     def verdict(self, *models: str) -> BenchmarkVerdict:

@@ -143,7 +143,7 @@ def _about(name: str, metric: Metric, run: Run) -> About:
     form: Form = metric.of.form if isinstance(metric.of, get_args(Summed)) else "ratio"
     version = str(metric.version)
     if name == "overflows":  # under another window the same contexts overflow elsewhere
-        is_recorded = not run.manifest.plan.model and recorded_models(run)
+        is_recorded = not run.manifest.plan.window and recorded_models(run)
         version += f", window {'recorded' if is_recorded else run.manifest.window}"
     return About(metric.unit, metric.better, form, version)
 

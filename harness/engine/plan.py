@@ -210,7 +210,7 @@ def _unfinished(plan: Plan) -> Manifest:
             seed=inputs.seed,
             strategies=plan.strategies,
             encoding=plan.encoding,
-            model=plan.window,
+            window=plan.window,
             probes=plan.probes,
             summariser=plan.models.summariser,
             embedder=plan.models.embedder,

@@ -284,7 +284,7 @@ def windows(run: Run) -> dict[str, int]:
     """
     conversations = map(str, run.table("conversations").conversation)
     sizes = dict.fromkeys(conversations, run.manifest.window)
-    if not run.manifest.plan.model:
+    if not run.manifest.plan.window:
         calls = run.table("messages")[["conversation", "model"]].dropna().astype(str).value_counts()
         for name, model in reversed(list(calls.index)):  # the model with the most calls is the last to be set
             listing = listed(model)

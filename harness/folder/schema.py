@@ -51,7 +51,7 @@ COLUMNS = columns_in(__package__)
 COLUMNS["steps"] |= {name: (pa.int32(), about) for name, about in FAULTS.items()}
 SCHEMAS = schemas_of(COLUMNS)
 
-FORMAT = 6
+FORMAT = 7
 """Number of the run folder's layout. This version reads no other."""
 USUAL_MODEL = "gpt-4o"
 """Whose context window counts where the recording does not say which model was called."""
@@ -70,7 +70,7 @@ class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strategies: tuple[str, ...]
     """The strategies as text."""
     encoding: str
-    model: str
+    window: str
     """Context window that overflows are counted against: a model, or a number of tokens; empty = those of the recorded
     models (`run.windows`)."""
     probes: bool

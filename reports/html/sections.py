@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 # Conversations that are in the page; all are in the CSV file.
 _MOST_CONVERSATIONS = 200
-_PLAN_FIELDS = ("names", "form", "turns", "seed", "encoding", "model", "summariser", "embedder")
+_PLAN_FIELDS = ("names", "form", "turns", "seed", "encoding", "window", "summariser", "embedder")
 
 
 def answers_section(results: Results) -> ReportSection | None:
