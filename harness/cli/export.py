@@ -134,7 +134,7 @@ def mlflow(
         bool,
         typer.Option(
             "--report/--no-report",
-            help="Attach the report with figures and tables. It shows texts of the recordings.",
+            help="Attach the report with its tables. It shows texts of the recordings.",
         ),
     ] = True,
     waiting: Annotated[

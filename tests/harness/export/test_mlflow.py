@@ -263,7 +263,7 @@ def test_a_server(run: Path, empty: Path, tmp_path: Path, monkeypatch: pytest.Mo
         parent = next(each for each in runs if each.data.tags[KIND] == "bench")
         assert {each.path for each in into.list_artifacts(parent.info.run_id)} == {"manifest.json", "report"}
         inside = {Path(each.path).name for each in into.list_artifacts(parent.info.run_id, "report")}
-        assert inside == {"report.html", "report.md", "figures", "tables"}
+        assert inside == {"report.html", "report.md", "tables"}
     assert not waiting(tmp_path / "runs")
     for file in (path for path in tmp_path.rglob("*") if path.is_file() and path.name != "server.log"):
         assert secret.encode() not in file.read_bytes(), file
