@@ -1,9 +1,11 @@
 """The report of a run that people read: one HTML file that needs nothing else, and the same as Markdown and CSV.
 
-page         the page, and what a section of it is: words, tables, figures, exact frames
-verdict      the first screen: measure of quality, frontier, what dominates the others, what breaks
+page         the page, its tabs, and what a section of it is: words, tables, charts, exact frames
+overview     the first screen: frontier, verdicts, what breaks
 sections     the other sections; a section without data in the run is left out
+charts       charts as Vega-Lite specifications, and the library that draws them
 inspector    the conversations of the inspector, packed
-folder       the files: report.html, report.md, figures/, tables/
+folder       the files: report.html, report.md, tables/, and if asked figures/
+view         what `ctxbench view` serves: the list of runs, reports, comparisons
 templates/   the page's HTML, style, scripts and words
 """

@@ -7,19 +7,22 @@ by matplotlib for papers (`reports.figures`).
 
 from __future__ import annotations
 
-import os
 import re
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 import pandas as pd
+from markupsafe import escape
 
+from ...harness.folder.store import placed
 from ...harness.models.weights import cache_folder
 from ..figures.frames import PLACES
 from ..figures.style import written
@@ -113,9 +116,12 @@ def _without_hover(spec: Spec) -> Spec:
     layers = spec.get("layer")
     if not isinstance(layers, list):
         return spec
-    still = [layer for layer in layers if "params" not in layer]
-    encodings = [{key: value for key, value in layer["encoding"].items() if key != "opacity"} for layer in still]
-    return {**spec, "layer": [{**layer, "encoding": own} for layer, own in zip(still, encodings, strict=True)]}
+    still = [{**layer, "encoding": {**layer["encoding"]}} for layer in layers if "params" not in layer]
+    for layer in still:
+        if layer["encoding"].pop("opacity", None):
+            # Without the marks, nothing but the lines and their dashes is left to be named.
+            layer["encoding"]["strokeDash"] = {**layer["encoding"]["color"]}
+    return {**spec, "layer": still}
 
 
 def _ordered(rows: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
@@ -148,6 +154,8 @@ def _cell(value: object) -> object:
             return value
 
 
+# A tag, whatever its attributes have between quotation marks.
+_TAG = re.compile(r'<(?:"[^"]*"|[^">])*>')
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
 _CLIP = re.compile(r'(id="|url\(#)(clip|gradient)')
 # Words for each mark, and what is so by default: the title and the table beside it say as much.
@@ -156,10 +164,12 @@ _SPARE = re.compile(r' (xmlns(:xlink)?|aria-[a-z]+|role|pointer-events|opacity="
 
 def _embedded(svg: str, name: str, title: str) -> str:
     """Return SVG as an element of the page: numbers with one decimal, and ids that no other chart has."""
-    text = _NUMBER.sub(lambda match: f"{float(match[0]):.1f}", svg)
-    text = _CLIP.sub(rf"\1{name}-\2", _SPARE.sub("", text))
-    label = title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+
+    def lean(tag: re.Match[str]) -> str:
+        text = _NUMBER.sub(lambda match: f"{float(match[0]):.1f}", _SPARE.sub("", tag[0]))
+        return _CLIP.sub(rf"\1{name}-\2", text)
+
+    return _TAG.sub(lean, svg).replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
 
 
 def packed(charts: Iterable[Chart], order: Sequence[str]) -> str:
@@ -177,19 +187,18 @@ def library() -> str:
     """Return the JavaScript that draws charts. Bundling it takes a second, so it is kept in the user's cache folder."""
     import vl_convert
 
-    root = cache_folder()
-    file = root / f"charts-{vl_convert.get_vega_version()}-{_VERSION}-{vl_convert.get_vega_embed_version()}.js"
+    file = (
+        cache_folder() / f"charts-{vl_convert.get_vega_version()}-{_VERSION}-{vl_convert.get_vega_embed_version()}.js"
+    )
     try:
-        return file.read_text(encoding="utf-8")
-    except OSError:
-        bundle: str = vl_convert.javascript_bundle(_LIBRARY, _VERSION)
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        draft.write_text(bundle, encoding="utf-8")
-        os.replace(draft, file)
-    except OSError:
-        draft.unlink(missing_ok=True)  # a folder that cannot be written costs a second each time
+        digest, _, bundle = file.read_text(encoding="utf-8").partition("\n")
+        if digest == sha256(bundle.encode()).hexdigest():
+            return bundle
+    except (OSError, ValueError):
+        pass  # not there yet, or damaged: it is made anew
+    bundle = vl_convert.javascript_bundle(_LIBRARY, _VERSION)
+    with suppress(OSError), placed(file) as draft:  # a folder that cannot be written costs a second each time
+        draft.write_text(f"{sha256(bundle.encode()).hexdigest()}\n{bundle}", encoding="utf-8")
     return bundle
 
 
