@@ -105,7 +105,7 @@ def test_replies_that_are_used_all_the_same(server: Server, tmp_path: Path) -> N
     assert line.startswith(f"not as requested {times} times: the reply has ")
     assert line.endswith(" tokens, over 50; it is cut there")
     shown = ctxbench("report", "r", "--all", "--print-only", cwd=tmp_path).stdout
-    assert "Why\n" in shown
+    assert "Why did something fail?\n" in shown
     assert "it is cut there" in shown
 
 
