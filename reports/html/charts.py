@@ -103,6 +103,8 @@ class Chart:
         rows = _ordered(self.rows, order)
         if "model" in rows:
             rows = rows[rows.model == model]
+        if rows.empty:
+            return '<p class="note">There is too little to draw.</p>'
         if self._most:
             rows = rows[rows.strategy.isin(list(dict.fromkeys(rows.strategy))[: self._most])]
             rows = _thinned(rows, _STILL_POINTS)

@@ -1,7 +1,7 @@
 """Conversations in the page for its inspector, packed: as many as there is room for.
 
-Each is JSON, deflated, in base64: the page unpacks what is looked at. A conversation that does not fit has its texts
-cut shorter; one that still does not fit is left to `ctxbench show`.
+Each is JSON, deflated, in base64: the page unpacks what is looked at. Where they do not fit, the texts of all are cut
+shorter; what still does not fit is left to `ctxbench show`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..results import Results
 ROOM = 1_900_000
 """Characters in the page for all conversations."""
 CUTS = (2000, 700, 200, 40)
-"""Characters of a message's text: as many as there is room for."""
+"""Characters of a message's text: as many as leave room for every conversation."""
 
 # Steps that are considered for the page.
 _MOST_STEPS = 150_000
@@ -99,28 +99,22 @@ def _packed(results: Results, names: Sequence[str], tools: dict[str, int]) -> It
     confined = Run(results.run.folder, frozenset(names))
     tables, read = Tables.of(confined), _reads(results)
     conversations = {conversation.id: conversation for conversation in confined.conversations()}
-    left, waiting = ROOM, sum(_weight(conversations[name]) for name in names)
-    for name in names:
-        # What one conversation leaves of its share, the others have.
-        share = left * _weight(conversations[name]) / waiting
-        waiting -= _weight(conversations[name])
-        for cut in CUTS:
-            packed = plain(conversations[name], results.strategies, tables, read, int(tools[name]), cut)
-            data = b64encode(zlib.compress(msgspec.json.encode(packed), 6)).decode()
-            if len(data) <= (left if cut == CUTS[-1] else share):
-                left -= len(data)
-                yield Packed(
-                    printable(name),
-                    max(len(conversation.get("at", ())) for conversation in packed["strategies"]),
-                    cut,
-                    data,
-                )
-                break
+    cutters = {name: plain(conversations[name], results.strategies, tables, read, int(tools[name])) for name in names}
+    for cut in CUTS:
+        packed = [_pack(name, cut, cut_at(cut)) for name, cut_at in cutters.items()]
+        if sum(len(each.data) for each in packed) <= ROOM:
+            break
+    left = ROOM
+    for each in packed:
+        if len(each.data) <= left:
+            left -= len(each.data)
+            yield each
 
 
-def _weight(conversation: Conversation) -> int:
-    """Return about how much room a conversation needs beside the others."""
-    return 1 + len(conversation.messages)
+def _pack(name: str, cut: int, conversation: Plain) -> Packed:
+    data = b64encode(zlib.compress(msgspec.json.encode(conversation), 6)).decode()
+    steps = max(len(strategy.get("at", ())) for strategy in conversation["strategies"])
+    return Packed(printable(name), steps, cut, data)
 
 
 def _reads(results: Results) -> Callable[[Key], list[int] | None]:
@@ -218,24 +212,43 @@ def plain(
     tables: Tables,
     read: Callable[[Key], Sequence[int] | None],
     tools: int,
-    cut: int,
-) -> Plain:
-    """Return the conversation. `read` gives the tokens read from a cache at each step of a result; `cut` is the length
-    of a text in characters.
+) -> Callable[[int], Plain]:
+    """Return a function from the length at which texts are cut, in characters, to the conversation.
+
+    `read` gives the tokens read from a cache at each step of a result. All but the texts is made once.
     """
-    messages, texts = conversation.messages, Texts(cut)
+    messages = conversation.messages
     places = {message.id: at for at, message in enumerate(messages)}
-    result = {
-        "id": printable(conversation.id),
-        "tools": tools,
-        "cut": cut,
-        "messages": texts.messages(messages, tables.tokens[conversation.id]),
-        "probes": list(_probes(conversation, places)),
-        "strategies": [
-            _strategy(conversation, (conversation.id, strategy), tables, places, read, texts) for strategy in strategies
-        ],
-    }
-    return {**result, "pieces": list(map(printable, texts.pieces))}
+    keys = [(conversation.id, strategy) for strategy in strategies]
+    written = [_written(tables.written.get(key)) for key in keys]
+    probes = list(_probes(conversation, places))
+    arms = [
+        _strategy(conversation, key, tables, places, read, own) for key, (own, _) in zip(keys, written, strict=True)
+    ]
+
+    def cut_at(cut: int) -> Plain:
+        texts = Texts(cut)
+        result = {
+            "id": printable(conversation.id),
+            "tools": tools,
+            "cut": cut,
+            "messages": texts.messages(messages, tables.tokens[conversation.id]),
+            "probes": probes,
+            "strategies": [
+                arm if "failed" in arm else {**arm, "written": texts.messages(*own)}
+                for arm, own in zip(arms, written, strict=True)
+            ],
+        }
+        return {**result, "pieces": list(map(printable, texts.pieces))}
+
+    return cut_at
+
+
+def _written(rows: Columns | None) -> tuple[list[Message], list[int]]:
+    """Return the messages that a strategy wrote, and their tokens."""
+    if rows is None:
+        return [], []
+    return [msgspec.json.decode(text, type=Message) for text in rows["message"]], rows["tokens"]
 
 
 def _strategy(
@@ -244,13 +257,12 @@ def _strategy(
     tables: Tables,
     places: Mapping[str, int],
     read: Callable[[Key], Sequence[int] | None],
-    texts: Texts,
+    written: Sequence[Message],
 ) -> Plain:
+    """Return what a strategy did, without the texts that it wrote."""
     steps = tables.steps.get(key)
     if steps is None:
         return {"failed": printable(tables.failed.get(key, "")) or "no model was called: there are no steps"}
-    rows = tables.written.get(key, {"message": [], "tokens": []})
-    written = [msgspec.json.decode(text, type=Message) for text in rows["message"]]
     events = list(_events(tables.events.get(key)))
     return {
         **{name: steps[name] for name in ("at", "turn", "kept", "marks")},
@@ -263,7 +275,6 @@ def _strategy(
         "prefix": steps["tokens_kept"],
         "offered": {step: names for step, names in enumerate(steps["tools_added"]) if names},
         "read": read(key),
-        "written": texts.messages(written, rows["tokens"]),
         "of": [places.get(message.id, -1) for message in written],
         "same": [at for at, message in enumerate(written) if _is_said(message, conversation, places)],
         "summarised": [
