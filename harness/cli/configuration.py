@@ -41,7 +41,10 @@ SHARED = {
     "strategies": SharedKey("strategy", ("run",)),
     "model": SharedKey(
         "model",
-        ("run", "report", "view", "compare", "gate", "bill", "tune", "export mlflow", "export prometheus"),
+        (
+            *("run", "report", "view", "compare", "gate", "bill", "tune"),
+            *("export mlflow", "export prometheus", "export wandb", "export tensorboard"),
+        ),
     ),
     "window": SharedKey("window", ("run",)),
     "encoding": SharedKey("encoding", ("run", "tune")),
@@ -81,6 +84,15 @@ class Configuration(NamedTuple):
         return root
 
 
+def _has_table(text: str) -> bool:
+    """Return whether a pyproject.toml has our table. One that is no TOML has none: that is not ours to say."""
+    try:
+        tool = tomllib.loads(text).get("tool")
+    except tomllib.TOMLDecodeError:
+        return bool(re.search(r"^\s*\[tool\.ctxbench[\].]", text, re.MULTILINE))
+    return isinstance(tool, dict) and isinstance(tool.get("ctxbench"), dict)
+
+
 def find(folder: Path) -> tuple[Path, str] | None:
     """Return the nearest file with settings, of a folder or those above it, with its text; None if there is none.
 
@@ -89,7 +101,7 @@ def find(folder: Path) -> tuple[Path, str] | None:
     for place in (folder, *folder.parents):
         for file in (place / FILE, place / PYPROJECT):
             try:
-                text = file.read_text("utf-8")
+                text = file.read_text("utf-8-sig")
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except UnicodeDecodeError:
@@ -100,8 +112,11 @@ def find(folder: Path) -> tuple[Path, str] | None:
                 if file.name == PYPROJECT:
                     continue
                 raise UserError(f"{file}: cannot be read: {error.strerror or error}") from None
+            # It may name code that is run, and a server that is sent texts: another user's is not asked.
+            if os.name == "posix" and file.stat().st_uid not in (os.getuid(), 0):
+                continue
             # A broken file of another project above is not ours to complain about.
-            if file.name == FILE or re.search(r"^\s*\[tool\.ctxbench\b", text, re.MULTILINE):
+            if file.name == FILE or _has_table(text):
                 return file, text
     return None
 
@@ -322,7 +337,11 @@ def _set_rows(settings: Configuration | None) -> list[tuple[str, Any, str]]:
     if settings is None:
         return []
     return [
-        (f"{path} {_ARGUMENTS.get(parameter, parameter).replace('_', '-')}", value, settings.place((path, parameter)))
+        (
+            f"{path} {_ARGUMENTS.get(parameter, parameter).replace('_', '-')}",
+            _plain(value),
+            settings.place((path, parameter)),
+        )
         for (path, parameter), value in settings.values.items()
     ]
 
@@ -356,12 +375,14 @@ def _command_rows(app: Any, words: list[str], settings: Configuration | None) ->
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON can have it."""
+    """Return a value as JSON can have it, without the secrets of an address."""
+    from ..models.provider import without_secrets
+
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, Enum):
         return value.value
-    return str(value) if isinstance(value, Path) else value
+    return without_secrets(str(value)) if isinstance(value, Path | str) else value
 
 
 def _text(value: Any) -> str:

@@ -90,11 +90,13 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "ctxbench", ""
 
     def do_GET(self) -> None:
-        from ...reports.html.view import AGAIN
-
         # A page of another site may have its own name lead here: it does not know the token, and is told nothing.
         known = {f"{_HOST}:{self.server.server_port}", f"localhost:{self.server.server_port}"}
-        parts = urlsplit(self.path)
+        try:
+            parts = urlsplit(self.path)
+        except ValueError:
+            self._send(HTTPStatus.BAD_REQUEST, b"This is no address.\n")
+            return
         _, _, rest = parts.path.partition("/")
         token, slash, page = rest.partition("/")
         is_ours = secrets.compare_digest(token.encode(), self.server.token.encode()) and bool(slash)
@@ -102,12 +104,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.FORBIDDEN, b"This address is not complete: use the one that ctxbench view printed.\n")
             return
         answer = self.server.site.respond(page, parts.query)
-        self._send(answer.status, answer.body, "text/html", AGAIN if answer.again else "")
+        self._send(answer.status, answer.body, "text/html")
 
     def do_HEAD(self) -> None:
         self.do_GET()
 
-    def _send(self, status: HTTPStatus, body: bytes, kind: str = "text/plain", again: str = "") -> None:
+    def _send(self, status: HTTPStatus, body: bytes, kind: str = "text/plain") -> None:
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
@@ -115,8 +117,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("X-Frame-Options", "DENY")
         self.send_header("Referrer-Policy", "no-referrer")
-        if again:
-            self.send_header("Refresh", again)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)

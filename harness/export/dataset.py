@@ -55,6 +55,15 @@ SCHEMA = pa.schema(
 """Columns of the data set. `tools` and `ctxbench` are JSON texts."""
 
 
+def _is_ours(folder: Path) -> bool:
+    """Return whether a folder holds a data set that this module wrote: it has a column of whole recordings."""
+    try:
+        features = json.loads((folder / "dataset_info.json").read_text("utf-8"))["features"]
+        return "ctxbench" in features
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
 def write_dataset(run: Run, folder: Path) -> int:
     """Write the data set of a run's recordings and return the number of conversations.
 
@@ -63,8 +72,10 @@ def write_dataset(run: Run, folder: Path) -> int:
     try:
         if folder.exists() and not folder.is_dir():
             raise RunError(f"{folder}: is not a folder: name another with --out")
-        if folder.exists() and not (folder / "dataset_info.json").is_file() and any(folder.iterdir()):
-            raise RunError(f"{folder}: holds something else than a data set: name another folder with --out")
+        if folder.exists() and any(folder.iterdir()) and not _is_ours(folder):
+            raise RunError(
+                f"{folder}: holds something else than a data set of ctxbench: name another folder with --out"
+            )
         with placed(folder / DATA) as draft, pq.ParquetWriter(draft, SCHEMA, compression="zstd") as writer:
             count, languages, licences = 0, set(), set()
             conversations = run.conversations()

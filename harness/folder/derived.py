@@ -35,6 +35,8 @@ def read_derived(run: Run, name: str, columns: Sequence[str], origin: bytes) -> 
 
 def write_derived(run: Run, name: str, table: pa.Table, origin: bytes) -> None:
     """Store a table. On a disk that is read-only nothing is stored: the table is made again the next time."""
+    if not run.manifest.complete:
+        return  # the next part makes it another run
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), _ORIGIN: origin})
     with suppress(OSError), placed(_path(run, name)) as draft:
         pq.write_table(table, draft, compression="zstd", write_page_checksum=True)
@@ -57,7 +59,7 @@ def _code() -> bytes:
     """Return a digest of the code and of the libraries that make the arrays."""
     # All code of four rooms: coarser than needed, but what older code made can never be read.
     root = Path(__file__).parents[2]
-    files = (path for room in _CODE for path in (root / room).rglob("*.py"))
+    files = (path for room in _CODE for ending in ("*.py", "*.toml") for path in (root / room).rglob(ending))
     return _digest(files, root) + f"numpy {np.__version__}, pyarrow {pa.__version__}".encode()
 
 

@@ -103,8 +103,6 @@ class Chart:
         rows = _ordered(self.rows, order)
         if "model" in rows:
             rows = rows[rows.model == model]
-        if rows.empty:
-            return '<p class="note">There is too little to draw.</p>'
         if self._most:
             rows = rows[rows.strategy.isin(list(dict.fromkeys(rows.strategy))[: self._most])]
             rows = _thinned(rows, _STILL_POINTS)
@@ -288,12 +286,12 @@ def frontier(quality: str) -> Spec:
 
     Columns: strategy, place (one of PLACES), cost, cost_low, cost_high, quality, low, high.
     """
-    x = field("cost", "bill in US dollars (lower is better)", axis={"format": "$~s"})
+    x = field("cost", "bill in US dollars (lower is better)", axis={"format": "$,.4~r"})
     y = field("quality", f"{quality} (higher is better)", scale={"zero": False}, axis=SHARE)
     best = [{"filter": {"field": "place", "equal": PLACES[0]}}]
     colour = field("place", None, "nominal", scale={"domain": list(PLACES)})
     shown = tips(strategy="strategy", place="verdict", cost="bill $", quality=f"{quality} %")
-    shown += tips(low="95 % from %", high="to %")
+    shown += tips(low="95 % from %", high="to %", model="billed under")
     faint: Spec = {"type": "rule", "opacity": 0.35}
     up: Spec = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour}
     across: Spec = {"y": y, "x": {**x, "field": "cost_low"}, "x2": {"field": "cost_high"}, "color": colour}

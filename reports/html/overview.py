@@ -52,7 +52,10 @@ def _lead(places: RunVerdict, points: dict[str, Point]) -> str:
         return words["lead_empty"]
     share = f"{len(places.best(places.model))} of {count(len(points), 'strategy', 'strategies')}"
     quality = places.quality
-    return words["lead"].format(places=share, model=places.model, quality=quality.name, about=quality.about)
+    lead = words["lead"].format(places=share, model=places.model, quality=quality.name, about=quality.about)
+    if places.shipped is not None and places.shipped in places.beaten_by:
+        lead += " " + words["lead_shipped"].format(shipped=places.shipped, other=places.beaten_by[places.shipped])
+    return lead
 
 
 def _choices(places: RunVerdict, points: dict[str, Point]) -> Table:
@@ -90,7 +93,8 @@ def _rows(places: RunVerdict, order: list[str]) -> pd.DataFrame:
     for model in places.results.models:
         points, best = places.points(model), set(places.best(model))
         for name in (name for name in order if name in points):
-            place = PLACES[2] if name in places.broken else PLACES[0] if name in best else PLACES[1]
+            is_good = name in best or (name == places.shipped and model == places.model)
+            place = PLACES[2] if name in places.broken else PLACES[0] if is_good else PLACES[1]
             cost, quality = points[name]
             ends = (nan, nan, nan, nan)
             if WHOLE in points and name != WHOLE:
@@ -131,6 +135,8 @@ def _verdict(places: RunVerdict, numbers: Mapping[str, int], name: str) -> str:
         return "no figure"
     if name in places.broken:
         return f"{CROSS} breaks more than {WHOLE}"
+    if name == places.shipped and name in places.beaten_by:
+        return "ship: surely good enough"
     if name in places.beaten_by:
         return f"no better than {numbers[places.beaten_by[name]]}"
     return PLACES[0]

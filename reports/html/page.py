@@ -77,9 +77,13 @@ def section_of(
     *,
     lead: str = "",
 ) -> ReportSection:
-    """Return the section of a name with its title, tab and lead from `texts`; `lead` replaces the latter."""
+    """Return the section of a name with its title, tab and lead from `texts`; `lead` replaces the latter.
+
+    A chart without rows is left out: there is too little to draw.
+    """
     words = texts()["sections"][name]
-    return ReportSection(name, words["title"], lead or words["lead"], tuple(parts), frames or {}, words["tab"])
+    shown = tuple(part for part in parts if isinstance(part, Table) or not part.rows.empty)
+    return ReportSection(name, words["title"], lead or words["lead"], shown, frames or {}, words["tab"])
 
 
 def chart_of(
@@ -94,10 +98,17 @@ def chart_of(
     return Chart(name, words["title"].format(**values), words["about"].format(**values), rows, spec, draw)
 
 
-def page(results: Results, sections: Sequence[ReportSection], inspector: Inspected, order: Sequence[str] = ()) -> str:
+def page(
+    results: Results,
+    sections: Sequence[ReportSection],
+    inspector: Inspected,
+    order: Sequence[str] = (),
+    again: int = 0,
+) -> str:
     """Return the report as HTML. The same run gives the same text.
 
-    `order` is that of the strategies in charts, by default that of the run.
+    `order` is that of the strategies in charts, by default that of the run; `again` is after how many seconds the page
+    of a run that goes on reloads itself.
     """
     order = order or results.strategies
     charts = [chart for section in sections for chart in section.charts]
@@ -106,6 +117,7 @@ def page(results: Results, sections: Sequence[ReportSection], inspector: Inspect
         environment()
         .get_template("report.html")
         .render(
+            again=again,
             tabs=_tabs(sections),
             stills={chart.name: Markup(chart.still(order, results.models[0])) for chart in charts},
             charts=packed(charts, order),
@@ -163,7 +175,7 @@ def _meanings() -> dict[str, tuple[str, str]]:
 
 # First words of a cell that says how something turned out.
 _TONES = {
-    "good": ("holds", "passes", PLACES[0]),
+    "good": ("holds", "passes", "ship:", PLACES[0]),
     "bad": ("fails", CROSS),
     "unsure": ("cannot tell", "not measured"),
 }

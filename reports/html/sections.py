@@ -137,7 +137,7 @@ def _bill_chart(totals: pd.DataFrame) -> Chart:
     rows = frames.bill(totals)
     parts = list(dict.fromkeys(rows.part))
     shown = tips(strategy="strategy", part="part", dollars="cost $")
-    spec = bars(field("dollars", "US dollars", axis={"format": "$~s"}), "part", shown, parts)
+    spec = bars(field("dollars", "US dollars", axis={"format": "$,.4~r"}), "part", shown, parts)
     return chart_of("bill", rows.assign(order=rows.part.map(parts.index)), spec, lambda: bill_figures.parts(rows))
 
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
+from time import time
 from typing import NamedTuple
 from urllib.parse import parse_qs, quote
 
@@ -32,8 +33,10 @@ from .inspector import inspected
 from .page import environment, page, policy, styled
 from .sections import sections
 
-# Seconds after which a page of a run that goes on is asked for again.
+# Seconds after which the report of a run that goes on reloads itself.
 _AGAIN = 5
+# Seconds without a new part after which a run that is not finished counts as stopped.
+_STILL = 600
 
 
 class Response(NamedTuple):
@@ -41,8 +44,10 @@ class Response(NamedTuple):
 
     status: HTTPStatus
     body: bytes
-    again: bool = False
-    """True if the browser is to ask again in a while."""
+
+
+class _NotListed(Exception):
+    """A folder that is not in the list of runs."""
 
 
 class ListedRun(NamedTuple):
@@ -57,8 +62,10 @@ class ListedRun(NamedTuple):
 
     @property
     def goes_on(self) -> bool:
-        """True if the run is not finished."""
-        return self.manifest is not None and not self.manifest.complete
+        """True if the run is not finished, and something was written into it lately."""
+        if self.manifest is None or self.manifest.complete:
+            return False
+        return time() - max(path.stat().st_mtime for path in (self.folder, *self.folder.iterdir())) < _STILL
 
 
 class Site:
@@ -92,32 +99,39 @@ class Site:
                     return self._report(self._named(asked, "run"))
                 case "compare":
                     return self._compare(self._named(asked, "before"), self._named(asked, "after"))
-        except UserError as error:
-            return _said(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
-        except LookupError:
+        except _NotListed:
             return _said(HTTPStatus.NOT_FOUND, "There is no such run here.")
+        except (UserError, OSError) as error:
+            return _said(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+        except Exception as error:
+            return _said(
+                HTTPStatus.INTERNAL_SERVER_ERROR, f"This is a bug in ctxbench: {type(error).__name__}: {error}"
+            )
         return _said(HTTPStatus.NOT_FOUND, "There is no such page here.")
 
     def _named(self, asked: dict[str, list[str]], name: str) -> ListedRun:
-        """Return the run that a query names. Raises LookupError for a folder that is not in the list."""
-        return {str(run.folder): run for run in self.runs()}[asked[name][0]]
+        """Return the run that a query names. Raises _NotListed for a folder that is not in the list."""
+        wanted = asked.get(name, [""])[0]
+        for run in self.runs():
+            if str(run.folder) == wanted:
+                return run
+        raise _NotListed
 
     def _list(self) -> Response:
-        listed = self.runs()
-        return _page("Runs", "runs.html", any(run.goes_on for run in listed), rows=list(map(_row, listed)))
+        return _page("Runs", "runs.html", rows=list(map(_row, self.runs())))
 
     def _report(self, run: ListedRun) -> Response:
         state = _state(run.folder)
         with self._making:
             known, made = self._pages.get(run.folder, (None, b""))
             if known != state:
-                made = self._made(load_so_far(run.folder))
+                made = self._made(load_so_far(run.folder), _AGAIN if run.goes_on else 0)
                 self._pages[run.folder] = (state, made)
-        return Response(HTTPStatus.OK, made, run.goes_on)
+        return Response(HTTPStatus.OK, made)
 
-    def _made(self, run: Run) -> bytes:
+    def _made(self, run: Run, again: int) -> bytes:
         results = Results(run, billed_models(run, self._models))
-        return page(results, list(sections(results)), inspected(results), in_order(verdict(results))).encode()
+        return page(results, list(sections(results)), inspected(results), in_order(verdict(results)), again).encode()
 
     def _compare(self, before: ListedRun, after: ListedRun) -> Response:
         one, two = (
@@ -152,8 +166,10 @@ def _row(run: ListedRun) -> dict[str, str]:
         return row
     plan = run.manifest.plan
     done = count(run.manifest.conversations, "conversation")
-    if run.goes_on:
-        done = f"goes on: {count(len(whole_shards(run.folder, len(plan.strategies))), 'part')} done"
+    if not run.manifest.complete:
+        parts = count(len(whole_shards(run.folder, len(plan.strategies))), "part")
+        stopped = f"stopped: {parts} done; the same `ctxbench run` continues it"
+        done = f"goes on: {parts} done" if run.goes_on else stopped
     return {
         **row,
         "changed": f"{datetime.fromtimestamp(run.changed).astimezone():%Y-%m-%d %H:%M}",
@@ -168,7 +184,7 @@ def _said(status: HTTPStatus, text: str) -> Response:
     return Response(status, _page(status.phrase, "said.html", text=text).body)
 
 
-def _page(title: str, template: str, again: bool = False, **values: object) -> Response:
+def _page(title: str, template: str, **values: object) -> Response:
     """Return a page of ours that is no report. It runs no script; its one form may ask this server."""
     style = styled()
     text = (
@@ -181,8 +197,4 @@ def _page(title: str, template: str, again: bool = False, **values: object) -> R
             **values,
         )
     )
-    return Response(HTTPStatus.OK, text.encode(), again)
-
-
-AGAIN = str(_AGAIN)
-"""Seconds after which a browser is to ask again for a page of a run that goes on, as text."""
+    return Response(HTTPStatus.OK, text.encode())

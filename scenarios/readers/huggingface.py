@@ -227,7 +227,11 @@ def _messages(value: Any, column: str, place: Place) -> tuple[Message, ...]:
     if isinstance(value, str):
         value = _from_text(value, place.at(column))
     if isinstance(value, dict):
-        value = [dict(zip(value, record, strict=True)) for record in zip(*value.values(), strict=True)]
+        try:
+            value = [dict(zip(value, record, strict=True)) for record in zip(*value.values(), strict=True)]
+        except (TypeError, ValueError):
+            what = "a record of lists whose lists have not one length"
+            raise RecordingError(place.at(column), what, "give a list of messages") from None
     if isinstance(value, list) and value and isinstance(value[0], dict) and "from" in value[0]:
         return ShareMessages(place).all(convert({"conversations": value}, Share, place))
     return chat_messages(convert(_without_nulls(value), list[ChatMessage], place.at(column)), place.at(column))

@@ -75,6 +75,7 @@ class Charts {
       figure.querySelector(".still").replaceWith(box);
       this.listen(box);
     }
+    figure.querySelector(".few")?.remove();
     if (!rows.length) {
       box.replaceChildren(element("p", "note", "Nothing that was chosen is in this chart."));
       return;
@@ -95,7 +96,6 @@ class Charts {
       group.removeAttribute("role");
       group.removeAttribute("aria-roledescription");
     }
-    figure.querySelector(".few")?.remove();
     if (shown < of) figure.append(element("p", "note few", `${shown} of ${of} strategies are drawn: “strategies” above chooses others.`));
   }
 

@@ -141,8 +141,13 @@ class Inspector {
     const step = state.get("step") ?? (name === this.names[this.at] && strategy === this.strategies[this.arm] ? this.step : "Infinity");
     if (state.get("beside") !== null) this.beside = this.strategies.indexOf(state.get("beside"));
     const at = this.names.indexOf(name), arm = this.strategies.indexOf(strategy);
-    if (at < 0 || arm < 0) this.absent(name, strategy, step, at < 0 ? name : strategy);
-    else {
+    if (at < 0 || arm < 0) {
+      this.absent(name, strategy, step, at < 0 ? name : strategy);
+      if (this.conversation) return;
+      this.following = true;
+      await this.open(0, usual, Infinity);
+      this.following = false;
+    } else {
       this.following = true; // what the address says need not be remembered
       await this.open(at, arm, Number(step));
       this.following = false;
@@ -224,7 +229,7 @@ class Inspector {
       strategy: this.strategies[this.arm],
       step: this.step,
       beside: this.other ? this.strategies[this.beside] : null,
-    }, true);
+    }, { quiet: true });
   }
 
   nothing() {

@@ -69,7 +69,7 @@ for (const link of document.querySelectorAll(".tabs a")) {
   link.addEventListener("click", (event) => {
     if (event.metaKey || event.ctrlKey) return;
     event.preventDefault();
-    state.set({ tab: link.dataset.tab });
+    state.set({ tab: link.dataset.tab }, { push: true });
     scrollTo(0, 0);
   });
 }
@@ -111,6 +111,18 @@ get("filter").addEventListener("keydown", (event) => {
 addEventListener("click", (event) => { if (!event.target.closest("#filter")) get("filter").open = false; });
 get("choices").hidden = false;
 state.listen(showChoices);
+
+// The report of a run that goes on, as `ctxbench view` serves it: again after a while in which nobody did anything.
+const again = Number(document.documentElement.dataset.again) * 1000;
+if (again) {
+  let reloading;
+  const wait = () => {
+    clearTimeout(reloading);
+    reloading = setTimeout(() => location.reload(), again);
+  };
+  for (const done of ["pointermove", "keydown", "scroll", "input"]) addEventListener(done, wait, { passive: true });
+  wait();
+}
 
 addEventListener("beforeprint", () => {
   for (const each of document.querySelectorAll("main details")) each.open = true;

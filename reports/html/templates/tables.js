@@ -1,9 +1,9 @@
 // Tables: sorted by a click on a head, rows filtered by their text and by strategy, copied as CSV.
 const UNITS = { k: 1e3, M: 1e6, "µs": 1, ms: 1e3, s: 1e6 };
-// 12,345 · 61.2 % · −4.0 % · $0.42 · 12.3k · 14 µs; what is no number comes last, whichever way.
+// 12,345 · 61.2 % · +9.3 points · −4.0 % · $0.42 · 12.3k · 14 µs; what is no number comes last, whichever way.
 function value(text) {
-  const found = /^\$?([−-]?)\$?([\d,]*\.?\d+)\s?(k|M|µs|ms|s)?/.exec(text);
-  return found ? (found[1] ? -1 : 1) * Number(found[2].replaceAll(",", "")) * (UNITS[found[3]] || 1) : NaN;
+  const found = /^\$?([+−-]?)\$?([\d,]*\.?\d+)\s?(k|M|µs|ms|s)?(?![a-zµ])/.exec(text);
+  return found ? (/[−-]/.test(found[1]) ? -1 : 1) * Number(found[2].replaceAll(",", "")) * (UNITS[found[3]] || 1) : NaN;
 }
 
 function sort(table, column, up) {
@@ -23,7 +23,7 @@ function sort(table, column, up) {
 const cellText = (cell) => (cell.querySelector(".sort, span") ?? cell).textContent.trim();
 
 // A spreadsheet takes a text that begins so for a formula.
-const FORMULA = /^[=+@\t\r]/;
+const FORMULA = /^[=+@\t\r-]/;
 function asCsv(table) {
   const rows = [...(table.tHead?.rows ?? []), ...[...table.tBodies[0].rows].filter((row) => !row.hidden)];
   const quoted = (text) => `"${(FORMULA.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -62,7 +63,6 @@ def test_the_list_and_a_report(run: Run, server: Server) -> None:
     assert report_of(run.folder) in text
     assert "3 conversations" in text
     assert headers["X-Content-Type-Options"] == "nosniff"
-    assert "Refresh" not in headers
     status, _, text = asked(server.address + report_of(run.folder))
     assert status == 200
     assert "Which strategy?" in text
@@ -94,16 +94,19 @@ def test_a_run_that_goes_on(run: Run, tmp_path: Path) -> None:
     (folder / "manifest.json").write_text(json.dumps(unfinished))
     site = Site([tmp_path])
     assert b"goes on: 1 part done" in site.respond("").body
-    assert site.respond("").again
     so_far = site.respond("report", report_of(folder).partition("?")[2])
-    assert so_far.again
+    assert b'data-again="5"' in so_far.body
     assert b"Which strategy?" in so_far.body
     (folder / "results" / "00000-003.parquet").rename(tmp_path / "away")
     nothing = site.respond("report", report_of(folder).partition("?")[2])
     assert b"no conversation is done yet" in nothing.body
     (tmp_path / "away").rename(folder / "results" / "00000-003.parquet")
     (folder / "manifest.json").write_text(usual_text)
-    assert not site.respond("report", report_of(folder).partition("?")[2]).again
+    assert b"data-again" not in site.respond("report", report_of(folder).partition("?")[2]).body
+    (folder / "manifest.json").write_text(json.dumps(unfinished))
+    for path in (folder, *folder.iterdir()):
+        os.utime(path, (0, 0))
+    assert b"stopped: 1 part done" in Site([tmp_path]).respond("").body
 
 
 def test_two_runs_compared(run: Run, tmp_path: Path) -> None:

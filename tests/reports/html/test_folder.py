@@ -32,7 +32,7 @@ def test_all_files_and_the_same_again(run: Run, page_of: Path, tmp_path: Path) -
     assert mine == bytes_of(page_of.parent)
     names = {path.stem for path in (tmp_path / "figures").glob("*.png")}
     assert names == {path.stem for path in (tmp_path / "figures").glob("*.svg")}
-    assert {"frontier", "growth", "bill", "cached_share", "break_even", "grounding", "survival", "decisions"} <= names
+    assert {"frontier", "growth", "bill", "cached_share", "break_even", "survival", "decisions"} <= names
     tree = ElementTree.parse(tmp_path / "figures" / "growth.svg")
     assert "last_turn" in [each.text for each in tree.iter("{http://www.w3.org/2000/svg}text")]
     strategies = pd.read_csv(tmp_path / "tables" / "strategies.csv", index_col="strategy")

@@ -46,6 +46,22 @@ def test_a_tab_at_a_time(opening: Opening, page_of: Path) -> None:
     assert opening(page_of, "#tab=nothing").locator("#tab-verdict").is_visible()
 
 
+def test_back_and_what_is_sent(opening: Opening, page_of: Path) -> None:
+    """Back leads to the tab before; the address of a part of the page has what was chosen as well."""
+    page = opening(page_of)
+    page.locator(".tabs a[data-tab=cost]").click()
+    page.locator(".tabs a[data-tab=faults]").click()
+    page.go_back()
+    page.locator("#tab-cost").wait_for()
+    page.locator("#model").select_option(MODELS[1])
+    page.locator('.within a[href="#growth"]').click()
+    page.wait_for_function("() => location.hash.includes('=')")
+    assert f"model={MODELS[1]}" in page.evaluate("location.hash")
+    page.go_back()
+    page.go_back()
+    page.locator("#tab-verdict").wait_for()
+
+
 def test_by_keys_alone(opening: Opening, page_of: Path) -> None:
     """Tab and Enter reach and open every tab, and open and close the choice of strategies."""
     page = opening(page_of)
@@ -175,8 +191,7 @@ def test_without_scripts(opening: Opening, page_of: Path) -> None:
     page = opening(page_of, java_script_enabled=False)
     for tab in TABS:
         assert page.locator(f"#tab-{tab}").is_visible()
-    without = page.get_by_text("There is too little to draw.").count()
-    assert page.locator(".chart svg").count() == page.locator(".chart").count() - without > 5
+    assert page.locator(".chart svg").count() == page.locator(".chart").count() > 5
     assert page.locator("#inspector noscript").bounding_box()["height"] > 0
     assert not page.locator("#choices").is_visible()
 
