@@ -214,7 +214,9 @@ def write_baseline(run: MeasuredRun, file: Path) -> None:
 
 
 def baseline_text(run: MeasuredRun) -> str:
-    """Return the text of a baseline file."""
+    """Return the text of a baseline file. Raises RunError for a run without figures: it would guard nothing."""
+    if not run.metrics:
+        raise RunError("no model call was replayed, so there is nothing that a baseline could guard")
     names = sorted(run.digests)
     order = [list(run.digests).index(name) for name in names]
     about = {name: run.metrics[name] for name in sorted(run.metrics)}

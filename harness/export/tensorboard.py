@@ -7,6 +7,7 @@ its files.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from ...metrics.figures import display_name
@@ -24,7 +25,7 @@ def write(bench: Bench, folder: Path, measured: int) -> Path:
         from tensorboard.summary.writer.record_writer import RecordWriter
     except ModuleNotFoundError:
         raise MissingExtra("tensorboard", "tensorboard") from None
-    place = folder / bench.name
+    place, written = folder / bench.name, set()
     for number, entry in enumerate(bench.entries):
         # A strategy's text is no name of a folder; its number keeps two apart that differ in signs alone.
         name = re.sub(r"[^\w.=,-]+", "-", entry.parameters["strategy"]).strip("-")[:80]
@@ -35,6 +36,12 @@ def write(bench: Bench, folder: Path, measured: int) -> Path:
             for event in _events(bench, entry, measured / 1000):
                 records.write(event)
             records.flush()
+        written.add(file)
+    # Of an earlier measurement: strategies that are gone, and other times.
+    for old in set(place.glob("*/events.out.tfevents.*.ctxbench")) - written:
+        old.unlink()
+        with suppress(OSError):  # something else may be in it
+            old.parent.rmdir()
     return place
 
 

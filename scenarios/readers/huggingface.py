@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -39,6 +40,7 @@ from .messages import ChatMessage, chat_messages
 from .sharegpt import Share, ShareMessages, share_tools
 
 HUB = "hf://"
+_NAME = re.compile(r"[\w-][\w.-]*")
 _BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".arrow": "arrow", ".csv": "csv"}
 _PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 # Files beside the tables of a data set, with a key of each.
@@ -148,7 +150,7 @@ def from_address(address: str, reader: HuggingFace | None = None) -> HuggingFace
     owner, _, rest = path.partition("/")
     name, _, file = rest.partition("/")
     name, _, revision = name.partition("@")
-    if not (owner and name):
+    if not (_NAME.fullmatch(owner) and _NAME.fullmatch(name)):  # `..` would be a folder of this machine
         raise RecordingError(Place(address), "this names no data set", "write it like hf://owner/data?split=test")
     options: dict[str, Any] = dict(parse_qsl(parts.query))
     known = {option.name for option in fields(HuggingFace)} - {"name", "file", "streaming"}

@@ -59,6 +59,26 @@ def test_the_table_of_pyproject(tmp_path: Path) -> None:
     assert sources["--seed"] == (0, "default")
 
 
+@pytest.mark.parametrize(
+    "text", ["[tool.ctxbench-plugins]\nx = 1\n", 'x = """\n[tool.ctxbench]\n"""\n', "[tool]\nctxbench = 1\n"]
+)
+def test_a_table_that_is_not_ours(text: str, tmp_path: Path) -> None:
+    """What only looks like our table sets nothing, and stops nothing."""
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert "sets" not in ctxbench("config", cwd=tmp_path).stdout
+    assert ctxbench("list", "strategies", cwd=tmp_path).returncode == 0
+
+
+def test_secrets_are_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`config` names an address without its user part, wherever that was given."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://u:envsecret@h")
+    (tmp_path / "ctxbench.toml").write_text('tracking = "http://user:hunter2@h"\n', encoding="utf-8-sig")
+    for words in ((), ("run",), ("--json",), ("--json", "run")):
+        shown = ctxbench("config", *words, cwd=tmp_path).stdout
+        assert "hunter2" not in shown
+        assert "envsecret" not in shown
+
+
 def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tracking server in the environment counts, and `config` says so."""
     (tmp_path / "ctxbench.toml").write_text('tracking = "http://file"\n')

@@ -68,6 +68,17 @@ def test_the_same_run_is_the_same_bytes(folder: Path) -> None:
     assert "is not a folder" in ctxbench("export", "dataset", "r", "-o", "same.txt", cwd=_file(folder), code=2).stderr
 
 
+def test_a_data_set_of_somebody_else_stays(folder: Path) -> None:
+    """A folder with a data set that ctxbench did not write is refused, and untouched."""
+    theirs = folder / "theirs"
+    theirs.mkdir()
+    (theirs / "dataset_info.json").write_text('{"features": {"text": {}}}')
+    (theirs / "README.md").write_text("theirs")
+    done = ctxbench("export", "dataset", "r", "-o", "theirs", cwd=folder, code=2)
+    assert "holds something else than a data set of ctxbench" in done.stderr
+    assert (theirs / "README.md").read_text() == "theirs"
+
+
 def _file(folder: Path) -> Path:
     (folder / "same.txt").write_text("text")
     return folder

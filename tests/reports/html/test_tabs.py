@@ -141,6 +141,15 @@ def test_tables_filter_and_copy(opening: Opening, page_of: Path) -> None:
     assert first.bounding_box()["x"] == before
 
 
+def test_numbers_are_sorted_as_numbers(opening: Opening, page_of: Path) -> None:
+    """Signs, units and words after a number count for what they are."""
+    values = opening(page_of).evaluate(
+        "['+9.3 points', '−4.0 %', '12 steps', '14 µs', '2 ms', '$1,200', '12.3k', '–'].map(value)"
+    )
+    assert values[:7] == [9.3, -4.0, 12, 14, 2000, 1200, 12300]
+    assert values[7] != values[7]
+
+
 def test_a_metric_explains_itself(opening: Opening, page_of: Path) -> None:
     """The head of a column says what its metric means, and leads to all of them."""
     page = opening(page_of)

@@ -119,7 +119,7 @@ def test_an_address(address: str, reader: HuggingFace) -> None:
     assert remote(address, "huggingface(streaming=False)").reader == replace(reader, streaming=False)
 
 
-@pytest.mark.parametrize("address", ["hf://", "hf://data", "hf://org/data?splt=test"])
+@pytest.mark.parametrize("address", ["hf://", "hf://data", "hf://../..", "hf://org/../data", "hf://org/data?splt=test"])
 def test_a_bad_address_is_a_problem(address: str, tmp_path: Path) -> None:
     """It says how an address is written, or which options there are; the other inputs are read."""
     problems = Problems()
