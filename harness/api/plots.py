@@ -55,7 +55,7 @@ class Plots:
 
     def grounding(self) -> Figure:
         """Draw grounding recall by turn."""
-        return self._draw(sections.grounding_section, "grounding", "no recorded call uses earlier values")
+        return self._draw(sections.grounding_section, "grounding", "no recorded call uses earlier values, or too few")
 
     def answers(self) -> Figure:
         """Draw the share of questions that each strategy's contexts let the model answer, with intervals."""
@@ -63,7 +63,7 @@ class Plots:
 
     def survival(self) -> Figure:
         """Draw the share of facts that are still in the summary, by round of summarising."""
-        return self._draw(sections.survival_section, "survival", "no strategy summarises")
+        return self._draw(sections.survival_section, "survival", "no strategy summarises facts, or too few to draw")
 
     def latency(self) -> Figure:
         """Draw how long each strategy takes to build a context."""
