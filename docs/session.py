@@ -1,4 +1,4 @@
-"""What MkDocs draws when it builds the site: a terminal session of the first commands, as they print today."""
+"""Draw a terminal session of the first commands, as they print today, whenever MkDocs builds the site."""
 
 from __future__ import annotations
 

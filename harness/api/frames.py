@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars
 
 Names = Literal["keys", "display"]
-"""What the columns of a frame are called."""
+"""Names of the columns of a frame: keys, or display names."""
 
 # Columns that are no metric by this key; everything else that is not here is its key with spaces.
 _DISPLAY = {

@@ -39,7 +39,7 @@ _answers = pytest.StashKey["list[_GateAnswer]"]()
 
 
 class _GateAnswer(NamedTuple):
-    """What the gate says of one run, or why it says nothing."""
+    """Answer of the gate for one run, or the reason why there is none."""
 
     text: str
     passes: bool

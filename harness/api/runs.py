@@ -166,7 +166,7 @@ class BenchmarkRun:
 
     def __init__(self, reader: Run, models: Sequence[str] = ()) -> None:
         self.reader = reader
-        """What reads the run folder: its tables as Arrow, events, single steps."""
+        """Reader of the run folder: its tables as Arrow, events, single steps."""
         self._models = tuple(models)
 
     @property

@@ -26,7 +26,7 @@ from ..folder.run import Run, rows_of
 
 
 class BenchmarkVerdict:
-    """Which strategy to ship, and how sure that is.
+    """Verdict on a run: the strategy to ship, and how sure that is.
 
     `print(verdict)` prints what `ctxbench report` prints; a notebook shows the same as tables. In a test:
 
@@ -58,7 +58,7 @@ class BenchmarkVerdict:
 
     @property
     def breaks(self) -> Mapping[str, Sequence[str]]:
-        """What each strategy breaks that the whole history does not break; strategies that break nothing are left out.
+        """Map from each strategy that breaks more than the whole history to what it breaks; others are left out.
 
         `breaks["window(max_tokens=8000)"]` is `["newest message missing: 22"]`.
         """

@@ -75,7 +75,7 @@ class Chart:
     about: str
     """Caption: what the chart shows, for reading it and for people who cannot see it."""
     rows: pd.DataFrame
-    """What is drawn. Rows with a column `strategy` or `model` are chosen by the reader."""
+    """Rows that are drawn. The reader chooses among them by their columns `strategy` and `model`."""
     spec: Spec
     """Vega-Lite, without data and width."""
     draw: Callable[[], Figure]

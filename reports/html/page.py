@@ -41,7 +41,7 @@ class ReportSection:
     """Anchor of links to it; unique."""
     title: str
     lead: str
-    """What the section answers and how to read it."""
+    """Question of the section, and how to read its answer."""
     parts: tuple[Table | Chart, ...] = ()
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     """Exact figures, each written as a CSV file of that name."""
@@ -60,7 +60,7 @@ class Tab(NamedTuple):
     name: str
     title: str
     empty: str
-    """What is said where the run has no section for it."""
+    """Text that stands there where the run has no section for the tab."""
     sections: Sequence[ReportSection]
 
 

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
 from time import time
+from traceback import print_exc
 from typing import NamedTuple
 from urllib.parse import parse_qs, quote
 
@@ -104,6 +105,7 @@ class Site:
         except (UserError, OSError) as error:
             return _said(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         except Exception as error:
+            print_exc()  # on the terminal that serves: the page has one line of it
             return _said(
                 HTTPStatus.INTERNAL_SERVER_ERROR, f"This is a bug in ctxbench: {type(error).__name__}: {error}"
             )

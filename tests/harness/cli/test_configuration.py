@@ -63,7 +63,7 @@ def test_the_table_of_pyproject(tmp_path: Path) -> None:
     "text", ["[tool.ctxbench-plugins]\nx = 1\n", 'x = """\n[tool.ctxbench]\n"""\n', "[tool]\nctxbench = 1\n"]
 )
 def test_a_table_that_is_not_ours(text: str, tmp_path: Path) -> None:
-    """What only looks like our table sets nothing, and stops nothing."""
+    """A table that only looks like ours sets nothing, and stops nothing."""
     (tmp_path / "pyproject.toml").write_text(text)
     assert "sets" not in ctxbench("config", cwd=tmp_path).stdout
     assert ctxbench("list", "strategies", cwd=tmp_path).returncode == 0
@@ -105,7 +105,7 @@ WRONG = {
 
 @pytest.mark.parametrize("text", WRONG)
 def test_a_mistake_is_named_with_its_line(text: str, tmp_path: Path) -> None:
-    """Whatever command is given, one line says file, line, key and what to do; --help works all the same."""
+    """Every command prints one line with file, line, key and what to do; --help works all the same."""
     (tmp_path / "ctxbench.toml").write_text(text + "\n")
     done = ctxbench("list", "scenarios", cwd=tmp_path, code=2)
     assert WRONG[text] in done.stderr

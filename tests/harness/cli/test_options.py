@@ -38,7 +38,7 @@ def commands(group: Any = None, path: str = "ctxbench") -> Iterator[tuple[str, A
 
 
 def meanings() -> dict[str, dict[tuple[str, str], list[str]]]:
-    """Of each option the meanings that it has, with the commands that have it so."""
+    """Map each option to its meanings, each with the commands that give it that meaning."""
     table: dict[str, dict[tuple[str, str], list[str]]] = {}
     for path, command in commands():
         for parameter in command.params:
