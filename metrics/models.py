@@ -35,6 +35,15 @@ def map_version() -> str:
     return f"litellm {version('litellm')}"
 
 
+_DOTTED = re.compile(r"(claude-(?:[a-z]+-)?\d)\.(\d)")
+_TURNED = re.compile(r"claude-([4-9]-\d)-([a-z]+)")
+
+
+def plain_name(model: str) -> str:
+    """Return a model's name as its maker writes it: `claude-opus-4.5` and `claude-4.5-opus` are `claude-opus-4-5`."""
+    return _TURNED.sub(r"claude-\2-\1", _DOTTED.sub(r"\1-\2", model.lower()))
+
+
 def window_of(model: str) -> int:
     """Return a model's context window, in tokens. Raises SpecError with the nearest names."""
     entries = model_map()

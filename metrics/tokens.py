@@ -14,7 +14,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -25,6 +27,7 @@ from ..scenarios.model import Message, Tool
 from ..scenarios.spec import suggestion
 from ..scenarios.view import Messages, Span
 from .language import Language, language_of
+from .models import plain_name
 
 FRAME = 3
 ROLE = 1
@@ -58,6 +61,30 @@ def encoding_of(model: str) -> str | None:
         return encoding_name_for_model(name)
     except KeyError:
         return None
+
+
+class TokenFactor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many tokens the providers of a family of models count for each of ours in `o200k_base`."""
+
+    models: str
+    """Regular expression of the models' names, without a host's prefix."""
+    factor: float
+    low: float
+    """Factor of the recording with the least."""
+    high: float
+    source: str
+
+
+@cache
+def _token_factors() -> tuple[TokenFactor, ...]:
+    text = files(__package__).joinpath("data", "token_factors.toml").read_bytes()
+    return msgspec.toml.decode(text, type=dict[str, tuple[TokenFactor, ...]])["families"]
+
+
+def token_factor(model: str) -> TokenFactor | None:
+    """Return the factor of a model's family, by its name with or without `provider/`; None if none was measured."""
+    name = plain_name(model).rpartition("/")[2].rpartition("anthropic.")[2]
+    return next((known for known in _token_factors() if re.fullmatch(known.models, name)), None)
 
 
 def text_counter(encoding: str) -> Callable[[str], int]:

@@ -140,7 +140,7 @@ def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
     cells = tuple(
         (
             row.strategy,
-            dollars(row.cost),
+            _range(row.cost, row.cost_missed),
             dollars(row.cost_own),
             _saved(row.strategy, row.saved_against_none, lacking),
             _even(row),
@@ -156,6 +156,12 @@ def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
     )
     model = str(rows.model.iloc[0]) if len(rows) else ""
     return Table(title, heads, cells, tuple(_star(rows, lacking)), spare=_SPARE, model=model)
+
+
+def _range(cost: float, missed: float) -> str:
+    """Return the cost if every call finds the newest cached prefix, and if only as many do as recordings show."""
+    least, most = dollars(cost), dollars(cost + missed)
+    return least if least == most else f"{least}–{most}"
 
 
 def _saved(strategy: str, share: float, lacking: Collection[str]) -> str:
@@ -234,8 +240,8 @@ def assumptions(billed: Billed, schemes: Sequence[Scheme]) -> list[str]:
     notes.append(_RULES[billed.schemes[0].latest, billed.schemes[0].document])
     encoding = requests.run.manifest.plan.encoding
     notes.append(
-        f"Tokens are counted in {encoding} for every model, and a provider's own counts differ: for a model that was "
-        "recorded with its usage, they are multiplied by what it counted for ours."
+        f"Tokens are counted in {encoding} for every model, and a provider's own counts differ: they are multiplied by "
+        "what it counted for ours, in this run's recordings where these have its usage, else in others."
     )
     if requests.untimed:
         notes.append(
@@ -256,12 +262,19 @@ def assumptions(billed: Billed, schemes: Sequence[Scheme]) -> list[str]:
 
 def _recorded(billed: Billed, scheme: Scheme) -> Iterator[str]:
     """Yield how the model counted tokens, and its recorded cost beside the bill of the same calls."""
-    factors = billed.factors.get(scheme.model)
-    if factors is not None:
+    factors = billed.factors[scheme.model]
+    if factors.family is not None and factors.prompt != 1:
+        yield (
+            f"{scheme.model} is billed at {factors.prompt:.2f} tokens for each of ours ({factors.family.low:.2f} to "
+            f"{factors.family.high:.2f}: {factors.family.source})."
+        )
+    elif factors.family is None and (factors.prompt, factors.answer) != (1, 1):
         yield (
             f"{scheme.model} counted {factors.prompt:.3f} tokens of a prompt and {factors.answer:.3f} of an answer for "
             "each of ours."
         )
+    elif factors.family is None:
+        yield f"{scheme.model}: how its provider counts is not known, so it is billed at our counts."
     cost = billed.against_recorded(scheme)
     if cost is not None:
         which = count(cost.calls, "call that says", "calls that say")
@@ -282,6 +295,11 @@ def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
     elif isinstance(rule.rules, (AutomaticRules, UnitRules)) and rule.rules.lifetime < inf:
         minutes = f"{rule.rules.lifetime / 60:g} minutes"
         yield f"Assumed: {scheme.model} keeps an unused prefix for {minutes}; no exact time is published."
+        if rule.rules.reuse < 1:
+            yield (
+                f"{scheme.model}, a cost from–to: every call finds the newest cached prefix; "
+                f"{percent(rule.rules.reuse)} do, and the others an earlier one, as another server answers."
+            )
     elif isinstance(rule.rules, CachedContentRules):
         yield f"Storage prices: {STORAGE_SOURCE}."
     over = int(billed.calls(scheme).over_window.sum()) if scheme in billed.usages else 0

@@ -48,7 +48,7 @@ def tables(validation: Validation) -> list[Table]:
 
 def _agreements(validation: Validation) -> Table:
     heads = (
-        *("model", "rule since", "calls", "exact", "exact, later calls", "tokens off", "off, median call"),
+        *("model", "rule since", "calls", "exact", "exact, later calls", "reuse", "tokens off", "off, median call"),
         *("cache hit rate", "prediction error", "cost error"),
     )
     rows = tuple(
@@ -57,6 +57,7 @@ def _agreements(validation: Validation) -> Table:
             f"{agreement.calls:,}",
             percent(agreement.exact_share),
             percent(agreement.later_share),
+            percent(agreement.reuse),
             _tokens(agreement.off),
             _tokens(agreement.median_off),
             percent(agreement.hit_rate),
@@ -67,8 +68,9 @@ def _agreements(validation: Validation) -> Table:
     )
     note = (
         "Exact: the tokens read from the cache are predicted to the token; later calls leave out the first of each "
-        "conversation, which reads what earlier runs left. Cache hit rate is the reported one; cost error is the cost "
-        "of the predicted usage against that of the reported usage."
+        "conversation, which reads what earlier runs left. Reuse: of those and the calls that read what an earlier "
+        "call could, the share that found the newest prefix (`ctxbench bill --reuse`). Cache hit rate is the reported "
+        "one; cost error is the cost of the predicted usage against that of the reported usage."
     )
     spare = ("off, median call", "tokens off", "exact")
     return Table("How well do the cache models predict recorded usage?", heads, rows, (note,), 2, spare)
@@ -288,6 +290,8 @@ def _model(validation: Validation, model: str, since: str, agreement: CacheAgree
         "exact": agreement.exact,
         "later_calls": agreement.later,
         "later_exact": agreement.later_exact,
+        "earlier_prefix": agreement.earlier,
+        "reuse": number(agreement.reuse),
         "not_reported": agreement.unreported,
         "prompt_tokens": agreement.tokens,
         "read_reported": agreement.read,

@@ -429,8 +429,9 @@ def _recorded_with(verdict: RunVerdict) -> str:
     others = [f"{len(calls) - _MODELS_NAMED} more"] if len(calls) > _MODELS_NAMED else []
     if verdict.model not in calls:
         return f"with {', '.join((*names, *others))}; billed under {verdict.model}"
-    factors = verdict.results.billed.factors.get(verdict.model)
-    count_as = f"; {verdict.model} counted {factors.prompt:.2f} tokens for each of ours" if factors else ""
+    factors = verdict.results.billed.factors[verdict.model]
+    recorded = factors.family is None and factors.prompt != 1
+    count_as = f"; {verdict.model} counted {factors.prompt:.2f} tokens for each of ours" if recorded else ""
     return f"with {', '.join((*names, *others))}{count_as}"
 
 

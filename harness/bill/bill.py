@@ -35,7 +35,19 @@ USED = ("read", "written", "written_1h", "fresh")
 TOKENS = ("tokens", *USED, "created", "output")
 FREE = "offline"
 """The extractive summariser: it is no model and costs nothing in the run, but is billed as if it were one."""
-SUMS = (*TOKENS, "found", "token_hours", *MONEY, "cost", "cost_own", "uncached", "hits", "eligible", "over_window")
+SUMS = (
+    *TOKENS,
+    "found",
+    "token_hours",
+    *MONEY,
+    "cost",
+    "cost_missed",
+    "cost_own",
+    "uncached",
+    "hits",
+    "eligible",
+    "over_window",
+)
 
 
 # Ints or Floats, as the name of the column says: a union would need a cast at each use.
@@ -52,6 +64,8 @@ class Billed:
     output        tokens of the recorded answer
     token_hours   storage
     cost_…        the parts of the cost in dollars; `cost` is their sum
+    cost_missed   what is to be added to `cost` where calls find what is cached with the probability of the provider's
+                  evidence alone: 0 where every call does
     uncached      cost of the same request without a cache
     cost_own      the strategy's own model calls: NaN where a price is not known; calls that `offline` answered are
                   charged at the billed model's price
@@ -67,8 +81,7 @@ class Billed:
     prices: Prices
     usages: Mapping[Scheme, Usages]
     factors: Mapping[str, TokenFactors]
-    """Of the recorded models: tokens that the provider counts for each of ours. Columns are in the provider's tokens
-    where a model has factors, and in ours where it has none."""
+    """By model: tokens that the provider counts for each of ours. Columns are in the provider's tokens."""
 
     def against_recorded(self, scheme: Scheme) -> CostComparison | None:
         """Return the bill of the whole history beside the recorded cost of the same calls; None where there is none."""
@@ -119,7 +132,7 @@ class Billed:
         """Return the sums under the offline optimum. Its parts in dollars, and which calls hit, are not known."""
         tariff = self.prices.tariff(scheme.model)
         assert tariff is not None  # `bill` checked it
-        factor = self.factors.get(scheme.model, TokenFactors()).prompt
+        factor = self.factors[scheme.model].prompt
         optima = list(bounds(self.requests, scheme, tariff, _priced_as(scheme), factor))
         unknown = dict.fromkeys(("cost_read", "cost_written", "cost_fresh", "hits"), np.full(len(optima), np.nan))
         tokens = {name: _scaled(np.array([getattr(optimum, name) for optimum in optima]), factor) for name in USED}
@@ -130,7 +143,7 @@ class Billed:
         usage, requests = self.usages.get(scheme) or _nothing(self.requests), self.requests
         tariff = self.prices.tariff(scheme.model)
         assert tariff is not None  # `bill` checked it
-        factors = self.factors.get(scheme.model, TokenFactors())
+        factors = self.factors[scheme.model]
         usage, output = _in_provider_tokens(usage, factors.prompt), _scaled(requests.output, factors.answer)
         tokens = usage.read + usage.written + usage.written_1h + usage.fresh
         price = _Columns.of(tariff, _priced_as(scheme), tokens, requests.started)
@@ -149,6 +162,7 @@ class Billed:
             "token_hours": hours,
             **dict(zip(MONEY, money, strict=True)),
             "cost": np.sum(money, axis=0),
+            "cost_missed": usage.missed * (price.input - price.read),
             "cost_own": self._own(scheme, tariff),
             "uncached": tokens * price.input + output * price.output,
             "found": np.where(usage.created > 0, 0, usage.read),
@@ -175,7 +189,7 @@ class Billed:
         own, (rows, calls) = np.zeros(len(self.requests.steps)), self._own_calls
         if not calls:
             return own
-        factors = self.factors.get(scheme.model, TokenFactors())
+        factors = self.factors[scheme.model]
         read = _scaled(np.array([call.input_tokens for call in calls], np.int64), factors.prompt)
         written = _scaled(np.array([call.output_tokens for call in calls], np.int64), factors.answer)
         price = _Columns.of(tariff, _priced_as(scheme), read, self.requests.started[rows])
@@ -230,8 +244,11 @@ def bill(
     schemes: Sequence[Scheme],
     prices: Prices | None = None,
     done: Callable[[], object] | None = None,
+    factor: float | None = None,
 ) -> Billed:
     """Bill a run under every scheme; `done` is called after each conversation and strategy.
+
+    `factor`: tokens that the providers count for each of ours; None = as recorded, or as their family of models does.
 
     Raises RunError for a model whose price is not known: it is not free. The offline optimum (placement `hindsight`) is
     left out for models whose caches take no marks.
@@ -258,7 +275,9 @@ def bill(
     bases = (scheme.base for scheme in billed_schemes)
     needed = list(dict.fromkeys((*(scheme for scheme in billed_schemes if scheme.placement != BOUND), *bases)))
     usages = dict(zip(needed, simulated(requests, needed, done), strict=True))
-    factors = token_factors(requests.run)
+    models = dict.fromkeys(scheme.model for scheme in needed)
+    given = None if factor is None else TokenFactors(factor, factor)
+    factors = {name: given or token_factors(requests.run, name) for name in models}
     return Billed(requests, billed_schemes, prices, usages, factors)
 
 
@@ -273,13 +292,14 @@ def _in_provider_tokens(usage: Usages, factor: float) -> Usages:
         return usage
     parts = np.cumsum([usage.read, usage.written, usage.written_1h, usage.fresh], axis=0)
     read, written, written_1h, fresh = np.diff(_scaled(parts, factor), axis=0, prepend=0)
-    return Usages(read, written, written_1h, fresh, _scaled(usage.created, factor), usage.token_seconds * factor)
+    created, missed = _scaled(usage.created, factor), usage.missed * factor
+    return Usages(read, written, written_1h, fresh, created, usage.token_seconds * factor, missed)
 
 
 def _nothing(requests: RunRequests) -> Usages:
     """Return the usage of requests of which nothing is cached."""
     none = np.zeros(len(requests.tokens), np.int64)
-    return Usages(none, none, none, requests.tokens, none, none.astype(float))
+    return Usages(none, none, none, requests.tokens, none, none.astype(float), none.astype(float))
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pandas as pd
 
 from ...metrics.prices import BUNDLED, Prices
+from ...metrics.tokens import TokenFactor, token_factor
 from ..folder.run import Run, recorded_models
 from . import MODELS
 
@@ -33,34 +34,41 @@ class TokenFactors(NamedTuple):
 
     prompt: float = 1.0
     answer: float = 1.0
+    family: TokenFactor | None = None
+    """The family that the factors are of; None = they are of the recorded calls, or not known."""
 
 
-def token_factors(run: Run) -> Mapping[str, TokenFactors]:
-    """Return the token factors of each recorded model that has usage.
+def token_factors(run: Run, model: str) -> TokenFactors:
+    """Return a model's token factors: of its recorded calls, where they have usage, else of its family.
 
     The factor of prompts is the growth of the recorded prompts from call to call, in all, over the growth of our counts
     (as `ctxbench lab validate` fits it): what a recording lacks, such as a system prompt, cancels. Where a prompt
     shrank, the recorded agent sent something else than the history: that call is left out. The factor of answers is
-    that of their sums; reasoning that is not in the recording is part of it.
+    that of their sums; reasoning that is not in the recording is part of it. Families were measured against
+    `o200k_base`: under another encoding, and for a family that was not measured, the factor is 1.
     """
+    family = token_factor(model) if run.manifest.plan.encoding == FACTORED else None
     messages = run.table("messages").sort_values(["conversation", "at"], kind="stable")
     whole = messages.groupby("conversation", observed=True).tokens.cumsum() - messages.tokens
-    calls = messages.assign(whole=whole).dropna(subset=["usage_input"])
-    return {str(name): _factors(rows) for name, rows in calls.groupby("model", observed=True) if name}
-
-
-def _factors(calls: pd.DataFrame) -> TokenFactors:
+    calls = messages.assign(whole=whole)[(messages.model == model) & messages.usage_input.notna()]
+    if not len(calls):
+        return TokenFactors(family.factor, family.factor, family) if family else TokenFactors()
     grown = calls.groupby("conversation", observed=True)[["usage_input", "whole"]].diff()
     grown = grown[(grown.usage_input > 0) & ~calls.compacted]
     answered = calls[calls.usage_output > 0]
+    otherwise = family.factor if family else 1.0
     return TokenFactors(
-        _ratio(grown.usage_input.sum(), grown.whole.sum()),
-        _ratio(answered.usage_output.sum(), answered.tokens.sum()),
+        _ratio(grown.usage_input.sum(), grown.whole.sum(), otherwise),
+        _ratio(answered.usage_output.sum(), answered.tokens.sum(), otherwise),
     )
 
 
-def _ratio(recorded: float, ours: float) -> float:
-    return float(recorded / ours) if recorded > 0 and ours > 0 else 1.0
+FACTORED = "o200k_base"
+"""Encoding that the factors of families are against."""
+
+
+def _ratio(recorded: float, ours: float, otherwise: float) -> float:
+    return float(recorded / ours) if recorded > 0 and ours > 0 else otherwise
 
 
 class CostComparison(NamedTuple):

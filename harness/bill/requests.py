@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ...metrics.cache.mechanisms import MOST_MARKS
-from ...metrics.cache.prefixes import content_blocks
+from ...metrics.cache.prefixes import ContentBlocks
 from ...metrics.cache.requests import MessageSizes, RequestStep
 from ...metrics.cache.rules import day_of
 from ...scenarios.errors import RunError
@@ -196,7 +196,7 @@ class RunRequests:
         rows = zip(conversations.conversation, conversations.tools_tokens, conversations.meta, strict=True)
         about = {str(name): (int(tools), msgspec.json.decode(meta or "{}")) for name, tools, meta in rows}
         blocks = {
-            name: list(map(content_blocks, conversation.messages)) for name, conversation in self.recordings.items()
+            name: list(map(ContentBlocks.of, conversation.messages)) for name, conversation in self.recordings.items()
         }
         columns: dict[str, _RecordingColumns] = {}
         for name, messages in self.run.table("messages").groupby("conversation", observed=True, sort=False):
@@ -239,7 +239,7 @@ class _RecordingColumns(NamedTuple):
     time: list[float]
     tools: int
     shares: str
-    blocks: list[int]
+    blocks: list[ContentBlocks]
 
     @property
     def timed(self) -> bool:
@@ -252,7 +252,7 @@ class _RecordingColumns(NamedTuple):
             return MessageSizes(self.tokens, self.roles, self.tools, blocks=self.blocks)
         tokens = [*self.tokens, *(tokens for _, tokens in written)]
         roles = [*self.roles, *(message.role for message, _ in written)]
-        blocks = [*self.blocks, *(content_blocks(message) for message, _ in written)]
+        blocks = [*self.blocks, *(ContentBlocks.of(message) for message, _ in written)]
         return MessageSizes(tokens, roles, self.tools, blocks=blocks)
 
     def times(self, calls: Sequence[int]) -> tuple[list[float], list[float]]:

@@ -29,7 +29,7 @@ from ...metrics.cache.mechanisms import (
 from ...metrics.cache.offline_optimum import Bound, lowest
 from ...metrics.cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, SharedStarts
 from ...metrics.cache.requests import BY_HAND, PLACEMENTS, Placement, by_hand, is_system_first, requests, system_first
-from ...metrics.cache.rules import DOCUMENT, STORED, CacheRule, Rules, cache_of, rule_for
+from ...metrics.cache.rules import DOCUMENT, RULES, STORED, CacheRule, Rules, cache_of, rule_for, rules_of
 from ...metrics.prices import Price, Tariff
 from ...metrics.tokens import FRAME, ROLE, text_encoder
 from ...scenarios.model import Message
@@ -51,6 +51,8 @@ class Scheme(NamedTuple):
     """For Gemini: the caller stores content by the hour, instead of leaving caching to the provider."""
     document: bool = False
     """Use the rules of design document 000."""
+    reuse: float | None = None
+    """Probability that a call finds the newest prefix that is cached; None = by the provider's evidence."""
 
     @property
     def base(self) -> Scheme:
@@ -65,7 +67,10 @@ def rule_of(scheme: Scheme, day: str | None) -> CacheRule | None:
         return rule_for(scheme.model, None, DOCUMENT)
     stored = rule_for(scheme.model, None, STORED) if scheme.stored else None
     when = None if day is None or scheme.latest else datetime.fromisoformat(day + "T00:00+00:00").timestamp()
-    return stored or rule_for(scheme.model, when)
+    rule = stored or rule_for(scheme.model, when)
+    if scheme.reuse is not None and rule is not None and isinstance(rule.rules, (AutomaticRules, UnitRules)):
+        return replace(rule, rules=replace(rule.rules, reuse=scheme.reuse))
+    return rule
 
 
 def shortest_cached(scheme: Scheme, day: str | None) -> int | None:
@@ -87,6 +92,8 @@ class Usages(NamedTuple):
     """Tokens stored outside of the prompt, where content is stored by the hour."""
     token_seconds: Floats
     """Tokens × seconds of storage."""
+    missed: Floats
+    """Mean of the tokens of `read` that are not found, where not every call finds what is cached."""
 
 
 def simulate(
@@ -307,7 +314,8 @@ def _usages(results: Sequence[_CachedResult]) -> Usages:
     tokens = read + written + written_1h + fresh
     ends = np.array([read, read + written_1h, read + written_1h + written])  # of what is read, of each lifetime
     first, hour, last = np.maximum.accumulate(np.where(ends >= least, ends, 0))
-    return Usages(first, last - hour, hour - first, tokens - last, created, used[:, 6].copy())
+    missed = np.where(first > 0, used[:, 7], 0.0)
+    return Usages(first, last - hour, hour - first, tokens - last, created, used[:, 6].copy(), missed)
 
 
 def simulated(
@@ -333,7 +341,9 @@ def simulated(
 def _name(scheme: Scheme) -> str:
     """Return the name of a scheme's stored usages."""
     plain = re.sub(r"[^\w.-]", "_", f"{scheme.model}-{scheme.placement}")[:100]
-    return f"{plain}-{hashlib.sha256(repr(scheme).encode()).hexdigest()[:8]}"
+    # With the rules: usages simulated before a rule changed are not found any more.
+    rules = [rule.rules for every in (RULES, STORED, DOCUMENT) for rule in rules_of(scheme.model, every)]
+    return f"{plain}-{hashlib.sha256(repr((scheme, rules)).encode()).hexdigest()[:8]}"
 
 
 BOUND = "hindsight"

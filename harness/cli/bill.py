@@ -57,6 +57,24 @@ def bill(
     stored: Annotated[
         bool, typer.Option("--stored", help="Gemini: cached content stored by the hour, instead of implicit caching.")
     ] = False,
+    reuse: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Probability that a call finds the newest cached prefix, where the provider caches by itself.",
+            show_default="by the provider's evidence; `ctxbench lab validate` fits it",
+        ),
+    ] = None,
+    token_factor: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            max=10,
+            help="Tokens that the provider counts for each of ours.",
+            show_default="as in the recordings, else as measured for the family of models",
+        ),
+    ] = None,
     batch: Annotated[bool, typer.Option("--batch", help="Use the prices of batch calls.")] = False,
     prices: PricesOption = None,
     calls: Annotated[
@@ -100,14 +118,14 @@ def bill(
     requests = RunRequests(load(run_folder(run)))
     paid = Prices(read_prices(prices), batch) if prices else Prices(batch=batch)
     schemes = [
-        Scheme(name, where.value, rules is CacheRulesOf.latest, stored, rules is CacheRulesOf.document)
+        Scheme(name, where.value, rules is CacheRulesOf.latest, stored, rules is CacheRulesOf.document, reuse)
         for name in billed_models(requests.run, model or (), paid)
         for where in dict.fromkeys(
             placement or [Placing.document if rules is CacheRulesOf.document else Placing.automatic]
         )
     ]
     with counting(len(requests), "conversations × strategies") as done:
-        billed = billed_as(requests, schemes, paid, done)
+        billed = billed_as(requests, schemes, paid, done, token_factor)
     sums = totals(billed.conversations())
     if out is not None:
         _draw(billed, sums, out)

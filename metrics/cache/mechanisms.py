@@ -11,13 +11,21 @@
 A lifetime begins with the start of the request that writes or reads. An entry can be read once the answer to the
 request that wrote it has begun, so requests side by side all pay. With two lifetimes the bill has four parts: up to A,
 what was read; up to B, the last mark of an hour behind A, written for an hour; up to C, the last mark, written for five
-minutes; the rest is plain input. Source: platform.claude.com/docs/en/build-with-claude/prompt-caching (2026-08-21).
+minutes; the rest is plain input. A place is a content block; at the Claude API since autumn 2026 a run of tool calls is
+one place, and so is a run of results. Source: platform.claude.com/docs/en/build-with-claude/prompt-caching
+(2026-09-26).
 
 **Automatic prefix caches** (OpenAI before GPT-5.6, DeepSeek before V4, Gemini). The longest common prefix with a
-request, or with a request and its answer, of the last `lifetime` seconds is read, rounded down to `step` tokens, if it
-is at least `least`. Writing is not billed. A prefix that breaks within a block is common up to there: where requests
-have texts (`CacheRequest.alike`), the tokens that the block shares with another one after the same prefix are read too.
-OpenAI: least 1 024, step 128, answers not counted. DeepSeek before 2026-04: 64 and 64, with the answer.
+request, or with a request and its answer, of the last `lifetime` seconds is read, up to the last end of a `block`; what
+is reported is rounded down to `step` tokens, and nothing below `least`. Blocks are counted with `hidden` tokens that
+the provider puts in front of the prompt and does not report. Writing is not billed. A prefix that breaks within a block
+is common up to there: where requests have texts (`CacheRequest.alike`), the tokens that the block shares with another
+one after the same prefix are read too. OpenAI: least 1,024, step 128, answers not counted. DeepSeek before V4: 64 and
+64, with the answer where the model does not think, but for the last token (`hidden` = -1).
+
+Another server may answer, or the cache may be written late: with probability `reuse` a call finds the newest prefix
+that an earlier request left, else the one before that with the same probability, and so on. `CacheUsage.read` is what
+is read if all are found, `CacheUsage.missed` the mean of what is not found of it.
 
 **Boundaries** (OpenAI since GPT-5.6). A boundary is the end of an eligible message (a user's, the last of a row of tool
 results, the last of the system messages that a prompt begins with) or of a block that the caller marks.
@@ -26,12 +34,15 @@ results, the last of the system messages that a prompt begins with) or of a bloc
     read        the longest of those that is cached
     written     behind what was read: the last eligible end and the latest 3 marks; billed once, up to the last of them
 
-Source: developers.openai.com/api/docs/guides/prompt-caching (2026-10-02). It does not say whether the end of the system
-messages is written too; looking it up is of no use otherwise, so it is (`system_written`).
+A request may leave it all to its marks (`CacheRequest.implicit` false): then nothing else is looked up or written, and
+the latest 4 marks are written. The end of the system messages is looked up and not written, but where it is the last
+eligible end: a static system message before a new user message reads nothing (the guide's own example). Source:
+developers.openai.com/api/docs/guides/prompt-caching (2026-09-20).
 
 **Units** (DeepSeek since V4). The end of each prompt and of each answer is a unit, and so is a prefix that two requests
-turn out to share: the second misses it, the third reads it. Writing is not billed. Units at fixed intervals within long
-texts, whose size is not published, are left out. Source: api-docs.deepseek.com/guides/kv_cache (2026).
+turn out to share: the second misses it, the third reads it. What is reported is rounded down to `step` tokens. Writing
+is not billed. Units at fixed intervals within long texts, whose size is not published, are left out. Source:
+api-docs.deepseek.com/guides/kv_cache (2026).
 
 **Cached content** (Gemini). The caller stores a prefix for a time, and pays for it by the hour.
 
@@ -69,8 +80,10 @@ class ExplicitRules:
     least: int = 1024
     """Tokens of the shortest prefix that is cached."""
     look_back: int = 20
-    """Places looked at for each mark, its own among them; 1 before there was a look-back. A place is a content block: a
-    message with five tool calls has five or, with a text, six."""
+    """Places looked at for each mark, its own among them; 1 before there was a look-back."""
+    runs: bool = False
+    """Whether a run of tool calls, or of tool results, is one place. Else each is: a message with five tool calls has
+    five places or, with a text, six."""
 
 
 @dataclass(slots=True)
@@ -122,7 +135,7 @@ class ExplicitCache:
             self._entries.get,
             self.rules.look_back,
         )
-        places = request.places or range(len(prefixes))
+        places = (request.run_places if self.rules.runs else request.places) or range(len(prefixes))
         for mark in reversed(marks):
             block, last = mark.block, places[mark.block] - look_back
             while block >= 0 and places[block] > last:
@@ -151,11 +164,46 @@ class AutomaticRules:
     least: int
     """Tokens of the shortest prefix that is read."""
     step: int
-    """Tokens are read in multiples of this number."""
+    """Tokens are reported in multiples of this number."""
     lifetime: float
     """Seconds for which an unused prefix stays."""
     answers: bool = False
     """Whether the answer is cached as well, as the continuation of its prompt."""
+    block: int = 0
+    """Tokens from one place at which a cached prefix can end to the next; 0 = `step`."""
+    hidden: int = 0
+    """Tokens before the prompt that count to the blocks and are not reported; -1 where the last token of a prefix is
+    not stored."""
+    reuse: float = 1.0
+    """Probability that a call finds the newest prefix; 1 = always."""
+
+    def read(self, shared: int) -> int:
+        """Return the tokens read of a prompt whose first `shared` tokens are cached."""
+        block = self.block or self.step
+        end = (shared + self.hidden) // block * block - self.hidden
+        read = max(0, end) // self.step * self.step
+        return read if read >= self.least else 0
+
+
+NEGLIGIBLE = 1e-6
+"""Probability below which an older prefix is not looked for."""
+
+
+def mean_missed(rules: AutomaticRules | UnitRules, read: int, older: Iterable[int]) -> float:
+    """Return the mean of what is not found of `read` tokens, if an older prefix is read instead, or nothing.
+
+    `older` are the ends of the prefixes that earlier requests left, the newest first.
+    """
+    if not read or rules.reuse >= 1:
+        return 0.0
+    missed, unfound = 0.0, 1 - rules.reuse  # the probability that nothing as long has been found
+    for end in older:
+        shorter = rules.read(end)
+        if shorter < read:
+            missed, read, unfound = missed + unfound * (read - shorter), shorter, unfound * (1 - rules.reuse)
+        if unfound < NEGLIGIBLE:
+            break
+    return missed + unfound * read
 
 
 class AutomaticCache:
@@ -165,13 +213,14 @@ class AutomaticCache:
     a step costs no more than it adds.
     """
 
-    __slots__ = ("_path", "_ready", "_started", "_used", "rules")
+    __slots__ = ("_left", "_path", "_ready", "_started", "_used", "rules")
 
     def __init__(self, rules: AutomaticRules) -> None:
         self.rules = rules
         self._ready: dict[int, float] = {}  # time from which each prefix can be read
         self._used: dict[int, float] = {}  # time of the last use of each prefix that is not on the last request's path
         self._path: list[int] = []
+        self._left: set[int] = set()  # prefixes of whole requests, or with their answers
         self._started = 0.0  # start of the last request
 
     def request(self, request: CacheRequest) -> CacheUsage:
@@ -188,9 +237,11 @@ class AutomaticCache:
         for prefix in path[cached + 1 :]:
             ready[prefix] = request.answered
         self._started = now
-        units = ((request.ends[hit] if hit >= 0 else 0) + within) // rules.step * rules.step
-        read = units if units >= rules.least else 0
-        return CacheUsage(read, 0, 0, request.tokens - read, hit if read else -1)
+        read = rules.read((request.ends[hit] if hit >= 0 else 0) + within)
+        left = (block for block in range(hit - 1, -1, -1) if request.prefixes[block] in self._left)
+        missed = mean_missed(rules, read, (request.ends[block] for block in left))
+        self._left.add(path[-1])
+        return CacheUsage(read, 0, 0, request.tokens - read, hit if read else -1, missed=missed)
 
     def _enter(self, prefixes: Sequence[int], since: float) -> int:
         """Leave the last path for this one. Return the last place of the longest (soon to be) cached prefix, or -1."""
@@ -220,7 +271,7 @@ class AutomaticCache:
 FIRST_MARKS, LATEST_MARKS, EARLIER_ENDS, WRITTEN_MARKS = 2, 50, 20, 3
 
 MOST_WRITES = 4
-"""Most writes in one request. The system's end gives way, since the guide does not say that it is written."""
+"""Most writes in one request that leaves all to its marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +282,6 @@ class BoundaryRules:
     """Tokens of the shortest prefix that is cached."""
     lifetime: float = 1800.0
     """Seconds after the last write or read; the provider promises no less."""
-    system_written: bool = True
 
 
 class BoundaryCache:
@@ -261,10 +311,12 @@ class BoundaryCache:
     def _looked_up(self, request: CacheRequest) -> Iterable[int]:
         """Return the blocks at which a cached prefix may end, the last first."""
         marks, system = request.marks, request.system
-        if marks:
+        if marks or not request.implicit:
             places = [mark.block for mark in marks]
-            looked_up = {*places[:FIRST_MARKS], *places[-LATEST_MARKS:], *request.eligible[-1 - EARLIER_ENDS :], system}
-            return sorted(looked_up - {-1}, reverse=True)
+            looked_up = {*places[:FIRST_MARKS], *places[-LATEST_MARKS:]}
+            if request.implicit:
+                looked_up |= {*request.eligible[-1 - EARLIER_ENDS :], system} - {-1}
+            return sorted(looked_up, reverse=True)
         latest = [*request.eligible[-1 - EARLIER_ENDS :]]
         if system >= 0 and latest[:1] != [system]:
             latest.insert(0, system)
@@ -272,11 +324,9 @@ class BoundaryCache:
 
     def _written(self, request: CacheRequest) -> set[int]:
         """Return the blocks whose prefixes are to be cached."""
-        written = {mark.block for mark in request.marks[-WRITTEN_MARKS:]}
-        written.update(request.eligible[-1:])
-        if self.rules.system_written and request.system >= 0 and len(written) < MOST_WRITES:
-            written.add(request.system)
-        return written
+        if not request.implicit:
+            return {mark.block for mark in request.marks[-MOST_WRITES:]}
+        return {*(mark.block for mark in request.marks[-WRITTEN_MARKS:]), *request.eligible[-1:]}
 
     def _cached(self, request: CacheRequest, block: int) -> bool:
         entry = self._entries.get(request.prefixes[block])
@@ -293,6 +343,14 @@ class UnitRules:
 
     lifetime: float = 7200.0
     """Seconds. Assumed: its page says "a few hours to a few days"."""
+    step: int = 1
+    """Tokens are reported in multiples of this number."""
+    reuse: float = 1.0
+    """Probability that a call finds the newest unit; 1 = always."""
+
+    def read(self, shared: int) -> int:
+        """Return the tokens read of a prompt whose first `shared` tokens are a unit."""
+        return shared // self.step * self.step
 
 
 class UnitCache:
@@ -316,6 +374,8 @@ class UnitCache:
             if ready <= now < until:
                 hit = block
                 break
+        read = self.rules.read(request.ends[hit] if hit >= 0 else 0)
+        missed = mean_missed(self.rules, read, (request.ends[block] for block in reversed(ends) if block < hit))
         if hit >= 0:
             self._renew(prefixes[hit], request)
         if shared >= 0 and shared != hit:
@@ -331,8 +391,7 @@ class UnitCache:
             self._renew(request.answer, request)
             self._path.append(request.answer)
             ends.append(last + 1)
-        read = request.ends[hit] if hit >= 0 else 0
-        return CacheUsage(read, 0, 0, request.tokens - read, hit)
+        return CacheUsage(read, 0, 0, request.tokens - read, hit, missed=missed)
 
     def _enter(self, prefixes: Sequence[int]) -> int:
         """Leave the last path for this one. Return the number of leading prefixes that they share."""

@@ -100,11 +100,47 @@ class CacheRequest:
     """Blocks that begin alike, for caches that read part of a block."""
     places: Sequence[int] | None = None
     """Content blocks up to the end of each block, where a message may hold several; None = one each."""
+    run_places: Sequence[int] | None = None
+    """The same where a run of tool calls, or of tool results, counts as one."""
+    implicit: bool = True
+    """Whether the provider may place breakpoints of its own beside the marks."""
 
 
-def content_blocks(message: Message) -> int:
-    """Return the number of content blocks of a message at Anthropic: its text and each tool call, at least one."""
-    return max(1, bool(message.text) + len(message.calls))
+class ContentBlocks(NamedTuple):
+    """Content blocks of a message at Anthropic."""
+
+    each: int
+    """Its text and each tool call, at least one."""
+    runs: int
+    """The same where a run of tool calls is one."""
+
+    @classmethod
+    def of(cls, message: Message) -> ContentBlocks:
+        """Count the content blocks of a message."""
+        text, calls = bool(message.text), len(message.calls)
+        return cls(max(1, text + calls), max(1, text + bool(calls)))
+
+
+class Places:
+    """Content blocks up to the end of each block of a prompt, which messages are added to one after the other."""
+
+    __slots__ = ("_roles", "each", "runs")
+
+    def __init__(self, tools: Sequence[int]) -> None:
+        """Begin with the places of the blocks before the messages."""
+        self.each = list(tools)
+        self.runs = list(tools)
+        self._roles = [""] * len(tools)
+
+    def keep(self, size: int) -> None:
+        """Keep only the first `size` blocks."""
+        del self.each[size:], self.runs[size:], self._roles[size:]
+
+    def add(self, role: str, blocks: ContentBlocks) -> None:
+        """Append a message. A tool result after another one is in the same run."""
+        self.each.append(self.each[-1] + blocks.each)
+        self.runs.append(self.runs[-1] + (0 if role == "tool" == self._roles[-1] else blocks.runs))
+        self._roles.append(role)
 
 
 class CacheUsage(NamedTuple):
@@ -124,6 +160,8 @@ class CacheUsage(NamedTuple):
     """Tokens stored outside of the prompt, by caches of content that the caller creates."""
     token_seconds: float = 0.0
     """Storage since the request before: tokens times seconds."""
+    missed: float = 0.0
+    """Mean of the tokens of `read` that are not found, where not every call finds what is cached."""
 
 
 def common(one: Sequence[int], other: Sequence[int]) -> int:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from ..tokens import PRIMING
 from .mechanisms import HOUR, MOST_MARKS
-from .prefixes import START, CacheMark, CacheRequest, Prefixes, common
+from .prefixes import START, CacheMark, CacheRequest, ContentBlocks, Places, Prefixes, common
 
 TOOLS = 2
 """Blocks before the messages: the recorded tools, and those that the strategy offers beside them."""
@@ -64,7 +64,7 @@ class MessageSizes(NamedTuple):
     """What is equal in another conversation has an equal key; None where no other one shares the cache."""
     tools_key: Hashable = None
     """The same of the recorded tools."""
-    blocks: Sequence[int] | None = None
+    blocks: Sequence[ContentBlocks] | None = None
     """Content blocks of each; None = one each."""
 
 
@@ -78,7 +78,7 @@ def requests(
     prefixes = prefixes or Prefixes()
     after, alike, tokens = prefixes.after, prefixes.alike, messages.tokens
     keys: Sequence[Hashable] = messages.keys or range(len(tokens))
-    path, ends, places, blocks = list[int](), list[int](), list[int](), messages.blocks
+    path, ends, places, blocks = list[int](), list[int](), Places(()), messages.blocks
     boundaries = _Boundaries(messages.roles)
     offered: tuple[str, ...] | None = None
     for step in steps:
@@ -90,9 +90,10 @@ def requests(
             # Two blocks: the recorded tools stay cached where the strategy adds its own behind them.
             path, ends = [after(START, (own, messages.tools_key))], [own, tools]
             path.append(after(path[0], (offered, tools)))
-            places = [1, 1 + bool(offered)]
+            places = Places((1, 1 + bool(offered)))
             boundaries.clear()
-        del path[TOOLS + step.kept :], ends[TOOLS + step.kept :], places[TOOLS + step.kept :]
+        del path[TOOLS + step.kept :], ends[TOOLS + step.kept :]
+        places.keep(TOOLS + step.kept)
         boundaries.keep(step.kept)
         prefix, end = path[-1], ends[-1]
         for start, stop in step.added:
@@ -102,7 +103,7 @@ def requests(
                 path.append(prefix)
                 ends.append(end)
                 if blocks is not None:
-                    places.append(places[-1] + blocks[number])
+                    places.add(messages.roles[number], blocks[number])
             boundaries.add(start, stop)
         yield CacheRequest(
             path,
@@ -115,7 +116,8 @@ def requests(
             boundaries.eligible,
             boundaries.system,
             alike,
-            places if blocks is not None else None,
+            places.each if blocks is not None else None,
+            places.runs if blocks is not None else None,
         )
 
 

@@ -1,17 +1,21 @@
-"""Rules of providers' caches by model and date, as data: when a provider changes a rule, a line is added here.
+"""Rules of providers' caches by model, host and date, read from `data/`, one file per provider.
 
-A recording is billed by the rules of its own date. The first family with a line that fits a model's name counts, and of
-that family the latest line in force. Values that no source gives are marked *assumed*.
+When a provider changes a rule, a line is added there. A recording is billed by the rules of its own date: the first
+family whose pattern fits a model's name counts, and of that family the latest line in force.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from importlib.resources import files
+from itertools import chain
 
+import msgspec
+
+from ..models import plain_name
 from .mechanisms import (
     AutomaticCache,
     AutomaticRules,
@@ -25,25 +29,16 @@ from .mechanisms import (
     UnitRules,
 )
 
-ANTHROPIC = "platform.claude.com/docs/en/build-with-claude/prompt-caching"
-OPENAI = "developers.openai.com/api/docs/guides/prompt-caching"
-DEEPSEEK = "api-docs.deepseek.com/guides/kv_cache"
-GEMINI = "ai.google.dev/gemini-api/docs/caching"
-
-LOOK_BACK = "2025-03-13"
-"""Day from which Anthropic looks for shorter prefixes than those marked ("simpler prompt caching")."""
-UNITS = "2026-05-01"
-"""Day from which DeepSeek caches whole units (V4; the recordings of April 2026 are under the rule before)."""
-DEEPSEEK_LIFETIME = 2 * 3600.0
-"""Assumed: its page says "a few hours to a few days"."""
-GEMINI_LIFETIME = 300.0
-"""Assumed: its page gives none."""
-OPENAI_LIFETIME = 600.0
-"""Assumed: its page says 5 to 10 minutes without use, at most an hour."""
-
-
 Rules = ExplicitRules | AutomaticRules | BoundaryRules | UnitRules | CachedContentRules
 Cache = ExplicitCache | AutomaticCache | BoundaryCache | UnitCache | CachedContent
+
+_MECHANISMS: dict[str, type[Rules]] = {
+    "explicit": ExplicitRules,
+    "automatic": AutomaticRules,
+    "boundary": BoundaryRules,
+    "unit": UnitRules,
+    "stored": CachedContentRules,
+}
 
 
 def cache_of(rules: Rules) -> Cache:
@@ -61,11 +56,28 @@ def cache_of(rules: Rules) -> Cache:
             return CachedContent(rules)
 
 
+class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How often a rule was right: recorded calls after the first of their conversation, in which it predicts a read."""
+
+    model: str
+    """Model as the recordings name it."""
+    seen: int
+    """Calls compared."""
+    exact: int
+    """Calls whose tokens read are predicted to the token."""
+    recordings: str
+    """What they are recordings of."""
+    since: str = ""
+    """First day of the line that they were recorded under."""
+    host: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class CacheRule:
     """How one provider caches the prompts of some models, from a date on."""
 
     family: str
+    provider: str
     models: str
     """Regular expression of names, with the host's prefixes; the whole name must match."""
     since: str
@@ -73,6 +85,10 @@ class CacheRule:
     rules: Rules | None
     """None = nothing is cached."""
     source: str
+    note: str = ""
+    """What was assumed or measured beside the source."""
+    evidence: tuple[Evidence, ...] = ()
+    """Recorded calls that it was compared with; empty = none was seen."""
     pays: tuple[float, float] | None = None
     """Prices of reading and writing as shares of the input price, where these are not the provider's."""
     system_first: bool = False
@@ -83,100 +99,142 @@ class CacheRule:
         return None if self.rules is None else cache_of(self.rules)
 
 
-_BEDROCK = r"(?:.*/)?(?:bedrock/(?:.*/)?(?:(?:[a-z-]+\.)?anthropic\.)?|(?:[a-z-]+\.)?anthropic\.)"
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
+    """Rules in force from a day on. Parameters are those of the mechanism's class; what is not given is its default."""
+
+    since: str = ""
+    mechanism: str = ""
+    source: str = ""
+    note: str = ""
+    pays: tuple[float, float] | None = None
+    least: int | None = None
+    look_back: int | None = None
+    runs: bool | None = None
+    step: int | None = None
+    block: int | None = None
+    hidden: int | None = None
+    lifetime: float | None = None
+    answers: bool | None = None
+    reuse: float | None = None
+
+
+class _Family(_Line, kw_only=True, forbid_unknown_fields=True):
+    models: str
+    """Names after the host's prefix; a version may follow."""
+    host: str = ""
+    """Empty = all hosts that have changes or, where none has, the last one."""
+    system_first: bool = False
+    first_day: str = ""
+    """The line in force on this day holds from the beginning: the models came later than what held before."""
+    stored: bool = False
+    """Whether the rules are those of content that the caller stores."""
+    changes: list[_Line] = []
+
+
+class _Provider(msgspec.Struct, forbid_unknown_fields=True):
+    """The file of one provider."""
+
+    provider: str
+    mechanism: str
+    hosts: dict[str, str]
+    families: list[_Family]
+    source: str = ""
+    changes: dict[str, list[_Line]] = {}
+    evidence: list[Evidence] = []
+
+
 _VERSION = r"(?:[-@.:].*)?"
-_DOTTED = re.compile(r"(claude-(?:[a-z]+-)?\d)\.(\d)")
-_TURNED = re.compile(r"claude-([4-9]-\d)-([a-z]+)")
-_HOST = r"(?:.*/)?"
-# Models that DeepSeek itself serves: others host its weights, with caches of their own or none.
-_SERVED = r"(?:chat|reasoner|coder|r1|v2|v3)(?:[-.](?!.*distill)(?!\d+b).*)?"
-_DEEPSEEK = r"(?:(?:litellm_proxy|openrouter)/)?(?:deepseek/)?deepseek-"
-_OPENAI = rf"{_HOST}(?:gpt-4o|gpt-4\.1|gpt-5(?!\.[5-9])|o1|o3|o4)(?:[-.].*)?"
 
 
-def _claude(least: int, *names: str, in_place: bool = False, old: bool = False) -> list[CacheRule]:
-    """Return the rules of models with one shortest prefix, at Anthropic or Vertex, and on Bedrock.
+def _read(name: str) -> _Provider:
+    text = files(__package__).joinpath("data", f"{name}.toml").read_bytes()
+    return msgspec.toml.decode(text, type=_Provider)
 
-    `in_place`: they take system messages among the others where they stand. `old`: they date from before the
-    look-back, and before Bedrock cached.
+
+def _rules(file: _Provider, stored: bool = False) -> tuple[CacheRule, ...]:
+    """Return the rules of a provider's file in its order, those of content that the caller stores or the others."""
+    families = (family for family in file.families if family.stored == stored)
+    rules = tuple(chain.from_iterable(_of_family(file, family) for family in families))
+    return tuple(replace(rule, evidence=tuple(_evidence(file, rule, rules))) for rule in rules)
+
+
+def _evidence(file: _Provider, rule: CacheRule, rules: Sequence[CacheRule]) -> Iterator[Evidence]:
+    for found in file.evidence:
+        name = f"{found.host}/{found.model}" if found.host else found.model
+        if rule.since == found.since and _family(name, rules) == rule.family:
+            yield found
+
+
+def _of_family(file: _Provider, family: _Family) -> Iterator[CacheRule]:
+    every_host = [family.host] if family.host else list(file.changes) or [list(file.hosts)[-1]]
+    for host in every_host:
+        lines = family.changes or file.changes.get(host) or [family]
+        first = max((line.since for line in lines if line.since <= family.first_day), default="")
+        for line in lines:
+            if line.since < first:
+                continue
+            mechanism = line.mechanism or family.mechanism or file.mechanism
+            yield CacheRule(
+                family=f"{host} {family.models}",
+                provider=file.provider,
+                models=f"{file.hosts[host]}(?:{family.models}){_VERSION}",
+                since="" if line.since == first and family.first_day else line.since,
+                rules=_parameters(mechanism, family, line),
+                source=line.source or family.source or file.source,
+                note=line.note or family.note,
+                pays=line.pays,
+                system_first=family.system_first,
+            )
+
+
+def _parameters(mechanism: str, family: _Family, line: _Line) -> Rules | None:
+    """Return the rules that a line states. Raises TypeError for a parameter that the mechanism has not."""
+    if mechanism == "none":
+        return None
+    told = {field for field in _Line.__struct_fields__ if field not in _NO_PARAMETERS}
+    given = {name: value for at in (family, line) for name in told if (value := getattr(at, name)) is not None}
+    kind = _MECHANISMS[mechanism]
+    known = {field.name for field in fields(kind)}
+    # The family states some parameters for lines of several mechanisms; a line states its own alone.
+    if wrong := {name for name in told if getattr(line, name) is not None} - known:
+        raise TypeError(f"{family.models}: {mechanism} has no {', '.join(sorted(wrong))}")
+    return kind(**{name: value for name, value in given.items() if name in known})
+
+
+_NO_PARAMETERS = {"since", "mechanism", "source", "note", "pays"}
+
+PROVIDERS = ("anthropic", "deepseek", "openai", "gemini")
+_FILES = {name: _read(name) for name in PROVIDERS}
+
+RULES = tuple(chain.from_iterable(_rules(file) for file in _FILES.values()))
+
+STORED = tuple(chain.from_iterable(_rules(file, stored=True) for file in _FILES.values()))
+"""Rules of content that the caller creates, which replaces the automatic cache."""
+
+DOCUMENT = _rules(_read("document_000"))
+"""Rules as design document 000 assumes them."""
+
+
+def rule_for(model: str, when: float | None, rules: Sequence[CacheRule] = RULES, host: str = "") -> CacheRule | None:
+    """Return the rule for a model at a time, in seconds since 1970 (None = the latest rule); None if there is none.
+
+    `host` is who answered, where a recording says so: its own rules go before those of the name alone.
     """
-    models = "|".join(names)
-    ours, theirs = rf"(?:(?!bedrock/)[^/]+/)*(?:{models}){_VERSION}", rf"{_BEDROCK}(?:{models}){_VERSION}"
-    bedrock = "aws.amazon.com/bedrock/prompt-caching (general availability 2025-04-07)"
-    name, first = f"claude {models}", not in_place
-    # A model that came after a rule had changed never had the old one: Sonnet 5 under the rules of 2024 made the whole
-    # `none` 37 % dearer (decision 18).
-    before = [
-        CacheRule(name, ours, "", ExplicitRules(least, 1), f"{ANTHROPIC} as of 2024-12", None, first),
-        CacheRule(f"bedrock {models}", theirs, "", None, bedrock),
-    ]
-    since = (LOOK_BACK, "2025-04-07") if old else ("", "")
-    return [
-        *(before if old else ()),
-        CacheRule(name, ours, since[0], ExplicitRules(least, 20), ANTHROPIC, None, first),
-        CacheRule(f"bedrock {models}", theirs, since[1], ExplicitRules(least, 20), bedrock, None, first),
-    ]
-
-
-RULES: tuple[CacheRule, ...] = (
-    *_claude(512, "claude-sonnet-5-5", "claude-haiku-5-5"),
-    *_claude(512, "claude-opus-5", "claude-fable-5", "claude-mythos-5", in_place=True),
-    *_claude(1024, "claude-opus-4-8", in_place=True),
-    *_claude(2048, "claude-opus-4-7", "claude-mythos-preview"),
-    *_claude(2048, "claude-3-5-haiku", "claude-3-haiku", old=True),
-    *_claude(4096, "claude-opus-4-6", "claude-opus-4-5", "claude-haiku-4-5"),
-    *_claude(1024, r"claude-3.*", old=True),
-    *_claude(1024, r"claude-.*"),
-    CacheRule("deepseek 4", rf"{_DEEPSEEK}(?:v[4-9]|flash){_VERSION}", "", UnitRules(DEEPSEEK_LIFETIME), DEEPSEEK),
-    CacheRule(
-        "deepseek",
-        rf"{_DEEPSEEK}{_SERVED}",
-        "",
-        AutomaticRules(64, 64, DEEPSEEK_LIFETIME, answers=True),
-        f"{DEEPSEEK} as of 2024-08",
-    ),
-    CacheRule("deepseek", rf"{_DEEPSEEK}{_SERVED}", UNITS, UnitRules(DEEPSEEK_LIFETIME), DEEPSEEK),
-    CacheRule("openai", _OPENAI, "2024-10-01", AutomaticRules(1024, 128, OPENAI_LIFETIME), f"{OPENAI} as of 2024-10"),
-    CacheRule("openai 5.5", rf"{_HOST}gpt-5\.5{_VERSION}", "", AutomaticRules(2048, 2048, 1800.0), OPENAI),
-    CacheRule("openai 5.6", rf"{_HOST}gpt-(?:5\.[6-9]|[6-9]){_VERSION}", "", BoundaryRules(), OPENAI),
-    CacheRule(
-        "gemini 2", rf"{_HOST}gemini-2\.5{_VERSION}", "", AutomaticRules(2048, 1, GEMINI_LIFETIME), GEMINI, None, True
-    ),
-    CacheRule(
-        "gemini", rf"{_HOST}gemini-[3-9]{_VERSION}", "", AutomaticRules(4096, 1, GEMINI_LIFETIME), GEMINI, None, True
-    ),
-)
-
-
-STORED: tuple[CacheRule, ...] = (
-    CacheRule("gemini 2, stored", rf"{_HOST}gemini-2\.5{_VERSION}", "", CachedContentRules(2048), GEMINI, None, True),
-    CacheRule("gemini, stored", rf"{_HOST}gemini-[3-9]{_VERSION}", "", CachedContentRules(4096), GEMINI, None, True),
-)
-"""Rules of Gemini for content that the caller creates, which replaces its automatic cache."""
-
-_000 = "design document 000, §2.5 and §3.1.2"
-DOCUMENT: tuple[CacheRule, ...] = (
-    CacheRule("document anthropic", r".*claude.*", "", ExplicitRules(1024, 1), _000, (0.1, 1.0)),
-    CacheRule("document deepseek", r".*deepseek.*", "", ExplicitRules(64, 1), _000, (0.1, 1.0)),
-    CacheRule("document openai", r".*gpt.*|o1.*", "", AutomaticRules(1024, 1, math.inf), _000, (0.5, 1.0)),
-)
-"""Rules as design document 000 assumes them: writing costs nothing more, and lifetimes are five minutes.
-
-Its table has a discount of 50 % for DeepSeek, its code one of 90 %: this is the code's."""
-
-
-def rule_for(model: str, when: float | None, rules: Sequence[CacheRule] = RULES) -> CacheRule | None:
-    """Return the rule for a model at a time, in seconds since 1970 (None = the latest rule); None if there is none."""
-    name = _plain(model)
-    family = next((rule.family for rule in rules if re.fullmatch(rule.models, name)), None)
     day = "9999" if when is None else day_of(when)  # after every first day
-    lines = [rule for rule in rules if rule.family == family and rule.since <= day]
-    return max(lines, key=lambda rule: rule.since, default=None)
+    in_force = (rule for rule in rules_of(model, rules, host) if rule.since <= day)
+    return max(in_force, key=lambda rule: rule.since, default=None)
 
 
-def _plain(model: str) -> str:
-    """Return a model's name as its maker writes it: `claude-opus-4.5` and `claude-4.5-opus` are `claude-opus-4-5`."""
-    return _TURNED.sub(r"claude-\2-\1", _DOTTED.sub(r"\1-\2", model.lower()))
+def rules_of(model: str, rules: Sequence[CacheRule] = RULES, host: str = "") -> list[CacheRule]:
+    """Return the rules for a model of all dates; none if it has none."""
+    name = plain_name(model)
+    family = _family(f"{host.lower()}/{name}", rules) if host else None
+    family = family or _family(name, rules)
+    return [rule for rule in rules if rule.family == family]
+
+
+def _family(name: str, rules: Sequence[CacheRule]) -> str | None:
+    return next((rule.family for rule in rules if re.fullmatch(rule.models, name)), None)
 
 
 def day_of(when: float) -> str:

@@ -21,6 +21,7 @@ Reasons why a prediction and a report disagree (`reason`), as far as the recordi
     warmed by …         the tokens read are in no earlier recorded request to this cache; or in one without usage, as
                         of a call that was stopped
     not reported        the provider's usage says nothing of the tokens read
+    an earlier prefix   what an earlier call could read, or did: another server answered, or the cache was written late
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from typing import NamedTuple
 
 from ...scenarios.errors import Place, RecordingError
 from ...scenarios.model import STOPPED, Conversation, Message, Usage
-from ..cache.mechanisms import MOST_MARKS, ExplicitRules
+from ..cache.mechanisms import MOST_MARKS, AutomaticRules, ExplicitRules, UnitRules
 from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix
 from ..cache.rules import Cache, CacheRule
 from ..models import model_map
@@ -176,7 +177,7 @@ class CacheReplay:
         gap = None if before is None else recorded.started - before.asked.started
         expired = None if before is None else _expired(before, recorded, rule, used)
         self._learn(request, used, usage, learned)
-        trace.add(request)
+        trace.add(recorded, request)
         self._before[recorded.conversation.id, recorded.cache] = Before(recorded, request, used, usage)
         return ComparedCall(recorded, rule, usage, used, own, counted.raw, why, gap, expired)
 
@@ -212,7 +213,8 @@ class CacheReplay:
             *(blocks, ends, tokens, call.started, call.answered, marks, answer, eligible),
             system=system if system else -1,
             alike=prefixes.alike,
-            places=context.places,
+            places=context.places.each,
+            run_places=context.places.runs,
         )
 
     def _learn(self, request: CacheRequest, used: CacheUsage, usage: Usage, learned: dict[int, int]) -> None:
@@ -319,6 +321,8 @@ UNKNOWN = "unknown: "
 
 SILENT = "warmed by a call that reports no usage"
 
+EARLIER = "an earlier prefix was read: another server answered, or the cache was written late"
+
 LATE = 0.9
 """Share of a lifetime after which an entry may be gone early."""
 
@@ -348,9 +352,16 @@ class CallTrace:
     """Time when the last request with each prefix began."""
     silent: dict[int, float] = field(default_factory=dict)
     """Time when the last call without usage with each prefix began."""
+    left: set[int] = field(default_factory=set)
+    """Prefixes of whole requests, or with their answers."""
+    reads: dict[str, set[int]] = field(default_factory=dict)
+    """Tokens that calls of each conversation are reported to have read."""
 
-    def add(self, request: CacheRequest) -> None:
+    def add(self, recorded: RecordedRequest, request: CacheRequest) -> None:
         """Record a request, for its prefix and every shorter one."""
+        self.left |= {request.prefixes[-1]} if request.answer is None else {request.prefixes[-1], request.answer}
+        if recorded.call.usage is not None and recorded.call.usage.cache_read is not None:
+            self.reads.setdefault(recorded.conversation.id, set()).add(recorded.call.usage.cache_read)
         path = [*request.prefixes, *([] if request.answer is None else [request.answer])]
         for prefix in reversed(path):
             if prefix in self.first:
@@ -423,10 +434,22 @@ def _less(
     seconds = before and recorded.rule and lifetime(recorded.rule, before.request)
     if before and seconds and LATE * seconds <= recorded.started - before.asked.started <= seconds:
         return "TTL: gone in the last tenth of its lifetime"
-    if recorded.call.usage and recorded.call.usage.cache_read:
+    read = recorded.call.usage and recorded.call.usage.cache_read
+    if read and _is_earlier(recorded, request, read, used.hit, trace):
+        return EARLIER
+    if read:
         return UNKNOWN + "a shorter prefix was read"
     turn = recorded.conversation.messages[recorded.at - 1].role == "user"
     return UNKNOWN + "gone before its lifetime" + (", at a user's turn" if turn else "")
+
+
+def _is_earlier(recorded: RecordedRequest, request: CacheRequest, read: int, hit: int, trace: CallTrace) -> bool:
+    """Return whether `read` tokens are what an earlier call of the conversation could read, or did."""
+    if read in trace.reads.get(recorded.conversation.id, ()):
+        return True
+    rules = recorded.rule and recorded.rule.rules
+    ends = (end for prefix, end in zip(request.prefixes[:hit], request.ends, strict=False) if prefix in trace.left)
+    return any(read == (rules.read(end) if isinstance(rules, (AutomaticRules, UnitRules)) else end) for end in ends)
 
 
 def _changes(before: Before, recorded: RecordedRequest) -> str:

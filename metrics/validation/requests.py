@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 from ...scenarios.model import Call, Compaction, Conversation, Message, Tool, Usage
 from ...scenarios.readers.messages import rising
 from ..cache.mechanisms import HOUR, ExplicitRules
-from ..cache.prefixes import CacheMark, Prefixes, SentPrefix, SharedStarts, content_blocks
+from ..cache.prefixes import CacheMark, ContentBlocks, Places, Prefixes, SentPrefix, SharedStarts
 from ..cache.rules import CacheRule, rule_for
 from ..tokens import FRAME, ROLE, TokenCounter, text_encoder
 
@@ -93,7 +93,7 @@ class Asking:
         contexts = RecordedPrompts(conversation, self.prefixes, self.counter)
         times = self._times([(call.started, messages[at - 1].time, messages[at].time) for at, call in own_calls])
         rules = [
-            rule_for(call.model, when.started if when.dated else None)
+            rule_for(call.model, when.started if when.dated else None, host=call.provider)
             for (_, call), when in zip(own_calls, times, strict=True)
         ]
         marks = list(self._marks(own_calls, rules, contexts))
@@ -197,7 +197,7 @@ class RecordedPrompt(NamedTuple):
     """The last block of the tools and system messages at the start."""
     base: int
     """Place of the message that block 0 would be."""
-    places: list[int]
+    places: Places
     """Content blocks up to there."""
     heads: dict[str, int]
     """Blocks of the system messages that a compaction left, by their ids."""
@@ -266,7 +266,9 @@ class RecordedPrompts:
                 eligible.append(at + 1)
         heads = {message.id: at for at, message in enumerate(head, 1) if message.role == "system"}
         blocks = self.prefixes(call.model).of([(tools, hidden), *prefixes])
-        places = list(accumulate([1, *map(content_blocks, sent)]))
+        places = Places((1,))
+        for message in sent:
+            places.add(message.role, ContentBlocks.of(message))
         return RecordedPrompt(blocks, list(accumulate(counts)), eligible, system, first - 1 - len(head), places, heads)
 
 

@@ -18,7 +18,7 @@ from ..prices import Price, Prices
 from ..prices import TokenUsage as Billed
 from ..value import Missing, Value
 from .calibration import Counters
-from .comparison import CacheReplay, ComparedCall
+from .comparison import EARLIER, CacheReplay, ComparedCall
 from .requests import RecordedRequest
 
 
@@ -129,6 +129,8 @@ class CacheAgreement:
     later: int = 0
     """Calls after the first of their conversation, whose reads depend on earlier runs."""
     later_exact: int = 0
+    earlier: int = 0
+    """Calls that read what an earlier call could: another server answered, or the cache was written late."""
     unreported: int = 0
     """Calls whose usage lacks the tokens read, where some are predicted: they are in none of the sums."""
     tokens: int = 0
@@ -157,6 +159,7 @@ class CacheAgreement:
         self.exact += row.exact
         self.later += row.gap is not None
         self.later_exact += row.gap is not None and row.exact
+        self.earlier += row.gap is not None and row.reason == EARLIER
         self.tokens += row.usage.input or 0
         self.read += row.read
         self.predicted += row.predicted.read
@@ -209,6 +212,12 @@ class CacheAgreement:
     def later_share(self) -> Value:
         """Share of the later calls of conversations predicted to the token."""
         return self.later_exact / self.later if self.later else NO_LATER
+
+    @property
+    def reuse(self) -> Value:
+        """Probability that a later call finds the newest prefix that is cached, and not an earlier one."""
+        found = self.later_exact + self.earlier
+        return self.later_exact / found if found else NO_LATER
 
     @property
     def off(self) -> int:

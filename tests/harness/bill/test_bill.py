@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 from shutil import copytree, rmtree
@@ -13,7 +14,7 @@ import pandas as pd
 import pytest
 from msgspec.structs import replace
 
-from ctxbench.harness.bill.bill import bill
+from ctxbench.harness.bill.bill import bill as billed_as
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, lacking_newest, load
@@ -25,6 +26,9 @@ from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.events import Called
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan, recording
+
+bill = partial(billed_as, factor=1.0)
+"""Bills in our own tokens, so that they can be worked by hand."""
 
 MODELS = ("claude-sonnet-5", "gpt-5.6", "gpt-4o", "deepseek-chat")
 

@@ -8,12 +8,12 @@ import pytest
 
 from ctxbench.harness.bill import MODELS
 from ctxbench.harness.bill.bill import bill
-from ctxbench.harness.bill.recorded import billed_models, token_factors
+from ctxbench.harness.bill.recorded import TokenFactors, billed_models, token_factors
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load, recorded_models, steps_of
 from ctxbench.metrics.prices import BUNDLED
-from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.metrics.tokens import TokenCounter, token_factor
 from ctxbench.scenarios.model import Call, Conversation, Message, Usage
 from tests.harness.command import ctxbench
 from tests.harness.runs import plan
@@ -52,15 +52,29 @@ def counted(words: int) -> int:
 def test_token_factors_by_hand(tmp_path: Path) -> None:
     """Prompts grew by 450 recorded tokens while ours grew by a question and an answer; a shrunk prompt is left out."""
     usage = [(1000, 60, 0.0), (1450, 90, 0.0), (700, 90, 0.0)]
-    factors = token_factors(run_of(tmp_path, talk("t", CLAUDE, usage)))[CLAUDE]
+    factors = token_factors(run_of(tmp_path, talk("t", CLAUDE, usage)), CLAUDE)
     assert factors.prompt == pytest.approx(450 / (counted(100) + counted(50)))
     assert factors.answer == pytest.approx(240 / (3 * counted(50)))
+
+
+def test_a_model_that_was_not_recorded_has_the_factor_of_its_family(tmp_path: Path) -> None:
+    """By name, under any host; exactly 1 for OpenAI's own encoding, and where nobody measured it or ours is another."""
+    run = run_of(tmp_path, talk("t", CLAUDE, [(1000, 60, 0.0)]))
+    for model, factor in (("anthropic/claude-opus-4.5", 1.28), (GPT, 1.0), ("mistral-large", 1.0)):
+        assert token_factors(run, model).prompt == factor
+    # One call grows by nothing: the factor of prompts is the family's, that of answers is recorded.
+    family = token_factor(CLAUDE)
+    assert family is not None
+    assert token_factors(run, CLAUDE).prompt == family.factor
+    assert token_factors(run, CLAUDE).answer == pytest.approx(60 / counted(50))
+    execute(plan(tmp_path / "r.jsonl", strategies=("none",), encoding="cl100k_base"), tmp_path / "other")
+    assert token_factors(load(tmp_path / "other"), "claude-opus-4-6") == TokenFactors()
 
 
 def test_the_bill_is_in_the_provider_s_tokens(tmp_path: Path) -> None:
     """Every part of a prompt is multiplied by the recorded factor and the parts add up; another model has none."""
     run = run_of(tmp_path, talk("t", CLAUDE, [(1000, 100, 0.0), (1400, 100, 0.0), (1800, 100, 0.0)]))
-    factors = token_factors(run)[CLAUDE]
+    factors = token_factors(run, CLAUDE)
     billed = bill(run, [Scheme(CLAUDE), Scheme(GPT)])
     ours, theirs = billed.calls(Scheme(GPT)), billed.calls(Scheme(CLAUDE))
     assert factors.prompt > 2
@@ -134,6 +148,6 @@ def test_the_factor_is_that_of_validate(recordings: Path, tmp_path: Path) -> Non
     counters, prefixes = Counters(), dict[str, Prefixes]()
     asking = Asking(lambda model: prefixes.setdefault(model, Prefixes()), counters.of)
     fitted = Calibration.of(one for conversation in conversations for one in asking.calls(conversation))
-    assert token_factors(load(tmp_path / "run"))["deepseek-chat"].prompt == pytest.approx(
+    assert token_factors(load(tmp_path / "run"), "deepseek-chat").prompt == pytest.approx(
         fitted.factor("deepseek-chat"), rel=0.1
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from shutil import copytree
 
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ctxbench.harness.bill import simulation
-from ctxbench.harness.bill.bill import bill
+from ctxbench.harness.bill.bill import bill as billed_as
 from ctxbench.harness.bill.requests import RunRequests
 from ctxbench.harness.bill.simulation import Scheme, Usages, simulate
 from ctxbench.harness.engine.plan import execute
@@ -19,6 +20,9 @@ from ctxbench.harness.folder import derived
 from ctxbench.harness.folder.run import Run, load
 from ctxbench.metrics.prices import Prices
 from tests.harness.runs import plan, recording
+
+bill = partial(billed_as, factor=1.0)
+"""Bills in our own tokens, so that they can be worked by hand."""
 
 SCHEMES = (Scheme("claude-sonnet-5"), Scheme("gpt-5.6"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,23 @@ def test_the_answer_is_cached_too() -> None:
     assert used.read == (320 + 100 + 90) // 64 * 64
     used = cache.request(request(prefixes, "sv", sizes, at=2))
     assert used.read == 320
+
+
+@pytest.mark.parametrize(
+    ("rules", "shared", "read"),
+    [
+        (AutomaticRules(64, 64, 7200.0, hidden=-1), 6400, 6336),
+        (AutomaticRules(64, 64, 7200.0, hidden=-1), 6401, 6400),
+        (AutomaticRules(512, 128, 1800.0, block=512, hidden=128), 2431, 1920),
+        (AutomaticRules(512, 128, 1800.0, block=512, hidden=128), 2432, 2432),
+        (AutomaticRules(1024, 128, 1800.0, block=1024, hidden=139), 20 * 1024 - 139 - 1, 19 * 1024 - 256),
+        (AutomaticRules(1024, 128, 1800.0, block=1024, hidden=139), 20 * 1024 - 139, 20 * 1024 - 256),
+        (AutomaticRules(2048, 128, 1800.0, block=2048), 4095, 2048),
+    ],
+)
+def test_blocks_are_counted_with_what_the_provider_hides(rules: AutomaticRules, shared: int, read: int) -> None:
+    """DeepSeek Reasoner, GPT-5.5 and 5.6 in Codex, GPT-5.5: one token below the end of a block, and the end itself."""
+    assert rules.read(shared) == read
 
 
 def test_what_is_asked_for_stays() -> None:

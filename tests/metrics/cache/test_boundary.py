@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.cache.mechanisms import BoundaryCache, BoundaryRules, UnitCache, UnitRules
+from ctxbench.metrics.cache.mechanisms import BoundaryCache, UnitCache, UnitRules
 from ctxbench.metrics.cache.prefixes import CacheMark, CacheRequest, CacheUsage, Prefixes
 
 
@@ -25,7 +26,7 @@ class Talk:
         numbers = self.prefixes.of(names)
         system = len(names) - len(names.lstrip("ABCS")) - 1
         after = self.prefixes.after(numbers[-1], answer) if answer else None
-        eligible = [block for block in range(len(names)) if block >= system]
+        eligible = [at for at, name in enumerate(names) if at == system or (at > system and name not in "ABCS")]
         return CacheRequest(numbers, ends, total, at, at + 1, tuple(map(CacheMark, marks)), after, eligible, system)
 
 
@@ -46,12 +47,36 @@ def test_no_shorter_prefix_is_read_without_a_boundary() -> None:
     assert cache.request(talk.request("uvx", 1, at=9)) == CacheUsage(2000, 1000, 0, 0, 1)
 
 
-def test_the_system_messages_are_a_boundary() -> None:
-    """A large stable start and another first question: read by the end of the system messages, if that is written."""
-    for written, read in ((True, 5000), (False, 0)):
-        talk, cache = Talk(S=5000), BoundaryCache(BoundaryRules(system_written=written))
+def test_static_system_messages_before_another_first_question() -> None:
+    """The guide's example (O5): the end of the system messages is not written, but where a mark says so."""
+    for marks, read in (((), 0), ((0,), 5000)):
+        talk, cache = Talk(S=5000), BoundaryCache()
+        cache.request(talk.request("Su", *marks))
+        assert cache.request(talk.request("Sv", *marks, at=9)).read == read
+
+
+def test_requests_that_leave_all_to_their_marks() -> None:
+    """The guide's example (O6): what the end of a message wrote is not looked up; where it is marked, it is read."""
+    for marks, read in (((2,), 0), ((1, 2), 6000)):
+        talk, cache = Talk(S=5000), BoundaryCache()
         cache.request(talk.request("Su"))
-        assert cache.request(talk.request("Sv", at=9)).read == read
+        assert cache.request(replace(talk.request("Suf", *marks, at=9), implicit=False)).read == read
+
+
+def test_a_longer_message_is_another_message() -> None:
+    """The guide's example (O7): A is read where B is a message of its own, not where it is added to A."""
+    for names, read in (("ub", 1200), ("v", 0)):
+        talk, cache = Talk(u=1200, v=2200), BoundaryCache()
+        cache.request(talk.request("u"))
+        assert cache.request(talk.request(names, at=9)).read == read
+
+
+def test_system_messages_behind_the_first_are_no_boundary() -> None:
+    """The guide's example (O8): a system message among the others ends no prefix, unless it is marked."""
+    for marks, read in (((), 0), ((1,), 2000)):
+        talk, cache = Talk(), BoundaryCache()
+        cache.request(talk.request("uSv", *marks))
+        assert cache.request(talk.request("uSw", *marks, at=9)).read == read
 
 
 def test_twenty_earlier_ends_are_looked_up() -> None:

@@ -25,7 +25,7 @@ def of_family(rows: list[ComparedCall], family: str) -> list[ComparedCall]:
 def test_openhands(recordings: Path) -> None:
     """Explicit marks of 2024: 84 of 87 calls to the token; nothing is predicted for the host that had no cache yet."""
     rows = of_folder(recordings / "openhands")
-    claude, bedrock = of_family(rows, "claude"), of_family(rows, "bedrock")
+    claude, bedrock = of_family(rows, "anthropic"), of_family(rows, "bedrock")
     assert (len(claude), sum(row.exact for row in claude)) == (87, 84)
     assert (len(bedrock), sum(row.predicted.read + row.predicted.written for row in bedrock)) == (77, 0)
     assert sorted(row.reason for row in claude if not row.exact) == [
@@ -286,7 +286,7 @@ def test_a_call_without_a_time_does_not_undate_the_others() -> None:
     old = Call("claude-3-5-sonnet", "", Usage(5000, 1), 1733339403.0)
     new = Call("claude-3-5-sonnet", "", Usage(5000, 1))
     since = {row.conversation: row.rule.since for row in compared(said("old", old), said("new", new))}
-    assert since == {"old": "", "new": "2025-03-13"}
+    assert since == {"old": "", "new": "2026-09-26"}
 
 
 def test_models_without_a_rule_are_counted() -> None:

@@ -11,12 +11,12 @@ from ctxbench.metrics.cache.rules import rule_for
 @pytest.mark.parametrize(
     ("model", "day", "family", "look_back"),
     [
-        ("litellm_proxy/claude-3-5-sonnet-20241022", 1733339403, "claude", 1),
-        ("claude-sonnet-4-5", 1765233944, "claude", 20),
+        ("litellm_proxy/claude-3-5-sonnet-20241022", 1733339403, "anthropic", 1),
+        ("claude-sonnet-4-5", 1765233944, "anthropic", 20),
         ("litellm_proxy/anthropic.claude-3-5-sonnet-20241022-v2:0", 1733339403, "bedrock", None),
         ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", None, "bedrock", 20),
         ("jp.anthropic.claude-sonnet-4-5-20250929-v1:0", None, "bedrock", 20),
-        ("vertex_ai/claude-sonnet-4-5@20250929", None, "claude", 20),
+        ("vertex_ai/claude-sonnet-4-5@20250929", None, "anthropic", 20),
     ],
 )
 def test_rules_have_dates(model: str, day: float | None, family: str, look_back: int | None) -> None:
