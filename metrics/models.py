@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import distribution, version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -72,18 +73,8 @@ FIELDS = {
 """Name of each price in the map."""
 _TIER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 
-STORAGE: tuple[tuple[str, tuple[tuple[str | None, float], ...]], ...] = (
-    (r"(?:gemini/|vertex_ai/)?gemini-3\.1-pro(?:-preview)?(?:-customtools)?", ((None, 4.50), ("2027-01-01", 9.00))),
-    (r"(?:gemini/|vertex_ai/)?gemini-3\.8-flash", ((None, 0.50), ("2027-01-01", 1.00))),
-)
-"""US dollars for a million tokens of cached content stored for an hour, from a day on, by patterns of model names.
-
-The Gemini API announces the second price; Vertex AI is assumed to charge the same.
-"""
-STORAGE_SOURCE = "ai.google.dev/gemini-api/docs/caching, 2026-10-13"
-
 # The part of a name that says how a call gets to the provider: the price is that of who serves the model in the end.
-_ROUTES = re.compile(r"litellm_proxy/|openrouter/(?=[^/]+/)|(?<=bedrock/)(?:converse|converse_like|invoke)/")
+_ROUTES = re.compile(r"litellm_proxy/|codex/|openrouter/(?=[^/]+/)|(?<=bedrock/)(?:converse|converse_like|invoke)/")
 # What hosts put around a model's own name.
 _HOSTED = re.compile(r"^(?:(?:us|eu|apac|au|jp|global)\.)?anthropic\.|-v\d+:\d+$")
 # Providers that litellm calls by another name.
@@ -128,6 +119,47 @@ class Since(NamedTuple):
         return cls(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp())
 
 
+class Until(NamedTuple):
+    """All times before `end`, in seconds since 1970."""
+
+    end: float
+
+    def holds(self, when: float) -> bool:
+        """Return whether a time, in seconds since 1970, is before the end."""
+        return when < self.end
+
+
+class _Storage(msgspec.Struct, forbid_unknown_fields=True):
+    models: str
+    price: float
+    since: str | None = None
+
+
+class _Former(msgspec.Struct, forbid_unknown_fields=True):
+    models: str
+    until: str
+    read: float
+    source: str
+
+
+class _Unlisted(msgspec.Struct, forbid_unknown_fields=True):
+    """Prices that the map has no field for."""
+
+    storage_source: str
+    storage: list[_Storage]
+    former: list[_Former]
+
+
+@cache
+def _unlisted() -> _Unlisted:
+    return msgspec.toml.decode(files(__package__).joinpath("data", "prices.toml").read_bytes(), type=_Unlisted)
+
+
+def storage_source() -> str:
+    """Return the source of the prices of storage."""
+    return _unlisted().storage_source
+
+
 class Listing(NamedTuple):
     """Everything that is listed of one model's prices."""
 
@@ -140,6 +172,8 @@ class Listing(NamedTuple):
     off_peak: tuple[Weekly, Mapping[str, float]] | None = None
     storage: tuple[tuple[Since | None, float], ...] = ()
     """US dollars for a token of cached content stored for an hour, each with its start; the first has none."""
+    former: tuple[tuple[Until, float], ...] = ()
+    """Prices of reading until a time, as shares of the input price."""
 
 
 FREE = Listing((PriceTier(0, dict.fromkeys(FIELDS, 0.0), dict.fromkeys(FIELDS, 0.0)),))
@@ -214,13 +248,15 @@ def _listed(name: str) -> Listing | None:
     if not tiers or not _priced(entry, tiers[0].plain):
         return None
     window = entry.get("max_input_tokens")
-    storage = next((prices for pattern, prices in STORAGE if re.fullmatch(pattern, name)), ())
+    storage = [stored for stored in _unlisted().storage if re.fullmatch(stored.models, name)]
+    former = [before for before in _unlisted().former if re.fullmatch(before.models, name)]
     return Listing(
         tiers,
         int(window) if window else None,
         "claude" in name,
         _off_peak(entry),
-        tuple((None if day is None else Since.day(day), dollars / 1e6) for day, dollars in storage),
+        tuple((Since.day(one.since) if one.since else None, one.price / 1e6) for one in storage),
+        tuple((Until(Since.day(before.until).start), before.read) for before in former),
     )
 
 

@@ -24,7 +24,7 @@ import msgspec
 
 from ..scenarios.spec import nearest
 from ..scenarios.toml import Keys, Toml, dotted
-from .models import Listing, PriceTier, Since, Weekly, elsewhere, listed, map_version, model_map, names, own
+from .models import Listing, PriceTier, Since, Until, Weekly, elsewhere, listed, map_version, model_map, names, own
 
 MILLION = 1e6
 LEAST = 1e-4
@@ -107,8 +107,8 @@ def _listing(file: Toml, name: str, before: Mapping[str, Listing]) -> Listing:
     first = PriceTier(0, {**base.tiers[0].plain, **prices}, {**base.tiers[0].batch, **batch})
     longer = base.tiers[1:] if given.tiers is None else tuple(map(_tier, given.tiers))
     stored = base.storage if given.storage_per_hour is None else ((None, given.storage_per_hour / MILLION),)
-    off_peak = None if prices or given.tiers else base.off_peak
-    return base._replace(tiers=(first, *longer), storage=stored, off_peak=off_peak)
+    off_peak, former = (None, ()) if prices or given.tiers else (base.off_peak, base.former)
+    return base._replace(tiers=(first, *longer), storage=stored, off_peak=off_peak, former=former)
 
 
 def _base(file: Toml, at: Keys, like: str | None, before: Mapping[str, Listing]) -> Listing | None:
@@ -228,7 +228,7 @@ class Tariff(NamedTuple):
     """(for prompts of more tokens than this, price), rising; the first is 0."""
     window: int | None
     """Most tokens that a prompt may have, where that is known."""
-    times: tuple[tuple[Weekly | Since, Tiers], ...] = ()
+    times: tuple[tuple[Weekly | Since | Until, Tiers], ...] = ()
     """Times at which other prices hold, such as off-peak hours."""
 
     def at(self, tokens: int, when: float | None = None) -> Price:
@@ -306,10 +306,12 @@ def _tariff(listing: Listing, batch: bool) -> Tariff | None:
     plain = _batches(listing) if batch else _usual(listing)
     if plain is None:
         return None
-    tiers, times = plain, list[tuple[Weekly | Since, Tiers]]()
+    tiers, times = plain, list[tuple[Weekly | Since | Until, Tiers]]()
     if listing.off_peak is not None and not batch:
         week, lower = listing.off_peak
         times.append((week, ((0, _complete(lower, listing.claude)),)))
+    for until, share in listing.former:
+        times.append((until, tuple((above, price._replace(read=price.input * share)) for above, price in plain)))
     for start, dollars in listing.storage:
         stored = tuple((above, price._replace(storage=dollars)) for above, price in plain)
         if start is None:

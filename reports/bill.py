@@ -9,11 +9,12 @@ from typing import Any
 
 import pandas as pd
 
+from ..harness.bill import SummaryPrompt
 from ..harness.bill.bill import SUMS, Billed
 from ..harness.bill.requests import PAUSE
 from ..harness.bill.simulation import BOUND, Scheme, rule_of
 from ..metrics.cache.mechanisms import AutomaticRules, CachedContentRules, UnitRules
-from ..metrics.models import STORAGE_SOURCE
+from ..metrics.models import storage_source
 from ..metrics.value import Missing, Value
 from .render import MARKS, Table, count, dollars, percent, tokens
 
@@ -234,9 +235,19 @@ _RULES = {
 }
 
 
+_SUMMARIES = {
+    SummaryPrompt.separate: "Summaries are asked for in a prompt of their own, which no cache has.",
+    SummaryPrompt.history: "Summaries are asked for with the last prompt and its answer behind another system prompt, "
+    "which no cache has.",
+    SummaryPrompt.extends: "Summaries are asked for with one message behind the last prompt and its answer: what the "
+    "cache has of it is read.",
+}
+
+
 def assumptions(billed: Billed, schemes: Sequence[Scheme]) -> list[str]:
     """Return what was assumed, and what could not be billed."""
     requests, notes = billed.requests, [f"Prices: {billed.prices.source}."]
+    notes.append(_SUMMARIES[billed.summaries])
     notes.append(_RULES[billed.schemes[0].latest, billed.schemes[0].document])
     encoding = requests.run.manifest.plan.encoding
     notes.append(
@@ -301,7 +312,7 @@ def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
                 f"{percent(rule.rules.reuse)} do, and the others an earlier one, as another server answers."
             )
     elif isinstance(rule.rules, CachedContentRules):
-        yield f"Storage prices: {STORAGE_SOURCE}."
+        yield f"Storage prices: {storage_source()}."
     over = int(billed.calls(scheme).over_window.sum()) if scheme in billed.usages else 0
     if over:
         larger = count(over, "request is", "requests are")

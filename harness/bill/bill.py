@@ -14,17 +14,17 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...metrics.cache.rules import STORED, day_of, rule_for
+from ...metrics.cache.rules import STORED, Rules, day_of, rule_for
 from ...metrics.prices import Price, Prices, Tariff
 from ...scenarios.errors import RunError
-from ...strategies.events import Called
 from ..folder.contexts import Floats, Ints
 from ..folder.run import Run
+from . import SummaryPrompt
+from .own_calls import OwnCalls, PriceColumns, own_cost, prompts_before
 from .recorded import CostComparison, TokenFactors, recorded_costs, token_factors
 from .requests import RunRequests
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
@@ -33,8 +33,6 @@ MONEY = ("cost_read", "cost_written", "cost_fresh", "cost_output", "cost_storage
 """The parts of a bill, in US dollars. Content that the caller creates to be stored counts as written."""
 USED = ("read", "written", "written_1h", "fresh")
 TOKENS = ("tokens", *USED, "created", "output")
-FREE = "offline"
-"""The extractive summariser: it is no model and costs nothing in the run, but is billed as if it were one."""
 SUMS = (
     *TOKENS,
     "found",
@@ -82,6 +80,8 @@ class Billed:
     usages: Mapping[Scheme, Usages]
     factors: Mapping[str, TokenFactors]
     """By model: tokens that the provider counts for each of ours. Columns are in the provider's tokens."""
+    summaries: SummaryPrompt = SummaryPrompt.separate
+    """Prompts by which summaries are asked for."""
 
     def against_recorded(self, scheme: Scheme) -> CostComparison | None:
         """Return the bill of the whole history beside the recorded cost of the same calls; None where there is none."""
@@ -163,7 +163,7 @@ class Billed:
             **dict(zip(MONEY, money, strict=True)),
             "cost": np.sum(money, axis=0),
             "cost_missed": usage.missed * (price.input - price.read),
-            "cost_own": self._own(scheme, tariff),
+            "cost_own": self._own(scheme, tariff, (tokens, output, tokens - usage.fresh)),
             "uncached": tokens * price.input + output * price.output,
             "found": np.where(usage.created > 0, 0, usage.read),
             "hits": hits.astype(np.int64),
@@ -180,39 +180,33 @@ class Billed:
             may_hit[first:last] &= least is not None and self.requests.tokens[first:last] >= least
         return may_hit
 
-    def _own(self, scheme: Scheme, tariff: Tariff) -> Floats:
-        """Return the cost of the strategies' own model calls at each step.
-
-        What `offline` summarised for nothing is charged at the billed model's price for as many tokens: in production,
-        a summary is never free.
-        """
-        own, (rows, calls) = np.zeros(len(self.requests.steps)), self._own_calls
-        if not calls:
-            return own
+    def _own(self, scheme: Scheme, tariff: Tariff, columns: tuple[Ints, Ints, Ints]) -> Floats:
+        """Return the cost of the strategies' own model calls at each step, whose prompt, answer and cached tokens
+        `columns` are."""
+        total, own = np.zeros(len(self.requests.steps)), self._own_calls
+        if not own.calls:
+            return total
         factors = self.factors[scheme.model]
-        read = _scaled(np.array([call.input_tokens for call in calls], np.int64), factors.prompt)
-        written = _scaled(np.array([call.output_tokens for call in calls], np.int64), factors.answer)
-        price = _Columns.of(tariff, _priced_as(scheme), read, self.requests.started[rows])
-        billed = read * price.input + written * price.output
-        paid = np.array([np.nan if call.cost is None else call.cost for call in calls], np.float64)
-        free = np.array([call.model == FREE and call.role == "summariser" for call in calls])
-        # Not `own[rows] +=`, which counts one of several calls of a step. NaN, for a price that is not known, stays.
-        np.add.at(own, rows, np.where(free, billed, paid))
-        return own
+        asked = _scaled(np.array([call.input_tokens for call in own.calls], np.int64), factors.prompt)
+        replied = _scaled(np.array([call.output_tokens for call in own.calls], np.int64), factors.answer)
+        started = self.requests.started
+
+        def price(tokens: Ints) -> PriceColumns:
+            each = _Columns.of(tariff, _priced_as(scheme), tokens, started[own.rows])
+            return PriceColumns(each.input, each.read, each.output)
+
+        def rules(row: int) -> Rules | None:
+            rule = rule_of(scheme, None if np.isnan(started[row]) else day_of(started[row]))
+            return None if rule is None else rule.rules
+
+        before = prompts_before(self.requests, own.rows, columns, rules, scheme.placement == "hour")
+        # Not `total[rows] +=`, which counts one of several calls of a step. NaN, for a price that is not known, stays.
+        np.add.at(total, own.rows, own_cost(own, (asked, replied), before, self.summaries, price))
+        return total
 
     @cached_property
-    def _own_calls(self) -> tuple[Ints, list[Called]]:
-        """The strategies' own model calls, and for each the row of the step at which it was made."""
-        steps, first = self.requests.steps, self.requests.bounds[:-1]
-        events = self.requests.run.table("events").dropna(subset=["input_tokens"])
-        first_row = dict(zip(_keys(steps.iloc[first]), first, strict=True))
-        decoder = msgspec.json.Decoder(Called)
-        row_calls = [
-            (first_row[key] + step, decoder.decode(text))
-            for key, step, text in zip(_keys(events), events.step.tolist(), events.event.tolist(), strict=True)
-            if key in first_row
-        ]
-        return np.array([row for row, _ in row_calls], np.int64), [call for _, call in row_calls]
+    def _own_calls(self) -> OwnCalls:
+        return OwnCalls.of(self.requests)
 
     @cached_property
     def _none(self) -> Ints:
@@ -245,10 +239,12 @@ def bill(
     prices: Prices | None = None,
     done: Callable[[], object] | None = None,
     factor: float | None = None,
+    summaries: SummaryPrompt = SummaryPrompt.separate,
 ) -> Billed:
     """Bill a run under every scheme; `done` is called after each conversation and strategy.
 
     `factor`: tokens that the providers count for each of ours; None = as recorded, or as their family of models does.
+    `summaries`: the prompts by which they are asked for.
 
     Raises RunError for a model whose price is not known: it is not free. The offline optimum (placement `hindsight`) is
     left out for models whose caches take no marks.
@@ -278,7 +274,7 @@ def bill(
     models = dict.fromkeys(scheme.model for scheme in needed)
     given = None if factor is None else TokenFactors(factor, factor)
     factors = {name: given or token_factors(requests.run, name) for name in models}
-    return Billed(requests, billed_schemes, prices, usages, factors)
+    return Billed(requests, billed_schemes, prices, usages, factors, summaries)
 
 
 def _scaled(tokens: Ints, factor: float) -> Ints:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..bill import SummaryPrompt
 from .arguments import BilledModelsOption, JsonOption, PricesOption, RunArgument, run_folder
 
 if TYPE_CHECKING:
@@ -75,6 +76,13 @@ def bill(
             show_default="as in the recordings, else as measured for the family of models",
         ),
     ] = None,
+    summaries: Annotated[
+        SummaryPrompt,
+        typer.Option(
+            help="Prompt of a strategy's summaries: a text of its own; the history behind another system prompt; or "
+            "the last prompt with one message more, which is read from the cache."
+        ),
+    ] = SummaryPrompt.separate,
     batch: Annotated[bool, typer.Option("--batch", help="Use the prices of batch calls.")] = False,
     prices: PricesOption = None,
     calls: Annotated[
@@ -125,7 +133,7 @@ def bill(
         )
     ]
     with counting(len(requests), "conversations × strategies") as done:
-        billed = billed_as(requests, schemes, paid, done, token_factor)
+        billed = billed_as(requests, schemes, paid, done, token_factor, summaries)
     sums = totals(billed.conversations())
     if out is not None:
         _draw(billed, sums, out)

@@ -23,6 +23,7 @@ class Kind(StrEnum):
     metrics = "metrics"
     encodings = "encodings"
     prices = "prices"
+    caches = "caches"
 
 
 class Entry(TypedDict, total=False):
@@ -47,19 +48,27 @@ def list_(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="The one to explain, such as a strategy with its parameters. For prices, a part of the model's name.",
+            help="The one to explain, such as a strategy with its parameters. For prices, a part of the model's name; "
+            "for caches, a model.",
             show_default="all",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List strategies, scenarios, recorded formats, metrics, encodings or models' prices, or explain one of them."""
+    """List strategies, scenarios, recorded formats, metrics, encodings, models' prices or prompt caches, or explain
+    one of them.
+    """
     kind = _what(what)
     if kind is Kind.prices:
         # Prices need numpy and pandas, which --help must not import.
         from .price_list import print_prices
 
         print_prices(name, as_json)
+        return
+    if kind is Kind.caches:
+        from .cache_list import print_caches
+
+        print_caches(name, as_json)
         return
     rows = _all(kind) if name is None else {name: _one(kind, name)}
     if as_json:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ...metrics.cache.rules import CacheRule, rule_for
-from ...metrics.models import STORAGE_SOURCE, Since, Weekly, listed, model_map
+from ...metrics.models import Since, Weekly, listed, model_map, storage_source
 from ...metrics.prices import BUNDLED, Price, Prices, Tiers
 from ...reports.render import Table
 from ...scenarios.errors import SpecError
@@ -30,7 +30,7 @@ _TITLE = "Prices in US dollars per million tokens"
 
 _HEADS = (
     *("model", "prompt over", "input", "output", "cache read", "write 5m", "write 1h"),
-    *("batch input", "cache rule", "since"),
+    *("batch input", "cache rule", "since", "exact of seen"),
 )
 
 _MONEY = ("input", "output", "cache_read", "cache_write_5m", "cache_write_1h")
@@ -46,7 +46,9 @@ def print_prices(part: str | None, as_json: bool) -> None:
         print_json(rows)
     else:
         lines = tuple(line for name, row in rows.items() for line in _lines_price_list(name, row))
-        print_tables([Table(_TITLE, _HEADS, lines, tuple(_notes(part, rows)), 2, ("since", "cache rule"))])
+        print_tables(
+            [Table(_TITLE, _HEADS, lines, tuple(_notes(part, rows)), 2, ("since", "exact of seen", "cache rule"))]
+        )
 
 
 def _shown(name: str, part: str | None) -> bool:
@@ -80,9 +82,16 @@ def _row(name: str) -> dict[str, Any]:
     }
 
 
-def _rule(rule: CacheRule) -> dict[str, str]:
-    mechanism = "nothing" if rule.rules is None else type(rule.rules).__name__.removesuffix("Rules").lower()
-    return {"mechanism": mechanism, "family": rule.family, "since": rule.since, "source": rule.source}
+def _rule(rule: CacheRule) -> dict[str, Any]:
+    seen, exact = (sum(getattr(found, name) for found in rule.evidence) for name in ("seen", "exact"))
+    return {
+        "mechanism": rule.mechanism,
+        "family": rule.family,
+        "since": rule.since,
+        "source": rule.source,
+        "calls_seen": seen,
+        "calls_exact": exact,
+    }
 
 
 def _tiers(tiers: Tiers) -> list[dict[str, float | None]]:
@@ -118,11 +127,12 @@ def _round(price: float) -> float:
 def _lines_price_list(name: str, row: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """Yield a line for each tier; what does not differ by tier stands in the first."""
     rule = row["cache_rule"]
-    last = ("–", "") if rule is None else (rule["mechanism"], rule["since"])
+    seen = f"{rule['calls_exact']:,} of {rule['calls_seen']:,}" if rule and rule["calls_seen"] else "–"
+    last = ("–", "", seen) if rule is None else (rule["mechanism"], rule["since"], seen)
     for at, prices in enumerate(row["prices"]):
         batch = None if row["batch"] is None else row["batch"][at]["input"]
         money = [_money(price) for price in (*map(prices.get, _MONEY), batch)]
-        yield (name, f"{prices['above']:,}" if at else "", *money, *(("", "") if at else last))
+        yield (name, f"{prices['above']:,}" if at else "", *money, *(("", "", "") if at else last))
 
 
 def _money(dollars: float | None) -> str:
@@ -144,7 +154,7 @@ def _notes(part: str | None, rows: dict[str, dict[str, Any]]) -> Iterator[str]:
             f"Cheaper at off-peak hours, listed in --json: {', '.join(cheaper)}. The provider's holidays are unknown."
         )
     if stored := [_stored(name, row["storage_per_hour"]) for name, row in rows.items() if row["storage_per_hour"]]:
-        yield f"Storage of cached content for an hour ({STORAGE_SOURCE}): {'; '.join(stored)}."
+        yield f"Storage of cached content for an hour ({storage_source()}): {'; '.join(stored)}."
 
 
 def _stored(name: str, prices: dict[str, float]) -> str:

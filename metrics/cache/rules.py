@@ -56,7 +56,7 @@ def cache_of(rules: Rules) -> Cache:
             return CachedContent(rules)
 
 
-class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CacheEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How often a rule was right: recorded calls after the first of their conversation, in which it predicts a read."""
 
     model: str
@@ -77,6 +77,8 @@ class CacheRule:
     """How one provider caches the prompts of some models, from a date on."""
 
     family: str
+    name: str
+    """Name of the models, with the host where it has rules of its own."""
     provider: str
     models: str
     """Regular expression of names, with the host's prefixes; the whole name must match."""
@@ -87,12 +89,17 @@ class CacheRule:
     source: str
     note: str = ""
     """What was assumed or measured beside the source."""
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[CacheEvidence, ...] = ()
     """Recorded calls that it was compared with; empty = none was seen."""
     pays: tuple[float, float] | None = None
     """Prices of reading and writing as shares of the input price, where these are not the provider's."""
     system_first: bool = False
     """Whether system messages stand before all others in the prompt, wherever they are among the messages."""
+
+    @property
+    def mechanism(self) -> str:
+        """Name of the mechanism: explicit, automatic, boundary, unit, stored, or none."""
+        return next((name for name, kind in _MECHANISMS.items() if type(self.rules) is kind), "none")
 
     def cache(self) -> Cache | None:
         """Return an empty cache under this rule; None where nothing is cached."""
@@ -119,6 +126,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Family(_Line, kw_only=True, forbid_unknown_fields=True):
+    name: str
     models: str
     """Names after the host's prefix; a version may follow."""
     host: str = ""
@@ -140,7 +148,7 @@ class _Provider(msgspec.Struct, forbid_unknown_fields=True):
     families: list[_Family]
     source: str = ""
     changes: dict[str, list[_Line]] = {}
-    evidence: list[Evidence] = []
+    evidence: list[CacheEvidence] = []
 
 
 _VERSION = r"(?:[-@.:].*)?"
@@ -158,7 +166,7 @@ def _rules(file: _Provider, stored: bool = False) -> tuple[CacheRule, ...]:
     return tuple(replace(rule, evidence=tuple(_evidence(file, rule, rules))) for rule in rules)
 
 
-def _evidence(file: _Provider, rule: CacheRule, rules: Sequence[CacheRule]) -> Iterator[Evidence]:
+def _evidence(file: _Provider, rule: CacheRule, rules: Sequence[CacheRule]) -> Iterator[CacheEvidence]:
     for found in file.evidence:
         name = f"{found.host}/{found.model}" if found.host else found.model
         if rule.since == found.since and _family(name, rules) == rule.family:
@@ -166,7 +174,8 @@ def _evidence(file: _Provider, rule: CacheRule, rules: Sequence[CacheRule]) -> I
 
 
 def _of_family(file: _Provider, family: _Family) -> Iterator[CacheRule]:
-    every_host = [family.host] if family.host else list(file.changes) or [list(file.hosts)[-1]]
+    usual = list(file.changes) or [list(file.hosts)[-1]]
+    every_host = [family.host] if family.host else usual
     for host in every_host:
         lines = family.changes or file.changes.get(host) or [family]
         first = max((line.since for line in lines if line.since <= family.first_day), default="")
@@ -176,6 +185,7 @@ def _of_family(file: _Provider, family: _Family) -> Iterator[CacheRule]:
             mechanism = line.mechanism or family.mechanism or file.mechanism
             yield CacheRule(
                 family=f"{host} {family.models}",
+                name=family.name if host == usual[0] else f"{family.name} on {host.title()}",
                 provider=file.provider,
                 models=f"{file.hosts[host]}(?:{family.models}){_VERSION}",
                 since="" if line.since == first and family.first_day else line.since,

@@ -68,6 +68,22 @@ def test_price_pages(row: Golden) -> None:
     assert price[:5] == pytest.approx([each / 1e6 for each in wanted])
 
 
+def test_prices_of_the_past() -> None:
+    """Reading from Sonnet 5.5's cache cost a tenth of the input until 2026-10-07, and has cost a twentieth since."""
+    found = tariff("anthropic/claude-sonnet-5-5")
+    reads = [found.at(1, datetime(2026, 10, day, tzinfo=UTC).timestamp()).read for day in (6, 7)]
+    assert reads == pytest.approx([2e-7, 1e-7])
+    assert found.at(1).read == pytest.approx(1e-7)
+
+
+def test_a_tier_charges_the_whole_request() -> None:
+    """Haiku 5.5 over 100,000 tokens: every part of the request at five times the price, its output too."""
+    found = tariff("claude-haiku-5-5")
+    usage = TokenUsage(100_001, 10, cached=50_000, written=40_000)
+    dear, usual = found.at(100_001).of(usage), found.at(100_000).of(usage)
+    assert dear == pytest.approx(5 * usual)
+
+
 def test_a_call_by_hand() -> None:
     """gpt-4o-mini: $0.15 a million in, half of that cached, $0.60 out; so 800 in, 200 cached, 50 out are $0.000165."""
     usage = TokenUsage(1000, 50, cached=200)

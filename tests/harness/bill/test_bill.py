@@ -14,12 +14,15 @@ import pandas as pd
 import pytest
 from msgspec.structs import replace
 
+from ctxbench.harness.bill import SummaryPrompt
 from ctxbench.harness.bill.bill import bill as billed_as
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, lacking_newest, load
+from ctxbench.metrics.cache.mechanisms import AutomaticRules
 from ctxbench.metrics.cache.requests import PLACEMENTS
-from ctxbench.metrics.prices import BUNDLED, Price
+from ctxbench.metrics.cache.rules import rule_for
+from ctxbench.metrics.prices import BUNDLED, Price, TokenUsage
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import RunError
 from ctxbench.scenarios.model import Conversation, Message
@@ -239,6 +242,52 @@ def test_what_offline_summarised_is_not_free(run: Run, monkeypatch: pytest.Monke
         assert found["none"] == 0
     changed(run, monkeypatch, lambda call: replace(call, role="embedder"))
     assert not bill(run, [Scheme("gpt-4o")]).conversations().cost_own.any()
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-5", "deepseek-reasoner", "gpt-4o"])
+def test_summaries_cost_by_the_prompt_that_asks_for_them(run: Run, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    """Asked behind another system prompt, the last prompt and its answer are plain; as one message more, what the
+    cache has of that prompt is read."""
+    events = changed(run, monkeypatch, lambda call: replace(call, input_tokens=1000, output_tokens=100))
+    each, scheme = price(model), Scheme(model)
+    bills = {prompt: bill(run, [scheme], summaries=prompt) for prompt in SummaryPrompt}
+    calls = bills[SummaryPrompt.history].calls(scheme)
+    calls = calls[calls.strategy == SUMMARY].set_index(["conversation", "step"])
+    rule = rule_for(model, None)
+    assert rule is not None
+    for name, step in zip(events.conversation, events.step, strict=True):
+        last = calls.loc[(name, step - 1)]
+        cached = last.tokens - last.fresh
+        if isinstance(rule.rules, AutomaticRules):
+            cached = rule.rules.read(int(last.tokens))
+        whole, reply = (last.tokens + last.output) * each.input, 100 * each.output
+        for prompt, cost in (
+            (SummaryPrompt.separate, 1000 * each.input + reply),
+            (SummaryPrompt.history, whole + reply),
+            (SummaryPrompt.extends, whole + reply - cached * (each.input - each.read)),
+        ):
+            found = bills[prompt].calls(scheme)
+            found = found[(found.strategy == SUMMARY) & (found.conversation == name) & (found.step == step)]
+            assert found.cost_own.item() == pytest.approx(cost)
+
+
+def test_a_bill_is_a_range_where_not_every_call_finds_the_cache(tmp_path: Path) -> None:
+    """Half of the calls find the newest prefix: of three prompts in a row the last reads it, the first, or nothing."""
+    said = [replace(message, text=message.text * size) for message, size in zip(SAID, (1, 400, 1, 400, 1), strict=True)]
+    more = [Message("w", "user", "more " * 500, time=1.79e9 + 80), Message("c", "assistant", "so", time=1.79e9 + 85)]
+    billed = bill(conversation(tmp_path, *said, *more), [Scheme("gpt-4o", reuse=0.5)])
+    calls, each = billed.calls(billed.schemes[0]), price("gpt-4o")
+    first, second = (tokens // 128 * 128 for tokens in calls.read.tolist()[1:])
+    missed = [0.0, first / 2, second - (second / 2 + first / 4)]
+    assert calls.cost_missed.tolist() == pytest.approx([each_call * (each.input - each.read) for each_call in missed])
+    assert not bill(billed.requests, [Scheme("gpt-4o", reuse=1.0)]).conversations().cost_missed.any()
+
+
+def test_iterations_of_a_reply_are_added_up() -> None:
+    """The provider's example (C1, C2): a compaction of 180,000 tokens before a reply on 23,000, plain and then read."""
+    each = price("claude-opus-5")
+    assert each.of(TokenUsage(203_000, 4500)) == pytest.approx(1.1275)
+    assert each.of(TokenUsage(203_000, 4500, cached=180_000)) == pytest.approx(0.3175)
 
 
 def test_a_price_that_is_not_known(run: Run) -> None:

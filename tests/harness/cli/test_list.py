@@ -94,3 +94,22 @@ def test_other_things_are_shown_alone(what: str, name: str) -> None:
 def test_an_unknown_name_gets_the_nearest(what: str, name: str, meant: str) -> None:
     """A wrong name is an error that has the right one."""
     assert meant in ctxbench("list", what, name, cwd=EXAMPLES, code=2).stderr
+
+
+def test_cache_rules_of_a_model() -> None:
+    """Each line of a model's rules with its date, parameters, source and what recordings say of it; as JSON too."""
+    shown = ctxbench("list", "caches", "codex/gpt-5.6-sol", cwd=EXAMPLES).stdout
+    assert "GPT-5.6 on Codex" in shown
+    assert "block 1,024, hidden 139" in shown
+    assert "Sources" in shown
+    rules: Any = listed("caches", "claude-3-5-sonnet")
+    assert [rule["since"] for rule in rules] == ["", "2025-01-15", "2026-09-26"]
+    assert all(rule["source"] for rule in rules)
+    every: Any = listed("caches")
+    assert {rule["provider"] for rule in every} == {"Anthropic", "DeepSeek", "OpenAI", "Google"}
+
+
+def test_a_model_without_a_cache_rule() -> None:
+    """It is one error, which says what that means."""
+    failed = ctxbench("list", "caches", "mistral-large", cwd=EXAMPLES, code=2)
+    assert "no cache rule is known for 'mistral-large'" in failed.stderr
