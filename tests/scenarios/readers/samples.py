@@ -270,6 +270,20 @@ def codex(name: str) -> list[dict[str, Any]]:
     ]
 
 
+def gemini_cli(name: str) -> dict[str, Any]:
+    result = [{"functionResponse": {"id": "t1", "response": {"output": "a"}}}]
+    call = {"id": "t1", "name": "read_file", "args": {"path": "a"}, "result": result, "timestamp": stamp(2)}
+    thought = {"subject": "Read", "description": "it"}
+    tokens = {"input": 100, "output": 5, "cached": 60, "thoughts": 7, "tool": 0, "total": 112}
+    answer = {"model": "gemini", "tokens": tokens, "thoughts": [thought], "toolCalls": [call]}
+    messages = [
+        {"id": "a", "timestamp": stamp(0), "type": "user", "content": [{"text": "Go"}, {"inlineData": {}}]},
+        {"id": "b", "timestamp": stamp(1), "type": "gemini", "content": "", **answer},
+        {"id": "c", "timestamp": stamp(3), "type": "info", "content": "Update"},
+    ]
+    return {"sessionId": name, "messages": messages}
+
+
 def pi(name: str) -> list[dict[str, Any]]:
     def entry(second: int, kind: str = "message", **fields: object) -> dict[str, Any]:
         tree = {"id": f"n{second}", "parentId": f"n{second - 1}" if second > 1 else None}
@@ -329,6 +343,7 @@ SAMPLES: dict[str, Sample] = {
     "claude_code": Sample(claude_code, "session", "s.jsonl"),
     "codex": Sample(codex, "session", "rollout.jsonl"),
     "ctxbench": Sample(ctxbench, "lines"),
+    "gemini_cli": Sample(gemini_cli, "object"),
     "kdconv": Sample(kdconv, "array"),
     "litellm_log": Sample(litellm_log, "object"),
     "locomo": Sample(locomo, "array"),
