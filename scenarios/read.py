@@ -1,7 +1,8 @@
 """Paths in, conversations out: find the files, detect their formats, read them, check every conversation.
 
 All recordings come in here. Nothing is lost in silence: what cannot be read is in `Problems.errors`, files of a folder
-that are no recordings are in `Problems.ignored`, files named twice and conversations renamed are in `Problems.notes`.
+that are no recordings are in `Problems.ignored`; files named twice, conversations renamed and parts of an unknown type
+are in `Problems.notes`.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
         if empty and len(problems.errors) > errors:
             problems.errors[errors] = _explained(problems.errors[errors], batch)
     problems.notes += names.notes()
+    problems.note_unknown()
 
 
 class _UniqueNames:

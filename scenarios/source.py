@@ -49,15 +49,29 @@ class Problems:
     ignored: list[str] = field(default_factory=list)
     """Files of a folder that are no recordings, as `path` or `path: why`. These are not errors."""
     notes: list[str] = field(default_factory=list)
-    """Other remarks that matter for the figures: files named twice and read once, conversations given another id."""
+    """Other remarks that matter for the figures: files named twice and read once, conversations given another id, parts
+    of a type that no reader knows."""
     consumed: int = 0
     """Bytes read so far, for the progress bar."""
+    _unknown: dict[str, list[Place]] = field(default_factory=dict)
 
     def add(self, error: RecordingError) -> None:
         """Collect the error of a record that is left out. Raises it instead if `strict`."""
         if self.strict:
             raise error
         self.errors.append(error)
+
+    def unknown(self, what: str, place: Place) -> None:
+        """Count a part of a recording whose type its reader does not know, such as `codex: item of type 'x'`."""
+        self._unknown.setdefault(what, []).append(place)
+
+    def note_unknown(self) -> None:
+        """Turn the counts of unknown parts into notes, one per type over all files."""
+        for what, places in self._unknown.items():
+            files = len({place.file for place in places})
+            where = str(places[0]) if files == 1 else f"{files} files, first {places[0]}"
+            self.notes.append(f"{what}: unknown, {len(places):,} not read ({where})")
+        self._unknown.clear()
 
 
 def decode(raw: bytes | msgspec.Raw, kind: type[T], place: Place) -> T:

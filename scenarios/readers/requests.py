@@ -8,8 +8,8 @@ A request repeats the messages before it:
 
 Usage is recognised under all names that are in use:
 
-    prompt, whole      prompt_tokens, promptTokenCount, and input_tokens beside input_tokens_details (OpenAI, DeepSeek,
-                       LiteLLM, Gemini)
+    prompt, whole      prompt_tokens, promptTokenCount, and input_tokens beside input_tokens_details or
+                       cached_input_tokens (OpenAI, DeepSeek, LiteLLM, Gemini, Codex)
     prompt, the rest   input_tokens, inputTokens, input: without the tokens read from or written to a cache (Anthropic,
                        Bedrock, pi)
     read               cache_read_input_tokens, prompt_cache_hit_tokens, cached_tokens, cacheRead …
@@ -39,7 +39,7 @@ _WHOLE_PROMPT = ("prompt_tokens", "promptTokenCount", "prompt_token_count")
 _UNCACHED_PROMPT = ("input_tokens", "inputTokens", "input")
 _CACHE_READ = (
     *("cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens", "cacheRead", "cacheReadInputTokens"),
-    *("cachedContentTokenCount", "cached_content_token_count", "cache_read_tokens"),
+    *("cachedContentTokenCount", "cached_content_token_count", "cache_read_tokens", "cached_input_tokens"),
 )
 _CACHE_MISS = ("prompt_cache_miss_tokens",)
 _CACHE_WRITE = (
@@ -48,10 +48,10 @@ _CACHE_WRITE = (
 )
 _CACHE_WRITE_1H = ("ephemeral_1h_input_tokens",)
 _OUTPUT = ("completion_tokens", "output_tokens", "outputTokens", "output", "candidatesTokenCount")
-# Beside this key of OpenAI's Responses API, `input_tokens` is the whole prompt.
-_RESPONSES_API = "input_tokens_details"
+# Beside these keys of OpenAI's Responses API and of Codex, `input_tokens` is the whole prompt.
+_RESPONSES_API = ("input_tokens_details", "cached_input_tokens")
 # Nested blocks with more counts.
-_NESTED = (_RESPONSES_API, "prompt_tokens_details", "cache_creation", "cache_creation_token_details")
+_NESTED = ("input_tokens_details", "prompt_tokens_details", "cache_creation", "cache_creation_token_details")
 _REMEDY = "correct it; the call counts as one that reported nothing"
 _MOST_SHOWN, _LONGEST_SHOWN = 10**30, 60
 # The highest plausible cost of one call in US dollars. A recorded 1e300 is damage, and would spoil every sum.
@@ -201,7 +201,7 @@ def dollars(recorded: Any, place: Place, problems: Problems) -> float | None:
 def _usage(reported: Any, place: Place, cost: float | None) -> Usage:
     block = _Block(reported, place)
     whole, rest = block.count(_WHOLE_PROMPT), block.count(_UNCACHED_PROMPT)
-    if whole is None and block.has(_RESPONSES_API):
+    if whole is None and any(map(block.has, _RESPONSES_API)):
         whole, rest = rest, None
     read, written = block.count(_CACHE_READ), block.count(_CACHE_WRITE)
     missed = block.count(_CACHE_MISS)

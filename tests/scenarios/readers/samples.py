@@ -236,6 +236,54 @@ def claude_code(name: str) -> list[dict[str, Any]]:
     ]
 
 
+def codex(name: str) -> list[dict[str, Any]]:
+    def row(second: int, kind: str, **payload: object) -> dict[str, Any]:
+        return {"timestamp": stamp(second), "type": kind, "payload": payload}
+
+    def item(second: int, kind: str, **fields: object) -> dict[str, Any]:
+        return row(second, "response_item", type=kind, **fields)
+
+    def text(kind: str, words: str) -> list[dict[str, Any]]:
+        return [{"type": kind, "text": words}]
+
+    used = {"input_tokens": 100, "cached_input_tokens": 60, "output_tokens": 5}
+    info = {"total_token_usage": {"total_tokens": 105}, "last_token_usage": used}
+    asked = {"type": "message", "role": "user", "content": text("input_text", "Go")}
+    left = [asked, {"type": "compaction", "encrypted_content": "x"}]
+    tools = [{"type": "namespace", "name": "app", "tools": [{"name": "look", "inputSchema": {"type": "object"}}]}]
+    base = {"text": "You are Codex."}
+    return [
+        row(0, "session_meta", id=name, cli_version="1", base_instructions=base, dynamic_tools=tools),
+        row(1, "turn_context", model="gpt", effort="high"),
+        row(2, "response_item", **asked),
+        row(2, "event_msg", type="user_message", message="Go"),
+        item(3, "reasoning", summary=text("summary_text", "hm")),
+        item(3, "message", role="assistant", content=text("output_text", "Looking.")),
+        item(4, "function_call", call_id="t1", name="exec", arguments='{"cmd": "ls"}'),
+        item(4, "custom_tool_call", call_id="t2", name="patch", input="***"),
+        item(5, "function_call_output", call_id="t1", output="a"),
+        item(5, "custom_tool_call_output", call_id="t2", output=text("input_text", "b")),
+        row(5, "event_msg", type="token_count", info=info),
+        row(6, "compacted", message="", replacement_history=left),
+        item(7, "message", role="assistant", content=text("output_text", "Done.")),
+        row(8, "event_msg", type="thread_rolled_back", num_turns=0),
+    ]
+
+
+def gemini_cli(name: str) -> dict[str, Any]:
+    result = [{"functionResponse": {"id": "t1", "response": {"output": "a"}}}]
+    call = {"id": "t1", "name": "read_file", "args": {"path": "a"}, "result": result, "timestamp": stamp(2)}
+    thought = {"subject": "Read", "description": "it"}
+    tokens = {"input": 100, "output": 5, "cached": 60, "thoughts": 7, "tool": 0, "total": 112}
+    answer = {"model": "gemini", "tokens": tokens, "thoughts": [thought], "toolCalls": [call]}
+    messages = [
+        {"id": "a", "timestamp": stamp(0), "type": "user", "content": [{"text": "Go"}, {"inlineData": {}}]},
+        {"id": "b", "timestamp": stamp(1), "type": "gemini", "content": "", **answer},
+        {"id": "c", "timestamp": stamp(3), "type": "info", "content": "Update"},
+    ]
+    return {"sessionId": name, "messages": messages}
+
+
 def pi(name: str) -> list[dict[str, Any]]:
     def entry(second: int, kind: str = "message", **fields: object) -> dict[str, Any]:
         tree = {"id": f"n{second}", "parentId": f"n{second - 1}" if second > 1 else None}
@@ -293,7 +341,9 @@ SAMPLES: dict[str, Sample] = {
     "anthropic_messages": Sample(anthropic_messages, "lines"),
     "beam": Sample(beam, "object", "chat.json", (("probing_questions/probing_questions.json", QUESTIONS),)),
     "claude_code": Sample(claude_code, "session", "s.jsonl"),
+    "codex": Sample(codex, "session", "rollout.jsonl"),
     "ctxbench": Sample(ctxbench, "lines"),
+    "gemini_cli": Sample(gemini_cli, "object"),
     "kdconv": Sample(kdconv, "array"),
     "litellm_log": Sample(litellm_log, "object"),
     "locomo": Sample(locomo, "array"),

@@ -1,0 +1,361 @@
+"""Codex rollouts: JSON Lines of `{timestamp, type, payload}`, `~/.codex/sessions/<date>/rollout-<time>-<id>.jsonl`.
+
+Source: github.com/openai/codex, `codex-rs/protocol` and `codex-rs/rollout` (checked up to version 0.144). The rollouts
+have no schemas of the built-in tools, no start times of calls and no cache marks. Reasoning is there as far as it was
+summarised; the rest is encrypted.
+
+- `response_item` rows are what the model was sent and what it answered. `event_msg` rows show the same on the screen
+  and are not read, but for `token_count` and where a turn begins, is aborted or taken back.
+- A reply is several items: reasoning, messages, tool calls. They become one assistant message. It ends before the
+  tools' outputs, which stand before its `token_count` row. A row that repeats the sum of the row before it is no call,
+  and neither is one of zero tokens, which follows a compaction. The last reply of a session may lack its row.
+- `input_tokens` includes what was read from the cache; `reasoning_output_tokens` are part of the output.
+- The system prompt is `base_instructions` of the first `session_meta` row; a resumed session repeats the row. A forked
+  session begins with its parent's rows, token counts included: they are read, but they all have the time of the fork,
+  so their messages have no time. Where the parent is read too, these calls are counted in both.
+- `dynamic_tools` are offered to the model, but for those that it has to search for (`deferLoading`).
+- A compaction replaces the history by its users' messages and an encrypted summary, which is shown by a placeholder.
+  The compacting call has no usage.
+- What OpenAI ran itself (`web_search_call`) has no result in the rollout: `meta["hosted_tool_calls"]` counts it.
+- Rows and items of another type are counted in the notes of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from ..errors import Place, RecordingError
+from ..model import Call, Compaction, Conversation, Message, Scalar, Tool, ToolCall
+from ..source import Problems, decode, lines
+from . import Recordings
+from .messages import History, Moment, role_of, tool
+from .requests import usage
+
+_TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal")
+_TOOL_CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
+_HOSTED = ("web_search_call", "image_generation_call")
+_COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
+# Items and rows without anything that the model is sent: snapshots for undoing, settings, what other programs show.
+_IGNORED_ITEMS = ("ghost_snapshot", "compaction_trigger")
+_IGNORED_ROWS = ("world_state", "inter_agent_communication_metadata")
+_ENCRYPTED = "[The rest is a summary that is encrypted.]"
+# Rows that a fork copies are written at once; the first reply of its own takes longer than that.
+_COPYING = 1.0
+
+
+class _Row(msgspec.Struct):
+    type: str
+    timestamp: Moment
+    payload: msgspec.Raw
+
+
+class _Instructions(msgspec.Struct):
+    text: str = ""
+
+
+class _DynamicTool(msgspec.Struct, rename="camel"):
+    name: str
+    description: str = ""
+    input_schema: dict[str, Any] = {}
+    defer_loading: bool = False
+    tools: list[_DynamicTool] = []
+    """Tools of a namespace."""
+
+
+class _Session(msgspec.Struct):
+    id: str = ""
+    forked_from_id: str | None = None
+    cli_version: str = ""
+    model_provider: str | None = None
+    base_instructions: _Instructions | None = None
+    dynamic_tools: list[_DynamicTool] | None = None
+
+
+class _Turn(msgspec.Struct):
+    model: str = ""
+    effort: str | None = None
+
+
+class _Block(msgspec.Struct):
+    type: str
+    text: str = ""
+    refusal: str = ""
+
+
+class _Output(msgspec.Struct):
+    """What older versions wrote in place of a text."""
+
+    content: str
+
+
+class _Item(msgspec.Struct):
+    type: str
+    role: str = ""
+    content: str | list[_Block] | None = None
+    summary: list[_Block] = []
+    call_id: str | None = None
+    name: str = ""
+    arguments: str | dict[str, Any] = ""
+    input: str = ""
+    action: dict[str, Any] | None = None
+    output: str | list[_Block] | _Output | None = None
+
+    def __post_init__(self) -> None:
+        if self.type in ("function_call", "custom_tool_call") and not (self.call_id and self.name):
+            raise ValueError("a tool call needs a call_id and a name")
+
+
+class _Compacted(msgspec.Struct):
+    message: str = ""
+    replacement_history: list[_Item] | None = None
+
+
+class _Info(msgspec.Struct):
+    total_token_usage: Any = None
+    last_token_usage: Any = None
+
+
+class _Event(msgspec.Struct):
+    type: str
+    info: _Info | None = None
+    num_turns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Codex:
+    """Sessions of Codex."""
+
+    about: ClassVar[str] = "Codex rollouts (JSON Lines)"
+    shapes: ClassVar[tuple[frozenset[str], ...]] = (
+        frozenset({".timestamp", ".type", ".payload", ".payload.cli_version"}),
+        frozenset({".timestamp", ".type", ".payload", ".payload.type", ".payload.role", ".payload.content"}),
+    )
+    folder: ClassVar[bool] = False
+
+    def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
+        for path in files:
+            session = _Rollout(problems)
+            for place, raw in lines(path, problems):
+                try:
+                    session.add(decode(raw, _Row, place), place)
+                except RecordingError as error:
+                    problems.add(error)
+            if session.history.messages:
+                yield Place(str(path)), session.conversation(path.stem)
+
+
+@dataclass(slots=True)
+class _Rollout:
+    """A session, to which its rows are added one by one."""
+
+    problems: Problems
+    history: History = field(init=False)
+    session: _Session | None = None
+    parent: str | None = None
+    turn: _Turn = field(default_factory=_Turn)
+    compactions: list[Compaction] = field(default_factory=list)
+    hosted: int = 0
+    rolled_back: int = 0
+    _began: float = 0.0
+    _number: int = 0
+    _reply: list[tuple[_Item, float | None, Place]] = field(default_factory=list)
+    # Place in the history of the reply whose token_count row is still to come.
+    _unpaid: int | None = None
+    _total: Any = None
+    # Places in the history at which the user's turns begin.
+    _turns: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.history = History(self.problems)
+
+    def add(self, row: _Row, place: Place) -> None:
+        """Add the next row. Raises RecordingError if it cannot be read."""
+        where, time = place.at("payload"), self._time(row)
+        match row.type:
+            case "session_meta":
+                self._meta(decode(row.payload, _Session, where), row)
+            case "turn_context":
+                self.turn = decode(row.payload, _Turn, where)
+            case "response_item":
+                self._item(decode(row.payload, _Item, where), time, where)
+            case "event_msg":
+                self._event(decode(row.payload, _Event, where), where)
+            case "compacted":
+                self._compact(decode(row.payload, _Compacted, where), time, where)
+            case _ if row.type not in _IGNORED_ROWS:
+                self.problems.unknown(f"codex: row of type {row.type!r}", place)
+
+    def conversation(self, stem: str) -> Conversation:
+        """Return the session; a session without a `session_meta` row has the file's name as its id."""
+        self._close()
+        session = self.session or _Session()
+        prompt = session.base_instructions.text if session.base_instructions is not None else ""
+        system = (Message("instructions", "system", prompt),) if prompt else ()
+        meta: dict[str, Scalar] = {"off_branch": self.rolled_back, "hosted_tool_calls": self.hosted}
+        if self.parent:
+            meta["parent"] = self.parent
+        if session.cli_version:
+            meta["version"] = session.cli_version
+        if session.model_provider:
+            meta["provider"] = session.model_provider
+        return Conversation(
+            session.id or stem,
+            (*system, *self.history.in_order()),
+            tools=tuple(_offered(session.dynamic_tools or ())),
+            compactions=tuple(self.compactions),
+            meta=meta,
+        )
+
+    def _time(self, row: _Row) -> float | None:
+        """Return the time of a row; None for rows that a fork copied from its parent."""
+        time = row.timestamp.timestamp()
+        return None if self.parent and time - self._began < _COPYING else time
+
+    def _meta(self, session: _Session, row: _Row) -> None:
+        if self.session is None:
+            self.session, self.parent, self._began = session, session.forked_from_id, row.timestamp.timestamp()
+        elif session.id != self.session.id:
+            self.parent = self.parent or session.id
+
+    def _item(self, item: _Item, time: float | None, place: Place) -> None:
+        if item.type in _OUTPUTS:
+            self._close()
+            text, images = self._text(item.output, place.at("payload.output"))
+            self._say(Message("", "tool", text, answers=item.call_id or "", time=time, images=images), place)
+        elif item.type == "message" and role_of(item.role, place) != "assistant":
+            self._close()
+            text, images = self._text(item.content, place.at("payload.content"))
+            self._say(Message("", role_of(item.role, place), text, time=time, images=images), place)
+        elif item.type in ("message", "reasoning", *_TOOL_CALLS, *_HOSTED):
+            self._unpaid = None
+            self._reply.append((item, time, place))
+        elif item.type not in (*_IGNORED_ITEMS, *_COMPACTIONS):
+            self.problems.unknown(f"codex: item of type {item.type!r}", place)
+
+    def _close(self) -> None:
+        """Turn the items of the reply, if there are any, into its message."""
+        if not self._reply:
+            return
+        text, thinking, calls, images = [], [], list[ToolCall](), 0
+        for item, _, place in self._reply:
+            said, shown = self._text(item.content, place.at("payload.content"))
+            if item.type == "message":
+                text.append(said)
+                images += shown
+            elif item.type == "reasoning":
+                summary, _ = self._text(item.summary, place.at("payload.summary"))
+                thinking += [summary, said]
+            elif item.type in _HOSTED:
+                self.hosted += 1
+            else:
+                calls.append(_tool_call(item, f"m{self._number}c{len(calls)}"))
+        _, time, place = self._reply[-1]
+        self._reply = []
+        call = Call(self.turn.model, "codex", effort=self.turn.effort or "")
+        message = Message("", "assistant", _lines(text), tuple(calls), time=time, images=images, call=call)
+        self._say(msgspec.structs.replace(message, thinking=_lines(thinking)), place)
+        self._unpaid = len(self.history.messages) - 1
+
+    def _say(self, message: Message, place: Place) -> None:
+        self.history.add(msgspec.structs.replace(message, id=f"m{self._number}"), place)
+        self._number += 1
+
+    def _text(self, content: str | list[_Block] | _Output | None, place: Place) -> tuple[str, int]:
+        """Return content as text and number of images; blocks of another type are counted as unknown."""
+        if not isinstance(content, list):
+            return (content.content if isinstance(content, _Output) else content or ""), 0
+        for at, block in enumerate(content):
+            if block.type not in (*_TEXTS, "input_image"):
+                self.problems.unknown(f"codex: block of type {block.type!r}", place.at(f"{place.field}[{at}]"))
+        return _lines(block.text or block.refusal for block in content), sum(b.type == "input_image" for b in content)
+
+    def _event(self, event: _Event, place: Place) -> None:
+        match event.type:
+            case "token_count" if event.info is not None:
+                self._close()
+                self._count(event.info, place)
+            case "task_started":
+                self._close()
+                self._unpaid = None
+            case "user_message":
+                self._turns.append(max(len(self.history.messages) - 1, 0))
+            case "thread_rolled_back" if event.num_turns > 0:
+                self._roll_back(event.num_turns)
+            case "turn_aborted":
+                self._close()
+                if self._unpaid is not None:
+                    self._change_call(self._unpaid, stop="aborted")
+            case _:
+                pass  # what the screen shows; new types come with every version, and are never sent
+
+    def _count(self, info: _Info, place: Place) -> None:
+        """Give the usage of a `token_count` row to its reply."""
+        if info.total_token_usage == self._total and self._total is not None:
+            return
+        self._total = info.total_token_usage
+        used = usage(info.last_token_usage, place.at("payload.info.last_token_usage"), self.problems)
+        if used is None:
+            return
+        if self._unpaid is None:
+            self.problems.unknown("codex: token_count row without a reply", place)
+        else:
+            self._change_call(self._unpaid, usage=used)
+            self._unpaid = None
+
+    def _change_call(self, at: int, **fields: Any) -> None:
+        message = self.history.messages[at]
+        call = msgspec.structs.replace(message.call or Call(), **fields)
+        self.history.messages[at] = msgspec.structs.replace(message, call=call)
+
+    def _roll_back(self, turns: int) -> None:
+        """Take back the last turns, as the user did: the model does not see them any more."""
+        self._close()
+        start = self._turns[-min(turns, len(self._turns))] if self._turns else len(self.history.messages)
+        dropped = {message.id for message in self.history.messages[start:]}
+        del self.history.messages[start:], self._turns[-turns:]
+        self.compactions = [compaction for compaction in self.compactions if compaction.after not in dropped]
+        self.rolled_back += len(dropped)
+        self._unpaid = None
+
+    def _compact(self, compacted: _Compacted, time: float | None, place: Place) -> None:
+        self._close()
+        self._unpaid = None
+        parts = [compacted.message]
+        for at, item in enumerate(compacted.replacement_history or ()):
+            if item.type in _COMPACTIONS:
+                parts.append(_ENCRYPTED)
+            elif item.role not in ("developer", "system"):  # these are messages of the history, and stay
+                parts.append(self._text(item.content, place.at(f"payload.replacement_history[{at}].content"))[0])
+        summary = "\n\n".join(part for part in parts if part)
+        if self.history.messages:
+            self.compactions.append(Compaction(self.history.last, summary, time=time))
+        else:
+            self._say(Message("", "user", summary, time=time), place)
+
+
+def _lines(texts: Iterable[str]) -> str:
+    return "\n".join(text for text in texts if text)
+
+
+def _tool_call(item: _Item, name: str) -> ToolCall:
+    """Return a tool call; the arguments of a custom tool are a text, those of a local shell its action."""
+    if item.type == "custom_tool_call":
+        return ToolCall(item.call_id or name, item.name, item.input)
+    arguments = item.arguments or item.action or {}
+    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+    return ToolCall(item.call_id or name, item.name or item.type.removesuffix("_call"), text)
+
+
+def _offered(tools: Iterable[_DynamicTool]) -> Iterator[Tool]:
+    """Yield the tools that stand in the prompt, those of a namespace one by one."""
+    for each in tools:
+        if each.tools:
+            yield from _offered(each.tools)
+        elif not each.defer_loading:
+            yield tool({"name": each.name, "description": each.description, "parameters": each.input_schema})

@@ -1,0 +1,330 @@
+"""Codex rollouts: a reply is one message, its usage stands behind its tools' outputs, a fork has its parent."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxbench.scenarios.errors import RecordingError
+from ctxbench.scenarios.model import Call, Compaction, Conversation, ToolCall, Usage
+from ctxbench.scenarios.read import detect, find, read
+from ctxbench.scenarios.readers.codex import Codex
+from ctxbench.scenarios.source import Problems
+
+START = 1_700_000_000
+
+
+def row(second: float, kind: str, **payload: Any) -> dict[str, Any]:
+    """A row written at 22:13:20 plus so many seconds."""
+    minutes, rest = divmod(20 + second, 60)
+    return {
+        "timestamp": f"2023-11-14T22:{13 + int(minutes):02}:{rest:06.3f}Z",
+        "type": kind,
+        "payload": {key.rstrip("_"): value for key, value in payload.items()},
+    }
+
+
+def session(second: float = 0, name: str = "s1", **fields: Any) -> dict[str, Any]:
+    base = {"text": "You are Codex."}
+    return row(second, "session_meta", id=name, cwd="/home/someone", cli_version="1", base_instructions=base, **fields)
+
+
+def turn(second: float, model: str = "gpt", effort: str | None = "high") -> dict[str, Any]:
+    return row(second, "turn_context", model=model, effort=effort)
+
+
+def item(second: float, kind: str, **fields: Any) -> dict[str, Any]:
+    return row(second, "response_item", type=kind, **fields)
+
+
+def said(second: float, role: str, text: str) -> dict[str, Any]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return item(second, "message", role=role, content=[{"type": kind, "text": text}])
+
+
+def use(second: float, name: str, arguments: str = '{"cmd": "ls"}') -> dict[str, Any]:
+    return item(second, "function_call", call_id=name, name="exec", arguments=arguments)
+
+
+def output(second: float, name: str, text: Any = "R") -> dict[str, Any]:
+    return item(second, "function_call_output", call_id=name, output=text)
+
+
+def event(second: float, kind: str, **fields: Any) -> dict[str, Any]:
+    return row(second, "event_msg", type=kind, **fields)
+
+
+sums = count(1000)
+
+
+def tokens(second: float, prompt: int = 100, read: int = 60, total: int | None = None) -> dict[str, Any]:
+    """A token_count row with a sum of its own, or with the one that is given."""
+    last = {"input_tokens": prompt, "cached_input_tokens": read, "output_tokens": 5, "reasoning_output_tokens": 3}
+    whole = {"total_tokens": next(sums) if total is None else total}
+    return event(second, "token_count", info={"last_token_usage": last, "total_token_usage": whole})
+
+
+def load(path: Path, *rows: object) -> tuple[Conversation, Problems]:
+    path.write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in rows))
+    assert isinstance(detect(path), Codex)
+    problems = Problems()
+    [conversation] = read(find([path], problems), problems)
+    return conversation, problems
+
+
+def test_the_items_of_a_reply_are_one_message(tmp_path: Path) -> None:
+    """Reasoning, texts and calls up to the tools' outputs are one message, with the usage that comes after these."""
+    thought = item(3, "reasoning", summary=[{"type": "summary_text", "text": "hm"}], encrypted_content="x")
+    patch = item(6, "custom_tool_call", call_id="t2", name="apply_patch", input="*** Begin")
+    picture = [{"type": "input_text", "text": "A"}, {"type": "input_image", "image_url": "data:"}]
+    chat, problems = load(
+        tmp_path / "s.jsonl",
+        session(),
+        said(1, "developer", "Rules."),
+        turn(1),
+        said(2, "user", "Go"),
+        event(2, "user_message", message="Go"),
+        thought,
+        event(4, "agent_message", message="Looking."),
+        said(4, "assistant", "Looking."),
+        use(5, "t1"),
+        patch,
+        output(7, "t1"),
+        item(8, "custom_tool_call_output", call_id="t2", output=picture),
+        tokens(8),
+        said(9, "assistant", "Done."),
+        tokens(9, prompt=200),
+    )
+    assert not problems.errors
+    assert not problems.notes
+    assert [(m.role, m.text, m.time) for m in chat.messages] == [
+        ("system", "You are Codex.", None),
+        ("system", "Rules.", START + 1),
+        ("user", "Go", START + 2),
+        ("assistant", "Looking.", START + 6),
+        ("tool", "R", START + 7),
+        ("tool", "A", START + 8),
+        ("assistant", "Done.", START + 9),
+    ]
+    reply = chat.messages[3]
+    assert reply.thinking == "hm"
+    assert reply.calls == (ToolCall("t1", "exec", '{"cmd": "ls"}'), ToolCall("t2", "apply_patch", "*** Begin"))
+    assert reply.call == Call("gpt", "codex", Usage(100, 5, 60), effort="high")
+    assert chat.messages[5].images == 1
+    assert chat.meta == {"off_branch": 0, "hosted_tool_calls": 0, "version": "1"}
+    assert b"/home/someone" not in chat.to_json().replace(str(tmp_path).encode(), b"")
+
+
+def test_rows_that_are_no_calls(tmp_path: Path) -> None:
+    """A row without counts, one with the sum of the row before, and one of zero tokens add no usage to any reply."""
+    chat, problems = load(
+        tmp_path / "s.jsonl",
+        session(),
+        turn(0),
+        said(1, "user", "Go"),
+        event(1, "token_count", info=None),
+        said(2, "assistant", "One"),
+        tokens(2, total=7),
+        tokens(2, total=7),
+        said(3, "user", "On"),
+        tokens(3, total=7),
+        said(4, "assistant", "Two"),
+        tokens(4, prompt=0, read=0, total=7),
+    )
+    assert [m.call.usage for m in chat.messages if m.call] == [Usage(100, 5, 60), None]
+    assert not problems.errors
+    assert not problems.notes
+
+
+def test_a_compaction_shows_what_of_it_is_readable(tmp_path: Path) -> None:
+    """The users' messages that stay are its summary, a placeholder stands for what is encrypted."""
+    history = [
+        said(0, "user", "Go")["payload"],
+        said(0, "developer", "Rules.")["payload"],
+        {"type": "compaction", "encrypted_content": "x"},
+    ]
+    chat, problems = load(
+        tmp_path / "s.jsonl",
+        session(),
+        turn(0),
+        said(1, "user", "Go"),
+        said(2, "assistant", "One"),
+        tokens(2, total=7),
+        row(3, "compacted", message="", replacement_history=history),
+        row(3, "world_state", full=True),
+        tokens(3, prompt=0, read=0, total=7),
+        said(4, "assistant", "Two"),
+        tokens(4, prompt=30, read=20),
+    )
+    summary = "Go\n\n[The rest is a summary that is encrypted.]"
+    assert chat.compactions == (Compaction("m1", summary, time=START + 3),)
+    assert [m.call.usage.input for m in chat.messages if m.call and m.call.usage] == [100, 30]
+    assert not problems.errors
+    assert not problems.notes
+
+
+def test_a_fork_begins_with_its_parents_rows(tmp_path: Path) -> None:
+    """They are read with their counts, but the time at which they were copied is not theirs."""
+    chat, _ = load(
+        tmp_path / "s.jsonl",
+        session(0, "child", forked_from_id="parent"),
+        session(0.001, "parent"),
+        turn(0.001),
+        said(0.001, "user", "Go"),
+        said(0.002, "assistant", "One"),
+        tokens(0.002),
+        said(20, "user", "On"),
+        said(25, "assistant", "Two"),
+        tokens(25),
+    )
+    assert (chat.id, chat.meta["parent"]) == ("child", "parent")
+    assert [m.time for m in chat.messages] == [None, None, None, START + 20, START + 25]
+    assert all(m.call.usage for m in chat.messages if m.call)
+
+
+def test_turns_that_were_taken_back(tmp_path: Path) -> None:
+    """A rollback drops the last turns, which the model does not see any more, and counts their messages."""
+    chat, _ = load(
+        tmp_path / "s.jsonl",
+        session(),
+        turn(0),
+        said(1, "user", "one"),
+        event(1, "user_message"),
+        said(2, "assistant", "1"),
+        tokens(2),
+        said(3, "user", "dropped"),
+        event(3, "user_message"),
+        said(4, "assistant", "dropped"),
+        tokens(4),
+        event(5, "thread_rolled_back", num_turns=1),
+        said(6, "user", "two"),
+        event(6, "user_message"),
+        said(7, "assistant", "2"),
+        tokens(7),
+    )
+    assert [m.text for m in chat.messages[1:]] == ["one", "1", "two", "2"]
+    assert chat.meta["off_branch"] == 2
+
+
+def test_an_aborted_reply_was_stopped(tmp_path: Path) -> None:
+    """A reply that the user interrupts before its counts are there is none of the recorded calls."""
+    chat, _ = load(
+        tmp_path / "s.jsonl",
+        session(),
+        turn(0),
+        event(0, "task_started"),
+        said(1, "user", "Go"),
+        said(2, "assistant", "Let me"),
+        said(3, "user", "<turn_aborted>"),
+        event(3, "turn_aborted", reason="interrupted"),
+        event(4, "task_started"),
+        said(5, "user", "On"),
+        said(6, "assistant", "Yes"),
+        tokens(6),
+    )
+    assert [m.call.stop for m in chat.messages if m.call] == ["aborted", ""]
+    assert len(list(chat.calls())) == 1
+
+
+def test_tools_that_stand_in_the_prompt(tmp_path: Path) -> None:
+    """Dynamic tools, also those of a namespace, are offered; those that the model must search for are not."""
+    inner = [
+        {"type": "function", "name": "look", "description": "Looks", "inputSchema": {"type": "object"}},
+        {"type": "function", "name": "hidden", "deferLoading": True},
+    ]
+    tools = [{"type": "namespace", "name": "app", "tools": inner}, {"name": "flat"}]
+    chat, _ = load(tmp_path / "s.jsonl", session(dynamic_tools=tools), said(1, "user", "Go"))
+    assert [(t.name, t.parameters) for t in chat.tools] == [("look", '{"type":"object"}'), ("flat", "{}")]
+
+
+def test_what_is_unknown_is_counted(tmp_path: Path) -> None:
+    """Rows, items and blocks of another type, and counts without a reply, are notes by name with their number."""
+    chat, problems = load(
+        tmp_path / "s.jsonl",
+        session(),
+        row(1, "hologram", x=1),
+        row(1, "hologram", x=2),
+        item(1, "tea", call_id="c"),
+        item(1, "message", role="user", content=[{"type": "smell"}, {"type": "input_text", "text": "Go"}]),
+        tokens(2),
+        item(3, "ghost_snapshot"),
+        item(3, "web_search_call", action={"type": "search"}),
+    )
+    path = tmp_path / "s.jsonl"
+    assert problems.notes == [
+        f"codex: row of type 'hologram': unknown, 2 not read ({path}:2)",
+        f"codex: item of type 'tea': unknown, 1 not read ({path}:4: payload)",
+        f"codex: block of type 'smell': unknown, 1 not read ({path}:5: payload.content[0])",
+        f"codex: token_count row without a reply: unknown, 1 not read ({path}:6: payload)",
+    ]
+    assert chat.messages[1].text == "Go"
+    assert chat.meta["hosted_tool_calls"] == 1
+
+
+@pytest.mark.parametrize(
+    ("bad", "field", "what"),
+    [
+        (item(2, "message", role="wizard", content=[]), "payload.role", "unknown role 'wizard'"),
+        (item(2, "message", role="user", content=5), "payload.content", "got int"),
+        (said(2, "user", 5), "payload.content[0].text", "expected str, got int"),  # type: ignore[arg-type]
+        (item(2, "function_call", name="exec"), "payload", "needs a call_id and a name"),
+        (output(2, "t9"), "payload", "tool result for 't9'"),
+        ({**said(2, "user", "x"), "timestamp": "noon"}, "timestamp", "invalid RFC3339"),
+        ('{"type": "response_item"', "", "ends in the middle"),
+    ],
+)
+def test_a_bad_row_is_one_clear_error(tmp_path: Path, bad: object, field: str, what: str) -> None:
+    """A bad row is named by line, field and reason, and its neighbours are read."""
+    chat, problems = load(tmp_path / "s.jsonl", session(), bad, said(3, "user", "two"))
+    assert chat.messages[-1].text == "two"
+    [error] = problems.errors
+    assert isinstance(error, RecordingError)
+    assert (error.place.line, error.place.field) == (2, field)
+    assert what in error.what
+
+
+def test_a_usage_that_cannot_be(tmp_path: Path) -> None:
+    """It is one problem with line and field, and the reply stays."""
+    chat, problems = load(
+        tmp_path / "s.jsonl", session(), said(1, "user", "Go"), said(2, "assistant", "x"), tokens(2, read=-1)
+    )
+    [error] = problems.errors
+    assert error.place.field == "payload.info.last_token_usage.cached_input_tokens"
+    assert [m.call.usage for m in chat.messages if m.call] == [None]
+
+
+# File: calls with usage, tokens in, read from the cache, out, tool calls, compactions.
+ROLLOUTS = {
+    "gpt-5.5_compaction": (87, 10_289_034, 9_283_200, 31_317, 144, 1),
+    "gpt-5.5_two-session-ids": (145, 19_667_453, 19_277_184, 56_196, 222, 0),
+    "gpt-5.6-sol_compaction": (169, 24_435_061, 24_002_304, 21_952, 167, 1),
+    "gpt-5.6-sol_compaction2": (234, 29_835_686, 29_153_792, 40_763, 231, 1),
+    "gpt-5.6-sol_short_unredacted": (8, 229_336, 185_344, 2_077, 7, 0),
+    "gpt-5.6-sol_unredacted": (75, 4_636_630, 4_499_712, 19_941, 72, 0),
+    "hk_gpt-5.6-sol_unredacted": (28, 1_348_378, 1_240_064, 5_724, 28, 0),
+}
+
+
+@pytest.mark.parametrize("name", ROLLOUTS)
+def test_recorded_rollouts(recordings: Path, name: str) -> None:
+    """Seven recorded sessions, to the token: the sums are those of their last token_count rows."""
+    problems = Problems()
+    [chat] = read(find([recordings / "codex" / f"rollout-{name}.jsonl"], problems), problems)
+    assert not problems.errors
+    assert not problems.notes
+    used = [m.call.usage for m in chat.messages if m.call and m.call.usage]
+    assert (
+        len(used),
+        sum(one.input or 0 for one in used),
+        sum(one.cache_read or 0 for one in used),
+        sum(one.output or 0 for one in used),
+        sum(len(m.calls) for m in chat.messages),
+        len(chat.compactions),
+    ) == ROLLOUTS[name]
+    # the one session that was saved while it ran ends with a reply whose counts had not come
+    assert len(list(chat.calls())) - len(used) == (name == "hk_gpt-5.6-sol_unredacted")
+    assert {m.call.model for m in chat.messages if m.call} == {name.removeprefix("hk_").partition("_")[0]}
