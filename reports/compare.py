@@ -87,6 +87,7 @@ def says_all(comparison: Comparison) -> bool:
         difference is not None
         and not isinstance(difference.shown, Missing)
         and difference.shown.low <= 0 <= difference.shown.high
+        and comparison.verdict.word == "cannot tell"
     )
 
 
@@ -103,20 +104,27 @@ def _of_metric(metric: str, comparisons: Sequence[Comparison], titles: tuple[str
         notes.append(f"Nothing moved: {', '.join(still)}.")
     rows = tuple((comparison.strategy, *cells(comparison)) for comparison in moved)
     title = f"{metric} ({first.rule.better} is better, {margin(first.rule.margin, first.about.unit)})"
-    heads = ("strategy", *titles, "difference", "95 % interval", "verdict", "detects", "conversations")
-    return Table(title, heads, rows, tuple(dict.fromkeys(notes)), spare=("conversations", "detects", *titles))
+    heads = (
+        *("strategy", *titles, "difference", "95 % interval", "typical conversation", "verdict", "detects"),
+        "conversations",
+    )
+    spare = ("conversations", "detects", *titles, "typical conversation")
+    return Table(title, heads, rows, tuple(dict.fromkeys(notes)), spare=spare)
 
 
 def cells(comparison: Comparison) -> tuple[str, ...]:
-    """Return before, after, difference, interval, verdict, detectable change, and number of conversations."""
+    """Return before, after, difference, interval, the typical conversation's, verdict, detectable change, and number
+    of conversations."""
     difference, unit = comparison.found, comparison.about.unit
     if difference is None:
-        return ("–", "–", "–", "–", comparison.verdict.word, "–", "–")
+        return ("–", "–", "–", "–", "–", comparison.verdict.word, "–", "–")
+    typical = difference.typical
     return (
         amount(unit, whole(unit, difference.before)),
         amount(unit, whole(unit, difference.after)),
         moved(difference.value, unit, difference.relative),
         between(difference.shown, unit, difference.relative),
+        "–" if typical is None else f"{moved(typical.value, unit, True)} ({between(typical.shown, unit, True)})",
         comparison.verdict.word,
         "–"
         if isinstance(comparison.detects, Missing)
@@ -207,6 +215,9 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "interval_95": difference.shown if isinstance(difference.shown, Missing) else list(difference.shown),
         "interval_90": difference.tested if isinstance(difference.tested, Missing) else list(difference.tested),
         "error": difference.error,
+        "typical": None
+        if difference.typical is None
+        else {"difference": difference.typical.value, "interval_95": list(difference.typical.shown)},
         "p": difference.p,
         "p_adjusted": comparison.p,
         "finds": comparison.detects,

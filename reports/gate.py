@@ -115,7 +115,10 @@ def power(gate: Gate) -> str:
 
 
 def _of(title: str, rows: Sequence[Comparison]) -> Table:
-    heads = ("strategy", "metric", "was", "is", "difference", "95 % interval", "verdict", "detects", "conversations")
+    heads = (
+        *("strategy", "metric", "was", "is", "difference", "95 % interval", "typical conversation", "verdict"),
+        *("detects", "conversations"),
+    )
     body = tuple((comparison.strategy, comparison.metric, *cells(comparison)) for comparison in rows)
     unclear = [comparison for comparison in rows if comparison.verdict.why and not says_all(comparison)]
     notes = list(
@@ -125,7 +128,7 @@ def _of(title: str, rows: Sequence[Comparison]) -> Table:
     )
     margins = {comparison.metric: margin(comparison.rule.margin, comparison.about.unit) for comparison in rows}
     notes.append("; ".join(f"{metric}: {text}" for metric, text in margins.items()) + ".")
-    spare = ("conversations", "detects", "was", "is", "95 % interval")
+    spare = ("conversations", "detects", "was", "is", "typical conversation", "95 % interval")
     return Table(f"{title}: {len(rows):,}", heads, body, tuple(notes), names=2, spare=spare)
 
 

@@ -6,6 +6,7 @@ version of the metric, another recording under the same name).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -178,6 +179,8 @@ def _judged(comparisons: Sequence[Comparison], alpha: float) -> tuple[list[Compa
         detects: Value = STILL
         if p is not None and not isinstance(error, Missing):
             detects = detectable(error, comparison.found.conversations - 1, level)
+            if comparison.found.typical is not None:  # of a log ratio: as a relative change
+                detects = math.expm1(detects)
         verdict = judge(comparison.found, comparison.rule.margin, comparison.rule.better, p, alpha)
         if comparison.beyond:
             verdict = Verdict(

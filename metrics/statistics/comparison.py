@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..value import Form, Missing, Value
-from .intervals import ALPHA, DRAWS, FEW, LEVEL, LOST, SEED, Ends, Floats, counts, finite, p_value, resampled
+from .intervals import ALPHA, DRAWS, FEW, LEVEL, LOST, SEED, Ends, Floats, counts, finite, p_value, quantile, resampled
 
 TWO_SIDED, EQUIVALENCE = 0.95, 0.9
 """Levels of the interval that is shown, and of the one equivalent to two one-sided tests at 5 %."""
@@ -69,6 +69,18 @@ def in_both(before: Floats, after: Floats) -> NDArray[np.bool_]:
     return complete
 
 
+class TypicalChange(NamedTuple):
+    """Relative change of a total in the typical conversation: the geometric mean of after / before, less 1."""
+
+    value: float
+    shown: Ends
+    """The 95 % interval."""
+    error: float
+    """Standard error of the mean log ratio."""
+    p: float
+    """Two-sided p-value of no change."""
+
+
 class Difference(NamedTuple):
     """After − before, or with `relative` after / before − 1."""
 
@@ -83,9 +95,11 @@ class Difference(NamedTuple):
     tested: Ends | Missing
     """The 90 % interval: within the margin, the two are equivalent at 5 %."""
     error: Value
-    """Standard error."""
+    """Standard error of what was tested."""
     p: Value
     """Two-sided p-value of no difference."""
+    typical: TypicalChange | None = None
+    """What was tested instead of the difference: a few long conversations decide a total, and raise false alarms."""
 
     @property
     def nothing(self) -> bool:
@@ -124,7 +138,26 @@ def difference(pairs: Pairs, relative: bool = False, seed: int = SEED, draws: in
         Ends(max(ends.low, least), min(ends.high, most))
         for ends in (drawn.interval(TWO_SIDED), drawn.interval(EQUIVALENCE))
     )
-    return Difference(size, float(before), float(after), relative, value, shown, tested, drawn.error, p)
+    typical = _typical(some) if relative else None
+    error, p = (drawn.error, p) if typical is None else (typical.error, typical.p)
+    return Difference(size, float(before), float(after), relative, value, shown, tested, error, p, typical)
+
+
+def _typical(pairs: Pairs) -> TypicalChange | None:
+    """Return the change of a total in the typical conversation; None for other figures, and where one is 0.
+
+    Conversations differ in size by orders of magnitude, and noise is in proportion to it: log ratios are alike, and
+    Student's test of their mean raises 3 to 5 % of false alarms where that of the total raises 11 to 15 %, with more
+    power (decision 27).
+    """
+    before, after = pairs.before[:, 0], pairs.after[:, 0]
+    if pairs.form != "total" or (before <= 0).any() or (after <= 0).any():
+        return None
+    ratios, size = np.log(after / before), len(before)
+    mean, error = float(ratios.mean()), float(ratios.std(ddof=1)) / size**0.5
+    reach = quantile((1 + TWO_SIDED) / 2, size - 1) * error
+    ends = Ends(float(np.expm1(mean - reach)), float(np.expm1(mean + reach)))
+    return TypicalChange(float(np.expm1(mean)), ends, error, p_value(mean, error, size - 1))
 
 
 def _limits(pairs: Pairs) -> tuple[float, float]:
@@ -200,7 +233,8 @@ def judge(
     """Return the verdict on a difference. `p`: its p-value adjusted for other comparisons; None = it is the only one.
 
     better, worse   The 95 % interval is on one side of 0, the difference is larger than the margin, and the p-value is
-                    below `alpha`.
+                    below `alpha`. Of a total that the typical conversation was tested for, the interval is that
+                    conversation's, and the total has moved in the same direction.
     same            The 90 % interval is within the margin: two one-sided tests at 5 % say so. Not adjusted for other
                     comparisons: it raises no alarm.
     cannot tell     Everything else.
@@ -215,9 +249,15 @@ def judge(
     no_worse = tested.low >= -allowed
     if no_worse and tested.high <= allowed:
         return Verdict("same", "", True)
+    if change.typical is not None:
+        shown = _turned(change.typical.shown, sign)
     beyond, one_sided = abs(gain) > allowed, shown.low > 0 or shown.high < 0
+    if change.typical is not None and one_sided and change.typical.value * change.value < 0:
+        return Verdict("cannot tell", "the total moved one way, the typical conversation the other", no_worse)
     if one_sided and beyond and (change.p if p is None else p) < alpha:
-        return Verdict("better" if gain > 0 else "worse", "", no_worse)
+        certain = change.shown.low > 0 or change.shown.high < 0
+        why = "" if certain else "so is the typical conversation; the total depends on a few long ones"
+        return Verdict("better" if gain > 0 else "worse", why, no_worse)
     return Verdict("cannot tell", _doubt(one_sided, beyond, gain), no_worse)
 
 

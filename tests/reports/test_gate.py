@@ -74,5 +74,5 @@ def test_a_reason_that_the_row_shows_is_not_told_again() -> None:
     answer = gate(before, moved, GatePolicy(cannot_tell="fail"))
     assert answer.result == "fails"
     fails = next(each for each in tables(answer, lambda *_: None) if each.title.startswith("Fails"))
-    assert fails.rows[0][6] == "cannot tell"
+    assert fails.rows[0][7] == "cannot tell"
     assert not [note for note in fails.notes if "both signs" in note]

@@ -177,3 +177,33 @@ def test_a_difference_of_shares_is_one_that_can_be() -> None:
     saving = difference(Pairs("saving", some, np.array([[4.0, 1], [3, 1], [5, 1]])))
     assert not isinstance(saving.shown, Missing)
     assert saving.shown.low < -1  # a saving is no share: it can fall below −1
+
+
+def test_a_total_is_judged_by_the_typical_conversation() -> None:
+    """Nine of ten conversations grow by 5 %, give or take; the tenth is a hundred times as long and did not move: its
+    weight hides the growth from the total, not from the typical conversation."""
+    before = np.column_stack([[100.0] * 9 + [10_000.0], np.zeros(10)])
+    grew = np.array([1.04, 1.05, 1.06, 1.05, 1.04, 1.06, 1.05, 1.05, 1.05, 1.0])
+    after = before * grew[:, None]
+    change = difference(Pairs("total", before, after), relative=True)
+    assert change.typical is not None
+    assert change.typical.value == pytest.approx(np.exp(np.log(grew).mean()) - 1)
+    t = stats.ttest_1samp(np.log(grew), 0)
+    assert change.p == pytest.approx(t.pvalue)
+    assert change.typical.shown == pytest.approx(np.expm1([*t.confidence_interval(0.95)]))
+    assert judge(change, Margin(0.001, relative=True), "lower").word == "worse"
+
+
+def test_a_total_that_moved_the_other_way_than_its_conversations() -> None:
+    """Nothing can be told: most conversations shrank by 10 %, and the longest grew so much that the total did."""
+    before = np.column_stack([[100.0] * 9 + [10_000.0], np.zeros(10)])
+    after = before * np.array([*np.linspace(0.89, 0.91, 9), 1.05])[:, None]
+    verdict = judge(difference(Pairs("total", before, after), relative=True), Margin(0.01, relative=True), "lower")
+    assert verdict.word == "cannot tell"
+    assert "the other" in verdict.why
+
+
+def test_a_total_of_nothing_has_no_typical_change() -> None:
+    """Where a conversation has 0 there is no ratio, and the total itself is tested."""
+    before = np.column_stack([[0.0, 5, 6, 7], np.zeros(4)])
+    assert difference(Pairs("total", before, before + 1), relative=True).typical is None
