@@ -73,6 +73,14 @@ class Mark(_Value, frozen=True):
     ttl: str = "5m"
 
 
+class Iteration(_Value, frozen=True):
+    """A request that the provider made on its own within one call: a turn with a tool of its own, another model."""
+
+    usage: Usage
+    model: str = ""
+    """Empty = the call's own."""
+
+
 class Call(_Value, frozen=True):
     """The model call that answered with this message, as far as it was recorded."""
 
@@ -87,6 +95,16 @@ class Call(_Value, frozen=True):
     """Reasoning effort, in the recording's own word: off, low, high … Empty = not recorded."""
     stop: str = ""
     """Stop reason, in the recording's own word: stop, tool_calls, aborted, error …"""
+    iterations: tuple[Iteration, ...] = ()
+    """All requests of this call, if the provider made several. `usage` then has the prompt of the last one that the
+    model itself answered, and the output of all of these; the bill is for each of them."""
+
+    @property
+    def billed(self) -> tuple[tuple[str, Usage], ...]:
+        """Usage of every request that was billed, each with its model."""
+        if self.iterations:
+            return tuple((iteration.model or self.model, iteration.usage) for iteration in self.iterations)
+        return () if self.usage is None else ((self.model, self.usage),)
 
     @property
     def was_stopped(self) -> bool:

@@ -35,6 +35,7 @@ _SURROGATE = re.compile(rb"(?<!\\)(?:\\\\)*(?:%b(?!\\u[dD][c-fC-F]|\\?u?[dD]?\Z)
 # A string or a bracket. An unclosed string ends with the data: to search for its end again would be quadratic.
 _TOKEN = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[\]{},:]', re.DOTALL)
 _NUMBER = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity)\b")
+_GLUED = re.compile(rb"\}[ \t]*\{")
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _COMPRESSED_SUFFIXES = (".gz", ".zst", ".zip", ".bz2", ".xz")
@@ -178,6 +179,29 @@ def lines(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
                 yield Place(name, number), line
     if not any_line:
         raise RecordingError(Place(name), "the file is empty", "leave it out")
+
+
+def objects(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
+    """Yield the objects of a file of JSON Lines to which a program appends.
+
+    A program that was stopped between an object and its line end appends the next one to the same line. Each of them is
+    a record. A line with anything else behind its object comes whole, to be an error.
+    """
+    for place, line in lines(path, problems):
+        parts = _objects(line) if _GLUED.search(line) and not _is_value(line) else []
+        yield from ((place, part) for part in parts or [line])
+
+
+def _objects(line: bytes) -> list[bytes]:
+    """Return the objects that make up a line; nothing if it holds anything else."""
+    parts, depth, start = list[bytes](), 0, 0
+    for token in _TOKEN.finditer(line):
+        depth += (token.group() in (b"{", b"[")) - (token.group() in (b"}", b"]"))
+        if depth <= 0:
+            parts.append(line[start : token.end()].strip(_BLANK))
+            start = token.end()
+    whole = not line[start:].strip(_BLANK) and all(part.startswith(b"{") and _is_value(part) for part in parts)
+    return parts if whole else []
 
 
 def records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:

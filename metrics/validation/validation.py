@@ -8,7 +8,7 @@ a hundred times the other, or a thousand …, is in another unit: that is report
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -291,9 +291,13 @@ def price_of_call(prices: Prices, recorded: RecordedRequest) -> Price | None:
 
     Where the recording says which host answered, that host's price counts, if there is one.
     """
-    call, usage = recorded.call, recorded.call.usage
+    return _price(prices, recorded, recorded.call.model, recorded.call.usage)
+
+
+def _price(prices: Prices, recorded: RecordedRequest, model: str, usage: Usage | None) -> Price | None:
     # The price is that of who answered: hosts sell the same model at prices of their own.
-    names = ([f"{call.provider}/{call.model}"] if call.provider else []) + [call.model]
+    provider = recorded.call.provider
+    names = ([f"{provider}/{model}"] if provider else []) + [model]
     tariff = next((listed for name in names if (listed := prices.tariff(name)) is not None), None)
     if tariff is None:
         return None
@@ -314,19 +318,19 @@ class Costs:
     free: int = 0
     """Calls recorded to have cost nothing though tokens were used: a subscription, or a logger that did not know."""
 
-    def add(self, usage: Usage, price: Price | None) -> None:
-        """Count a call that has a recorded cost."""
-        if price is None:
+    def add(self, cost: float, billed: Sequence[tuple[Usage, Price | None]]) -> None:
+        """Count a call that has a recorded cost, with the usage and price of each request that it is for."""
+        if any(price is None for _, price in billed):
             self.unpriced += 1
             return
-        prompt, output = usage.input or 0, usage.output or 0
-        whole = Billed(prompt, output, usage.cache_read or 0, usage.cache_write or 0, usage.cache_write_1h or 0)
-        if not usage.cost:
-            self.free += bool(prompt or output)
+        if not cost:
+            self.free += any(usage.input or usage.output for usage, _ in billed)
             return
-        self.recorded.append(usage.cost)
-        self.cached.append(price.of(whole))
-        self.plain.append(price.of(Billed(prompt, output)))
+        self.recorded.append(cost)
+        self.cached.append(sum(price.of(_reported(usage)) for usage, price in billed if price is not None))
+        self.plain.append(
+            sum(price.of(Billed(usage.input or 0, usage.output or 0)) for usage, price in billed if price is not None)
+        )
 
     @property
     def unit(self) -> float:
@@ -392,5 +396,11 @@ def recorded_costs(calls: Iterable[RecordedRequest], prices: Prices) -> dict[str
     for recorded in calls:
         usage = recorded.call.usage
         if usage is not None and usage.cost is not None and usage.input is not None:
-            costs.setdefault(recorded.call.model, Costs()).add(usage, price_of_call(prices, recorded))
+            billed = [(used, _price(prices, recorded, model, used)) for model, used in recorded.call.billed]
+            costs.setdefault(recorded.call.model, Costs()).add(usage.cost, billed)
     return costs
+
+
+def _reported(usage: Usage) -> Billed:
+    read, written, hour = usage.cache_read or 0, usage.cache_write or 0, usage.cache_write_1h or 0
+    return Billed(usage.input or 0, usage.output or 0, read, written, hour)

@@ -10,8 +10,12 @@ attachments of prompts (`attachment` lines), paths.
   ends at the last line; `meta["off_branch"]` counts the lines that a rewind left behind. Results of parallel tools hang
   on the line of their own call, so results of a response on the branch belong to the branch. A line whose parent is
   lost (damaged, or in another file) follows the line before it.
-- Agents (`isSidechain`) and other sessions in the file are conversations of their own with `meta["parent"]`. A session
-  that is continued by another one in the same file is part of that one.
+- Agents and other sessions in the file are conversations of their own with `meta["parent"]`. A session that is
+  continued by another one in the same file is part of that one. An agent's lines are marked by `isSidechain`, stand in
+  a file of their own (`<session>/subagents/agent-<id>.jsonl`), or are inside of lines of type `progress`, there without
+  parents and in their order. Agents write to the cache for five minutes where their session writes for an hour.
+- Within one response the provider may call the model several times (`usage.iterations`), and an advisor beside it. The
+  usage of the response is their sum; a call's is that of the last iteration, with the output of all.
 - A compaction's summary is no message, since the history is complete; in a file that begins with one, it is a message.
 - Model `<synthetic>` means that no call was made: the message has no `Call`.
 """
@@ -27,8 +31,8 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 
 from ..errors import Place, RecordingError
-from ..model import Call, Compaction, Conversation, Message, Scalar
-from ..source import Problems, decode, lines
+from ..model import Call, Compaction, Conversation, Iteration, Message, Scalar, Usage
+from ..source import Problems, decode, objects
 from . import Recordings
 from .messages import Block, Content, History, Moment, assistant_message, blocks, user_messages
 from .requests import dollars, usage
@@ -57,6 +61,15 @@ class _Entry(msgspec.Struct, rename="camel"):
     subtype: str | None = None
     compact_metadata: _Compact | None = None
     cost: Any = msgspec.field(default=None, name="costUSD")
+    message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    data: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Progress(msgspec.Struct, rename="camel"):
+    """What a line of type `progress` reports: of an agent, a line of its conversation."""
+
+    type: str = ""
+    agent_id: str = ""
     message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -104,24 +117,53 @@ class ClaudeCode:
 
 def _lines(path: Path, problems: Problems) -> Iterator[_Line]:
     seen: set[str] = set()
-    for place, raw in lines(path, problems):
+    agents: dict[str, str] = {}
+    for place, raw in objects(path, problems):
         try:
             entry = decode(raw, _Entry, place)
-            if entry.type in ("user", "assistant") and not entry.uuid:
-                raise RecordingError(place.at("uuid"), f"a line of type {entry.type} without a uuid", "remove the line")
-            if entry.uuid and entry.uuid not in seen:  # resumed sessions may repeat lines
-                yield _Line(place, entry, _recorded_message(entry, place))
-                seen.add(entry.uuid)
+            for part, where in (entry, place), _agents_line(entry, agents, place):
+                if part is None:
+                    continue
+                if part.type in ("user", "assistant") and not part.uuid:
+                    what = f"a line of type {part.type} without a uuid"
+                    raise RecordingError(where.at(_below(where, "uuid")), what, "remove the line")
+                if part.uuid and part.uuid not in seen:  # resumed sessions may repeat lines
+                    yield _Line(where, part, _recorded_message(part, where))
+                    seen.add(part.uuid)
         except RecordingError as error:
             problems.add(error)
+
+
+def _agents_line(entry: _Entry, agents: dict[str, str], place: Place) -> tuple[_Entry | None, Place]:
+    """Return the line of an agent that a line of type `progress` holds, and its place.
+
+    It hangs on the line before it of the same agent; `agents` has the last one of each.
+    """
+    if entry.type != "progress" or entry.data is msgspec.UNSET:
+        return None, place
+    progress = decode(entry.data, _Progress, place.at("data"))
+    if progress.type != "agent_progress" or progress.message is msgspec.UNSET:
+        return None, place
+    where = place.at("data.message")
+    part = decode(progress.message, _Entry, where)
+    parent = agents.get(progress.agent_id)
+    part.parent_uuid = parent if parent != part.uuid else None
+    part.session_id, part.agent_id, part.is_sidechain = entry.session_id, progress.agent_id, True
+    agents[progress.agent_id] = part.uuid
+    return part, where
+
+
+def _below(place: Place, field: str) -> str:
+    return f"{place.field}.{field}".removeprefix(".")
 
 
 def _recorded_message(entry: _Entry, place: Place) -> _User | _Assistant | None:
     if entry.type not in ("user", "assistant"):
         return None
     if entry.message is msgspec.UNSET:
-        raise RecordingError(place.at("message"), f"a line of type {entry.type} without a message", "remove the line")
-    where = place.at("message")
+        what = f"a line of type {entry.type} without a message"
+        raise RecordingError(place.at(_below(place, "message")), what, "remove the line")
+    where = place.at(_below(place, "message"))
     return decode(entry.message, _User, where) if entry.type == "user" else decode(entry.message, _Assistant, where)
 
 
@@ -132,21 +174,34 @@ class _Tree:
         self.lines = file_lines
         self.at = {line.entry.uuid: at for at, line in enumerate(file_lines)}
         self.groups: list[tuple[str, str]] = []
-        for at in range(len(file_lines)):  # one by one: a line's group may be that of its parent
+        # The line before each line of the same agent, the lines of each response, and the results on each line.
+        self.before: list[int | None] = []
+        self.responses: dict[str, list[int]] = {}
+        self.results: dict[int, list[int]] = {}
+        last: dict[tuple[bool, str | None], int] = {}
+        for at, line in enumerate(file_lines):  # one by one: a line's group may be that of its parent
+            self.before.append(last.get(self._agent(at)))
+            last[self._agent(at)] = at
             self.groups.append(self._group(at))
+            if line.response:
+                self.responses.setdefault(line.response, []).append(at)
+            if _only_results(line) and (parent := self._parent(at)) is not None:
+                self.results.setdefault(parent, []).append(at)
 
     def conversations(self, stem: str) -> Iterator[tuple[str, list[_Line], dict[str, Scalar]]]:
         """Yield the conversations as (id, lines, meta), the main one first."""
         members: dict[tuple[str, str], list[int]] = {}
         for at, group in enumerate(self.groups):
             members.setdefault(group, []).append(at)
-        ends = {group: indices[-1] for group, indices in members.items()}
-        branches = {group: self._branch(end) for group, end in ends.items()}
+        branches: dict[tuple[str, str], set[int]] = {}
+        on_branches: set[int] = set()
+        for group in sorted(members, key=lambda group: members[group][-1], reverse=True):
+            if members[group][-1] not in on_branches:  # else it is continued by another group
+                branches[group] = self._branch(members[group][-1])
+                on_branches |= branches[group]
         main = next((group for group in reversed(self.groups) if not group[1]), None)
-        for group in sorted(branches, key=lambda group: group != main):
+        for group in sorted(branches, key=lambda group: (group != main, members[group][0])):
             session, agent = group
-            if any(ends[group] in branch for other, branch in branches.items() if other != group):
-                continue
             chosen = self._with_responses(branches[group])
             if not any(self.lines[at].message for at in chosen):
                 continue
@@ -175,7 +230,7 @@ class _Tree:
         parent = self.at.get(uuid or "", at)
         if parent < at:
             return parent if self._agent(parent) == self._agent(at) else None
-        return next((up for up in range(at - 1, -1, -1) if self._agent(up) == self._agent(at)), None)
+        return self.before[at]
 
     def _agent(self, at: int) -> tuple[bool, str | None]:
         entry = self.lines[at].entry
@@ -192,9 +247,9 @@ class _Tree:
     def _with_responses(self, branch: set[int]) -> set[int]:
         """Return the branch, the other lines of its responses, and the tool results that hang on these."""
         names = {self.lines[at].response for at in branch} - {""}
-        responses = {at for at, line in enumerate(self.lines) if line.response in names}
-        results = {at for at, line in enumerate(self.lines) if _only_results(line) and self._parent(at) in responses}
-        return branch | responses | results
+        responses = [at for name in names for at in self.responses[name]]
+        results = [result for at in responses for result in self.results.get(at, ())]
+        return branch.union(responses, results)
 
 
 def _only_results(line: _Line) -> bool:
@@ -220,7 +275,7 @@ def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], p
             compactions[-1] = msgspec.structs.replace(compactions[-1], summary=summary)
         else:
             for message in _messages(group, problems):
-                history.add(message, group[0].place.at("message"))
+                history.add(message, group[0].place.at(_below(group[0].place, "message")))
     return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
 
 
@@ -249,9 +304,29 @@ def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:
 def _call(message: _Assistant, line: _Line, problems: Problems) -> Call | None:
     if message.model == "<synthetic>":
         return None
-    cost = dollars(line.entry.cost, line.place.at("costUSD"), problems)
-    used = usage(message.usage, line.place.at("message.usage"), problems, cost)
-    return Call(message.model, "anthropic", used, stop=message.stop_reason or "")
+    cost = dollars(line.entry.cost, line.place.at(_below(line.place, "costUSD")), problems)
+    place = line.place.at(_below(line.place, "message.usage"))
+    used = usage(message.usage, place, problems, cost)
+    iterations, last = _iterations(message.usage, place, problems)
+    if used is not None and last is not None:
+        read, written, hour = last.cache_read, last.cache_write, last.cache_write_1h
+        used = Usage(last.input, used.output, read, written, hour, used.cost)
+    return Call(message.model, "anthropic", used, stop=message.stop_reason or "", iterations=iterations)
+
+
+def _iterations(reported: Any, place: Place, problems: Problems) -> tuple[tuple[Iteration, ...], Usage | None]:
+    """Return the requests of a response, if it is several, and the usage of the last that the model answered."""
+    recorded = reported.get("iterations") if isinstance(reported, dict) else None
+    if not isinstance(recorded, list) or len(recorded) < 2:
+        return (), None
+    iterations, last = list[Iteration](), None
+    for at, part in enumerate(recorded):
+        used = usage(part, place.at(f"{place.field}.iterations[{at}]"), problems)
+        if used is not None:
+            advised = part.get("type") == "advisor_message"
+            iterations.append(Iteration(used, str(part.get("model") or "") if advised else ""))
+            last = last if part.get("type") != "message" else used
+    return tuple(iterations), last
 
 
 def _seconds(entry: _Entry) -> float | None:

@@ -31,7 +31,7 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar, Tool, ToolCall
-from ..source import Problems, decode, lines
+from ..source import Problems, decode, objects
 from . import Recordings
 from .messages import History, Moment, role_of, tool
 from .requests import usage
@@ -141,7 +141,7 @@ class Codex:
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
         for path in files:
             session = _Rollout(problems)
-            for place, raw in lines(path, problems):
+            for place, raw in objects(path, problems):
                 try:
                     session.add(decode(raw, _Row, place), place)
                 except RecordingError as error:

@@ -28,7 +28,7 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
-from ..source import Problems, decode, json_text, lines
+from ..source import Problems, decode, json_text, objects
 from . import Recordings
 from .messages import History, Moment
 from .requests import dollars, usage
@@ -144,7 +144,7 @@ class Pi:
         for path in files:
             header = _Entry(type="session")
             entries: list[_Line] = []
-            for number, (place, raw) in enumerate(lines(path, problems)):
+            for number, (place, raw) in enumerate(objects(path, problems)):
                 try:
                     entry = decode(raw, _Entry, place)
                 except RecordingError as error:

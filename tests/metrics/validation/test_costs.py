@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ctxbench.metrics.prices import Prices
 from ctxbench.metrics.validation.validation import Costs, recorded_costs
 from ctxbench.metrics.value import Missing
-from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.model import Conversation, Iteration, Usage
 from tests.metrics.validation.recordings import call, replayed, said
 
 CACHED, PLAIN = 0.01 * 3 + 0.04 * 0.3 + 0.05 * 3.75 + 1e-5 * 15, 0.1 * 3 + 1e-5 * 15
@@ -32,6 +33,20 @@ def spent(*dollars: float, **fields: Any) -> Conversation:
 def test_which_formula_costs_follow(dollars: tuple[float, ...], follows: str) -> None:
     """The one that gives their sum to half a percent."""
     assert costs(spent(*dollars))["claude-sonnet-4-5"].follows == follows
+
+
+def test_each_request_of_a_call_costs_what_its_model_does() -> None:
+    """Of a call that was several requests all are billed, and those of another model at that model's price."""
+    [answer] = [message for message in spent(CACHED).messages if message.call]
+    assert answer.call
+    assert answer.call.usage
+    bill = (Iteration(answer.call.usage), Iteration(Usage(input=1_000, output=0), "claude-opus-4-5"))
+    usage = replace(answer.call.usage, cost=CACHED + 1_000 * 5e-6)
+    several = replace(answer, call=replace(answer.call, usage=usage, iterations=bill))
+    talk = spent(CACHED)
+    messages = tuple(several if message == answer else message for message in talk.messages)
+    found = costs(replace(talk, messages=messages))["claude-sonnet-4-5"]
+    assert found.error == pytest.approx(0)
 
 
 def test_errors_of_the_sum_and_of_the_worst_call() -> None:

@@ -180,6 +180,178 @@ def test_an_agents_own_file_names_its_session(tmp_path: Path) -> None:
     assert (chat.id, chat.meta["parent"]) == ("s1/ag", "s1")
 
 
+def progress(second: int, uuid: str, parent: str | None, held: dict[str, Any], agent: str = "ag") -> dict[str, Any]:
+    """A line of the session that reports a line of an agent, which has no parent and no session there."""
+    for key in ("parentUuid", "sessionId", "isSidechain"):
+        held.pop(key)
+    return line(second, "progress", uuid, parent, data={"type": "agent_progress", "agentId": agent, "message": held})
+
+
+def test_agents_whose_lines_are_reported_by_their_session(tmp_path: Path) -> None:
+    """Lines within lines of progress are the agent's conversation; the session's own goes on over them."""
+    chats, found = load(
+        tmp_path / "s.jsonl",
+        user(1, "u1", None, "Go"),
+        said(2, "a1", "u1", "1", use("t1")),
+        progress(3, "p1", "a1", user(3, "x1", None, "Look")),
+        progress(4, "p2", "p1", said(4, "x2", "", "x", use("t2"), output=1)),
+        progress(5, "p3", "p2", user(5, "x3", None, [result("t2", "first")])),
+        progress(6, "p4", "p3", said(6, "x4", "", "x", use("t3"), output=9)),
+        progress(7, "p5", "p4", user(7, "x5", None, [result("t3", "second")])),
+        line(8, "progress", "p6", "p5", data={"type": "bash_progress", "output": "…"}),
+        user(9, "u2", "p6", [result("t1")]),
+        said(10, "a2", "u2", "2", text("Done.")),
+    )
+    assert not found
+    assert [(chat.id, chat.meta.get("parent"), [m.id for m in chat.messages]) for chat in chats] == [
+        ("s1", None, ["u1", "a1", "u2", "a2"]),
+        ("s1/ag", "s1", ["x1", "x2", "x3", "x5"]),
+    ]
+    reply = chats[1].messages[1].call
+    assert reply is not None
+    assert reply.usage is not None
+    assert (reply.usage.output, len(chats[1].messages[1].calls)) == (9, 2)
+
+
+def test_a_bad_line_of_an_agent(tmp_path: Path) -> None:
+    """It is named within the line that reports it."""
+    bad = progress(2, "p1", "u1", user(2, "x1", None, 5))
+    [chat], [error] = load(tmp_path / "s.jsonl", user(1, "u1", None, "Go"), bad, user(3, "u2", "p1", "On"))
+    assert [m.id for m in chat.messages] == ["u1", "u2"]
+    assert (error.place.line, error.place.field) == (2, "data.message.message.content")
+
+
+def test_a_folder_of_agents_files(tmp_path: Path) -> None:
+    """A session and its agents in a folder of their own are conversations of one run, by their ids."""
+    side: dict[str, Any] = {"isSidechain": True, "agentId": "ag"}
+    (tmp_path / "s1" / "subagents").mkdir(parents=True)
+    session = [user(1, "u1", None, "Go"), said(2, "a1", "u1", "1", text("ok"))]
+    agent = [user(1, "x1", None, "Look", **side), said(2, "x2", "x1", "x", text("ok"), **side)]
+    (tmp_path / "s1.jsonl").write_text("\n".join(map(json.dumps, session)))
+    (tmp_path / "s1" / "subagents" / "agent-ag.jsonl").write_text("\n".join(map(json.dumps, agent)))
+    problems = Problems()
+    chats = list(read(find([tmp_path], problems), problems))
+    assert not problems.errors
+    assert {(chat.id, chat.meta.get("parent")) for chat in chats} == {("s1", None), ("s1/ag", "s1")}
+
+
+@pytest.mark.parametrize("shape", ["one root each", "agents", "lost parents", "one chain"])
+def test_many_lines_of_agents(tmp_path: Path, shape: str) -> None:
+    """20,000 lines of agents are read in time that grows with their number, however they hang together."""
+    side: dict[str, Any] = {"isSidechain": True}
+    number = 20_000
+    parents = {"one root each": None, "agents": None, "lost parents": "nowhere", "one chain": ""}
+    lines = [user(1, "u1", None, "Go"), said(2, "a1", "u1", "1", text("ok"))]
+    for at in range(number):
+        parent = parents[shape] if shape != "one chain" or not at else f"x{at - 1}"
+        named = {"agentId": f"g{at % 5_000}"} if shape == "agents" else {}
+        lines.append(user(3, f"x{at}", parent or None, "Look", **side, **named))
+    chats, found = load(tmp_path / "s.jsonl", *lines)
+    assert not found
+    conversations = {"one root each": number, "agents": 5_000, "lost parents": 1, "one chain": 1}
+    assert len(chats) == 1 + conversations[shape]
+    # an agent's lines without parents are branches of which the last one counts
+    assert sum(len(chat.messages) for chat in chats[1:]) == (5_000 if shape == "agents" else number)
+
+
+ADVISED = {
+    "input_tokens": 2,
+    "cache_read_input_tokens": 219,
+    "cache_creation_input_tokens": 30,
+    "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 30},
+    "output_tokens": 70,
+    "iterations": [
+        {"type": "message", "input_tokens": 1, "cache_read_input_tokens": 109, "output_tokens": 30},
+        {"type": "advisor_message", "model": "claude-opus-5", "input_tokens": 500, "output_tokens": 9},
+        {
+            "type": "message",
+            "input_tokens": 1,
+            "cache_read_input_tokens": 110,
+            "cache_creation_input_tokens": 30,
+            "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 30},
+            "output_tokens": 40,
+        },
+    ],
+}
+
+
+def test_a_response_of_several_requests(tmp_path: Path) -> None:
+    """The call has the prompt of the last one and the output of all; each is billed, an advisor's under its model."""
+    answer = said(2, "a1", "u1", "1", text("ok"))
+    answer["message"]["usage"] = ADVISED
+    [chat], found = load(tmp_path / "s.jsonl", user(1, "u1", None, "Go"), answer)
+    assert not found
+    call = chat.messages[1].call
+    assert call is not None
+    assert call.usage == Usage(input=141, output=70, cache_read=110, cache_write=30, cache_write_1h=30)
+    assert [(model, used.input, used.output) for model, used in call.billed] == [
+        ("opus", 110, 30),
+        ("claude-opus-5", 500, 9),
+        ("opus", 141, 40),
+    ]
+
+
+@pytest.mark.parametrize("iterations", [[], None, [ADVISED["iterations"][0]], "none"])  # type: ignore[index]
+def test_a_response_of_one_request(tmp_path: Path, iterations: Any) -> None:
+    """Without several iterations the usage is that of the response."""
+    answer = said(2, "a1", "u1", "1", text("ok"))
+    answer["message"]["usage"]["iterations"] = iterations
+    [chat], found = load(tmp_path / "s.jsonl", user(1, "u1", None, "Go"), answer)
+    assert not found
+    call = chat.messages[1].call
+    assert call is not None
+    assert call.iterations == ()
+    assert call.billed == (("opus", call.usage),)
+
+
+# File: calls, tool calls, calls that read, not cached, read, written, output, calls that write for 1 h, compactions.
+SESSIONS = {
+    "model-switch_resumed": (69, 62, 66, 602, 4_418_147, 353_046, 3_847, 0, 0),
+    "opus-4-5_5m_compaction": (97, 119, 92, 8_211, 9_730_072, 877_567, 19_174, 0, 1),
+    "opus-4-5_v2.0.64": (66, 66, 64, 70, 2_995_725, 99_805, 12_098, 0, 0),
+    "opus-4-6_1h_subagent-usage": (36, 46, 36, 44, 2_939_758, 93_155, 2_834, 36, 0),
+    "opus-4-6_1h_compaction": (50, 85, 49, 58, 4_251_079, 342_346, 2_413, 50, 1),
+    "sonnet-4-5_small": (22, 23, 21, 499, 706_430, 40_271, 4_850, 0, 0),
+}
+
+
+def figures(chat: Conversation) -> tuple[int, ...]:
+    """The counts of a conversation, in the order of SESSIONS."""
+    used = [m.call.usage for m in chat.messages if m.call and m.call.usage]
+    read, written = (
+        sum(counts) for counts in zip(*((u.cache_read or 0, u.cache_write or 0) for u in used), strict=True)
+    )
+    return (
+        len(used),
+        sum(len(m.calls) for m in chat.messages),
+        sum(bool(u.cache_read) for u in used),
+        sum(u.input or 0 for u in used) - read - written,
+        read,
+        written,
+        sum(u.output or 0 for u in used),
+        sum(bool(u.cache_write_1h) for u in used),
+        len(chat.compactions),
+    )
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_recorded_sessions(recordings: Path, name: str) -> None:
+    """Six recorded sessions, to the token; one of them has two objects on a line, another has an agent of its own."""
+    problems = Problems()
+    chat, *agents = read(find([recordings / "claude-code" / f"{name}.jsonl"], problems), problems)
+    assert not problems.errors
+    assert not problems.notes
+    assert figures(chat) == SESSIONS[name]
+    if name != "opus-4-6_1h_subagent-usage":
+        assert not agents
+        return
+    [agent] = agents
+    assert figures(agent)[:3] == (7, 26, 6)
+    assert agent.id == f"{chat.id}/a669373"
+    assert {m.call.model for m in agent.messages if m.call} == {"claude-sonnet-4-5-20250929"}
+    assert not any(m.call.usage.cache_write_1h for m in agent.messages if m.call and m.call.usage)
+
+
 def test_another_session_in_the_file(tmp_path: Path) -> None:
     """A session that the next one continues is part of it; one that ends apart is a conversation of its own."""
     old = {"sessionId": "s0"}

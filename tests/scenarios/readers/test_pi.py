@@ -160,8 +160,8 @@ def test_the_conversation_is_the_branch_to_the_last_entry(tmp_path: Path) -> Non
 
 
 def test_damaged_lines_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
-    """Two records run together and a cut line are problems, and so is the result whose call was lost with them."""
-    together = json.dumps(answer(2, call("t1"), id="b", parentId="a")) + json.dumps(user(3, "x"))
+    """A record with a remnant behind it and a cut line are problems, and so is the result whose call was lost."""
+    together = json.dumps(answer(2, call("t1"), id="b", parentId="a")) + json.dumps(user(3, "x"))[:-9]
     chat, found = load(
         tmp_path / "s.jsonl",
         HEADER,
@@ -176,6 +176,16 @@ def test_damaged_lines_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     assert "more than one JSON value" in found[0].what
     assert "ends in the middle" in found[1].what
     assert "'t1', which no message before it called" in found[2].what
+
+
+def test_two_records_on_one_line_are_both_read(tmp_path: Path) -> None:
+    """A program that was stopped before a line end appends to the same line; braces within a text are no such place."""
+    together = json.dumps(answer(2, text("a }{ b"), id="b", parentId="a")) + json.dumps(
+        user(3, "x", id="c", parentId="b")
+    )
+    chat, found = load(tmp_path / "s.jsonl", HEADER, user(1, "one", id="a", parentId=None), together)
+    assert not found
+    assert [message.text for message in chat.messages] == ["one", "a }{ b", "x"]
 
 
 def test_arguments_that_are_no_text_are_an_error(tmp_path: Path) -> None:
