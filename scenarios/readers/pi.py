@@ -1,8 +1,12 @@
 """Sessions of the pi coding agent: JSON Lines, one entry a line.
 
-Source: github.com/badlogic/pi-mono, `packages/coding-agent` (session versions 1 to 3). Entries are `session` (the
-header), `message`, `compaction`, `branch_summary`, `custom_message` and settings. The sessions have no system prompt,
-tool schemas or cache marks.
+Source: github.com/badlogic/pi-mono, `packages/coding-agent` (session versions 1 to 3), and github.com/can1357/oh-my-pi,
+which goes on from it. Entries are `session` (the header), `message`, `compaction`, `branch_summary`, `custom_message`
+and settings. The sessions have no tool schemas or cache marks; pi's have no system prompt. Entries of another type are
+counted in the notes of the run.
+
+- oh-my-pi has the system prompt and the names of the tools (`session_init`), messages of the role `developer`, which
+  count as the system's, and in `usage.cttl` what was written to the cache for an hour.
 
 - There are two times. The entry's is when a message was complete and written. The message's own is when it began; for
   an assistant's that is the start of the request (in the samples within 20 ms of the message before, but for 5 of 937
@@ -27,7 +31,7 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 
 from ..errors import Place, RecordingError
-from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
+from ..model import Call, Compaction, Conversation, Message, Scalar, Tool, ToolCall
 from ..source import Problems, decode, json_text, objects
 from . import Recordings
 from .messages import History, Moment
@@ -55,10 +59,19 @@ class _ToolCall(msgspec.Struct, tag_field="type", tag="toolCall"):
         json_text(self.arguments)
 
 
+# Entries that are not sent: settings, titles, what extensions keep for themselves.
+_NOT_SENT = (
+    *("thinking_level_change", "model_change", "custom", "label", "session_info", "title", "credential_pin"),
+    *("ttsr_injection", "mode_change", "service_tier_change", "mcp_tool_selection"),
+)
 _Content = str | list[_Text | _Thinking | _Image | _ToolCall]
 
 
 class _User(msgspec.Struct, tag_field="role", tag="user"):
+    content: _Content
+
+
+class _Developer(msgspec.Struct, tag_field="role", tag="developer"):
     content: _Content
 
 
@@ -101,7 +114,7 @@ class _Entry(msgspec.Struct, rename="camel"):
     timestamp: Moment | None = None
     id: str | None = None
     parent_id: str | None = None
-    message: _User | _Assistant | _ToolResult | _Bash | _Custom | _Hook | None = None
+    message: _User | _Developer | _Assistant | _ToolResult | _Bash | _Custom | _Hook | None = None
     content: _Content | None = None
     custom_type: str = ""
     summary: str = ""
@@ -111,6 +124,8 @@ class _Entry(msgspec.Struct, rename="camel"):
     thinking_level: str = ""
     branched_from: str | None = None
     parent_session: str | None = None
+    system_prompt: str | list[str] = ""
+    tools: list[str] = []
 
     def __post_init__(self) -> None:
         if self.type == "message" and self.message is None:
@@ -152,7 +167,7 @@ class Pi:
                     continue
                 if entry.type == "session":
                     header = entry
-                else:
+                elif entry.type != "title":
                     entries.append(_Line(number, place, entry))
             if entries:
                 yield Place(str(path)), _conversation(path, header, entries, problems)
@@ -161,7 +176,7 @@ class Pi:
 def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Problems) -> Conversation:
     branch = _branch(entries)
     history, level, effort = History(problems), header.thinking_level, header.thinking_level
-    compactions = []
+    compactions, tools = [], list[str]()
     for line in branch:
         if isinstance(line.entry.message, _User):  # a level that is set while the model works counts from here on
             effort = level
@@ -170,13 +185,22 @@ def _conversation(path: Path, header: _Entry, entries: list[_Line], problems: Pr
         elif line.entry.type == "compaction":
             if history.messages:
                 compactions.append(_compaction(line, branch, history))
+        elif line.entry.type == "session_init":
+            tools = line.entry.tools
+            if (prompt := _prompt(line.entry)) and not any(message.text == prompt for message in history.messages):
+                history.add(Message(line.name, "system", prompt, time=_seconds(line.entry)), line.place)
         elif (message := _message(line, effort, problems)) is not None:
             history.add(message, line.place.at("message"))
     meta: dict[str, Scalar] = {"off_branch": len(entries) - len(branch)}
     if parent := header.branched_from or header.parent_session:
         meta["parent"] = Path(parent).stem.rpartition("_")[2]
     name = header.id or path.stem
-    return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
+    offered = tuple(map(Tool, tools))
+    return Conversation(name, history.in_order(), tools=offered, compactions=tuple(compactions), meta=meta)
+
+
+def _prompt(entry: _Entry) -> str:
+    return entry.system_prompt if isinstance(entry.system_prompt, str) else "\n\n".join(entry.system_prompt)
 
 
 def _branch(entries: list[_Line]) -> list[_Line]:
@@ -217,6 +241,8 @@ def _message(line: _Line, effort: str, problems: Problems) -> Message | None:
     if entry.type == "branch_summary" and entry.summary:
         return Message(name, "user", entry.summary, name=entry.type, time=time)
     if entry.type != "message":
+        if entry.type not in (*_NOT_SENT, "branch_summary"):
+            problems.unknown(f"pi: entry of type {entry.type!r}", line.place)
         return None
     match entry.message:
         case _Assistant() as message:
@@ -236,6 +262,9 @@ def _message(line: _Line, effort: str, problems: Problems) -> Message | None:
         case _User(content=content):
             text, _, images = _parts(content)
             return Message(name, "user", text, time=time, images=images)
+        case _Developer(content=content):
+            text, _, images = _parts(content)
+            return Message(name, "system", text, time=time, images=images)
         case _Custom(content=content, custom_type=kind):
             text, _, images = _parts(content)
             return Message(name, "user", text, name=kind, time=time, images=images)

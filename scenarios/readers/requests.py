@@ -46,12 +46,12 @@ _CACHE_WRITE = (
     *("cache_creation_input_tokens", "cache_write_input_tokens", "cacheWrite", "cacheWriteInputTokens"),
     *("cache_write_tokens", "cache_creation_tokens"),
 )
-_CACHE_WRITE_1H = ("ephemeral_1h_input_tokens",)
+_CACHE_WRITE_1H = ("ephemeral_1h_input_tokens", "ephemeral1h")
 _OUTPUT = ("completion_tokens", "output_tokens", "outputTokens", "output", "candidatesTokenCount")
 # Beside these keys of OpenAI's Responses API and of Codex, `input_tokens` is the whole prompt.
 _RESPONSES_API = ("input_tokens_details", "cached_input_tokens")
 # Nested blocks with more counts.
-_NESTED = ("input_tokens_details", "prompt_tokens_details", "cache_creation", "cache_creation_token_details")
+_NESTED = ("input_tokens_details", "prompt_tokens_details", "cache_creation", "cache_creation_token_details", "cttl")
 _REMEDY = "correct it; the call counts as one that reported nothing"
 _MOST_SHOWN, _LONGEST_SHOWN = 10**30, 60
 # The highest plausible cost of one call in US dollars. A recorded 1e300 is damage, and would spoil every sum.

@@ -178,6 +178,76 @@ def test_damaged_lines_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     assert "'t1', which no message before it called" in found[2].what
 
 
+def test_what_oh_my_pi_adds(tmp_path: Path) -> None:
+    """The system prompt and the names of the tools, reminders of the developer, and titles, which are no part of it."""
+    init = {"systemPrompt": "Be kind.", "tools": ["read", "grep"], "task": "Go"}
+    remind = entry(4, id="d", parentId="c", message={"role": "developer", "content": [text("Call a tool.")]})
+    chat, found = load(
+        tmp_path / "s.jsonl",
+        {"type": "title", "title": "", "pad": " "},
+        HEADER,
+        entry(1, "session_init", id="a", parentId=None, **init),
+        user(2, "Go", id="b", parentId="a"),
+        answer(3, text("ok"), id="c", parentId="b"),
+        remind,
+        entry(5, "credential_pin", id="e", parentId="d"),
+        answer(6, text("yes"), id="f", parentId="e"),
+    )
+    assert not found
+    assert [(m.role, m.text) for m in chat.messages] == [
+        ("system", "Be kind."),
+        ("user", "Go"),
+        ("assistant", "ok"),
+        ("system", "Call a tool."),
+        ("assistant", "yes"),
+    ]
+    assert [tool.name for tool in chat.tools] == ["read", "grep"]
+    assert chat.meta["off_branch"] == 0
+
+
+def test_entries_of_an_unknown_type_are_counted(tmp_path: Path) -> None:
+    """They are a note by name; settings, which are known and never sent, are not."""
+    path = tmp_path / "s.jsonl"
+    rows = [HEADER, user(1, "Go"), entry(2, "hologram"), entry(3, "hologram"), entry(4, "custom")]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    problems = Problems()
+    [chat] = read(find([path], problems), problems)
+    assert len(chat.messages) == 1
+    assert problems.notes == [f"pi: entry of type 'hologram': unknown, 2 not read ({path}:3)"]
+
+
+# File: messages, calls, calls that read, calls that wrote, not cached, read, written.
+OH_MY_PI = {
+    "claude-opus-5_KPGV14_6": (55, 16, 15, 16, 37_026, 1_063_752, 145_418),
+    "deepseek-v4-flash_XQ37EX_6": (44, 14, 14, 0, 34_948, 468_224, 0),
+    "gemini-3.1-flash-lite_KPGV14_2": (15, 7, 7, 0, 29_683, 97_700, 0),
+    "gemini-3.1-flash-lite_KPGV14_3": (41, 20, 19, 0, 123_763, 529_787, 0),
+}
+
+
+@pytest.mark.parametrize("name", OH_MY_PI)
+def test_oh_my_pi_recordings(recordings: Path, name: str) -> None:
+    """Four recorded sessions of three providers, to the token, with their system prompts."""
+    problems = Problems()
+    [chat] = read(find([recordings / "oh-my-pi" / f"{name}.jsonl"], problems), problems)
+    assert not problems.errors
+    assert not problems.notes
+    used = [message.call.usage for message in chat.messages if message.call and message.call.usage]
+    read_, written = sum(u.cache_read or 0 for u in used), sum(u.cache_write or 0 for u in used)
+    first, *others = chat.messages
+    assert first.role == "system"
+    assert len(first.text) > 1_000
+    assert (
+        sum(not message.name or message.role == "tool" for message in others),  # others are custom messages
+        len(used),
+        sum(bool(u.cache_read) for u in used),
+        sum(bool(u.cache_write) for u in used),
+        sum(u.input or 0 for u in used) - read_ - written,
+        read_,
+        written,
+    ) == OH_MY_PI[name]
+
+
 def test_two_records_on_one_line_are_both_read(tmp_path: Path) -> None:
     """A program that was stopped before a line end appends to the same line; braces within a text are no such place."""
     together = json.dumps(answer(2, text("a }{ b"), id="b", parentId="a")) + json.dumps(

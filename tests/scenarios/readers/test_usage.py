@@ -52,6 +52,8 @@ def read(reported: Any, cost: float | None = None) -> tuple[Usage | None, list[R
             {"inputTokens": 2, "outputTokens": 1, "cacheReadInputTokens": 4, "cacheWriteInputTokens": 3},
             Usage(9, 1, 4, 3),
         ),
+        ({"input": 2, "cacheRead": 4, "cacheWrite": 3, "cttl": {"ephemeral1h": 3}}, Usage(9, None, 4, 3, 3)),
+        ({"input_tokens": 9, "cached_input_tokens": 4, "cache_write_input_tokens": 0}, Usage(9, None, 4, 0)),
         ({"promptTokenCount": 9, "candidatesTokenCount": 1, "cachedContentTokenCount": 4}, Usage(9, 1, 4)),
     ],
 )
