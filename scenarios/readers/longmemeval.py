@@ -3,17 +3,19 @@
     [{question_id, question_type, question, answer, question_date, haystack_dates[], haystack_session_ids[],
       haystack_sessions: [[{role, content, has_answer?}]], answer_session_ids[]}]
 
-Source: github.com/xiaowu0162/LongMemEval (Wu et al. 2024, arXiv 2410.10813), `longmemeval_{oracle,s,m}.json`. A record
-is a conversation with one probe, asked at the end. All messages of a session have the session's time, taken as UTC.
-Sessions stay in the recorded order; if their dates run backwards, all sessions are sorted by date instead, and meta
-says so. Message ids are `<session>:<n>`; a session id that stands twice becomes `<session>~2`. Evidence is the messages
-with `has_answer`. A question whose id ends in `_abs` cannot be answered: the recorded refusal is its rubric.
+Also read: several questions to one haystack, `questions: [{question_id, question, answer, …}]` in place of the fields
+of the one. Source: github.com/xiaowu0162/LongMemEval (Wu et al. 2024, arXiv 2410.10813),
+`longmemeval_{oracle,s,m}.json`. A record is a conversation whose questions are probes, asked at the end. All messages
+of a session have the session's time, taken as UTC. Sessions stay in the recorded order; if their dates run backwards,
+all sessions are sorted by date instead, and meta says so. Message ids are `<session>:<n>`; a session id that stands
+twice becomes `<session>~2`. Evidence is the messages with `has_answer`; of several questions, those in the sessions
+that a question names. A question whose id ends in `_abs` cannot be answered: the recorded refusal is its rubric.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -34,13 +36,17 @@ class _Turn(msgspec.Struct):
     has_answer: bool | None = None
 
 
+class _Haystack(msgspec.Struct):
+    haystack_sessions: list[list[_Turn]]
+    haystack_session_ids: list[str]
+    haystack_dates: list[str]
+    questions: list[msgspec.Raw] | None = None
+
+
 class _Question(msgspec.Struct):
     question_id: str
     question: str
     answer: str | int | float
-    haystack_sessions: list[list[_Turn]]
-    haystack_session_ids: list[str]
-    haystack_dates: list[str]
     question_type: str = ""
     question_date: str | None = None
     answer_session_ids: list[str] = []
@@ -50,10 +56,12 @@ class _Question(msgspec.Struct):
 class LongMemEval:
     """LongMemEval's questions, each over its haystack."""
 
-    about: ClassVar[str] = "LongMemEval (a question over a haystack of sessions)"
+    about: ClassVar[str] = "LongMemEval (questions over a haystack of sessions)"
     shapes: ClassVar[tuple[frozenset[str], ...]] = (
         frozenset({"[].question_id", "[].haystack_dates", "[].haystack_sessions"}),
         frozenset({".question_id", ".haystack_dates", ".haystack_sessions"}),
+        frozenset({"[].questions", "[].questions[].question", "[].haystack_dates", "[].haystack_sessions"}),
+        frozenset({".questions", ".questions[].question", ".haystack_dates", ".haystack_sessions"}),
     )
     folder: ClassVar[bool] = False
 
@@ -61,14 +69,41 @@ class LongMemEval:
         for path in files:
             for place, raw in records(path, problems):
                 try:
-                    yield place, _conversation(decode(raw, _Question, place), place)
+                    haystack = decode(raw, _Haystack, place)
+                    if haystack.questions is None:
+                        questions = [_question(raw, place)]
+                    else:
+                        questions = list(_questions(haystack.questions, place, problems))
+                    if questions:
+                        yield place, _conversation(haystack, questions, place)
                 except RecordingError as error:
                     problems.add(error)
 
 
-def _conversation(record: _Question, place: Place) -> Conversation:
+def _question(raw: bytes | msgspec.Raw, place: Place) -> tuple[_Question, float | None]:
+    """Return a question and the time at which it is asked."""
+    question = decode(raw, _Question, place)
+    date = place.at(f"{place.field}.question_date".removeprefix("."))
+    return question, _time(question.question_date, date) if question.question_date else None
+
+
+def _questions(
+    recorded: list[msgspec.Raw], place: Place, problems: Problems
+) -> Iterator[tuple[_Question, float | None]]:
+    """Yield the questions to one haystack with their times; a damaged one is a problem."""
+    if not recorded:
+        problems.add(RecordingError(place.at("questions"), "no question is in it", "leave it out"))
+    for at, raw in enumerate(recorded):
+        where = place.at(f"questions[{at}]")
+        try:
+            yield _question(raw, where)
+        except RecordingError as error:
+            problems.add(error)
+
+
+def _conversation(record: _Haystack, questions: Sequence[tuple[_Question, float | None]], place: Place) -> Conversation:
     sessions, reordered = _sessions(record, place)
-    messages, evidence = [], []
+    messages, evidence = [], list[tuple[str, str]]()
     used: dict[str, int] = {}
     for time, at in sessions:
         session = record.haystack_session_ids[at]
@@ -78,32 +113,43 @@ def _conversation(record: _Question, place: Place) -> Conversation:
             role = role_of(turn.role, place.at(f"haystack_sessions[{at}][{n}]"))
             messages.append(Message(id=f"{name}:{n}", role=role, text=turn.content, time=time))
             if turn.has_answer:
-                evidence.append(messages[-1].id)
-    answerable = not record.question_id.endswith("_abs")
-    probe = Probe(
-        id=record.question_id,
-        question=record.question,
-        answers=(str(record.answer),) if answerable else (),
-        rubric=() if answerable else (str(record.answer),),
-        evidence=tuple(evidence),
-        category=record.question_type,
-        answerable=answerable,
-        time=_time(record.question_date, place.at("question_date")) if record.question_date else None,
-    )
+                evidence.append((session, messages[-1].id))
+    alone = record.questions is None
     return Conversation(
-        id=record.question_id,
+        id=questions[0][0].question_id,
         messages=tuple(messages),
-        probes=(probe,),
+        probes=tuple(
+            _probe(
+                question,
+                tuple(name for session, name in evidence if alone or session in question.answer_session_ids),
+                time,
+            )
+            for question, time in questions
+        ),
         language="en",
         meta={
             "sessions": len(sessions),
-            "answer_sessions": " ".join(record.answer_session_ids),
+            "answer_sessions": " ".join(dict.fromkeys(name for q, _ in questions for name in q.answer_session_ids)),
             "sessions_reordered": reordered,
         },
     )
 
 
-def _sessions(record: _Question, place: Place) -> tuple[list[tuple[float, int]], bool]:
+def _probe(question: _Question, evidence: tuple[str, ...], time: float | None) -> Probe:
+    answerable = not question.question_id.endswith("_abs")
+    return Probe(
+        id=question.question_id,
+        question=question.question,
+        answers=(str(question.answer),) if answerable else (),
+        rubric=() if answerable else (str(question.answer),),
+        evidence=evidence,
+        category=question.question_type,
+        answerable=answerable,
+        time=time,
+    )
+
+
+def _sessions(record: _Haystack, place: Place) -> tuple[list[tuple[float, int]], bool]:
     """Return the sessions' times and indices in order, and whether that differs from the recorded order."""
     for field in ("haystack_dates", "haystack_session_ids"):
         if (count := len(getattr(record, field))) != len(record.haystack_sessions):

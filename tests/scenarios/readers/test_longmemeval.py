@@ -46,6 +46,33 @@ def test_a_question_and_its_haystack(tmp_path: Path) -> None:
     assert conversation.meta["sessions_reordered"] is False
 
 
+def test_several_questions_to_one_haystack(tmp_path: Path) -> None:
+    """Each is a probe with the evidence of its own sessions; one that is damaged is named and costs only itself."""
+    fields = ("question_id", "question", "answer", "question_type", "question_date", "answer_session_ids")
+    first = {field: RECORD[field] for field in fields}
+    second = {"question_id": "q2_abs", "question": "My cat?", "answer": "Not said", "answer_session_ids": []}
+    late = {**first, "question_id": "q3", "question_date": "noon"}
+    record = {field: value for field, value in RECORD.items() if field not in fields}
+    path = tmp_path / "several.json"
+    path.write_text(json.dumps([{**record, "questions": [first, second, late, {"question": "?"}]}]))
+    assert detect(path) == LongMemEval()
+    problems = Problems()
+    [conversation] = read([Batch(LongMemEval(), (path,))], problems)
+    assert [(p.id, p.answers, p.evidence, p.answerable) for p in conversation.probes] == [
+        ("q1", ("Business",), ("s2:0",), True),
+        ("q2_abs", (), (), False),
+    ]
+    assert conversation.meta["answer_sessions"] == "s2"
+    assert [error.place.field for error in problems.errors] == ["questions[2].question_date", "questions[3]"]
+
+
+def test_a_haystack_without_questions(tmp_path: Path) -> None:
+    """A list of no questions is a problem, and no conversation."""
+    conversations, [error] = load(tmp_path, {"questions": []})
+    assert not conversations
+    assert error.what == "no question is in it"
+
+
 def test_it_is_known_by_its_content(tmp_path: Path) -> None:
     """The haystack's fields tell it."""
     load(tmp_path, {})
