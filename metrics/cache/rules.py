@@ -57,7 +57,7 @@ def cache_of(rules: Rules) -> Cache:
 
 
 class CacheEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How often a rule was right: recorded calls after the first of their conversation, in which it predicts a read."""
+    """How often a rule was right, over recorded calls after the first of their conversation."""
 
     model: str
     """Model as the recordings name it."""
@@ -65,6 +65,8 @@ class CacheEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Calls compared."""
     exact: int
     """Calls whose tokens read are predicted to the token."""
+    folder: str
+    """Folder of the sample recordings."""
     recordings: str
     """What they are recordings of."""
     since: str = ""
@@ -173,6 +175,10 @@ def _evidence(file: _Provider, rule: CacheRule, rules: Sequence[CacheRule]) -> I
             yield found
 
 
+def _family(name: str, rules: Sequence[CacheRule]) -> str | None:
+    return next((rule.family for rule in rules if re.fullmatch(rule.models, name)), None)
+
+
 def _of_family(file: _Provider, family: _Family) -> Iterator[CacheRule]:
     usual = list(file.changes) or [list(file.hosts)[-1]]
     every_host = [family.host] if family.host else usual
@@ -241,10 +247,6 @@ def rules_of(model: str, rules: Sequence[CacheRule] = RULES, host: str = "") -> 
     family = _family(f"{host.lower()}/{name}", rules) if host else None
     family = family or _family(name, rules)
     return [rule for rule in rules if rule.family == family]
-
-
-def _family(name: str, rules: Sequence[CacheRule]) -> str | None:
-    return next((rule.family for rule in rules if re.fullmatch(rule.models, name)), None)
 
 
 def day_of(when: float) -> str:
