@@ -8,7 +8,7 @@ are in `Problems.notes`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,14 @@ from .errors import Place, RecordingError
 from .model import Conversation, Message, check, usage_faults
 from .readers import Reader, readers
 from .readers.huggingface import HUB, HuggingFace, from_address
-from .source import COMPRESSED, Problems, file_head, files_of, is_compressed, key_paths, unreadable
+from .source import COMPRESSED, MISFIT, Problems, file_head, files_of, is_compressed, is_value, key_paths, unreadable
 
 # Message and remedy when a batch has no conversation: a batch with files, and one without.
 _NO_CONVERSATION = {
     True: ("no conversation is in it", "leave it out"),
     False: ("no conversation is there, and no path is given", "name the files or folders to read"),
 }
+_FORMATS = "`ctxbench list formats` names what is read; --format chooses one of them"
 _SMALL = 1 << 16  # a larger file is not searched for brackets without content
 _BRACKETS = re.compile(rb"[\s\[\]{},]*+")
 _EMPTY = re.compile(rb'"([^"\\]+)"\s*:\s*\[\s*\]')
@@ -50,7 +51,7 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
         yield replace(conversation, id=names.add(conversation.id))
     for batch in batches:
         where = Place(str(batch.files[0]) if batch.files else f"--format {_name(batch.reader)}")
-        empty, errors, ignored = True, len(problems.errors), len(problems.ignored)
+        empty, sound, errors, ignored = True, 0, len(problems.errors), len(problems.ignored)
         try:
             for place, conversation in batch.reader.read(batch.files, problems):
                 empty = False
@@ -62,6 +63,7 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
                 except RecordingError as error:
                     problems.add(error)
                     continue
+                sound += 1
                 name = names.add(conversation.id)
                 yield replace(conversation, id=name, source=conversation.source or str(place))
             silent = empty and (errors, ignored) == (len(problems.errors), len(problems.ignored))
@@ -71,7 +73,9 @@ def read(batches: Iterable[Batch], problems: Problems, first: Iterable[Conversat
             problems.add(_explained(error, batch) if empty and problems.strict else error)
         except OSError as error:
             problems.add(unreadable(Path(where.file), error))
-        if empty and len(problems.errors) > errors:
+        if not sound and _is_no_recording(problems.errors[errors:], batch):
+            problems.errors[errors:] = [RecordingError(Place(where.file), _misfit(batch.files[0]), _FORMATS)]
+        elif empty and len(problems.errors) > errors:
             problems.errors[errors] = _explained(problems.errors[errors], batch)
     problems.notes += names.notes()
     problems.note_unknown()
@@ -155,9 +159,9 @@ def detect(path: Path) -> Reader | None:
             reader: Reader = kind()
             return reader
     keys = key_paths(head)
-    fits = [(max(_fit(shape, keys) for shape in kind.shapes), name) for name, kind in readers().items() if kind.shapes]
-    size, name = max(fits, default=(0, ""))
-    return readers()[name]() if size else None
+    fits = [(_fit(shape, keys), name, shape) for name, kind in readers().items() for shape in kind.shapes]
+    size, name, shape = max(fits, key=lambda fit: fit[:2], default=(0, "", frozenset()))
+    return readers()[name]() if size and _in_one_record(shape, head) else None
 
 
 def parse_format(text: str) -> Any:
@@ -173,13 +177,40 @@ def _fit(shape: frozenset[str], keys: frozenset[str]) -> int:
     return len(shape) if fits else 0
 
 
+def _in_one_record(shape: frozenset[str], head: bytes) -> bool:
+    """Return whether one line has all keys, in a file of JSON Lines: keys of several lines together tell no format."""
+    lines = [line for line in head.splitlines() if line.strip()]
+    if len(lines) < 2 or not is_value(lines[0]):
+        return True
+    return any(_fit(shape, key_paths(line)) for line in lines)
+
+
 def _report_unknown(path: Path, problems: Problems, named: bool) -> None:
     what, remedy = _why_empty(path)
     if named:
-        formats = f"name one with --format: {', '.join(readers())}"
-        problems.add(RecordingError(Place(str(path)), what or "no known format fits", remedy if what else formats))
+        problems.add(RecordingError(Place(str(path)), what or _misfit(path), remedy if what else _FORMATS))
     else:
         problems.ignored.append(f"{path}: {what}" if what else str(path))
+
+
+def _is_no_recording(errors: Sequence[RecordingError], batch: Batch) -> bool:
+    """Return whether most records of a file are of another form than the one that its keys hint at."""
+    misfits = sum(error.remedy.endswith(MISFIT) for error in errors)
+    if len(batch.files) != 1 or misfits < 2 or 2 * misfits <= len(errors):
+        return False
+    keys = key_paths(file_head(batch.files[0]))
+    return any(_fit(shape, keys) for shape in batch.reader.shapes)
+
+
+def _misfit(path: Path) -> str:
+    keys = _shown(key_paths(file_head(path)))
+    return "no known format fits" + (f"; no reader knows these keys: {keys}" if keys else "")
+
+
+def _shown(keys: frozenset[str]) -> str:
+    """Return some of a file's keys as text, those that stand highest first."""
+    highest = sorted(keys, key=lambda key: (key.count("."), key))
+    return ", ".join(highest[:6]) + " …" * (len(highest) > 6)
 
 
 def _why_empty(path: Path) -> tuple[str, str]:
@@ -197,7 +228,7 @@ def _why_empty(path: Path) -> tuple[str, str]:
 def _has_empty_lists(text: bytes) -> bool:
     """Return whether a format's shape fits but for keys inside lists, which are empty here: `{"messages": []}`."""
     keys, empty = key_paths(text), {name.decode("utf-8", "replace") for name in _EMPTY.findall(text)}
-    missing = [shape - keys for kind in readers().values() for shape in kind.shapes if shape & keys]
+    missing = [shape - keys for kind in readers().values() for shape in kind.shapes if shape & keys and shape - keys]
     lists = [{path.rpartition("[]")[0] for path in paths} for paths in missing]
     return any(paths <= keys and {path.rpartition(".")[2] for path in paths} <= empty for paths in lists)
 
@@ -215,8 +246,7 @@ def _explained(error: RecordingError, batch: Batch) -> RecordingError:
     if not start.strip() or not shapes or any(_fit(shape, keys) for shape in shapes):
         return error
     wanted = max(shapes, key=lambda shape: len(shape & keys))
-    shortest = sorted(keys, key=lambda key: (key.count("."), key))
-    present = ", ".join(shortest[:6]) + " …" * (len(shortest) > 6) or "no keys"
+    present = _shown(keys) or "no keys"
     what = f"{error.what}; {_name(batch.reader)} looks for {', '.join(sorted(wanted))}, and finds {present}"
     other = detect(path)
     return RecordingError(error.place, what, f"--format {_name(other)} fits it" if other else "no known format fits it")

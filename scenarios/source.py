@@ -27,6 +27,8 @@ LONGEST = 64 * 1024 * 1024
 """Most bytes in one record. A longer one is an error, so that no line can take all memory."""
 DEEPEST = 64
 """Levels of nesting down to which key paths are distinguished."""
+MISFIT = "; is it of this format?"
+"""End of the remedy for a record that lacks what its format has."""
 COMPRESSED = "compressed: unpack it first"
 """Message and remedy for a compressed file."""
 
@@ -38,6 +40,7 @@ _NUMBER = re.compile(rb"[:\[,]\s*-?(?:NaN|Infinity)\b")
 _GLUED = re.compile(rb"\}[ \t]*\{")
 _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
+_LONGEST_SHOWN = 120
 _COMPRESSED_SUFFIXES = (".gz", ".zst", ".zip", ".bz2", ".xz")
 
 
@@ -63,15 +66,15 @@ class Problems:
         self.errors.append(error)
 
     def unknown(self, what: str, place: Place) -> None:
-        """Count a part of a recording whose type its reader does not know, such as `codex: item of type 'x'`."""
-        self._unknown.setdefault(what, []).append(place)
+        """Count a part of a recording of a type that its reader does not read, such as `codex: item of type 'x'`."""
+        self._unknown.setdefault(what[:_LONGEST_SHOWN], []).append(place)
 
     def note_unknown(self) -> None:
         """Turn the counts of unknown parts into notes, one per type over all files."""
         for what, places in self._unknown.items():
             files = len({place.file for place in places})
             where = str(places[0]) if files == 1 else f"{files} files, first {places[0]}"
-            self.notes.append(f"{what}: unknown, {len(places):,} not read ({where})")
+            self.notes.append(f"{what}: {len(places):,} not read ({where})")
         self._unknown.clear()
 
 
@@ -110,7 +113,7 @@ def json_text(part: msgspec.Raw) -> str:
 def _mismatch(error: msgspec.ValidationError, place: Place) -> RecordingError:
     what, _, path = str(error).partition(" - at `")
     field = (place.field + path.rstrip("`").removeprefix("$")).removeprefix(".")
-    remedy = "correct it, or leave this record out" + ("" if field else "; is it of this format?")
+    remedy = "correct it, or leave this record out" + ("" if field else MISFIT)
     return RecordingError(place.at(field), what[:1].lower() + what[1:].replace("`", ""), remedy)
 
 
@@ -188,7 +191,7 @@ def objects(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
     a record. A line with anything else behind its object comes whole, to be an error.
     """
     for place, line in lines(path, problems):
-        parts = _objects(line) if _GLUED.search(line) and not _is_value(line) else []
+        parts = _objects(line) if _GLUED.search(line) and not is_value(line) else []
         yield from ((place, part) for part in parts or [line])
 
 
@@ -200,7 +203,7 @@ def _objects(line: bytes) -> list[bytes]:
         if depth <= 0:
             parts.append(line[start : token.end()].strip(_BLANK))
             start = token.end()
-    whole = not line[start:].strip(_BLANK) and all(part.startswith(b"{") and _is_value(part) for part in parts)
+    whole = not line[start:].strip(_BLANK) and all(part.startswith(b"{") and is_value(part) for part in parts)
     return parts if whole else []
 
 
@@ -227,17 +230,18 @@ def records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
 def _is_lines(start: bytes) -> bool:
     """Return whether a file is JSON Lines: its first line is a JSON value, or a later line is and the whole is not."""
     first, *rest = start.split(b"\n", 32)
-    if _is_value(first):
+    if is_value(first):
         return True
     # A damaged first line should not cost the other lines. But if it looks like the opening of a value on many lines,
     # an array is read as an array: its elements can be separated even if some are damaged.
     if first.strip(_BLANK).endswith((b"{", b"[", b",", b":")) and (start.startswith(b"[") or len(start) >= LONGEST):
         return False
     others = (line.strip(_BLANK) for line in rest)
-    return any(line.startswith((b"{", b"[")) and _is_value(line) for line in others) and not _is_value(start)
+    return any(line.startswith((b"{", b"[")) and is_value(line) for line in others) and not is_value(start)
 
 
-def _is_value(text: bytes) -> bool:
+def is_value(text: bytes) -> bool:
+    """Return whether a text is one JSON value, with nothing around it but blanks."""
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
     except (msgspec.DecodeError, RecursionError):

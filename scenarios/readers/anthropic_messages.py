@@ -103,12 +103,13 @@ def _request(request: _Request, response: _Response | None, place: Place, proble
         messages.append(Message(next(names), "system", "\n".join(block.text for block in system if block.text)))
         marks += _marks(messages[-1], system)
     for at, turn in enumerate(request.messages):
+        said = place.at(f"{place.field}.messages[{at}].content".removeprefix("."))
         if turn.role == "assistant":
             parts = [blocks(turn.content)]
-            converted = [assistant_message(parts[0], next(names))]
+            converted = [assistant_message(parts[0], next(names), said, problems)]
         elif turn.role == "user":
             parts = list(user_parts(turn.content))
-            converted = list(user_messages(turn.content, names))
+            converted = list(user_messages(turn.content, names, said, problems))
         else:
             where = place.at(f"{place.field}.messages[{at}].role".removeprefix("."))
             raise RecordingError(where, f"unknown role {turn.role!r}", "use user, assistant")
@@ -127,7 +128,7 @@ def _request(request: _Request, response: _Response | None, place: Place, proble
             effort=effort(request.thinking, request.output_config),
             stop=response.stop_reason or "",
         )
-        answer = assistant_message(response.content, next(names), call=call)
+        answer = assistant_message(response.content, next(names), place.at("response.content"), problems, call=call)
     tools = tuple(tool(schema) for schema in request.tools)
     return LoggedRequest(Place(place.file, place.line), tuple(messages), answer, tools)
 

@@ -2,7 +2,7 @@
 
 Source: what Claude Code writes below `~/.claude/projects` (undocumented; checked against public programs that read it,
 up to version 2.1). The sessions have no system prompt, tool schemas, cache marks, or start times of calls. Not read:
-attachments of prompts (`attachment` lines), paths.
+paths, and attachments of prompts (`attachment` lines), which are counted in the notes as lines of unknown types are.
 
 - One response is several lines, one block each, with the same `requestId`. They become one message in the place of the
   first line, with the time and usage of the last one: usage grows from line to line.
@@ -36,6 +36,12 @@ from ..source import Problems, decode, objects
 from . import Recordings
 from .messages import Block, Content, History, Moment, assistant_message, blocks, user_messages
 from .requests import dollars, usage
+
+# Lines that are not sent: what the screen shows, snapshots of files, settings and titles.
+_NOT_SENT = (
+    *("system", "progress", "summary", "file-history-snapshot", "queue-operation", "last-prompt", "mode"),
+    *("permission-mode", "custom-title", "ai-title", "agent-name", "agent-color", "agent-setting", "tag", "pr-link"),
+)
 
 
 class _Preserved(msgspec.Struct, rename="camel"):
@@ -127,6 +133,8 @@ def _lines(path: Path, problems: Problems) -> Iterator[_Line]:
                 if part.type in ("user", "assistant") and not part.uuid:
                     what = f"a line of type {part.type} without a uuid"
                     raise RecordingError(where.at(_below(where, "uuid")), what, "remove the line")
+                if part.type not in ("user", "assistant", *_NOT_SENT):
+                    problems.unknown(f"claude_code: line of type {part.type!r}", where)
                 if part.uuid and part.uuid not in seen:  # resumed sessions may repeat lines
                     yield _Line(where, part, _recorded_message(part, where))
                     seen.add(part.uuid)
@@ -265,16 +273,21 @@ def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], p
         responses.setdefault(line.response or line.entry.uuid, []).append(line)
     for group in responses.values():
         entry = group[0].entry
+        try:
+            messages = list(_messages(group, problems))
+        except RecordingError as error:
+            problems.add(error)
+            continue
         if entry.subtype == "compact_boundary":
             if history.messages:
                 compactions.append(_compaction(entry, history.messages))
         elif entry.is_compact_summary and history.messages:
             if not compactions or compactions[-1].summary or compactions[-1].after != history.last:
                 compactions.append(_compaction(entry, history.messages))
-            summary = "\n".join(message.text for message in _messages(group, problems))
+            summary = "\n".join(message.text for message in messages)
             compactions[-1] = msgspec.structs.replace(compactions[-1], summary=summary)
         else:
-            for message in _messages(group, problems):
+            for message in messages:
                 history.add(message, group[0].place.at(_below(group[0].place, "message")))
     return Conversation(name, history.in_order(), compactions=tuple(compactions), meta=meta)
 
@@ -290,15 +303,16 @@ def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:
     """Yield the one message of a response's lines, or the messages of a user's line; nothing for other lines."""
     first, last = group[0], group[-1]
     time = _seconds(last.entry)
+    place = first.place.at(_below(first.place, "message.content"))
     if isinstance(first.message, _User):
         names = chain([first.entry.uuid], (f"{first.entry.uuid}.{n}" for n in count(1)))
-        yield from user_messages(first.message.content, names, time)
+        yield from user_messages(first.message.content, names, place, problems, time)
     elif isinstance(last.message, _Assistant):
         content: list[Block] = []
         for line in group:
             if isinstance(line.message, _Assistant):
                 content += blocks(line.message.content)
-        yield assistant_message(content, first.entry.uuid, time, _call(last.message, last, problems))
+        yield assistant_message(content, first.entry.uuid, place, problems, time, _call(last.message, last, problems))
 
 
 def _call(message: _Assistant, line: _Line, problems: Problems) -> Call | None:

@@ -133,7 +133,7 @@ class HuggingFace:
                 raise RecordingError(place, what, "name the column that holds the conversation: column='…'")
             where = Place(place.file, at + 1)
             try:
-                messages = _messages(row[column], column, where)
+                messages = _messages(row[column], column, where, problems)
                 tools = share_tools(_without_nulls(row.get("tools")), where.at("tools"))
                 yield where, Conversation(id=f"{name}/{row.get('id', at)}", messages=messages, tools=tools)
             except RecordingError as error:
@@ -224,7 +224,7 @@ def _loaded(rows: Callable[[], _Rows], place: Place, library: Any) -> Iterator[d
         raise RecordingError(place, what, "check name, config, split and revision, or the file") from None
 
 
-def _messages(value: Any, column: str, place: Place) -> tuple[Message, ...]:
+def _messages(value: Any, column: str, place: Place, problems: Problems) -> tuple[Message, ...]:
     """Return a row's conversation in either form. A list of records may come as a record of lists, or as text."""
     if isinstance(value, str):
         value = _from_text(value, place.at(column))
@@ -236,7 +236,8 @@ def _messages(value: Any, column: str, place: Place) -> tuple[Message, ...]:
             raise RecordingError(place.at(column), what, "give a list of messages") from None
     if isinstance(value, list) and value and isinstance(value[0], dict) and "from" in value[0]:
         return ShareMessages(place).all(convert({"conversations": value}, Share, place))
-    return chat_messages(convert(_without_nulls(value), list[ChatMessage], place.at(column)), place.at(column))
+    where = place.at(column)
+    return chat_messages(convert(_without_nulls(value), list[ChatMessage], where), where, problems)
 
 
 def _from_text(text: str, place: Place) -> Any:

@@ -106,7 +106,7 @@ def _requests(files: Sequence[Path], problems: Problems) -> Iterator[LoggedReque
 
 
 def _request(log: _Log, place: Place, problems: Problems) -> LoggedRequest:
-    messages = chat_messages(log.messages, place.at("messages"))
+    messages = chat_messages(log.messages, place.at("messages"), problems)
     if not log.response.choices:
         raise RecordingError(place.at("response.choices"), "no answer", "leave the failed call out")
     choice = log.response.choices[0]
@@ -119,7 +119,7 @@ def _request(log: _Log, place: Place, problems: Problems) -> LoggedRequest:
         stop=choice.finish_reason or "",
     )
     where = place.at("response.choices[0].message")
-    answer = chat_message(choice.message, f"m{len(messages)}", where, time=log.timestamp, call=call)
+    answer = chat_message(choice.message, f"m{len(messages)}", where, problems, time=log.timestamp, call=call)
     return LoggedRequest(place, messages, answer, chat_tools(log.kwargs.tools))
 
 

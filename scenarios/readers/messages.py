@@ -13,7 +13,7 @@ The content blocks of the Anthropic Messages API:
     "input"} · {"type": "tool_result", "tool_use_id", "content": text | [blocks]}, each with an optional cache_control
 
 A tool result is a block of a user's message there and a message of its own here. Blocks of other types (documents,
-tools that the provider ran itself) are read as their plain `text`, if they have one.
+tools that the provider ran itself) are read as their plain `text`; those that have none are counted in the notes.
 """
 
 from __future__ import annotations
@@ -39,6 +39,12 @@ ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
+
+# Blocks that may have no text: it is empty, or encrypted, or they are read otherwise.
+_WITHOUT_TEXT = (
+    *("text", "input_text", "output_text", "refusal", "thinking", "redacted_thinking", "reasoning"),
+    *("image", "tool_use", "tool_result"),
+)
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 """An ISO time with its zone. A time without one would be read in the zone of the reading machine."""
@@ -76,16 +82,13 @@ class ChatTool(msgspec.Struct):
     function: dict[str, Any]
 
 
-def chat_messages(
-    messages: Iterable[ChatMessage], place: Place, times: Iterable[float | None] = ()
-) -> tuple[Message, ...]:
+def chat_messages(messages: Iterable[ChatMessage], place: Place, problems: Problems) -> tuple[Message, ...]:
     """Return chat messages in our form, with the ids `m0`, `m1` … `place` is the place of the list, for errors."""
     converted: list[Message] = []
-    clock = iter(times)
     last_call = ""
     for at, message in enumerate(messages):
         where = place.at(f"{place.field}[{at}]")
-        converted.append(chat_message(message, f"m{at}", where, last_call, next(clock, None)))
+        converted.append(chat_message(message, f"m{at}", where, problems, last_call))
         last_call = converted[-1].calls[-1].id if converted[-1].calls else last_call
     return tuple(converted)
 
@@ -94,6 +97,7 @@ def chat_message(
     message: ChatMessage,
     name: str,
     place: Place,
+    problems: Problems,
     last_call: str = "",
     time: float | None = None,
     call: Call | None = None,
@@ -106,7 +110,7 @@ def chat_message(
     calls = tuple(_call(call, f"{name}c{n}") for n, call in enumerate(message.tool_calls or ()))
     if message.function_call is not None and not calls:
         calls = (_call(ChatCall(message.function_call), f"{name}c0"),)
-    text, images, thinking = texts(message.content)
+    text, images, thinking = texts(message.content, place.at(f"{place.field}.content".removeprefix(".")), problems)
     return Message(
         id=name,
         role=role,
@@ -128,21 +132,35 @@ def role_of(role: str, place: Place) -> Role:
     return ROLES[role]
 
 
-def texts(content: str | list[dict[str, Any] | str] | None) -> tuple[str, int, str]:
-    """Return content as (text, number of images, thinking). Text blocks are joined by line ends."""
+def texts(content: str | list[dict[str, Any] | str] | None, place: Place, problems: Problems) -> tuple[str, int, str]:
+    """Return content as (text, number of images, thinking). Text blocks are joined by line ends.
+
+    Blocks of another type are counted as unknown. Raises RecordingError for a text that is none.
+    """
     if content is None or isinstance(content, str):
         return content or "", 0, ""
     text, thinking, images = [], [], 0
-    for block in content:
+    for at, block in enumerate(content):
         if isinstance(block, str):
             text.append(block)
         elif block.get("type") in ("image", "image_url", "input_image"):
             images += 1
         elif block.get("type") in ("thinking", "reasoning"):
             thinking.append(str(block.get("thinking") or block.get("text") or ""))
-        elif isinstance(plain := block.get("text") or block.get("refusal"), str):
+        elif (plain := block.get("text") or block.get("refusal")) is None:
+            _check_known(block.get("type"), place.at(f"{place.field}[{at}]"), problems)
+        elif isinstance(plain, str):
             text.append(plain)
+        else:
+            what = f"expected str, got {type(plain).__name__}"
+            raise RecordingError(place.at(f"{place.field}[{at}].text"), what, "correct it, or leave this record out")
     return "\n".join(text), images, "\n".join(thinking)
+
+
+def _check_known(kind: Any, place: Place, problems: Problems) -> None:
+    """Count a block without text as unknown, unless its type is one that has nothing else to read."""
+    if kind not in _WITHOUT_TEXT:
+        problems.unknown(f"content block of type {kind!r}", place)
 
 
 def chat_tools(tools: Iterable[ChatTool] | None) -> tuple[Tool, ...]:
@@ -195,15 +213,17 @@ def blocks(content: Content) -> list[Block]:
     return [Block(type="text", text=content)] if isinstance(content, str) else content
 
 
-def user_messages(content: Content, names: Iterator[str], time: float | None = None) -> Iterator[Message]:
+def user_messages(
+    content: Content, names: Iterator[str], place: Place, problems: Problems, time: float | None = None
+) -> Iterator[Message]:
     """Yield a user's message in our form: one message per tool result, and one per run of other blocks between them."""
     for part in user_parts(content):
         if part[0].type == "tool_result":
             result = part[0].content
-            text, images, _ = texts([result] if isinstance(result, dict) else result)
+            text, images, _ = texts([result] if isinstance(result, dict) else result, place, problems)
             yield Message(next(names), "tool", text, answers=part[0].tool_use_id, time=time, images=images)
         else:
-            yield Message(next(names), "user", _text(part), time=time, images=_images(part))
+            yield Message(next(names), "user", _text(part, place, problems), time=time, images=_images(part))
 
 
 def user_parts(content: Content) -> Iterator[list[Block]]:
@@ -216,14 +236,19 @@ def user_parts(content: Content) -> Iterator[list[Block]]:
 
 
 def assistant_message(
-    content: Sequence[Block], name: str, time: float | None = None, call: Call | None = None
+    content: Sequence[Block],
+    name: str,
+    place: Place,
+    problems: Problems,
+    time: float | None = None,
+    call: Call | None = None,
 ) -> Message:
     """Return an assistant's message in our form, with the id `name`."""
     uses = (block for block in content if block.type == "tool_use")
     return Message(
         name,
         "assistant",
-        _text(content),
+        _text(content, place, problems),
         calls=tuple(ToolCall(block.id, block.name, json_text(block.input)) for block in uses),
         time=time,
         thinking="\n".join(block.thinking for block in content if block.thinking),
@@ -232,7 +257,10 @@ def assistant_message(
     )
 
 
-def _text(content: Iterable[Block]) -> str:
+def _text(content: Sequence[Block], place: Place, problems: Problems) -> str:
+    for block in content:
+        if not block.text:
+            _check_known(block.type, place, problems)
     return "\n".join(block.text for block in content if block.text)
 
 

@@ -101,7 +101,7 @@ def _conversation(run: _Trajectory, place: Place, problems: Problems) -> Convers
         call = None
         if message.role == "assistant" and responses.new(extra.response.id if extra.response else None, where):
             call = _call(extra, provider if slash else "", where, problems)
-        history.add(chat_message(message, f"m{at}", where, time=extra.timestamp, call=call), where)
+        history.add(chat_message(message, f"m{at}", where, problems, time=extra.timestamp, call=call), where)
     meta: dict[str, Scalar] = {"task": name, "exit_status": status, "agent_version": run.info.mini_version}
     return Conversation(name, history.in_order(), meta={k: v for k, v in meta.items() if v is not None})
 

@@ -62,13 +62,13 @@ def _chats(path: Path, problems: Problems) -> Recordings:
         try:
             if raw.startswith(b"["):
                 chat = _Chat(decode(raw, list[ChatMessage], place))
-                messages = chat_messages(chat.messages, place)
+                messages = chat_messages(chat.messages, place, problems)
             elif _is_message(raw, place):
                 single.add(decode(raw, ChatMessage, place), place)
                 continue
             else:
                 chat = decode(raw, _Chat, place)
-                messages = chat_messages(chat.messages, place.at("messages"))
+                messages = chat_messages(chat.messages, place.at("messages"), problems)
             id_ = next((name for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None), None)
             unnamed += id_ is None
             name = numbered(path.stem, unnamed) if id_ is None else str(id_)
@@ -93,6 +93,8 @@ class _SingleMessages:
 
     def add(self, message: ChatMessage, place: Place) -> None:
         """Add the message that stands at `place`."""
-        converted = chat_message(message, f"m{len(self.history.messages)}", place, self._last_call)
+        converted = chat_message(
+            message, f"m{len(self.history.messages)}", place, self.history.problems, self._last_call
+        )
         self.history.add(converted, place)
         self._last_call = converted.calls[-1].id if converted.calls else self._last_call

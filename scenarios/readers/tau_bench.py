@@ -45,7 +45,7 @@ class TauBench:
                         place,
                         Conversation(
                             id=f"{path.stem}/{trial.task_id}.{trial.trial}",
-                            messages=chat_messages(trial.traj, place.at("traj")),
+                            messages=chat_messages(trial.traj, place.at("traj"), problems),
                             meta={"reward": trial.reward, "task": str(trial.task_id), "trial": str(trial.trial)},
                         ),
                     )

@@ -95,7 +95,7 @@ def test_a_folder_without_recordings(tmp_path: Path) -> None:
     assert (problems.errors, len(problems.ignored)) == ([], 3)
     _, [problem] = load(tmp_path / "table.csv")
     assert problem.what == "no known format fits"
-    assert "--format" in problem.remedy
+    assert problem.remedy == "`ctxbench list formats` names what is read; --format chooses one of them"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,23 @@ def test_a_file_that_holds_nothing(tmp_path: Path, content: bytes, why: str) -> 
     path = written(tmp_path / "a.json", content)
     assert ignored(tmp_path) == [f"{path}{why}"]
     _, [problem] = load(path)
-    assert problem.what == (why.removeprefix(": ") or "no known format fits")
+    assert problem.what.partition(";")[0] == (why.removeprefix(": ") or "no known format fits")
+
+
+def test_a_log_that_is_no_recording(tmp_path: Path) -> None:
+    """Lines whose keys make up a format only together are one problem, which names what is there."""
+    path = written(tmp_path / "log.jsonl", b'{"type": "in", "role": "user"}\n{"type": "out", "content": "x"}\n')
+    _, [problem] = load(path)
+    assert problem.what == "no known format fits; no reader knows these keys: .content, .role, .type"
+
+
+def test_a_log_in_which_one_line_looks_like_a_recording(tmp_path: Path) -> None:
+    """Where most lines are of another form and none can be read, the file is one problem, not one per line."""
+    chat = b'{"messages": [{"role": "wizard", "content": "x"}]}\n'
+    path = written(tmp_path / "log.jsonl", b'{"type": "in"}\n' * 5 + chat)
+    _, [problem] = load(path)
+    assert str(problem.place) == str(path)
+    assert problem.what.startswith("no known format fits; no reader knows these keys: .messages")
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:

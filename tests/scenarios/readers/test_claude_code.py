@@ -437,6 +437,29 @@ def test_a_bad_line_is_one_clear_error(tmp_path: Path, bad: object, field: str, 
     assert what in error.what
 
 
+def test_what_is_not_read_is_counted(tmp_path: Path) -> None:
+    """Blocks without a text, attachments and unknown lines are notes by name; titles and snapshots are not."""
+    path = tmp_path / "s.jsonl"
+    rows = [
+        {"type": "custom-title", "title": "T"},
+        {"type": "attachment", "attachment": {}},
+        {"type": "hologram"},
+        user(1, "u1", None, [text("See"), {"type": "document", "source": {}}]),
+        user(2, "u2", "u1", [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": 5}]}]),
+        user(3, "u3", "u2", "On"),
+    ]
+    [chat], [error] = load(path, *rows)
+    assert [m.text for m in chat.messages] == ["See", "On"]
+    assert (error.place.line, error.place.field) == (5, "message.content[0].text")
+    problems = Problems()
+    list(read(find([path], problems), problems))
+    assert problems.notes == [
+        f"claude_code: line of type 'attachment': 1 not read ({path}:2)",
+        f"claude_code: line of type 'hologram': 1 not read ({path}:3)",
+        f"content block of type 'document': 1 not read ({path}:4: message.content)",
+    ]
+
+
 def test_a_usage_that_cannot_be(tmp_path: Path) -> None:
     """It is one problem with line and field; the message stays, its call reports nothing."""
     wrong = said(2, "a1", "u1", "1", text("x"))

@@ -256,10 +256,10 @@ def test_what_is_unknown_is_counted(tmp_path: Path) -> None:
     )
     path = tmp_path / "s.jsonl"
     assert problems.notes == [
-        f"codex: row of type 'hologram': unknown, 2 not read ({path}:2)",
-        f"codex: item of type 'tea': unknown, 1 not read ({path}:4: payload)",
-        f"codex: block of type 'smell': unknown, 1 not read ({path}:5: payload.content[0])",
-        f"codex: token_count row without a reply: unknown, 1 not read ({path}:6: payload)",
+        f"codex: row of type 'hologram': 2 not read ({path}:2)",
+        f"codex: item of type 'tea': 1 not read ({path}:4: payload)",
+        f"codex: block of type 'smell': 1 not read ({path}:5: payload.content[0])",
+        f"codex: token_count row without a reply: 1 not read ({path}:6: payload)",
     ]
     assert chat.messages[1].text == "Go"
     assert chat.meta["hosted_tool_calls"] == 1

@@ -1,13 +1,45 @@
-"""Clocks that ran backwards: as few times as may be are left out, by hand and against every subset."""
+"""Content blocks of any type, and clocks that ran backwards: by hand and against every subset."""
 
 from __future__ import annotations
 
 from itertools import combinations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.scenarios.readers.messages import forward
+from ctxbench.scenarios.errors import Place, RecordingError
+from ctxbench.scenarios.readers.messages import forward, texts
+from ctxbench.scenarios.source import Problems
+
+HERE = Place("log.json", 3, "messages[0].content")
+
+
+def test_blocks_of_an_unknown_type_are_counted() -> None:
+    """What has a text is read as it, whatever its type; what has none is a note by name, an empty text is not."""
+    blocks = [{"type": "document", "text": "D"}, {"type": "text"}, {"type": "audio"}, {"type": "audio"}, "plain"]
+    problems = Problems()
+    assert texts(blocks, HERE, problems) == ("D\nplain", 0, "")
+    problems.note_unknown()
+    assert problems.notes == [f"content block of type 'audio': 2 not read ({HERE}[2])"]
+
+
+def test_a_text_that_is_none() -> None:
+    """It is an error that names its line and field."""
+    with pytest.raises(RecordingError) as caught:
+        texts([{"type": "text", "text": "a"}, {"type": "text", "text": 5}], HERE, Problems())
+    assert caught.value.place == HERE.at("messages[0].content[1].text")
+    assert caught.value.what == "expected str, got int"
+
+
+def test_notes_of_many_files_are_one() -> None:
+    """A type is one note over all files, which says where it stood first."""
+    problems = Problems()
+    for line in (1, 2):
+        problems.unknown("x: row of type 'y'", Place(f"{line}.jsonl", line))
+    problems.note_unknown()
+    assert problems.notes == ["x: row of type 'y': 2 not read (2 files, first 1.jsonl:1)"]
+
 
 TIMES = st.lists(st.none() | st.integers(0, 6).map(float), max_size=7)
 

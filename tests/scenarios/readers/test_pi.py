@@ -213,7 +213,7 @@ def test_entries_of_an_unknown_type_are_counted(tmp_path: Path) -> None:
     problems = Problems()
     [chat] = read(find([path], problems), problems)
     assert len(chat.messages) == 1
-    assert problems.notes == [f"pi: entry of type 'hologram': unknown, 2 not read ({path}:3)"]
+    assert problems.notes == [f"pi: entry of type 'hologram': 2 not read ({path}:3)"]
 
 
 # File: messages, calls, calls that read, calls that wrote, not cached, read, written.
