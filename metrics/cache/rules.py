@@ -165,6 +165,8 @@ def _rules(file: _Provider, stored: bool = False) -> tuple[CacheRule, ...]:
     """Return the rules of a provider's file in its order, those of content that the caller stores or the others."""
     families = (family for family in file.families if family.stored == stored)
     rules = tuple(chain.from_iterable(_of_family(file, family) for family in families))
+    if stored:  # what was seen is the implicit cache
+        return rules
     return tuple(replace(rule, evidence=tuple(_evidence(file, rule, rules))) for rule in rules)
 
 

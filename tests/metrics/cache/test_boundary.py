@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +78,17 @@ def test_system_messages_behind_the_first_are_no_boundary() -> None:
         talk, cache = Talk(), BoundaryCache()
         cache.request(talk.request("uSv", *marks))
         assert cache.request(talk.request("uSw", *marks, at=9)).read == read
+
+
+def test_a_mark_is_read_to_the_token() -> None:
+    """As GPT-5.6 reported it: of 4,020 tokens 4,012 up to the mark, written by the first request and read by the
+    second; with ten requests the prompt is paid 2.15 times instead of ten (O9)."""
+    talk, cache = Talk(u=4012, v=8), BoundaryCache()
+    used = [cache.request(replace(talk.request("uv", 0, at=at), implicit=False)) for at in range(10)]
+    assert used[0] == CacheUsage(0, 4012, 0, 8)
+    assert set(used[1:]) == {CacheUsage(4012, 0, 0, 8, 0)}
+    paid = [sum(1.25 * each.written + 0.1 * each.read for each in used[:count]) / 4012 for count in (2, 10)]
+    assert paid == pytest.approx([1.35, 2.15])
 
 
 def test_twenty_earlier_ends_are_looked_up() -> None:
