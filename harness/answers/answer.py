@@ -360,11 +360,15 @@ def has_gold(probe: Probe) -> bool:
 
 
 def item_of(probe: Probe, said_by: Mapping[str, Message], answer: str, name: str) -> GradedItem:
-    """Return the answer to a probe in the form that graders take. `said_by` maps ids to the conversation's messages."""
+    """Return the answer to a probe in the form that graders take. `said_by` maps ids to the conversation's messages.
+
+    A probe that rests on documents outside the conversation is open-domain: its dates need not be as exact.
+    """
     texts = [said(said_by[name_of]) for name_of in probe.evidence if name_of in said_by]
     kind: Kind = KINDS.get(probe.category, "plain") if probe.answerable else "unanswerable"
+    evidence = tuple(filter(None, [*texts, *probe.passages]))
     return GradedItem(
-        name, probe.question, probe.answers, answer, kind, probe.rubric, tuple(filter(None, [*texts, *probe.passages]))
+        name, probe.question, probe.answers, answer, kind, probe.rubric, evidence, exact_dates=not probe.passages
     )
 
 

@@ -34,6 +34,8 @@ class GradedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Requirements of a right answer, in words, where there is no answer to compare with."""
     evidence: tuple[str, ...] = ()
     """Texts that the accepted answers rest on."""
+    exact_dates: bool = False
+    """Whether a date less exact than the accepted one is wrong, as it is in a question about a conversation."""
 
 
 class Grade(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .grader import VERSION, RulesGrader
+from .grader import VERSION, RulesGrader, answer_kind, is_less_exact
 
-__all__ = ["VERSION", "RulesGrader"]
+__all__ = ["VERSION", "RulesGrader", "answer_kind", "is_less_exact"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
 from .quantities import ORDINALS
 
-Agreement = Literal["same", "finer", "coarser", "other"]
-"""Agreement of a date with the accepted one: the same; more exact and fitting; less exact and fitting; another."""
+Agreement = Literal["same", "finer", "about", "coarser", "other"]
+"""Agreement of a date with the accepted one: the same; more exact and fitting; as exact and overlapping, such as early
+June and the week before 9 June; less exact and fitting; another."""
 
 
 class When(NamedTuple):
@@ -75,6 +77,21 @@ _BEFORE = re.compile(
     r"(?:(?P<n>\d{1,2}|a few|few|a|one|two|three|four|five|six|ten) )?(?P<what>mon|tues|wednes|thurs|fri|satur|sun|)"
     r"(?P<unit>weekend|day|week|month|year|)s? (?P<way>before|prior to|preceding|after|following) (?:the )?$"
 )
+# A part of a month: "early June 2023", "the last week of June 2023", and behind a Chinese one 初, 中旬, 底.
+_PART = re.compile(
+    r"\b(?:(?P<third>early|beginning of|start of|mid(?:dle)?(?: of| to)?|late|end of)[ -](?:the month of )?"
+    r"|(?P<nth>first|second|third|fourth|last|1st|2nd|3rd|4th) (?P<unit>weekend|week) (?:of|in) )(?:the )?$"
+)
+_ZH_PART = re.compile(
+    r" ?(?P<third>初|上旬|中旬|下旬|底|末)|(?:的)?第(?P<nth>[一二三四])(?:个)?(?:周|星期)(?![一二三四五六日天])"
+)
+_WEEK = re.compile(r"\b(?P<unit>weekend|week) (?:of|starting|beginning) (?:the )?$")
+_THIRDS = {"early": 0, "beginning of": 0, "start of": 0, "late": 2, "end of": 2, "初": 0, "上旬": 0, "中旬": 1}
+_NTH = (
+    {"last": 0, "first": 1, "second": 2, "third": 3, "fourth": 4}
+    | {f"{n}{th}": n for n, th in ((1, "st"), (2, "nd"), (3, "rd"), (4, "th"))}
+    | {"一": 1, "二": 2, "三": 3, "四": 4}
+)
 _COUNTS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10}
 _UNITS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _LAST = 2999  # a later year is a number
@@ -96,8 +113,41 @@ def dates(text: str) -> list[tuple[When, int, int]]:
                     dates_at.pop()
                 dates_at.append((moved, before.start(), match.end()))
             else:
-                dates_at.append((when, match.start(), match.end()))
+                dates_at.append(_narrowed(when, text, match.start(), match.end()))
     return dates_at
+
+
+def _narrowed(when: When, text: str, start: int, stop: int) -> tuple[When, int, int]:
+    """Return a date with the words beside it that make a part of a month of it, or a week of a day."""
+    before = max(0, start - 40)
+    if when.dated and when.day:
+        if (week := _WEEK.search(text, before, start)) is None:
+            return when, start, stop
+        monday = when.low - (when.low - 1) % 7
+        first = monday + 5 if week["unit"] == "weekend" else monday
+        return When(first, monday + 6), week.start(), stop
+    if not when.dated or exactness(when) != MONTH:
+        return when, start, stop
+    if (part := _PART.search(text, before, start)) is not None:
+        return _part_of(when, part["third"], part["nth"], part["unit"]), part.start(), stop
+    if (part := _ZH_PART.match(text, stop)) is not None:
+        return _part_of(when, part["third"], part["nth"], "week"), start, part.end()
+    return when, start, stop
+
+
+def _part_of(month: When, third: str | None, nth: str, unit: str | None) -> When:
+    """Return a third of a month, or one of its weeks or weekends."""
+    if third is not None:
+        at = _THIRDS.get(third, 1 if third.startswith("mid") else 2)
+        low, high = month.low + 10 * at, month.low + 10 * at + 9 if at < 2 else month.high
+    elif unit == "week":
+        low = month.low + 7 * _NTH[nth] - 7 if _NTH[nth] else month.high - 6
+        high = low + 6
+    else:
+        first, last = month.low + (5 - (month.low - 1)) % 7, month.high - (month.high - 1 - 5) % 7
+        low = first + 7 * (_NTH[nth] - 1) if _NTH[nth] else last
+        high = low + 1
+    return When(low, high, month.month)
 
 
 def agreement(accepted: When, date: When) -> Agreement:
@@ -107,7 +157,10 @@ def agreement(accepted: When, date: When) -> Agreement:
             return "same"
         if accepted.low <= date.low and date.high <= accepted.high:
             return "finer"
-        return "coarser" if date.low <= accepted.low and accepted.high <= date.high else "other"
+        if date.low <= accepted.low and accepted.high <= date.high:
+            return "coarser"
+        overlap = accepted.low <= date.high and date.low <= accepted.high
+        return "about" if overlap and exactness(accepted) == exactness(date) else "other"
     if accepted.weekday >= 0 or date.weekday >= 0:
         return "same" if accepted.weekday == date.weekday else "other"
     if not accepted.month or accepted.month != date.month:
@@ -121,6 +174,26 @@ def agreement(accepted: When, date: When) -> Agreement:
     if date.day:
         return "finer"
     return "other" if date.dated and not accepted.dated else "coarser"
+
+
+_SPANS = (1, 16, 31, 100, 366)
+DAY, _WEEKS, MONTH, SEASON, YEAR, _LONGER = range(6)
+
+
+def exactness(date: When) -> int:
+    """Return how exact a date is, from DAY to YEAR and beyond: the higher, the less."""
+    if not date.dated:
+        return DAY if date.day or date.weekday >= 0 else MONTH
+    return bisect_left(_SPANS, date.high - date.low + 1)
+
+
+def less_exact(accepted: When, date: When, needed: int = DAY) -> bool:
+    """Return whether a fitting date is less exact than the accepted one, and than what is asked for.
+
+    A day says as much without its year, a month does not: "in June" is less than "in June 2023".
+    """
+    own, least = exactness(date), max(exactness(accepted), needed)
+    return own > least or (own == least == MONTH and accepted.dated and not date.dated and needed < MONTH)
 
 
 def _read(match: re.Match[str]) -> list[When]:

@@ -11,15 +11,32 @@ from typing import NamedTuple
 from ...value import Missing
 from .. import Grade, GradedItem
 from . import stance
-from .match import Gold, Match, ParsedAnswer, date_order, denied, match, number_order, read_gold
+from .match import (
+    Gold,
+    GoldSpan,
+    Match,
+    ParsedAnswer,
+    date_order,
+    lacks_exactness,
+    match,
+    number_order,
+    places,
+    read_gold,
+    whole_places,
+)
 from .stance import without_address
 from .words import LONGEST, TextWords
 
-VERSION = 1
+VERSION = 2
 """Version of the grades, raised whenever one can change: grades of two versions do not compare."""
 
 _SURE, _WRONG = 0.97, 0.05
+LESS_EXACT = "a date less exact than"
+"""Start of the reason of a date that fits and is less exact than the accepted one."""
 _EARLY = 80  # a refusal before this many characters is the answer; a later one is a remark
+_NEARLY_ALL = 0.9  # score of an answer that has the first sentence of an accepted one, word for word or nearly so
+_BRIEF = 24  # characters of an answer that may be right as a part of an accepted one
+_SAYS_NO = 6  # characters of an accepted answer that may be nothing but a denial: 不会, never
 _FEW = 8  # an accepted answer of more words is prose, in which a number is one detail among others
 
 
@@ -56,6 +73,18 @@ class RulesGrader:
         return [_grade(item) for item in items]
 
 
+def answer_kind(question: str, accepted: Sequence[str]) -> str:
+    """Return the kind of an answer, as the first accepted one is read: date, number, name, phrase, yes or no …"""
+    first = next((text for text in accepted if text.strip()), None)
+    form = "unknown" if first is None else read_gold(first, question).form
+    return {"yes": "yes or no", "no": "yes or no", "unknown": "not known"}.get(form, form)
+
+
+def is_less_exact(grade: Grade) -> bool:
+    """Return whether a grade of `rules` calls an answer wrong since its fitting date is less exact than asked for."""
+    return not grade.correct and grade.reason.startswith(LESS_EXACT)
+
+
 def _grade(item: GradedItem) -> Grade | Missing:
     accepted = [text for text in item.accepted if text.strip()]
     if not accepted and item.kind != "unanswerable":
@@ -65,13 +94,31 @@ def _grade(item: GradedItem) -> Grade | Missing:
     if not any(map(str.isalnum, item.candidate[:LONGEST])):
         same = item.candidate.strip() in (text.strip() for text in accepted)  # such as + or ?
         return Grade(same, float(same), "the accepted answer, sign for sign" if same else "the answer is empty")
-    answer = ParsedAnswer(item.candidate)
-    judgements = [_judged(read_gold(text, item.question), answer) for text in accepted]
+    golds = tuple(read_gold(text, item.question, item.exact_dates) for text in accepted)
+    answer = ParsedAnswer(item.candidate, golds)
+    answer, doubted = _asserted(answer)
+    judgements = [_judged(gold, answer) for gold in golds]
     if item.kind == "unanswerable":
         judgements.append(_unknown(answer))
     best = max(judgements, key=lambda judgement: judgement.score)
+    if doubted and best.score <= _NEARLY_ALL:  # some words of an accepted answer may belong to what is denied
+        best = _Score(_WRONG, doubted)
     cut = f"; only its first {LONGEST:,} characters were read" if len(item.candidate) > LONGEST else ""
     return Grade(best.score >= THRESHOLD, round(best.score, 4), best.reason + cut)
+
+
+def _asserted(answer: ParsedAnswer) -> tuple[ParsedAnswer, str]:
+    """Return the answer without the accepted answers that stand there word for word, but are not asserted; and why.
+
+    What is denied, doubted or past is so for every accepted answer that has some of the same words.
+    """
+    found = [
+        (span, why, gold) for gold in answer.golds for span, why in _doubts(gold, answer, whole_places(gold, answer))
+    ]
+    if not found:
+        return answer, ""
+    _, why, gold = found[0]
+    return answer.without(span for span, _, _ in found), f"the answer {why.format(_quoted(gold))}"
 
 
 def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
@@ -79,19 +126,63 @@ def _judged(gold: Gold, answer: ParsedAnswer) -> _Score:
     if gold.text.bare == answer.words.bare:
         return _Score(1.0, "the accepted answer, word for word")
     judgement = _FORMS[gold.form](gold, answer)
-    if judgement.score >= THRESHOLD and not (gold.denies or gold.asks_denial) and denied(gold, answer):
-        return _Score(_WRONG, f"the answer denies {_quoted(gold)}, or says that it is past")
+    if judgement.score < THRESHOLD and (start := _start(gold, answer)) is not None:
+        judgement = start
+    if judgement.score < THRESHOLD or gold.form == "unknown":
+        return judgement
+    doubts = _doubts(gold, answer, places(gold, answer))
+    if doubts and not _is_right_without(gold, answer, [span for span, _ in doubts]):
+        return _Score(_WRONG, f"the answer {doubts[0][1].format(_quoted(gold))}")
     return judgement
+
+
+def _is_right_without(gold: Gold, answer: ParsedAnswer, doubted: list[GoldSpan]) -> bool:
+    """Return whether an answer is right by what it has beside some spans."""
+    judgement = _FORMS[gold.form](gold, answer.without(doubted))
+    return judgement.score >= THRESHOLD and (gold.form not in ("yes", "no") or not doubted[0].whole)
+
+
+def _start(gold: Gold, answer: ParsedAnswer) -> _Score | None:
+    """Compare with the start of an accepted answer that goes on to explain itself; None where that is not there."""
+    lead, size = gold.lead or gold, len(answer.said)
+    if gold.lead is not None:
+        judgement = _judged(gold.lead, answer)
+        if judgement.score >= _NEARLY_ALL:
+            return judgement
+    told, exact = answer.words.squeezed, gold.exact_dates and gold.whens
+    brief = size <= _BRIEF < len(gold.text.plain) and len(answer.words.sentences) == 1 and len(told) > 1
+    if gold.form == "phrase" and brief and not exact and told in lead.text.squeezed and told not in gold.asked.squeezed:
+        return _Score(0.7, f"a part of {_quoted(lead)}, which says more")
+    return None
+
+
+def _doubts(gold: Gold, answer: ParsedAnswer, spans: Sequence[GoldSpan]) -> list[tuple[GoldSpan, str]]:
+    """Return the spans of an accepted answer that the answer does not assert, each with the reason."""
+    reasons = [
+        # A denial outside of all of the accepted answer is none of its own.
+        (
+            span,
+            answer.scope.doubt(
+                span.start,
+                span.stop,
+                not gold.asks_denial and (not gold.denies or (span.whole and span.stop - span.start > _SAYS_NO)),
+            ),
+        )
+        for span in spans
+    ]
+    return [(span, why) for span, why in reasons if why]
 
 
 def _date(gold: Gold, answer: ParsedAnswer) -> _Score:
     order = date_order(gold, answer)
+    if gold.exact_dates and order > 1 and lacks_exactness(gold, answer):
+        return _Score(BELOW, f"{LESS_EXACT} {_quoted(gold)}")
     if order == 2 and gold.exact_day:
         return _Score(0.3, f"a date, but not to the day: {_quoted(gold)} was asked for")
     dates_said = {
         4: "the same date",
         3: "a date within",
-        2: "a date less exact than",
+        2: LESS_EXACT,
         1: "another date than",
         0: "no date for",
     }
@@ -241,20 +332,20 @@ RIVALLED = 0.55
 BELOW = 0.4
 """Highest score of an answer that lacks the part that matters."""
 WEIGHTS = {
-    "share": 0.42,
-    "fresh": 1.89,
-    "enough": 1.37,
-    "whole": 1.89,
-    "within": 0.81,
-    "lost_number": -1.38,
-    "name_missed": -1.19,
-    "rival": -0.8,
-    "refused": -0.24,
-    "denies_too": 2.15,
-    "denial_missed": -1.1,
+    "share": 0.34,
+    "fresh": 2.02,
+    "enough": 1.34,
+    "whole": 1.87,
+    "within": 0.8,
+    "lost_number": -1.37,
+    "name_missed": -1.25,
+    "rival": -0.77,
+    "refused": -0.22,
+    "denies_too": 2.16,
+    "denial_missed": -1.09,
 }
 """Weights of the logistic regression."""
-BIAS = -1.58
+BIAS = -1.59
 
 FITTED_ON = frozenset(["evouna-nq", "halluqa-zh"])
 """Labelled sets of which one half was used for fitting."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import accumulate, pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ...language import HAN, cutter
 from . import stance
-from .dates import When, agreement
+from .dates import DAY, MONTH, SEASON, YEAR, When, agreement, less_exact
 from .quantities import ROMAN, Quantity, equal
+from .scope import Scope
 from .stance import without_address
 from .words import FILLERS, HAN_STOP, PARTICLES, STOP, TITLES, TextWords, clean, same_given_name, stemmer
 
@@ -49,11 +51,18 @@ _TIMES = re.compile(r"\bhow (?:many times|often)\b|几次|多少次")
 _DAY = re.compile(
     r"\b(?:what|which|exact) (?:day|date)\b|\bday (?:is|was|did)\b|哪一?天|几月几|几号|哪日|什么日期|具体日期"
 )
+_ASKED = (
+    (re.compile(r"\b(?:what|which) (?:\w+ )?year\b|哪一?年(?!.*(?:月|日|号|天))|何年|年份"), YEAR),
+    (re.compile(r"\b(?:what|which) season\b|哪个?季"), SEASON),
+    (re.compile(r"\b(?:what|which) month\b|哪一?个?月(?!.*[日号天])|几月(?!.*[日号天几])"), MONTH),
+)
+"""Patterns of the questions that are answered by less than a day, with how exact an answer is enough."""
 # A single character is a surname, a suffix (路, 市) or a word of grammar; else half a word a character.
 _HAN_WEIGHT = {1: 0.25}
 # What is left where JSON was cut from.
 _CLOSING = ' \n"}]'
 _SHORT_ANSWER = 12
+_PROSE = 40  # characters from which an accepted answer of several sentences begins with what was asked for
 _COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "一": 1, "两": 2, "三": 3, "四": 4, "五": 5}
 _PERSON = re.compile(
     r"\b(?:who|whom|whose|who's)\b|\bwhich (?:actor|actress|singer|person|player|author|president)|谁|哪位|什么人"
@@ -91,6 +100,12 @@ class Gold:
     polarity: stance.Polarity | None = None
     exact_day: bool = False
     """Whether the question asks for a day, so that a month or a year is not enough."""
+    exact_dates: bool = False
+    """Whether a date less exact than this one is wrong."""
+    lead: Gold | None = None
+    """Its first sentence, where it is prose of several: what follows explains."""
+    enough: int = DAY
+    """How exact a date has to be (`dates.exactness`): less where the question asks for a year or a month."""
     counts_times: bool = False
     """Whether the question asks how many times, so that "twice" is a number."""
     denies: bool = False
@@ -106,12 +121,12 @@ def read_question(text: str) -> TextWords:
 
 
 @lru_cache(16384)
-def read_gold(text: str, question: str) -> Gold:
+def read_gold(text: str, question: str, exact_dates: bool = False) -> Gold:
     """Read an accepted answer. Cached for the same reason."""
-    return _read(text, question, may_be_list=True)
+    return _read(text, question, exact_dates, may_be_list=True)
 
 
-def _read(text: str, question: str, may_be_list: bool) -> Gold:
+def _read(text: str, question: str, exact_dates: bool, may_be_list: bool) -> Gold:
     words, question_words = TextWords(without_address(clean(text)).rstrip(_CLOSING)), read_question(question)
     whens = tuple(when for when, _, _ in words.dates)
     numbers = tuple(
@@ -128,6 +143,8 @@ def _read(text: str, question: str, may_be_list: bool) -> Gold:
         whens=whens,
         numbers=numbers,
         exact_day=_DAY.search(question_words.lower) is not None,
+        exact_dates=exact_dates,
+        enough=next((enough for asked, enough in _ASKED if asked.search(question_words.lower)), DAY),
         counts_times=_TIMES.search(question_words.lower) is not None,
         denies=stance.negates(words.lower),
         asks_denial=stance.negates(question_words.lower),
@@ -145,7 +162,7 @@ def _read(text: str, question: str, may_be_list: bool) -> Gold:
     if _is_code(words):
         return gold(form="code")
     if may_be_list and (items := _items(words, question_words)):
-        parts = tuple(_read(item, question, may_be_list=False) for item in items)
+        parts = tuple(_read(item, question, exact_dates, may_be_list=False) for item in items)
         asks = _HOW_MANY.search(question_words.lower)
         needed = len(parts)
         if asks:
@@ -153,7 +170,9 @@ def _read(text: str, question: str, may_be_list: bool) -> Gold:
             needed = min(needed, _COUNTS.get(number) or int(number))
         return gold(form="list", items=parts, needed=needed)
     if not _is_name(words):
-        return gold(form="phrase")
+        sentences = words.sentences if len(words.plain) > _PROSE else []
+        lead = _read(sentences[0], question, exact_dates, may_be_list) if len(sentences) > 1 else None
+        return gold(form="phrase", lead=lead)
     return gold(form="name", surnamed=_is_surnamed(words, question_words))
 
 
@@ -237,11 +256,14 @@ def _is_name(words: TextWords) -> bool:
 _LONG = 7  # letters of a word in which one may differ: then "Cordelia" is "Cornelia" as well
 START = 150
 """Characters at the start of an answer in which a denial counts."""
+_SPELT = 5  # letters of a word that may be misspelt in a name of which all else is there
 _BESIDE = r"([A-Z][A-Za-z]+)\.?[ -]{0}\b|\b{0}[ -]([A-Z][A-Za-z]+)"
 _QUANTITY = 40  # characters of the longest answer that is a number and its unit
 _SHORT, _FEW = 8, 3  # words of a sentence, and of an accepted answer, so short that each word matters
 _GLUED = 4  # letters of a word that may run into its neighbours: shorter ones are in others by chance
-_ORDER = {"same": 4, "finer": 3, "coarser": 2, "other": 1}
+_ORDER = {"same": 4, "finer": 3, "about": 3, "coarser": 2, "other": 1}
+_EDGES = " .\"'"
+_SAID_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:[.,:]\d+)*")
 
 
 @dataclass(slots=True)
@@ -268,14 +290,36 @@ class Match:
     """The answer is a part of it, and says more than the question."""
 
 
+class GoldSpan(NamedTuple):
+    """A span of an answer where an accepted one stands, in lower case."""
+
+    start: int
+    stop: int
+    whole: bool
+    """It is the whole accepted answer, word for word."""
+
+
 class ParsedAnswer:
     """An answer to grade, read once for all accepted answers."""
 
-    __slots__ = ("__dict__", "said", "words")
+    __slots__ = ("__dict__", "golds", "said", "words")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, golds: tuple[Gold, ...] = ()) -> None:
         self.words = TextWords(text)
         self.said = self.words.lower
+        self.golds = golds
+
+    @cached_property
+    def scope(self) -> Scope:
+        """What it asserts beside the question and all accepted answers."""
+        return Scope(self.said, [gold.text for gold in self.golds], self.golds[0].asked)
+
+    def without(self, spans: Iterable[GoldSpan]) -> ParsedAnswer:
+        """Return the answer without some spans of it."""
+        text = list(self.words.plain)
+        for span in spans:
+            text[span.start : span.stop] = " " * (span.stop - span.start)
+        return ParsedAnswer("".join(text), self.golds)
 
     def takes_up(self, question: TextWords) -> bool:
         """Return whether it has a word of the question that is more than grammar."""
@@ -319,8 +363,11 @@ def match(gold: Gold, answer: ParsedAnswer) -> Match:
     places = words.places
     numbered = lost_han = False
     weight = found_weight = fresh = fresh_found = last = 0.0
-    for unit in gold.units:
-        hit = 1.0 if result.whole or answer.has(unit) else _nearly(unit, gold, places)
+    hits = [1.0 if result.whole or answer.has(unit) else _nearly(unit, gold, places) for unit in gold.units]
+    if gold.form == "name" and hits.count(1.0) == len(hits) - 1 > 0:
+        at = next(at for at, hit in enumerate(hits) if hit < 1)
+        hits[at] = max(hits[at], _misspelt(gold.units[at], places))
+    for unit, hit in zip(gold.units, hits, strict=True):
         weight += unit.weight
         found_weight += hit * unit.weight
         last = hit
@@ -435,6 +482,24 @@ def _nearly(unit: Unit, gold: Gold, places: dict[str, int]) -> float:
     return 0.8 * any(one_edit(word, name) for name in places) if len(word) >= _LONG else 0.0
 
 
+def _misspelt(unit: Unit, places: dict[str, int]) -> float:
+    """Return how well the one word of a name that is missing is there with a letter too many or too few, or two of them
+    exchanged. Another letter is another name: Miller is not Muller.
+    """
+    word = unit.word
+    if unit.han or unit.numeric or len(word) < _SPELT:
+        return 0.0
+    return 0.8 * any((len(name) != len(word) and one_edit(word, name)) or _exchanged(word, name) for name in places)
+
+
+def _exchanged(one: str, other: str) -> bool:
+    """Return whether two words differ by two letters that have changed places: Cyndi, Cindy."""
+    if len(one) != len(other) or one[0] != other[0]:
+        return False
+    apart = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+    return len(apart) == 2 and apart[0] == apart[1][::-1]
+
+
 def date_order(gold: Gold, answer: ParsedAnswer) -> int:
     """Return how the best date of the answer agrees: 4 the same, 3 finer, 2 coarser, 1 another, 0 none.
 
@@ -454,15 +519,62 @@ def number_order(gold: Gold, answer: ParsedAnswer) -> int:
     return 2 if all(any(equal(quantity, other) for other in quantities) for quantity in gold.numbers) else 1
 
 
-def denied(gold: Gold, answer: ParsedAnswer) -> bool:
-    """Return whether the accepted answer is there, and is denied or past wherever it stands."""
-    accepted, sentence, at, seen = gold.text.lower.strip(" ."), answer.said, 0, False
-    while accepted and (at := sentence.find(accepted, at)) >= 0:
+def lacks_exactness(gold: Gold, answer: ParsedAnswer) -> bool:
+    """Return whether every fitting date of the answer is less exact than one of the accepted ones."""
+    dates = [date for date, _, _ in answer.words.dates]
+    return any(
+        all(less_exact(when, date, gold.enough) for date in dates if _ORDER[agreement(when, date)] > 1)
+        for when in gold.whens
+    )
+
+
+def whole_places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
+    """Return the spans of `answer.said` where the accepted answer stands word for word, as whole words."""
+    accepted, said, at = gold.text.lower.strip(_EDGES), answer.said, 0
+    spans = []
+    while accepted and (at := said.find(accepted, at)) >= 0:
         stop = at + len(accepted)
-        if not (stance.denied(sentence, at, stop) or stance.superseded(sentence, at, stop)):
-            return False
-        seen, at = True, stop
-    return seen
+        if not (_runs_on(said[max(0, at - 1) : at + 1]) or _runs_on(said[stop - 1 : stop + 1])):
+            spans.append(GoldSpan(at, stop, True))
+        at = stop
+    return spans
+
+
+def _runs_on(pair: str) -> bool:
+    """Return whether two characters belong to one word."""
+    return len(pair) == 2 and pair.isascii() and pair.isalnum()
+
+
+def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
+    """Return the spans of `answer.said` where the accepted answer stands, or words of it if it does nowhere.
+
+    A text that was found only by other spellings has none.
+    """
+    said, whole = answer.said, whole_places(gold, answer)
+    if gold.form == "date":
+        values = [
+            (start, stop)
+            for date, start, stop in answer.words.dates
+            if any(_ORDER[agreement(when, date)] > 1 for when in gold.whens)
+        ]
+    elif gold.form == "number":
+        numbers = answer.words.quantities
+        values = [(each.start, each.stop) for each in numbers if any(equal(other, each) for other in gold.numbers)]
+    else:
+        values = []
+    if whole or values:
+        outside = [(start, stop) for start, stop in values if not any(a <= start and stop <= b for a, b, _ in whole)]
+        return sorted([*whole, *(GoldSpan(*span, False) for span in outside)])
+    if gold.form in ("list", "yes", "no"):
+        return []
+    fresh = [unit for unit in gold.units if not unit.echoed] or list(gold.units)
+    words = list(_SAID_WORD.finditer(said))
+    stems = stemmer()([word.group() for word in words])
+    mine = {unit.word for unit in fresh if not unit.han}
+    spans = [word.span() for word, stem in zip(words, stems, strict=True) if stem in mine]
+    for unit in fresh:
+        spans += [match.span() for match in re.finditer(re.escape(unit.word), said)] if unit.han else []
+    return [GoldSpan(*span, False) for span in sorted(spans)]
 
 
 def one_edit(one: str, other: str) -> bool:

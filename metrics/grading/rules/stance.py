@@ -1,4 +1,4 @@
-"""Stance of an English or Chinese answer: it abstains, says yes or no, denies, or speaks to its grader."""
+"""Stance of an English or Chinese answer: it abstains, says yes or no, or speaks to its grader."""
 
 from __future__ import annotations
 
@@ -14,21 +14,6 @@ _REFUSAL, _ZH_REFUSAL = (
     re.compile(rf"\b(?:{either(_LISTS['refusal']['en'])})"),
     re.compile(either(_LISTS["refusal"]["zh"])),
 )
-_DENIAL = re.compile(rf"\b(?:{either(_LISTS['denial']['en'])})\b[^.;!?,()\"]{{0,24}}$")
-_NO_DENIAL = re.compile(rf"(?:{either(_LISTS['no_denial']['en'])})[^.;!?]{{0,24}}$")
-_AFTER = re.compile(
-    r"^[\s\"')]{0,2}(?:is|are|was|were|did|does|do|has|have|had|would|will|could|can)(?:n't| not| never)\b(?! only"
-    r"| just)"
-)
-_ZH_DENIAL, _ZH_NO_DENIAL = (
-    re.compile(rf"(?:{either(_LISTS[key]['zh'])})[^，。；！？,.;]{{0,6}}$") for key in ("denial", "no_denial")
-)
-_PAST = re.compile(rf"(?:{either(_LISTS['past']['en'])})[^.;!?]{{0,40}}$")
-_THEN = re.compile(
-    r"^[^.;!?]{0,40}\b(?:but|and|then|now)\b[^.;!?]{0,30}\b(?:now|today|currently|nowadays|these days)\b"
-)
-_ZH_PAST = re.compile(rf"(?:{either(_LISTS['past']['zh'])})[^，。；,.;]{{0,6}}$")
-_ZH_THEN = re.compile(r"^[^，。；,.;]{0,8}(?:迁|搬|换|改|移|调|变|转)|^[^。；.;]{0,12}(?:现在|如今|目前|后来)")
 _YES = re.compile(rf"^(?:[\"'*( ]*)(?:{either(_LISTS['yes'])})(?![a-z\u4e00-\u9fff])")
 _NO = re.compile(rf"^(?:[\"'*( ]*)(?:{either(_LISTS['no'])})(?![a-z])")
 _EN_NO = re.compile(rf"\b(?:{either(_LISTS['negation']['en'])})\b|n't\b")
@@ -47,26 +32,6 @@ def refuses(lower: str) -> int:
     if refusal is None and not lower.isascii():
         refusal = _ZH_REFUSAL.search(lower)
     return -1 if refusal is None else refusal.start()
-
-
-def superseded(lower: str, start: int, stop: int) -> bool:
-    """Return whether a text says that lower[start:stop] is past: "it was Paris, but is Rome now"."""
-    before, after = lower[max(0, start - 56) : start], lower[stop : stop + 90]
-    if _PAST.search(before) and _THEN.search(after):
-        return True
-    return not lower.isascii() and _ZH_PAST.search(before) is not None and _ZH_THEN.search(after) is not None
-
-
-def denied(lower: str, start: int, stop: int) -> bool:
-    """Return whether a text denies lower[start:stop] where it stands: "not Paris", "Paris is not", 不是巴黎."""
-    before = lower[max(0, start - 44) : start]
-    if _DENIAL.search(before) and not _NO_DENIAL.search(before):
-        return True
-    if _AFTER.match(lower[stop : stop + 24]):
-        return True
-    if lower.isascii():
-        return False
-    return _ZH_DENIAL.search(before) is not None and _ZH_NO_DENIAL.search(before) is None
 
 
 def polarity(lower: str) -> Polarity | None:

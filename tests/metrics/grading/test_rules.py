@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ctxbench.harness.graders.attacks import ATTACKS, attempts, flipped
 from ctxbench.metrics.grading import Grade, GradedItem, Grader
-from ctxbench.metrics.grading.rules import RulesGrader, grader
+from ctxbench.metrics.grading.rules import RulesGrader, answer_kind, grader, is_less_exact
 from ctxbench.metrics.grading.rules.grader import half
 from ctxbench.metrics.grading.rules.words import LONGEST
 from ctxbench.metrics.value import Missing
@@ -111,7 +111,7 @@ def test_a_grade_does_not_depend_on_what_is_graded_beside_it() -> None:
         ("Who?", ("Ann Lee",), "It was Ann Lee, I think.", "“Ann Lee” found"),
         ("Which?", ("kiwi, fig and pear",), "Pears, figs, kiwis", "all 3 items found"),
         ("Which?", ("kiwi, fig and pear",), "Pears and figs", "2 of 3 items found, not “kiwi”"),
-        ("What is it?", ("Paris",), "It is not Paris.", "the answer denies “Paris”, or says that it is past"),
+        ("What is it?", ("Paris",), "It is not Paris.", "the answer denies “Paris”"),
         ("Is it open?", ("No",), "Yes.", "the answer says yes, accepted is no"),
         ("Which id?", ("RF-110902",), "RF-110920", "“RF-110902” not found as a whole"),
     ],
@@ -137,6 +137,53 @@ def test_the_reason_says_what_was_compared(
 def test_what_cannot_be_answered_is_answered_by_saying_so(candidate: str, correct: bool) -> None:
     """An unanswerable question without accepted answers is not missing: its right answer is that it is not known."""
     assert graded("Who was it?", (), candidate, kind="unanswerable").correct == correct
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "candidate", "lax", "exact"),
+    [
+        ("When did she move?", "23 January 2024", "In 2024.", True, False),
+        ("When did she move?", "23 January 2024", "In January 2024, she said.", True, False),
+        ("When did she move?", "23 January 2024", "On the 23rd of January.", True, True),
+        ("In which year did she move?", "23 January 2024", "In 2024.", True, True),
+        ("她哪个月搬的家？", "2024年1月23日", "一月", True, True),
+        ("她什么时候搬的家？", "3月5日", "三月", True, False),
+        ("When did he call?", "The week before 9 June 2023", "In early June 2023.", True, True),
+        ("When did he call?", "The week before 9 June 2023", "In June 2023.", True, False),
+        ("When did it rain?", "June 2023", "On 8 June 2023.", True, True),
+    ],
+)
+def test_dates_of_a_conversation_are_exact(question: str, gold: str, candidate: str, lax: bool, exact: bool) -> None:
+    """A date that fits and is less exact is wrong there, and says so; a year is enough where a year is asked for."""
+    assert graded(question, (gold,), candidate).correct == lax
+    grade = graded(question, (gold,), candidate, exact_dates=True)
+    assert grade.correct == exact
+    assert exact or (is_less_exact(grade) and grade.reason == f"a date less exact than “{gold}”")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "kind"),
+    [
+        (("8 May 2023",), "date"),
+        (("42 boats",), "number"),
+        (("Ann Lee", "Lee"), "name"),
+        (("kiwi, fig and pear",), "list"),
+        (("Yes",), "yes or no"),
+        (("RF-110902",), "code"),
+        ((), "not known"),
+        (("the long way home",), "phrase"),
+    ],
+)
+def test_the_kind_of_an_answer(accepted: tuple[str, ...], kind: str) -> None:
+    """As the first accepted answer is read: by it `calibrate` breaks its figures down."""
+    assert answer_kind("What is it?", accepted) == kind
+
+
+def test_an_answer_to_an_explanation_is_compared_with_its_first_sentence() -> None:
+    """What an accepted answer of several sentences explains need not be said, in Chinese as in English."""
+    gold = "获得了金熊奖。《红高粱》是一部于1988年上映的中国大陆电影，由张艺谋执导，改编自莫言的两部中篇小说。"
+    assert graded("《红高粱》获得了什么奖项？", (gold,), "金熊奖。").correct
+    assert not graded("《红高粱》获得了什么奖项？", (gold,), "金棕榈奖。").correct
 
 
 def test_what_there_is_nothing_to_compare_with_is_missing() -> None:
@@ -180,25 +227,26 @@ def test_an_answer_of_any_length_is_graded_soon(accepted: str, start: str) -> No
 
 
 def test_text_that_speaks_to_the_grader_changes_hardly_a_verdict() -> None:
-    """60 attacks on near misses, right and wrong: under 1 % of the verdicts become what the attacker wanted."""
+    """59 attacks on near misses, right and wrong: under 1 % of the verdicts become what the attacker wanted."""
     items = [
         GradedItem(str(at), pair.question, pair.accepted, each)
         for at, pair in enumerate(PAIRS[::4])
         for each in pair.right[:1]
     ]
     items += [GradedItem(f"w{at}", pair.question, pair.accepted, pair.wrong[0]) for at, pair in enumerate(PAIRS[::4])]
-    tried = list(attempts(items, RulesGrader().grade(items), ATTACKS))
+    speaking = [attack for attack in ATTACKS if not attack.names_gold]
+    tried = list(attempts(items, RulesGrader().grade(items), speaking))
     after = RulesGrader().grade([attempt.item for attempt in tried])
     flips = sum(
         flipped(attempt, grade) for attempt, grade in zip(tried, after, strict=True) if isinstance(grade, Grade)
     )
-    assert len(ATTACKS) >= 40
+    assert len(speaking) >= 40
     assert flips < 0.01 * len(tried)
 
 
 def test_the_name_has_the_version() -> None:
     """So that grades of two versions are not compared."""
-    assert RulesGrader().name == "rules(1)"
+    assert RulesGrader().name == "rules(2)"
 
 
 def agreement(answers: list[Labelled]) -> float:

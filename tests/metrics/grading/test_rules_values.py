@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxbench.metrics.grading.rules.dates import When, agreement, dates
+from ctxbench.metrics.grading.rules.dates import DAY, MONTH, YEAR, When, agreement, dates, less_exact
 from ctxbench.metrics.grading.rules.quantities import chinese, equal, quantities
 from ctxbench.metrics.grading.rules.words import clean
 
@@ -46,6 +46,13 @@ def when(text: str) -> When:
         ("the weekend before 9 June 2023", "3 June 2023", "finer"),
         ("the year before May 2023", "2022", "same"),
         ("mid-1988", "1988", "same"),
+        ("the first weekend of August 2023", "5 August 2023", "finer"),
+        ("end of October 2023", "2023年10月底", "same"),
+        ("the week before 9 June 2023", "early June 2023", "coarser"),
+        ("the week before 13 June 2023", "early June 2023", "about"),
+        ("the week of 23 August 2023", "25 August 2023", "finer"),
+        ("the second week of May 2023", "14 May 2023", "finer"),
+        ("early June 2023", "mid-June 2023", "other"),
     ],
 )
 def test_how_two_dates_agree(accepted: str, given: str, how: str) -> None:
@@ -66,6 +73,44 @@ def test_every_form_of_a_date_is_the_same_date(day: date) -> None:
     assert {when(form) for form in forms} == {When(day.toordinal(), day.toordinal(), day.month, day.day)}
     assert agreement(when(forms[0]), when(f"{day:%B} {day.year}")) == "coarser"
     assert agreement(when(str(day.year)), when(forms[0])) == "finer"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "given", "needed", "less"),
+    [
+        ("23 January 2024", "2024", DAY, True),
+        ("23 January 2024", "January 2024", DAY, True),
+        ("23 January 2024", "23 January", DAY, False),
+        ("23 January 2024", "2024", YEAR, False),
+        ("23 January 2024", "January", MONTH, False),
+        ("3月5日", "三月", DAY, True),
+        ("June 2023", "June", DAY, True),
+        ("June 2023", "summer 2023", DAY, True),
+        ("the week before 9 June 2023", "early June 2023", DAY, False),
+        ("the week before 9 June 2023", "June 2023", DAY, True),
+        ("2023", "the 2020s", DAY, True),
+        ("2023", "8 May 2023", DAY, False),
+    ],
+)
+def test_how_exact_a_date_is(accepted: str, given: str, needed: int, less: bool) -> None:
+    """A day, a week or a third of a month, a month, a season, a year; less is enough where less is asked for."""
+    assert less_exact(when(accepted), when(given), needed) == less
+
+
+@given(st.dates(date(1900, 1, 1), date(2099, 12, 31)))
+def test_a_day_cut_to_its_month_or_year_is_less_exact(day: date) -> None:
+    """Of any day, in English and in Chinese; no form of the day itself is."""
+    accepted = when(day.isoformat())
+    for vague in (
+        f"{day:%B} {day.year}",
+        f"in {day.year}",
+        f"in {day:%B}",
+        f"{day.year}年{day.month}月",
+        f"{day.month}月",
+    ):
+        assert less_exact(accepted, when(vague))
+    for exact in (f"{day:%B} {day.day}, {day.year}", f"{day.year}年{day.month}月{day.day}日", f"{day.day} {day:%B}"):
+        assert not less_exact(accepted, when(exact))
 
 
 @pytest.mark.parametrize(

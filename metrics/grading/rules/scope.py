@@ -1,0 +1,270 @@
+"""Decide whether an answer asserts what stands in it, or denies it, doubts it or takes it back.
+
+Everything goes by the words beside the place where the accepted answer stands (`data/scope.toml`), in the clause or
+sentence around it, and by whether the answer offers anything else. No cue counts that needs something else while the
+answer has nothing but words of the question, of the accepted answers, and of grammar.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from ...language import HAN, either, word_lists
+from .dates import dates
+from .quantities import equal
+from .words import HAN_STOP, STOP, TextWords, stemmer
+
+_LISTS = word_lists(__package__, "scope")
+_BEFORE, _AFTER = 100, 240
+"""Characters beside a place that are read."""
+_SENTENCE = re.compile(r"[!?;\n]|\.(?=\s|$)")
+_CLAUSE = re.compile(r"[!?;\n,:()]|\.(?=\s|$)|\s-\s")
+_HAN_ANY = re.compile(f"[{HAN}]")
+_SIDE = re.compile(r"\b(?:yes|no|true|false)\b|(?:不?[会能是对行]|可以|没?有)(?=\s*(?:[.,;!]|$))")
+_HAN_PAIR = re.compile(f"(?=([{HAN}]{{2}}))")
+_NOISE = frozenset(stemmer()(_LISTS["noise"].split())) | frozenset(_LISTS["zh_noise"])
+
+
+def _words(key: str) -> re.Pattern[str]:
+    """Return the pattern of a list of words in both languages."""
+    return re.compile(rf"\b(?:{either(_LISTS[key]['en'])})(?![a-z])|(?:{either(_LISTS[key]['zh'])})")
+
+
+_TURN, _HEDGE, _UNDECIDED = map(_words, ("turn", "hedge", "undecided"))
+_WITHDRAWN = re.compile(rf"\b(?:{either(_LISTS['withdrawn']['en'])})")
+_ZH_WITHDRAWN = re.compile(either(_LISTS["withdrawn"]["zh"]))
+_CHOICE = re.compile(r"\bor\b|还是|或")
+_ASKS_PAST = re.compile(either(_LISTS["asks_past"]))
+_RELATIVE = either(_LISTS["relations"]["en"])
+_ZH_RELATIVE = either(_LISTS["relations"]["zh"])
+_OF_IT = re.compile(
+    rf"^[\"']?'s?\s+(?P<own>(?:[\w-]+\s+){{0,3}}?(?:{_RELATIVE})s?)\b|^[\"']?的(?P<zh>[{HAN}]{{0,5}}?(?:{_ZH_RELATIVE}))"
+)
+_OTHER_OF = re.compile(
+    rf"\b(?P<own>(?:{_RELATIVE})s?) (?:of|to) (?:the |a |an )?[\"']?$"
+    rf"|\b(?P<place>{either(_LISTS['beside']['en'])}) (?:the |a |an )?[\"']?$|(?P<zh>{either(_LISTS['beside']['zh'])})$"
+)
+_OR = re.compile(
+    r"^[\s\"')]{0,3},?\s*(?:\b(?:and/or|or)\b(?!\s*(?:so|more|less|fewer|later|earlier|older|younger|higher|above|below|under"
+    r"|over|greater|longer|thereabouts|something|not|otherwise)\b)"
+    r"|\balternatively\b|或者?是?|还是|抑或|/(?=\s))(?P<other>[^.;!?\n()]*)"
+)
+_BEFORE_OR = re.compile(
+    r"(?:\b(?:and/or|or|alternatively)\b|或者?是?|还是|抑或|(?<=\s)/)(?:\s*,?\s*(?:maybe|perhaps|possibly|else|alternatively|even"
+    r"|it|is|was|be|could|might|may|just|in|on|at|by|the|a|an|to|of|with|也许|可能|或许|是|在))*[\s\"'(]*$"
+)
+_OPEN = "leaves open whether it is {}"
+_EITHER = re.compile(r"\beither\b|要么|whether")
+_GLOSS = re.compile(r"\b(?:called|known|named|termed|means?|meaning|aka|dubbed|titled|referred)\b|叫|称|意思")
+_FEW = 6
+"""Words of a clause with "or" that are hardly more than the alternatives."""
+_BETWEEN = re.compile(r"\b(?:between|among) (?:the |a |an )?[\"']?$|在[\"']?$")
+_AND = re.compile(r"^[\s\"']{0,2}(?:and\b|和|与|跟)(?P<other>[^.;!?\n()]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Cue:
+    """A rule of `data/scope.toml`."""
+
+    why: str
+    here: re.Pattern[str]
+    zh: re.Pattern[str]
+    before: bool
+    clause: bool
+    then: Literal["", "other", "turn", "later", "now"]
+    past: bool
+    denial: bool
+    unless: re.Pattern[str] | None
+
+
+def _cue(entry: dict[str, Any]) -> _Cue:
+    before = entry["side"] == "before"
+    if before:
+        here = rf"\b(?:{either(entry['en'])})(?![a-z])(?P<gap>.{{0,{entry['gap']}}})$"
+        zh = rf"(?:{either(entry['zh'])})(?P<gap>.{{0,{entry['zh_gap']}}})$"
+    else:
+        here, zh = rf"^(?:{either(entry['en'])})", rf"^(?:{either(entry['zh'])})"
+    unless = entry.get("unless")
+    return _Cue(
+        entry["why"],
+        re.compile(here),
+        re.compile(zh),
+        before,
+        entry.get("within") == "clause",
+        entry["then"],
+        entry.get("past", False),
+        entry.get("denial", False),
+        re.compile(f"(?:{either(unless['en'])}|{either(unless['zh'])}).{{0,24}}$") if unless else None,
+    )
+
+
+_CUES = tuple(map(_cue, _LISTS["cues"]))
+# One look that tells whether any cue can be there, since most places have none.
+_ANY = {
+    side: re.compile(
+        rf"\b(?:{either([text for cue in _LISTS['cues'] if cue['side'] == side for text in cue['en']])})"
+        if side == "before"
+        else rf"(?:{either([text for cue in _LISTS['cues'] if cue['side'] == side for text in cue['en']])})"
+    )
+    for side in ("before", "after")
+}
+_THEN = {"turn": _TURN, "later": _words("later"), "now": _words("now")}
+_NEAR = 100
+"""Characters within which another answer follows."""
+
+
+class Scope:
+    """What an answer asserts, beside one question and its accepted answers."""
+
+    def __init__(self, text: str, accepted: Sequence[TextWords], question: TextWords) -> None:
+        self.text = text
+        self._has_han = _HAN_ANY.search(text) is not None
+        # Of two things that a question names, the other one is another answer.
+        named = [] if _CHOICE.search(question.lower) else [question]
+        self._known: frozenset[str] = frozenset().union(*(words.places for words in (*accepted, *named)))
+        self._texts = "\n".join(words.squeezed for words in (*accepted, *named)) if self._has_han else ""
+        self._numbers = [number for words in (*accepted, *named) for number in words.quantities]
+        # Single Chinese characters are in other words by chance.
+        owned = [
+            {word for word in words.places if word.isascii()} - STOP - question.places.keys() for words in accepted
+        ]
+        self._own = [own for own in owned if own]
+        self._is_side = any(_SIDE.fullmatch(words.bare) for words in accepted)
+        self._question = question.lower
+        self._dates = {date for words in (*accepted, *named) for date, _, _ in words.dates}
+        self._past = _ASKS_PAST.search(question.lower) is not None
+
+    def doubt(self, start: int, stop: int, denials: bool = True) -> str:
+        """Return why text[start:stop] is not asserted, with {} where it stands, or an empty text where it is asserted.
+
+        With `denials` False, "not" and its like do not count: the question or the accepted answer denies something.
+        """
+        before, after = self.text[max(0, start - _BEFORE) : start], self.text[stop : stop + _AFTER]
+        if stop <= self._final:
+            return "takes {} back"
+        if self._names_another(before, after):
+            return "names something else by {}"
+        sentence = _last(_SENTENCE, before)
+        clause = _last(_CLAUSE, before)
+        ahead, behind = _ANY["before"].search(sentence), _ANY["after"].match(after)
+        for cue in _CUES:
+            if not (self._has_han or (ahead if cue.before else behind)):
+                continue
+            if (cue.past and self._past) or (cue.denial and not denials):
+                continue
+            if self._fits(cue, clause if cue.clause else sentence, after, start):
+                return cue.why
+        return self._leaves_open(sentence, clause, after)
+
+    def offers(self, text: str) -> bool:
+        """Return whether a text gives another answer, be it with words of an accepted one: "3 days" for "3 weeks"."""
+        if self.adds(text) or self._restates(text):
+            return True
+        return self._is_side and _SIDE.search(text) is not None
+
+    def _restates(self, text: str) -> bool:
+        """Return whether a text has another number than the accepted answers, or only a part of one of them."""
+        words = TextWords(text)
+        if any(not any(equal(other, number) for other in self._numbers) for number in words.quantities):
+            return True
+        if any(own <= words.places.keys() for own in self._own):
+            return False
+        return any(not own.isdisjoint(words.places) for own in self._own)
+
+    def adds(self, text: str) -> bool:
+        """Return whether a text names something that neither question nor accepted answers do."""
+        words = TextWords(text)
+        if any(date not in self._dates for date, _, _ in words.dates):
+            return True
+        if any(
+            stem not in self._known and stem not in _NOISE and raw.lower() not in STOP and raw not in HAN_STOP
+            for stem, raw in zip(words.stems, words.raw, strict=True)
+        ):
+            return True
+        # A Chinese character alone is hardly ever new: two that stand together may be.
+        pairs = (word for word in _HAN_PAIR.findall(text) if _NOISE.isdisjoint(word) and HAN_STOP.isdisjoint(word))
+        return any(word not in self._texts for word in pairs)
+
+    def _fits(self, cue: _Cue, before: str, after: str, start: int) -> bool:
+        text = before if cue.before else after
+        hit = cue.here.search(text) or (cue.zh.search(text) if self._has_han else None)
+        if hit is None or (cue.unless is not None and cue.unless.search(before)):
+            return False
+        if not cue.then:
+            return True
+        # An answer goes on in its paragraph: in the next one, text may speak to the grader.
+        rest = (after if cue.before else after[hit.end() :])[:_NEAR].partition("\n\n")[0]
+        if cue.before and _TURN.search(hit["gap"]) and self.adds(hit["gap"]):
+            return False  # "formerly Rome, now Paris": what is past is Rome
+        if cue.then == "other":
+            ahead = max(0, start - len(before) + hit.start())
+            return self.offers(rest) or (cue.before and self.adds(self.text[max(0, ahead - _NEAR) : ahead]))
+        turn = _THEN[cue.then].search(rest)
+        return turn is not None and self.offers(rest)
+
+    @cached_property
+    def _final(self) -> int:
+        """Place from which the answer is said to be the final one, so that what stands before it is taken back; -1."""
+        marks = [*_WITHDRAWN.finditer(self.text), *(_ZH_WITHDRAWN.finditer(self.text) if self._has_han else ())]
+        # A mere yes or no after "final answer" is more often for the grader than for the question.
+        lines = [(mark.start(), _line(self.text, mark.end())) for mark in marks]
+        starts = [start for start, line in lines if self.adds(line) or self._restates(line)]
+        return max(starts, default=-1)
+
+    def _names_another(self, before: str, after: str) -> bool:
+        """Return whether something else is named by what stands there: the sister of Ann, Ann's sister."""
+        hits = (_OF_IT.search(after), _OTHER_OF.search(before))
+        return any(hit is not None and self.adds(next(filter(None, hit.groupdict().values()))) for hit in hits)
+
+    def _leaves_open(self, sentence: str, clause: str, after: str) -> str:
+        """Return why a place is one of several alternatives.
+
+        In a full sentence, "a call or shout" and "rain, or precipitation" may be one thing in two words. They are two
+        where the answer hesitates, says "either", or has little else in its sentence.
+        """
+        near = after[: _end(_SENTENCE, after)]
+        hesitates = _HEDGE.search(sentence + near) or _EITHER.search(sentence)
+        other = _OR.search(near)
+        if other is not None and self.offers(other["other"]) and (hesitates or not self.adds(sentence)):
+            return _OPEN
+        if (other := _BEFORE_OR.search(sentence)) is not None and not _GLOSS.search(sentence):
+            words = _last(_CLAUSE, sentence[: other.start()].rstrip(" ,")).split()
+            if (hesitates or len(words) <= _FEW) and self.offers(" ".join(words[-3:])):
+                return _OPEN
+        between = _AND.search(near) if _BETWEEN.search(clause) else None
+        if (
+            between is not None
+            and not dates(between["other"])
+            and self.adds(between["other"])
+            and not self.adds(sentence)
+        ):
+            return _OPEN
+        undecided = _UNDECIDED.search(sentence + near)
+        if undecided and undecided.group() not in self._question and (self.adds(near) or self.adds(sentence)):
+            return _OPEN
+        if _HEDGE.search(clause) and (other := _HEDGE.search(after[:_NEAR])) and self.offers(after[other.end() :]):
+            return _OPEN
+        return ""
+
+
+def _line(text: str, start: int) -> str:
+    """Return the line of a text that begins at a place, or the next one that has anything."""
+    return text[start : start + _AFTER].lstrip(" \n:*-").partition("\n")[0]
+
+
+def _last(boundary: re.Pattern[str], text: str) -> str:
+    """Return the text after its last boundary."""
+    at = 0
+    for hit in boundary.finditer(text):
+        at = hit.end()
+    return text[at:]
+
+
+def _end(boundary: re.Pattern[str], text: str) -> int:
+    """Return where the first boundary of a text is."""
+    hit = boundary.search(text)
+    return len(text) if hit is None else hit.start()
