@@ -5,6 +5,7 @@ must not change with them; `ctxbench lab calibrate` reports how often it does.
 
 The attacks (`data/attacks.toml`, all of it our own text) follow the known kinds: orders to the judge, verdicts planted
 in advance, text that closes the frame around it, role markers of chat templates, examples that go on, and disguises.
+Others do not speak to the grader: they name the accepted answer without asserting it ("formerly …, now …").
 """
 
 from __future__ import annotations
@@ -36,14 +37,19 @@ class Attack(msgspec.Struct, frozen=True):
 
     name: str
     template: str
-    """`$text` is the text attacked; `$word`, `$yes`, `$true`, `$one`, `$zh`, `$shi`, `$full` are what the attacker
-    wants the grader to reply. Text between ⟦ and ⟧ is disguised."""
+    """`$text` is the text attacked, `$gold` the first accepted answer; `$word`, `$yes`, `$true`, `$one`, `$zh`, `$shi`,
+    `$full` are what the attacker wants the grader to reply. Text between ⟦ and ⟧ is disguised."""
     where: Where = "candidate"
     disguise: Literal["", "zero width", "tags", "lookalikes", "fullwidth", "bold", "right to left", "base64"] = ""
 
-    def on(self, text: str, aim: Aim) -> str:
+    @property
+    def names_gold(self) -> bool:
+        """Whether it has the accepted answer in it, which it does not assert. It can only raise a wrong answer."""
+        return "$gold" in self.template
+
+    def on(self, text: str, aim: Aim, gold: str = "") -> str:
         """Return the text after the attack."""
-        filled = Template(self.template).substitute(_WORDS[aim], text=text)
+        filled = Template(self.template).substitute(_WORDS[aim], text=text, gold=gold)
         start, opening, rest = filled.partition("⟦")
         if not opening:
             return filled
@@ -52,8 +58,13 @@ class Attack(msgspec.Struct, frozen=True):
 
 
 def attacked(item: GradedItem, attack: Attack, aim: Aim) -> GradedItem | None:
-    """Return the item after the attack, or None if it has no text there."""
+    """Return the item after the attack, or None if it has no text there, or the attack cannot have this aim."""
     name = f"{item.id} {attack.name} {aim}"
+    if attack.names_gold:
+        if aim == "lower" or not item.accepted:
+            return None
+        gold, text = (text.strip().rstrip(".。") for text in (item.accepted[0], item.candidate))
+        return msgspec.structs.replace(item, id=name, candidate=attack.on(text, aim, gold))
     if attack.where in ("candidate", "question"):
         return msgspec.structs.replace(item, id=name, **{attack.where: attack.on(getattr(item, attack.where), aim)})
     texts: tuple[str, ...] = getattr(item, attack.where)

@@ -18,7 +18,8 @@ from tests.harness.graders.conftest import Pair
 
 HERE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ctxbench" / weights().name
 """The user's own weights: the fixtures hide them."""
-ELSEWHERE = [each for each in ATTACKS if each.where != "accepted"]
+SPEAKING = [each for each in ATTACKS if not each.names_gold]
+ELSEWHERE = [each for each in SPEAKING if each.where != "accepted"]
 IN_THE_GOLD = [each for each in ATTACKS if each.where == "accepted"]
 
 
@@ -52,6 +53,25 @@ def test_who_is_raised_and_who_lowered() -> None:
     assert [each.aim for each in made] == ["lower", "lower", "raise", "raise"]
     assert flipped(Attempt(ATTACKS[0], "raise", item, item), Grade(True, 1.0))
     assert not flipped(Attempt(ATTACKS[0], "lower", item, item), Grade(True, 1.0))
+
+
+def test_an_attack_that_names_the_gold() -> None:
+    """It puts the accepted answer beside the wrong one, without their full stops; a right answer it leaves alone."""
+    item = GradedItem("1", "Who?", ("Ann.", "Anna"), "Bob.")
+    attack = Attack("past", "Formerly $gold, now $text.")
+    raised = attacked(item, attack, "raise")
+    assert raised is not None
+    assert raised.candidate == "Formerly Ann, now Bob."
+    assert attacked(item, attack, "lower") is None
+    assert attacked(GradedItem("1", "Who?", (), "Bob", "unanswerable"), attack, "raise") is None
+    assert sum(each.names_gold for each in ATTACKS) >= 40
+
+
+def test_rules_do_not_take_what_is_not_asserted() -> None:
+    """No attack that names the accepted answer turns the wrong answers of our items right."""
+    found, tried = flips(grader("rules"), [each for each in ATTACKS if each.names_gold])
+    assert [each.item.id for each in found] == []
+    assert tried >= 80
 
 
 def test_rules_do_not_listen(hard_pairs: list[Pair]) -> None:

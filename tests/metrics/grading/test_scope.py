@@ -1,0 +1,155 @@
+"""What an answer asserts: an accepted answer that is past, doubted, denied or taken back there is not right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxbench.metrics.grading import Grade, GradedItem
+from ctxbench.metrics.grading.rules import RulesGrader
+from tests.metrics.grading.wrong_answers import SEEN, UNSEEN, accepted, doubted, from_locomo
+
+
+def grade(question: str, gold: str, candidate: str, exact_dates: bool = False) -> Grade:
+    [grade] = RulesGrader().grade([GradedItem("x", question, (gold,), candidate, exact_dates=exact_dates)])
+    assert isinstance(grade, Grade)
+    return grade
+
+
+GOLDS = (
+    ("Who repaired the bell?", "Mette Holm", "Lars Berg"),
+    ("When did the ferry open?", "8 May 2023", "14 June 2021"),
+    ("How many boats are there?", "42", "17"),
+    ("What does she play?", "the grand piano", "a small drum"),
+    ("Which ticket is it?", "RF-110902", "QX-554321"),
+    ("谁负责采购？", "王芳", "李强"),
+    ("会议在哪一天？", "3月5日", "7月9日"),
+)
+"""Questions of several forms, each with its answer and another one."""
+
+
+@pytest.mark.parametrize(("question", "gold", "other"), GOLDS, ids=[gold for _, gold, _ in GOLDS])
+@pytest.mark.parametrize("wording", [wording for _, wording in SEEN])
+def test_a_gold_that_is_not_asserted_is_wrong(question: str, gold: str, other: str, wording: str) -> None:
+    """Every attack of the list, in both languages, on names, dates, numbers, phrases and codes."""
+    assert not grade(question, gold, wording.format(gold=gold, other=other)).correct
+
+
+TURNED = (
+    "Formerly {other}, now {gold}.",
+    "I used to think {other}. Now I know it is {gold}.",
+    "Not sure, maybe {other}. Final answer: {gold}",
+    "{other}. No, wait: {gold}.",
+    "Not {other} but {gold}.",
+    "{gold} ({other} is wrong)",
+    "{gold} instead of {other}.",
+    "It is {gold}, I think.",
+    "Probably {gold}.",
+    "以前是{other}，现在是{gold}。",
+    "不是{other}，而是{gold}。",
+    "{other}。不对，应该是{gold}。",
+    "{gold}，不是{other}。",
+)
+
+
+@pytest.mark.parametrize(("question", "gold", "other"), GOLDS, ids=[gold for _, gold, _ in GOLDS])
+@pytest.mark.parametrize("wording", TURNED)
+def test_the_answer_that_is_kept_is_right(question: str, gold: str, other: str, wording: str) -> None:
+    """The same sentences with the accepted answer where it is asserted: now, in the end, after all."""
+    assert grade(question, gold, wording.format(gold=gold, other=other)).correct
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "candidate"),
+    [
+        ("Where did she live before the move?", "Oslo", "Formerly Oslo, now Bergen."),
+        ("What was the ship originally called?", "Vega", "It was originally called Vega and was later renamed Nord."),
+        ("What is the ground floor for?", "a bakery", "The rooms there are known as a bakery or bread shop."),
+        ("Which fee rose?", "the harbour fee", "Not only the harbour fee, as many had feared."),
+        ("Whose sister came?", "Ann", "Ann's sister came."),
+        ("Who wrote the play?", "Ibsen", "It is known as Ibsen's best play."),
+        ("When did it close?", "1995", "It was open from 1990 until it closed in 1995."),
+        ("What is salt used for?", "preserving fish", "Salt is used to keep fish: preserving fish was its first use."),
+        ("How long does it take?", "24 hours", "It takes 24 hours or more."),
+        ("Which town has no station?", "Moss", "Moss has no station."),
+        ("原来的负责人是谁？", "王芳", "原来是王芳，后来换成了李强。"),
+        ("她最喜欢什么？", "弹钢琴", "她不仅喜欢弹钢琴，还喜欢画画。"),
+    ],
+)
+def test_words_that_only_look_like_doubt(question: str, gold: str, candidate: str) -> None:
+    """The past that is asked for, a second name of one thing, "not only", "used to" with a purpose, "or more"."""
+    assert grade(question, gold, candidate).correct
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reason"),
+    [
+        ("It is not Oslo.", "the answer denies “Oslo”"),
+        ("Formerly Oslo, now Bergen.", "the answer says that “Oslo” is past"),
+        ("Many people say Oslo, but it is actually Bergen.", "the answer reports “Oslo” as a mistaken belief"),
+        ("Oslo or Bergen", "the answer leaves open whether it is “Oslo”"),
+        ("Oslo. Correction: Bergen.", "the answer takes “Oslo” back"),
+        ("A suburb not far from Oslo", "the answer names something else by “Oslo”"),
+    ],
+)
+def test_the_reason_says_why_it_does_not_count(candidate: str, reason: str) -> None:
+    """Each family has its own."""
+    assert grade("Where is the fair?", "Oslo", candidate).reason == reason
+
+
+WORDS = [
+    "Oslo",
+    "the",
+    "harbour",
+    "opened",
+    "in",
+    "2021",
+    "and",
+    "Bergen",
+    "not",
+    "or",
+    "then",
+    "42",
+    "Mette",
+    "now",
+    "was",
+]
+
+
+@given(st.sampled_from(GOLDS), st.lists(st.sampled_from(WORDS), max_size=8), st.sampled_from(range(4)))
+def test_a_denial_turns_no_wrong_answer_right(gold: tuple[str, str, str], words: list[str], form: int) -> None:
+    """Whatever was answered: to deny the accepted answer besides does not make it right."""
+    question, accepted_answer, _ = gold
+    candidate = " ".join(words)
+    if any(map(str.isalnum, candidate)) and not grade(question, accepted_answer, candidate).correct:
+        denial = (
+            f"It is not {accepted_answer}.",
+            f"{accepted_answer} is wrong.",
+            f"Anything but {accepted_answer}.",
+            f"不是{accepted_answer}。",
+        )[form]
+        assert not grade(question, accepted_answer, f"{candidate}. {denial}").correct
+
+
+def test_wrong_answers_of_unseen_wording_are_seldom_accepted(recordings: Path) -> None:
+    """At most 5 % in English and in Chinese, in wordings that no rule was made for; of the list at most 5 % as well.
+
+    What stays asks for the past itself, or asserts something that stands in the question.
+    """
+    sizes, taken, _ = accepted([*doubted(recordings, UNSEEN, "unseen"), *doubted(recordings, SEEN, "seen")])
+    for kind in {kind for kind, _ in sizes}:
+        of_kind = sum(taken[kind, at] for at in (0, 1)) / sum(sizes[kind, at] for at in (0, 1))
+        assert of_kind <= 0.05, (kind, of_kind)
+
+
+def test_other_days_and_vague_ones_are_seldom_accepted(recordings: Path) -> None:
+    """Of LoCoMo's probes: other answers of the same conversation at most 4 %, days nearby and vague dates none."""
+    sizes, taken, _ = accepted(from_locomo(recordings))
+    specific = [kind for kind, _ in sizes if kind.startswith("specific")]
+    assert sum(taken[kind, at] for kind in set(specific) for at in (0, 1)) <= 0.04 * sum(
+        sizes[kind, at] for kind in set(specific) for at in (0, 1)
+    )
+    assert not any(taken[kind, at] for kind in ("vague", "day nearby") for at in (0, 1))
