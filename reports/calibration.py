@@ -17,12 +17,14 @@ from .render import Table, count, percent, reasons, shares
 
 _HOW = (
     "In brackets: 95 % intervals from a BCa bootstrap of the questions. Kappa (Cohen's) is agreement beyond chance; "
-    "recall is the share of right answers called right, specificity that of wrong answers called wrong.",
+    "recall is the share of right answers called right, wrong accepted that of wrong answers called right.",
 )
 _IN_SAMPLE = (
     "At best is no grader but the mark to beat: a score at the threshold that suits these very answers best, for "
     "accuracy and for kappa separately."
 )
+_GROUPS = {"language": "language", "kind": "kind", "system": "system", "answer": "kind of answer"}
+"""Groups of a profile, with the words for them in tables."""
 # Attacks that are listed for each grader.
 _MOST_ATTACKS = 10
 _VARIANT = re.compile(r"(?:, )?\bvariant='(\w+)'")
@@ -43,10 +45,11 @@ def tables(results: Sequence[Calibrated]) -> Iterator[Table]:
     for at, calibrated in enumerate(results):
         yield _main(calibrated, first=not at)
         yield _confusion(calibrated)
-        for name in ("language", "kind", "system"):
+        for name, title in _GROUPS.items():
             if rows := tuple(_by(calibrated.profiles, name)):
-                heads = ("grader", name, "answers", "accuracy", "kappa", "recall", "specificity")
-                yield Table(f"{calibrated.labels.name}: by {name}", heads, rows, names=2, spare=("recall", "answers"))
+                heads = ("grader", title, "answers", "accuracy", "kappa", "recall", "wrong accepted")
+                yield Table(f"{calibrated.labels.name}: by {title}", heads, rows, names=2, spare=("recall", "answers"))
+        yield from people_tables(calibrated)
         yield thresholds(calibrated)
         yield from variants_tables(calibrated)
         yield from injections(calibrated)
@@ -64,6 +67,7 @@ def as_json(results: Sequence[Calibrated]) -> list[dict[str, Any]]:
             "answers": len(calibrated.labels.answers),
             "beside": calibrated.beside,
             "graders": calibrated.profiles,
+            "wrong_accepted": {profile.grader: profile.whole.wrong_accepted for profile in calibrated.profiles},
             "seconds": {
                 grader.grader: taken for grader, taken in zip(calibrated.profiles, calibrated.seconds, strict=True)
             },
@@ -91,7 +95,7 @@ def _quoted(quote: QuotedProfile) -> str:
 
 
 def _main(calibrated: Calibrated, first: bool) -> Table:
-    heads = ("grader", "accuracy", "kappa", "AUC", "precision", "recall", "specificity", "F1")
+    heads = ("grader", "accuracy", "kappa", "wrong accepted", "AUC", "precision", "recall", "F1")
     rows = [_row(profile.grader, profile.whole) for profile in calibrated.profiles]
     rows += [_held_out(profile) for profile in calibrated.profiles if profile.held_out is not None]
     rows += [_baseline(baseline) for baseline in calibrated.beside.baselines]
@@ -103,14 +107,12 @@ def _main(calibrated: Calibrated, first: bool) -> Table:
         *(_HOW if first else ()),
         *((_IN_SAMPLE,) if first and calibrated.beside.baselines else ()),
     )
-    return Table(
-        _title(calibrated), heads, tuple(rows), notes, spare=("F1", "precision", "specificity", "recall", "AUC")
-    )
+    return Table(_title(calibrated), heads, tuple(rows), notes, spare=("F1", "precision", "recall", "AUC"))
 
 
 def _row(name: str, agreement: Agreement) -> tuple[str, ...]:
-    rest = (agreement.precision, agreement.recall, agreement.specificity, agreement.f1)
-    around = (agreement.accuracy, agreement.kappa, agreement.auc)
+    rest = (agreement.precision, agreement.recall, agreement.f1)
+    around = (agreement.accuracy, agreement.kappa, agreement.wrong_accepted, agreement.auc)
     return (name, *map(interval, around), *(figure(estimate.value) for estimate in rest))
 
 
@@ -120,7 +122,7 @@ def _held_out(profile: Profile) -> tuple[str, ...]:
 
 def _baseline(baseline: Baseline) -> tuple[str, ...]:
     name = f"{baseline.name}, at best"
-    return (name, interval(baseline.accuracy), interval(baseline.kappa), interval(baseline.auc), *["–"] * 4)
+    return (name, interval(baseline.accuracy), interval(baseline.kappa), "–", interval(baseline.auc), *["–"] * 3)
 
 
 def _title(calibrated: Calibrated) -> str:
@@ -145,6 +147,11 @@ def _notes(calibrated: Calibrated) -> Iterator[str]:
             yield (
                 f"{profile.grader} was fitted on answers of this set. Held out: the other "
                 f"{profile.held_out.answers:,}, whose figures other reports use."
+            )
+        if profile.less_exact:
+            yield (
+                f"{profile.grader} calls {count(profile.less_exact, 'answer')} wrong "
+                f"({percent(profile.less_exact / profile.graded)}), whose date fits but is less exact than the gold."
             )
     if (raters := beside.raters) is not None:
         least, most = raters.raters
@@ -198,8 +205,35 @@ def _by(profiles: Sequence[Profile], name: str) -> Iterator[tuple[str, ...]]:
                 interval(agreement.accuracy),
                 interval(agreement.kappa),
                 figure(agreement.recall.value),
-                figure(agreement.specificity.value),
+                interval(agreement.wrong_accepted),
             )
+
+
+def people_tables(calibrated: Calibrated) -> Iterator[Table]:
+    """Yield how far people agree among themselves, and the grader with one of them, by group."""
+    rows = tuple(
+        (
+            profile.grader,
+            "all answers" if name == "all" else _GROUPS[name],
+            value or "–",
+            f"{figures.answers:,}",
+            interval(figures.people),
+            interval(figures.grader),
+            figure(figures.people_same),
+            figure(figures.grader_same),
+        )
+        for profile in calibrated.profiles
+        for name, by_value in profile.people.items()
+        for value, figures in by_value.items()
+    )
+    if not rows:
+        return
+    heads = ("grader", "by", "of", "answers", "people: kappa", "grader: kappa", "people: same", "grader: same")
+    note = (
+        "Two labels of an answer by people, and the grader's verdict with one label: where people disagree, no grader "
+        "can agree with all. Same is the share that are equal."
+    )
+    yield Table(f"{calibrated.labels.name}: what people disagree about", heads, rows, (note,), names=3)
 
 
 def thresholds(calibrated: Calibrated) -> Table:

@@ -59,6 +59,8 @@ class Labelled(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     """Lowest vote that says right."""
     rubric: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    exact_dates: bool = False
+    """Whether the question is about a conversation, where a date less exact than the accepted one is wrong."""
 
 
 def language_of(question: str) -> Language:
@@ -354,6 +356,7 @@ def _read_locomo(path: Path, problems: Problems, corrections: Corrections) -> It
                     labelled_by="model",
                     rating=sum(votes) / len(votes),
                     votes=tuple(map(int, votes)),
+                    exact_dates=True,
                 )
     if overturned:
         problems.notes.append(
@@ -483,7 +486,8 @@ _MTRAG = Format("MT-RAG's human ratings of models' answers", (_MTRAG_SHAPE, _MTR
 #
 # Optional fields: `id`, `group` (the question's id; else the question itself), `system`, `set` (else the file's name),
 # `kind`, `language` (else by the question's characters), `labelled_by` ("people" or "model"), `rating` (0 to 1),
-# `votes` (one whole number per rater; a vote of at least `passing`, by default 1, says right), `rubric`, `evidence`.
+# `votes` (one whole number per rater; a vote of at least `passing`, by default 1, says right), `rubric`, `evidence`,
+# `exact_dates` (true where questions are about a conversation: a date less exact than the accepted one is wrong then).
 # `accepted` is a text or a number, or a list of them; it may be empty for the kind `unanswerable`, or if there is a
 # rubric. Any other field is an error: a field's name is easily misspelt.
 
@@ -510,6 +514,7 @@ class _OwnRow(msgspec.Struct, forbid_unknown_fields=True):
     passing: int = 1
     rubric: _TextOrList = ()  # type: ignore[assignment]
     evidence: _TextOrList = ()  # type: ignore[assignment]
+    exact_dates: bool = False
 
 
 def _read_own(path: Path, problems: Problems, _: object) -> Iterator[Labelled]:
@@ -536,6 +541,7 @@ def _read_own(path: Path, problems: Problems, _: object) -> Iterator[Labelled]:
             passing=row.passing,
             rubric=_texts(row.rubric),
             evidence=_texts(row.evidence),
+            exact_dates=row.exact_dates,
         )
 
 
@@ -581,7 +587,7 @@ def read(paths: Iterable[Path], problems: Problems) -> Iterator[Labelled]:
                 _report_unknown(file, problems, named=file == path)
                 continue
             for answer in form.read(file, problems, corrections):
-                yield _with_unique_id(answer, seen)
+                yield with_unique_id(answer, seen)
         except RecordingError as error:
             problems.add(error)
 
@@ -596,7 +602,8 @@ def detect(path: Path) -> Format | None:
     return FORMATS[max(fits)[1]] if fits else None
 
 
-def _with_unique_id(answer: Labelled, seen: dict[tuple[str, str], int]) -> Labelled:
+def with_unique_id(answer: Labelled, seen: dict[tuple[str, str], int]) -> Labelled:
+    """Return the answer with an id that `seen`, the ids so far by set, does not have."""
     name = answer.id
     while (answer.set, name) in seen:
         seen[answer.set, answer.id] += 1
@@ -612,5 +619,5 @@ def _report_unknown(path: Path, problems: Problems, named: bool) -> None:
         problems.add(RecordingError(Place(str(path)), "the file is empty", "leave it out"))
     else:
         formats = ", ".join(FORMATS)
-        remedy = f"known are {formats}; or write JSON Lines of {_OWN_EXAMPLE}"
+        remedy = f"known are {formats}; or write JSON Lines of {_OWN_EXAMPLE}, or name the columns by --columns"
         problems.add(RecordingError(Place(str(path)), "no known format of labelled answers fits", remedy))

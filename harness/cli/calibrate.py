@@ -78,6 +78,19 @@ def calibrate(
         ),
     ] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw the ROC curves, as .svg or .png.", metavar="FILE")] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=COLUMN,…",
+            help="Read CSV, TSV or JSON by columns: question=Q,gold=G,answer=A,label=L; also id, system, kind.",
+        ),
+    ] = None,
+    exact_dates: Annotated[
+        bool,
+        typer.Option(
+            "--exact-dates", help="The questions are about conversations: a date less exact than the gold is wrong."
+        ),
+    ] = False,
     as_json: JsonOption = False,
     strict: StrictOption = False,
     grader_model: Annotated[
@@ -94,7 +107,7 @@ def calibrate(
 
     The result is stored as the grader's profile, which reports show beside its scores. Known formats of labelled
     answers: EVOUNA, HalluQA, MT-RAG's ratings, LoCoMo's recorded answers, and JSON Lines of your own
-    ({"question", "accepted", "candidate", "correct"}).
+    ({"question", "accepted", "candidate", "correct"}). Any other CSV, TSV or JSON is read by --columns.
     """
     from ...metrics.grading.baselines import BASELINES
     from ...reports.calibration import as_json as exact
@@ -119,7 +132,8 @@ def calibrate(
     # Every grader is made before anything is graded: a misspelt one must not cost what the first one graded.
     graders = [named(part, settings, models) for part in dict.fromkeys(grader or ["rules"])]
     chosen = {"language": language and language.value, "kind": kind, "system": system}
-    sets = _parts(_sets(inputs, strict), {name: value for name, value in chosen.items() if value is not None})
+    every = _sets(inputs, strict, columns, exact_dates)
+    sets = _parts(every, {name: value for name, value in chosen.items() if value is not None})
     if sample is not None:
         sets = [sample_of(part, sample, seed, by_system) for part in sets]
     size = len(graders) * sum(len(part.answers) + attacked * len(ATTACKS) for part in sets)
@@ -157,15 +171,19 @@ def _check_date(text: str) -> None:
         raise UserError(f"--date {text!r} is not a day: write it as 2026-11-22") from None
 
 
-def _sets(inputs: Sequence[Path], strict: bool) -> list[LabelledSet]:
-    """Return the labelled sets of all files, and print problems of the reading. Raises RunError if there are none."""
+def _sets(inputs: Sequence[Path], strict: bool, columns: Sequence[str] | None, exact_dates: bool) -> list[LabelledSet]:
+    """Return the labelled sets of all files, and print problems of the reading. Raises UserError if there are none."""
     from ...scenarios.errors import RunError
+    from ...scenarios.label_columns import Columns, read_tables
     from ...scenarios.labelled import FORMATS, read
     from ...scenarios.source import Problems
-    from ..graders.labels import sets_of
+    from ..graders.labels import sets_of, with_exact_dates
 
     problems = Problems(strict=strict)
-    sets = sets_of(read(inputs, problems))
+    answers = read_tables(inputs, Columns.parse(columns), problems) if columns else read(inputs, problems)
+    sets = sets_of(map(with_exact_dates, answers) if exact_dates else answers)
+    if columns and not sets and problems.errors:
+        raise problems.errors[0]
     for problem in problems.errors[:_MOST_NAMED]:
         say(f"left out: {problem}")
     if len(problems.errors) > _MOST_NAMED:

@@ -29,13 +29,14 @@ from ...metrics.grading.agreement import (
     raters,
     share,
 )
+from ...metrics.grading.rules import answer_kind, is_less_exact
 from ...metrics.statistics.intervals import wilson
 from ...metrics.value import Missing, grouped
 from ...scenarios.labelled import Labelled
 from .attacks import ATTACKS, Attack, Attempt, attempts, flipped
 from .labels import GROUPS, LabelledSet, as_item, sample_of
 from .llm import GraderUsage
-from .profiles import Cost, Flips, Injection, Profile, Threshold
+from .profiles import BesidePeople, Cost, Flips, Injection, Profile, Threshold
 
 BATCH = 16
 """Answers that a grader is given at once: at most so many are lost when the command is stopped."""
@@ -126,10 +127,15 @@ def profile(
     """Return the figures of a grader's grades against the labels."""
     labels, pairs, verdicts = graded.labels, graded.pairs, graded.verdicts
     by: dict[str, dict[str, Agreement]] = {}
-    for name in GROUPS:
-        values = np.array([getattr(label, name) for label, _ in pairs], dtype=object)
-        if len(different := sorted(set(values))) > 1:
-            by[name] = {value: agreement(verdicts.where(values == value), resamples, seed) for value in different}
+    people: dict[str, dict[str, BesidePeople]] = {}
+    if (whole := _beside_people(pairs, resamples, seed)) is not None:
+        people["all"] = {"": whole}
+    for name, values in _groups([label for label, _ in pairs]).items():
+        by[name] = {value: agreement(verdicts.where(values == value), resamples, seed) for value in sorted(set(values))}
+        of_value = {value: [pairs[at] for at in np.flatnonzero(values == value)] for value in sorted(set(values))}
+        beside_people = {value: _beside_people(part, resamples, seed) for value, part in of_value.items()}
+        if known := {value: figures for value, figures in beside_people.items() if figures is not None}:
+            people[name] = known
     return Profile(
         grader=grader,
         set=labels.name,
@@ -143,10 +149,44 @@ def profile(
         whole=agreement(verdicts, resamples, seed),
         held_out=agreement(verdicts.where(~graded.fitted_on), resamples, seed) if graded.fitted_on.any() else None,
         by=by,
+        people=people,
+        less_exact=sum(is_less_exact(grade) for _, grade in pairs),
         threshold=_threshold(verdicts, [label.group for label, _ in pairs], resamples, seed),
         injection=injection,
         cost=graded.cost,
     )
+
+
+def _groups(labels: Sequence[Labelled]) -> dict[str, NDArray[np.object_]]:
+    """Return the values of GROUPS, and the kinds of answer, where there are several."""
+    values = {name: [getattr(label, name) for label in labels] for name in GROUPS}
+    values["answer"] = [answer_kind(label.question, label.accepted) for label in labels]
+    return {name: np.array(of, dtype=object) for name, of in values.items() if len(set(of)) > 1}
+
+
+def _beside_people(pairs: Sequence[tuple[Labelled, Grade]], resamples: int, seed: int) -> BesidePeople | None:
+    """Compare the grader with single labels, and these among themselves; None where no answer has two."""
+    several = [(label, grade) for label, grade in pairs if len(label.votes) > 1]
+    labels = [label for label, _ in several]
+    among = raters(
+        [label.votes for label in labels],
+        [label.passing for label in labels],
+        [label.group for label in labels],
+        resamples,
+        seed,
+    )
+    if among is None:
+        return None
+    single = [(vote >= label.passing, grade, label.group) for label, grade in several for vote in label.votes]
+    verdicts = Verdicts.of(
+        [right for right, _, _ in single],
+        [grade.correct for _, grade, _ in single],
+        [grade.score for _, grade, _ in single],
+        [group for _, _, group in single],
+    )
+    of_grader = of_verdicts(verdicts, resamples, seed)
+    same = float(np.mean(verdicts.people == verdicts.grader))
+    return BesidePeople(among.answers, among.verdicts, of_grader["kappa"], among.same, same)
 
 
 def _missing(grades: Grades) -> dict[str, int]:

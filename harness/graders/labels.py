@@ -82,10 +82,22 @@ def sample_of(whole: LabelledSet, size: int, seed: int = 0, by_system: bool = Fa
     return LabelledSet(whole.name, whole.digest, answers, whole.only, sample)
 
 
+def with_exact_dates(answer: Labelled) -> Labelled:
+    """Return the answer as one about a conversation, where a date less exact than the accepted one is wrong."""
+    return msgspec.structs.replace(answer, exact_dates=True)
+
+
 def as_item(answer: Labelled) -> GradedItem:
     """Return the item that a grader is given: everything but the label."""
     return GradedItem(
-        answer.id, answer.question, answer.accepted, answer.candidate, answer.kind, answer.rubric, answer.evidence
+        answer.id,
+        answer.question,
+        answer.accepted,
+        answer.candidate,
+        answer.kind,
+        answer.rubric,
+        answer.evidence,
+        answer.exact_dates,
     )
 
 

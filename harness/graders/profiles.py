@@ -75,6 +75,23 @@ class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Calls whose price is not known: they are not in the dollars."""
 
 
+class BesidePeople(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Agreement of two people, and of the grader with one of them, over the answers that have several labels.
+
+    Both are over single labels, so that they compare: what people disagree about, no grader can get right.
+    """
+
+    answers: int
+    people: Estimate
+    """Kappa of the labels among themselves (Fleiss')."""
+    grader: Estimate
+    """Cohen's kappa of the grader with single labels."""
+    people_same: float
+    """Share of pairs of labels that are the same."""
+    grader_same: float
+    """Share of labels that the grader's verdict equals."""
+
+
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The agreement of a grader with the labels of one set."""
 
@@ -99,7 +116,12 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     held_out: Agreement | None = None
     """Agreement on the answers that the grader was not fitted on; None if it was fitted on none of this set."""
     by: dict[str, dict[str, Agreement]]
-    """Agreement by language, kind or system, where there are several."""
+    """Agreement by language, kind of question, system, or kind of answer (`answer`), where there are several."""
+    people: dict[str, dict[str, BesidePeople]] = {}
+    """People among themselves and the grader, by the same groups and as a whole (`all`), where answers have several
+    labels."""
+    less_exact: int = 0
+    """Answers called wrong since their date, which fits, is less exact than the accepted one."""
     threshold: Threshold
     injection: Injection | None = None
     cost: Cost | None = None

@@ -277,6 +277,16 @@ class Agreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     f1: Estimate
     auc: Estimate
     """Probability that a right answer has a higher score than a wrong one; ties count half."""
+
+    @property
+    def wrong_accepted(self) -> Estimate:
+        """Share of wrong answers that are called right."""
+        value, around = self.specificity.value, self.specificity.interval
+        if isinstance(value, Missing):
+            return self.specificity
+        ends = around if isinstance(around, Missing) else Ends(1 - around.high, 1 - around.low)
+        return Estimate(1 - value, ends)
+
     design_right: float = 1.0
     """Design effect of the recall: its variance over that of independent answers; at least 1."""
     design_wrong: float = 1.0

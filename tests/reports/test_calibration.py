@@ -113,7 +113,7 @@ def test_one_class() -> None:
     one = found(Stub(says_yes), answers=answers)
     main = next(iter(tables([one])))
     by = rows(main)["stub(1)"]
-    assert (by["kappa"], by["AUC"], by["specificity"]) == ("(undefined)",) * 3
+    assert (by["kappa"], by["AUC"], by["wrong accepted"]) == ("(undefined)",) * 3
     drawn = roc([one])
     assert "one class only" in drawn.axes[0].texts[0].get_text()
 

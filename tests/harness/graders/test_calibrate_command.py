@@ -114,6 +114,47 @@ def test_a_figure(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
     assert wrong.error == "roc.gif: a figure is written as .svg or .png, not as .gif"
 
 
+def table(folder: Path) -> Path:
+    """A table of two raters: names that both call right, dates that are too vague, of which one is called right."""
+    path = folder / "table.csv"
+    rows = [
+        f"Who is {at}?,Bob{at},It is Bob{at}.,1,1\nWhen was {at}?,8 May 2023,In 2023.,{at % 2},0" for at in range(40)
+    ]
+    path.write_text("Q,golden,pred,ann,ben\n" + "\n".join(rows) + "\n")
+    return path
+
+
+COLUMNS = ("--columns", "question=Q,gold=golden,answer=pred", "--columns", "label=ann,label=ben")
+
+
+def test_any_table_by_its_columns(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
+    """People's own agreement stands beside the grader's, as a whole, by language and by kind of answer."""
+    done = calibrate(table(tmp_path), *COLUMNS, "-o", "kept", "--exact-dates")
+    assert "table: 80 answers to 80 questions" in done.stdout
+    assert "20 answers whose labels are split in halves" in done.stderr
+    assert "table: what people disagree about" in done.stdout
+    assert "rules(2) calls 40 answers wrong (50.0 %), whose date fits" in " ".join(done.stdout.split())
+    profile = msgspec.json.decode(next((tmp_path / "kept").iterdir()).read_bytes(), type=Profile)
+    assert profile.less_exact == 40
+    assert profile.whole.wrong_accepted.value == 0
+    whole = profile.people["all"][""]
+    assert (whole.answers, whole.people_same, whole.grader_same) == (80, 0.75, 0.875)
+    assert profile.people["answer"].keys() == profile.by["answer"].keys() == {"date", "code"}
+    lax = json.loads(calibrate(table(tmp_path), *COLUMNS, "-o", "kept", "--json").stdout)
+    assert lax[0]["wrong_accepted"]["rules(2)"]["value"] == 1
+    assert lax[0]["graders"][0]["less_exact"] == 0
+
+
+def test_columns_that_are_not_there(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
+    """One clear error, of the option or of the file; without --columns the error says that there is that option."""
+    path = table(tmp_path)
+    assert "--columns lacks label" in calibrate(path, *COLUMNS[:2]).error
+    wrong = calibrate(path, "--columns", "question=Q,gold=gold,answer=pred,label=ann")
+    assert "no column 'gold' (it has 'Q', 'golden', 'pred', 'ann', 'ben'" in wrong.error
+    assert not wrong.stderr
+    assert "name the columns by --columns" in calibrate(path).stderr
+
+
 def test_bad_records(tmp_path: Path, calibrate: Callable[..., Done]) -> None:
     """Each is named with file, line and field; the others are compared."""
     path = written(tmp_path)
