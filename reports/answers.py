@@ -162,6 +162,7 @@ def as_json(figures_: AnswerFigures, notes: Sequence[str]) -> dict[str, Any]:
         "probes": figures_.probes,
         "paired": figures_.paired,
         "without_gold": figures_.without_gold,
+        "less_exact": figures_.less_exact,
         "strategies": {strategy.strategy: _plain(strategy) for strategy in figures_.strategies},
         "notes": list(notes),
     }
@@ -229,6 +230,11 @@ def _notes(graded: AnswerFigures) -> Iterable[str]:
         yield f"{_TOO_FEW} Less than half of its probes are graded: its share correct is not compared."
     if graded.without_gold:
         yield f"{count(graded.without_gold, 'probe has', 'probes have')} no accepted answer: answered, not graded."
+    if graded.less_exact:
+        yield (
+            f"{count(graded.less_exact, 'graded answer is', 'graded answers are')} wrong "
+            f"({percent(graded.less_exact / graded.graded)}) for a date that fits but is less exact than the gold."
+        )
     yield reasons(
         value
         for strategy in graded.strategies

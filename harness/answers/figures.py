@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 import pandas as pd
 
+from ...metrics.grading.rules import is_less_exact
 from ...metrics.statistics.intervals import Ends, Floats, Resampled, Statistic, of_share, resampled
 from ...metrics.value import Missing, Value, grouped
 from ...strategies.events import Called, Failed
@@ -78,6 +80,10 @@ class AnswerFigures:
     paired: int
     """Probes that are graded under all strategies."""
     without_gold: int
+    less_exact: int
+    """Answers graded wrong by `rules` since their date, which fits, is less exact than the accepted one."""
+    graded: int
+    """Answers that have a grade."""
     strategies: tuple[StrategyAnswers, ...]
     """In the order of the run, bounds last."""
     counts: pd.DataFrame
@@ -110,12 +116,20 @@ def figures(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: 
         len(probes),
         len(paired),
         int((~probes.gold).sum()),
+        sum(is_less_exact(bool(correct), str(reason)) for correct, reason in _verdicts(grades)),
+        int(rows.graded.sum()),
         tuple(
             _strategy(str(name), of_strategy, name in compared, sums)
             for name, of_strategy in rows.groupby("strategy", sort=False)
         ),
         sums.counts(),
     )
+
+
+def _verdicts(grades: pd.DataFrame) -> Iterator[tuple[bool, str]]:
+    """Yield the verdict and the reason of every grade that is there."""
+    there = grades[grades.correct.notna()]
+    return zip(there.correct, there.reason, strict=True)
 
 
 class _Sums:

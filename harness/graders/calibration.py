@@ -150,7 +150,7 @@ def profile(
         held_out=agreement(verdicts.where(~graded.fitted_on), resamples, seed) if graded.fitted_on.any() else None,
         by=by,
         people=people,
-        less_exact=sum(is_less_exact(grade) for _, grade in pairs),
+        less_exact=sum(is_less_exact(grade.correct, grade.reason) for _, grade in pairs),
         threshold=_threshold(verdicts, [label.group for label, _ in pairs], resamples, seed),
         injection=injection,
         cost=graded.cost,

@@ -150,7 +150,7 @@ def by_hand(right: int, wrong: int, unknown: int) -> pd.DataFrame:
 def test_corrected_by_hand() -> None:
     """What is not UNKNOWN is corrected by the profile, and counts by its part; UNKNOWN stays wrong."""
     rows = by_hand(right=6, wrong=2, unknown=8)
-    grades = pd.DataFrame({"correct": rows.correct, "missing": None})
+    grades = pd.DataFrame({"correct": rows.correct, "missing": None, "reason": ""})
     found = figures(rows, grades, "offline", RulesGrader().name)
     profiles = Profiles([SHIPPED]).of(RulesGrader().name)
     [one] = corrected_of(found, profiles)

@@ -80,9 +80,9 @@ def answer_kind(question: str, accepted: Sequence[str]) -> str:
     return {"yes": "yes or no", "no": "yes or no", "unknown": "not known"}.get(form, form)
 
 
-def is_less_exact(grade: Grade) -> bool:
+def is_less_exact(correct: bool, reason: str) -> bool:
     """Return whether a grade of `rules` calls an answer wrong since its fitting date is less exact than asked for."""
-    return not grade.correct and grade.reason.startswith(LESS_EXACT)
+    return not correct and reason.startswith(LESS_EXACT)
 
 
 def _grade(item: GradedItem) -> Grade | Missing:

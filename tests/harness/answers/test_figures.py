@@ -20,7 +20,9 @@ def made(rows: list[dict[str, Any]]) -> AnswerFigures:
         "cost": 0.5, "called": [], "events": [],
     }  # fmt: skip
     answers = [usual | {name: value for name, value in row.items() if name in {*usual, "strategy"}} for row in rows]
-    grades = [{"correct": row.get("correct"), "missing": row.get("ungraded")} for row in rows]
+    grades = [
+        {"correct": row.get("correct"), "missing": row.get("ungraded"), "reason": row.get("reason", "")} for row in rows
+    ]
     return figures(pd.DataFrame(answers), pd.DataFrame(grades, dtype=object), "offline", "rules")
 
 
@@ -95,6 +97,15 @@ def test_unknown_is_counted_by_whether_it_is_right() -> None:
     assert (window.unknown, window.abstained) == (1, 0.5)
     assert (window.correct, window.paired) == (0.25, 4)
     assert isinstance(of(made([*cell("window", "+ +"), *BOUNDS]), "window").abstained, Missing)
+
+
+def test_vague_dates_are_counted_on_their_own() -> None:
+    """Wrong for a date that is less exact: two of 18 graded answers, and a right one with that reason is none."""
+    rows = [*cell("window", "++-- +-"), *BOUNDS]
+    for row in rows[1:4]:
+        row["reason"] = "a date less exact than “8 May 2023”"
+    found = made(rows)
+    assert (found.less_exact, found.graded) == (2, 18)
 
 
 def test_a_probe_without_gold_is_answered_and_not_graded() -> None:

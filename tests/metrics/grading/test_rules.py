@@ -158,7 +158,7 @@ def test_dates_of_a_conversation_are_exact(question: str, gold: str, candidate: 
     assert graded(question, (gold,), candidate).correct == lax
     grade = graded(question, (gold,), candidate, exact_dates=True)
     assert grade.correct == exact
-    assert exact or (is_less_exact(grade) and grade.reason == f"a date less exact than “{gold}”")
+    assert exact or (is_less_exact(grade.correct, grade.reason) and grade.reason == f"a date less exact than “{gold}”")
 
 
 @pytest.mark.parametrize(
