@@ -85,8 +85,12 @@ class Ratio:
     def __call__(self, rows: pd.DataFrame) -> Value:
         if self.has is not None and not np.any(self.has(rows)):
             return Missing("unsupported", self.lacking)
-        top, bottom = (float(column.sum()) for column in self.parts(rows))
-        return value(self.form, top, bottom) if bottom else Missing("undefined", self.undefined)
+        return self.over(*self.parts(rows))
+
+    def over(self, top: Column, bottom: Column) -> Value:
+        """Return the figure of some rows from their parts."""
+        below = float(bottom.sum())
+        return value(self.form, float(top.sum()), below) if below else Missing("undefined", self.undefined)
 
 
 @dataclass(frozen=True, slots=True)

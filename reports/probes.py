@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ..harness.folder.run import Run
 from ..harness.probes.ask import CEILING, FLOOR
 from ..metrics.figures import METRICS, OF_PROBES, recall_interval
 from ..metrics.probes import MEASURES, ranked
 from ..metrics.statistics.intervals import Interval
-from ..metrics.value import Missing, Value
+from ..metrics.value import Missing, Ratio, Value
 from .render import Table, count, percent, reasons, shares
 
 # Columns that the figures need; the texts of the contexts are not read.
@@ -80,7 +82,8 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
     out = uneven | set(broken.conversation[broken.strategy.isin([*names, FLOOR, CEILING])].astype(str))
     common = rows[~rows.conversation.isin(out)]
     everyone = [*names, *(name for name in (FLOOR, CEILING) if name not in names)]
-    whole = _by_strategy(common, everyone)
+    sums = _ProbeSums(common)
+    whole = sums.by_strategy(everyone)
     ceiling = common[common.strategy == CEILING]
     kinds = sorted(set(ceiling.category)) if len(set(ceiling.category)) > 1 else []
     return ProbeSummary(
@@ -91,7 +94,7 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
         strategies={name: whole[name] for name in names},
         bounds={name: whole[name] for name in (FLOOR, CEILING)},
         intervals={name: recall_interval(common[common.strategy == name]) for name in everyone},
-        kinds={kind: _by_strategy(common[common.category == kind], everyone) for kind in kinds},
+        kinds={kind: sums.by_strategy(everyone, kind) for kind in kinds},
         retrieval=_retrieval(common, names, kinds),
         failed=[
             {
@@ -105,14 +108,37 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
     )
 
 
-def _by_strategy(rows: pd.DataFrame, names: Sequence[str]) -> dict[str, ProbeFigures]:
-    by_name = {name: rows[rows.strategy == name] for name in names}
-    values = {name: {metric: METRICS[metric].of(part) for metric in OF_PROBES} for name, part in by_name.items()}
-    floor, ceiling = (values[name]["context_recall"] for name in (FLOOR, CEILING))
-    return {
-        name: ProbeFigures(len(part), values[name], normalised_gain(values[name]["context_recall"], floor, ceiling))
-        for name, part in by_name.items()
-    }
+class _ProbeSums:
+    """What each probe adds to the sums of every figure, found once: the figures are asked for by strategy and kind."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        self._strategies, self._kinds = rows.strategy.to_numpy(), rows.category.to_numpy()
+        self._ratios = {name: _ratio(name) for name in OF_PROBES}
+        self._parts = {name: of.parts(rows) for name, of in self._ratios.items()}
+
+    def by_strategy(self, names: Sequence[str], kind: str | None = None) -> dict[str, ProbeFigures]:
+        """Return the figures of some strategies, over the probes of one kind; None = all."""
+        of_kind = True if kind is None else self._kinds == kind
+        rows = {name: np.flatnonzero((self._strategies == name) & of_kind) for name in names}
+        values = {name: self._values(of_strategy) for name, of_strategy in rows.items()}
+        floor, ceiling = (values[name]["context_recall"] for name in (FLOOR, CEILING))
+        return {
+            name: ProbeFigures(
+                len(rows[name]), values[name], normalised_gain(values[name]["context_recall"], floor, ceiling)
+            )
+            for name in names
+        }
+
+    def _values(self, rows: NDArray[np.intp]) -> dict[str, Value]:
+        return {name: self._ratios[name].over(top[rows], bottom[rows]) for name, (top, bottom) in self._parts.items()}
+
+
+def _ratio(name: str) -> Ratio:
+    """Return the formula of a metric over probes. Raises TypeError for one that is not made of two sums."""
+    formula = METRICS[name].of
+    if not isinstance(formula, Ratio) or formula.has is not None:
+        raise TypeError(f"{name}: a metric over probes is a ratio of two sums over all of them")
+    return formula
 
 
 def normalised_gain(value: Value, floor: Value, ceiling: Value) -> Value:

@@ -99,7 +99,13 @@ class RunVerdict:
 
     def best(self, model: str) -> list[str]:
         """Return the strategies worth choosing, the most expensive first: a gain within its interval is none."""
-        return beyond_noise(self.candidates(model), self._is_better)
+        if model not in self._best:
+            self._best[model] = beyond_noise(self.candidates(model), self._is_better)
+        return self._best[model]
+
+    @cached_property
+    def _best(self) -> dict[str, list[str]]:
+        return {}
 
     def _is_better(self, name: str, other: str) -> bool:
         gain = self.gain(name, other)
@@ -121,9 +127,16 @@ class RunVerdict:
 
     def gain(self, name: str, other: str) -> Difference:
         """Return how much better the quality of a strategy is than another's, in pairs of conversations."""
-        got, wanted = self._sums.got, self._sums.wanted
-        before, after = (np.stack([got[one], wanted[one]], axis=1) for one in (other, name))
-        return difference(Pairs("ratio", before, after))
+        if (name, other) not in self._gains:
+            got, wanted = self._sums.got, self._sums.wanted
+            before, after = (np.stack([got[one], wanted[one]], axis=1) for one in (other, name))
+            self._gains[name, other] = difference(Pairs("ratio", before, after))
+        return self._gains[name, other]
+
+    @cached_property
+    def _gains(self) -> dict[tuple[str, str], Difference]:
+        """Gains by the two strategies: each takes thousands of draws, and tables and charts ask for the same ones."""
+        return {}
 
     def cost_change(self, name: str) -> Difference:
         """Return the bill of a strategy against that of the whole history, as a relative change."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -314,7 +314,8 @@ def breaks(requests: RunRequests) -> pd.DataFrame:
 def _breaks(conversation: ConversationRequests, actions: dict[tuple[str, str, int], str]) -> Iterator[Break]:
     sent: list[int] = []
     ends = [0]
-    recorded = len(conversation.messages.tokens) - conversation.written
+    tokens = conversation.messages.tokens
+    recorded = len(tokens) - conversation.written
     tools: tuple[str, ...] | None = None
     for number, step in enumerate(conversation.steps):
         shared, new = step.kept, _numbers(step)
@@ -328,8 +329,7 @@ def _breaks(conversation: ConversationRequests, actions: dict[tuple[str, str, in
             del sent[shared:], ends[shared + 1 :]
         tools = step.tools
         sent += new
-        for message in new:
-            ends.append(ends[-1] + conversation.messages.tokens[message])
+        ends[-1:] = accumulate((tokens[message] for message in new), initial=ends[-1])
 
 
 def _cause(gone: int, new: list[int], recorded: int) -> str:

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -87,6 +87,20 @@ def rebuild(
         unchanged = context.advance(kept, zip(starts, stops, strict=True))
         spans[unchanged:] = [messages.span(*span) for span in context.spans[unchanged:]]
         yield Messages(spans)
+
+
+def values_of(column: pa.ChunkedArray) -> list[Any]:
+    """Return a column as Python values: numbers, names and lists several times as fast as `to_pylist`."""
+    array, kind = column.combine_chunks(), column.type
+    if pa.types.is_list(kind) and not column.null_count:
+        items, ends = values_of(pa.chunked_array([array.values])), array.offsets.to_numpy().tolist()
+        return [items[start:stop] for start, stop in pairwise(ends)]
+    if pa.types.is_dictionary(kind) and not column.null_count:
+        names = array.dictionary.to_pylist()
+        return [names[number] for number in array.indices.to_numpy().tolist()]
+    is_plain = pa.types.is_integer(kind) and not column.null_count
+    values: list[Any] = array.to_numpy().tolist() if is_plain else array.to_pylist()
+    return values
 
 
 class ListColumn:
@@ -186,7 +200,7 @@ class LogColumns:
 
     @cached_property
     def _tools(self) -> list[tuple[str, ...]]:
-        return [tuple(names) for names in self._steps.column("tools_added").to_pylist()]
+        return [tuple(names) for names in values_of(self._steps.column("tools_added"))]
 
     def _ints(self, name: str) -> Ints:
         values: Ints = self._steps.column(name).to_numpy().astype(np.int64)

@@ -313,7 +313,11 @@ def steps_of(run: Run) -> pd.DataFrame:
     steps = steps.join(sent_contexts(run, table))
     calls = run.table("events").dropna(subset=["input_tokens"])
     calls["tokens"] = calls.input_tokens + calls.output_tokens
-    own = calls.groupby(STEP, observed=True).agg(own_tokens=("tokens", "sum"), own_cost=("cost", _known_sum))
+    by_step = calls.groupby(STEP, observed=True)
+    costs = by_step.cost
+    own = pd.DataFrame(
+        {"own_tokens": by_step.tokens.sum(), "own_cost": costs.sum().where(costs.count() == by_step.size())}
+    )
     demands = (
         run.table("grounding").groupby(STEP, observed=True).agg(demands=("values", "sum"), demands_kept=("kept", "sum"))
     )
@@ -324,10 +328,6 @@ def steps_of(run: Run) -> pd.DataFrame:
         for column in sums.columns:
             steps[column] = joined[column].where(joined["_merge"] == "both", 0).to_numpy()
     return steps
-
-
-def _known_sum(costs: pd.Series[float]) -> float:
-    return float(costs.sum(skipna=False))
 
 
 _TIERED = re.compile(r"\btiered\b(?:\((?P<parameters>[^|]*)\))?")

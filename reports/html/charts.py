@@ -15,13 +15,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from markupsafe import escape
 
+from ...harness.folder.derived import read_derived, write_derived
+from ...harness.folder.run import Run
 from ...harness.folder.store import placed
 from ...harness.models.weights import cache_folder
 from ..figures.frames import PLACES
@@ -43,6 +47,8 @@ _VERSION = "6.4"
 _LIBRARY = "window.embed = vegaEmbed;"
 # A chart without scripts is drawn at this width, in CSS pixels.
 _WIDTH = 640
+# Name of the table of pictures that is kept beside a run.
+_STILLS = "stills"
 # Points of a line in the page, and in a picture without scripts: more cannot be seen.
 _MOST_POINTS, _STILL_POINTS = 120, 32
 # Colours of charts without scripts; `charts.js` has them for a light and a dark page.
@@ -96,10 +102,8 @@ class Chart:
         """Strategies that are drawn at once, at most."""
         return MOST_LINES if self.spec.get("name") == _LINES else None
 
-    def still(self, order: Sequence[str], model: str) -> str:
-        """Return the chart as SVG for a page without scripts, of the first strategies under one model."""
-        import vl_convert
-
+    def still(self, order: Sequence[str], model: str) -> Spec:
+        """Return the specification of a picture for a page without scripts: the first strategies under one model."""
         rows = _ordered(self.rows, order)
         if "model" in rows:
             rows = rows[rows.model == model]
@@ -107,8 +111,24 @@ class Chart:
             rows = rows[rows.strategy.isin(list(dict.fromkeys(rows.strategy))[: self._most])]
             rows = _thinned(rows, _STILL_POINTS)
         values = [{name: _cell(value) for name, value in row.items()} for row in rows.to_dict("records")]
-        spec: Spec = {**_without_hover(self.spec), "width": _WIDTH, "data": {"values": values}, "config": _CONFIG}
-        return _embedded(vl_convert.vegalite_to_svg(spec, _VERSION), self.name, self.title)
+        return {**_without_hover(self.spec), "width": _WIDTH, "data": {"values": values}, "config": _CONFIG}
+
+
+def stills(run: Run, charts: Sequence[Chart], order: Sequence[str], model: str) -> dict[str, str]:
+    """Return the charts by name as SVG for a page without scripts.
+
+    They are kept beside the run: drawing takes a second.
+    """
+    import vl_convert
+
+    specs = {chart.name: chart.still(order, model) for chart in charts}
+    origin = sha256(msgspec.json.encode([version("vl-convert-python"), _VERSION, specs])).hexdigest().encode()
+    known = read_derived(run, _STILLS, ("svg",), origin)
+    if known is None:
+        known = pa.table({"svg": [vl_convert.vegalite_to_svg(spec, _VERSION) for spec in specs.values()]})
+        write_derived(run, _STILLS, known, origin)
+    pictures = known.column("svg").to_pylist()
+    return {chart.name: _embedded(svg, chart.name, chart.title) for chart, svg in zip(charts, pictures, strict=True)}
 
 
 def _without_hover(spec: Spec) -> Spec:

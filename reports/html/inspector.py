@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import zlib
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from ...harness.folder.contexts import values_of
 from ...harness.folder.run import Run
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation, Message
@@ -32,6 +33,8 @@ CUTS = (2000, 700, 200, 40)
 
 # Steps that are considered for the page.
 _MOST_STEPS = 150_000
+# Conversations from which on some of them tell how much room all take, and by how much that may be wrong.
+_MANY, _DOUBT = 16, 0.1
 # Characters of an event's field, and items of a list in it, that are in the page.
 _FIELD, _ITEMS = 120, 6
 _PIECE = re.compile(r"[^\n.!?;。！？；]*[\n.!?;。！？；]*")
@@ -96,19 +99,39 @@ def inspected(results: Results, named: Sequence[str] = ()) -> Inspected:
 
 
 def _packed(results: Results, names: Sequence[str], tools: dict[str, int]) -> Iterator[Packed]:
-    confined = Run(results.run.folder, frozenset(names))
+    run = results.run
+    # A run that is confined reads its tables again: the whole one has them in memory.
+    confined = run if len(names) == len(tools) else Run(run.folder, frozenset(names))
     tables, read = Tables.of(confined), _reads(results)
     conversations = {conversation.id: conversation for conversation in confined.conversations()}
     cutters = {name: plain(conversations[name], results.strategies, tables, read, int(tools[name])) for name in names}
-    for cut in CUTS:
-        packed = [_pack(name, cut, cut_at(cut)) for name, cut_at in cutters.items()]
-        if sum(len(each.data) for each in packed) <= ROOM:
-            break
     left = ROOM
-    for each in packed:
+    for each in _fitted(cutters, {name: len(conversations[name].messages) for name in names}):
         if len(each.data) <= left:
             left -= len(each.data)
             yield each
+
+
+def _fitted(cutters: Mapping[str, Callable[[int], Plain]], sizes: Mapping[str, int]) -> Sequence[Packed]:
+    """Return conversations with the longest texts that leave room for all, or else with the shortest.
+
+    `sizes` is the number of messages of each.
+    """
+    # Packing all for each length takes most of a second: every fourth of many shows for which there is surely no room.
+    sample = sorted(cutters, key=lambda name: sizes[name], reverse=True)[2::4] if len(cutters) >= _MANY else []
+    most = (1 + _DOUBT) * ROOM * sum(sizes[name] for name in sample) / max(1, sum(sizes.values()))
+    for cut in CUTS:
+        packed = {name: _pack(name, cut, cutters[name](cut)) for name in sample}
+        if _size(packed.values()) > most and cut != CUTS[-1]:
+            continue
+        packed |= {name: _pack(name, cut, cut_at(cut)) for name, cut_at in cutters.items() if name not in packed}
+        if _size(packed.values()) <= ROOM:
+            break
+    return [packed[name] for name in cutters]
+
+
+def _size(packed: Iterable[Packed]) -> int:
+    return sum(len(each.data) for each in packed)
 
 
 def _pack(name: str, cut: int, conversation: Plain) -> Packed:
@@ -162,16 +185,14 @@ _STEP_COLUMNS = (
 
 def _by_result(table: pa.Table, columns: Sequence[str]) -> dict[Key, Columns]:
     """Return the named columns of each result, as lists. Its rows stand together in the table."""
-    names, strategies = (table.column(column).to_pylist() for column in ("conversation", "strategy"))
     # Whole columns become lists at once: many small ones take several times as long.
-    lists = {column: table.column(column).to_pylist() for column in columns}
-    by_result: dict[Key, Columns] = {}
-    start = 0
-    for row in range(1, len(table) + 1):
-        if row == len(table) or (names[row], strategies[row]) != (names[start], strategies[start]):
-            by_result[names[start], strategies[start]] = {name: values[start:row] for name, values in lists.items()}
-            start = row
-    return by_result
+    keys = list(zip(*(values_of(table.column(column)) for column in ("conversation", "strategy")), strict=True))
+    lists = {column: values_of(table.column(column)) for column in columns}
+    starts = [row for row, key in enumerate(keys) if not row or key != keys[row - 1]]
+    return {
+        keys[start]: {name: values[start:stop] for name, values in lists.items()}
+        for start, stop in pairwise([*starts, len(keys)])
+    }
 
 
 class Texts:

@@ -19,7 +19,7 @@ from ...metrics.figures import BILLED, METRICS
 from ..figures.frames import PLACES
 from ..render import CROSS, Table, count, printable, tokens
 from ..results import Results
-from .charts import Chart, Spec, library, pack, packed
+from .charts import Chart, Spec, library, pack, packed, stills
 from .inspector import Inspected
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def page(
         .render(
             again=again,
             tabs=_tabs(sections),
-            stills={chart.name: Markup(chart.still(order, results.models[0])) for chart in charts},
+            stills={name: Markup(svg) for name, svg in stills(results.run, charts, order, results.models[0]).items()},
             charts=packed(charts, order),
             library=pack(library().encode()) if charts else "",
             inspector=inspector,
