@@ -144,7 +144,12 @@ def _options(
     # Help and the commands about the file must work while the file is wrong.
     if context.invoked_subcommand not in ("init", "config") and not {"-h", "--help"} & set(sys.argv):
         settings = configuration.configuration(context.command)
-        context.default_map = None if settings is None else settings.default_map()
+        if settings is None:
+            return
+        context.default_map = settings.default_map()
+        # A file that is out of sight must not change figures without a word.
+        if settings.is_elsewhere and context.invoked_subcommand in context.default_map:
+            streams.say(f"settings: {settings.file}")
 
 
 # New objects before the next look for garbage in cycles; Python's own number is 700.

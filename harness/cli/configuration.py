@@ -12,6 +12,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from copy import copy
 from enum import Enum
 from importlib.resources import files
 from pathlib import Path
@@ -72,6 +73,11 @@ class Configuration(NamedTuple):
     def place(self, setting: Setting) -> str:
         """Return the file of a setting, with the line where it is known."""
         return str(Place(str(self.file), self.lines[setting]))
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the file is in a folder above the working directory."""
+        return self.file.parent != Path()
 
     def default_map(self) -> dict[str, Any]:
         """Return the values as the command line takes them: a mapping for each command, nested like the commands."""
@@ -166,8 +172,9 @@ class _Reading:
                 raise self._error((key,), f"there is no such key{suggestion(key, known)}")
             parameter, paths = SHARED[key]
             for path in paths:
-                one = isinstance(value, list) and not _kind(_annotation(self._at(path), parameter))[0]
-                self._set(self._at(path), path, parameter, (key,), value[0] if one and value else value)
+                command = command_at(self._app, path)
+                one = isinstance(value, list) and not _kind(_annotation(command, parameter))[0]
+                self._set(command, path, parameter, (key,), value[0] if one and value else value)
 
     def command(self, command: Any, path: tuple[str, ...], table: Any) -> None:
         """Read the table of a command, or of a group with the tables of its commands."""
@@ -189,12 +196,6 @@ class _Reading:
                 what = f"`ctxbench {' '.join(path)}` has no option {key!r}{nearest(key, names)}"
                 raise self._error((*path, key), what, f"`ctxbench {' '.join(path)} --help` lists them")
             self._set(command, " ".join(path), names[key], (*path, key), value)
-
-    def _at(self, path: str) -> Any:
-        command = self._app
-        for word in path.split():
-            command = command.commands[word]
-        return command
 
     def _set(self, command: Any, path: str, parameter: str, key: tuple[str, ...], value: Any) -> None:
         annotation = _annotation(command, parameter)
@@ -218,9 +219,8 @@ class _Reading:
     def _check(self, command: Any, path: str, parameter: str, key: tuple[str, ...], value: Any) -> None:
         """Put a value through the option itself, which knows its limits."""
         context = command.make_context(path.split()[-1], [], resilient_parsing=True)
-        option = next(option for option in command.params if option.name == parameter)
         try:
-            option.process_value(context, value)
+            _parameter(command, parameter).process_value(context, value)
         except typer.BadParameter as error:
             raise self._error(key, error.message.rstrip(".")) from None
 
@@ -314,10 +314,10 @@ def config(
 
     app = context.find_root().command
     settings = configuration(app)
-    rows = _set_rows(settings) if not words else list(_command_rows(app, list(words), settings))
+    rows = list(_command_rows(app, list(words), settings)) if words else list(_set_rows(app, settings))
     if as_json:
         file = None if settings is None else str(settings.file)
-        print_json({"file": file, "settings": [dict(zip(_HEADS, row, strict=True)) for row in rows]})
+        print_json({"file": file, "settings": [dict(zip(_HEADS, row, strict=False)) for row in rows]})
         return
     if settings is None:
         typer.echo(
@@ -325,25 +325,56 @@ def config(
         )
     elif not words:
         typer.echo(f"{settings.file} sets:" if rows else f"{settings.file} sets nothing.")
-    widths = [max((len(_text(row[at])) for row in rows), default=0) for at in range(2)]
-    for option, value, source in rows:
-        typer.echo(f"{option:<{widths[0]}}  {_text(value):<{min(widths[1], 60)}}  {source}")
+    cells = [[_text(cell) for cell in row] for row in rows]
+    widths = [max((len(row[at]) for row in cells), default=0) for at in range(3)]
+    for row in cells:
+        shown = (f"{cell:<{min(width, 60)}}" for cell, width in zip(row, (*widths, 0), strict=False))
+        typer.echo("  ".join(shown).rstrip())
 
 
-_HEADS = ("option", "value", "source")
+_HEADS = ("option", "value", "source", "commands")
 
 
-def _set_rows(settings: Configuration | None) -> list[tuple[str, Any, str]]:
+def _set_rows(app: Any, settings: Configuration | None) -> Iterator[tuple[str, Any, str, list[str]]]:
+    """Yield each option that the file sets: as it is typed, its value, its place, and the commands that take it."""
     if settings is None:
-        return []
-    return [
-        (
-            f"{path} {_ARGUMENTS.get(parameter, parameter).replace('_', '-')}",
-            _plain(value),
-            settings.place((path, parameter)),
-        )
-        for (path, parameter), value in settings.values.items()
-    ]
+        return
+    takers: dict[tuple[str, str, str], list[str]] = {}
+    values: dict[tuple[str, str, str], Any] = {}
+    for (path, name), value in settings.values.items():
+        command = command_at(app, path)
+        key = next(key for key, parameter in parameters_of(command).items() if parameter == name)
+        row = (_as_typed(command, key, name), _text(_plain(value)), settings.place((path, name)))
+        takers.setdefault(row, []).append(path)
+        values[row] = _plain(value)
+    for row, paths in takers.items():
+        yield row[0], values[row], row[2], paths
+
+
+def command_at(app: Any, path: str) -> Any:
+    """Return the command at a path such as `export mlflow`."""
+    command = app
+    for word in path.split():
+        command = command.commands[word]
+    return command
+
+
+def _as_typed(command: Any, key: str, name: str) -> str:
+    """Return an option as it stands on the command line; an argument has its key alone."""
+    return f"--{key}" if _parameter(command, name).param_type_name == "option" else key
+
+
+def _parameter(command: Any, name: str) -> Any:
+    return next(parameter for parameter in command.params if parameter.name == name)
+
+
+def _without_demands(command: Any) -> Any:
+    """Return a command that runs without its arguments: what it would do can be shown before they are known."""
+    lenient = copy(command)
+    lenient.params = [copy(parameter) for parameter in command.params]
+    for parameter in lenient.params:
+        parameter.required = False
+    return lenient
 
 
 def _command_rows(app: Any, words: list[str], settings: Configuration | None) -> Iterator[tuple[str, Any, str]]:
@@ -357,9 +388,9 @@ def _command_rows(app: Any, words: list[str], settings: Configuration | None) ->
             raise UserError(f"`{named}` has no command {word!r}{suggestion(word, inner)}")
         command, defaults = inner[word], defaults.get(word, {})
         path.append(word)
-    context = command.make_context(" ".join(["ctxbench", *path]), words, default_map=defaults)
+    context = _without_demands(command).make_context(" ".join(["ctxbench", *path]), words, default_map=defaults)
     for key, name in parameters_of(command).items():
-        parameter = next(parameter for parameter in command.params if parameter.name == name)
+        parameter = _parameter(command, name)
         source = context.get_parameter_source(name)
         value = context.params.get(name)
         where = "default" if source is None else source.name.lower().replace("commandline", "command line")
@@ -370,8 +401,9 @@ def _command_rows(app: Any, words: list[str], settings: Configuration | None) ->
             where = f"environment: {next(name for name in names if os.environ.get(name))}"
         elif where == "default" and value in (None, "", [], ()) and isinstance(parameter.show_default, str):
             value = parameter.show_default
-        dashed = f"--{key}" if parameter.param_type_name == "option" else key
-        yield dashed, _plain(value), where
+        elif where == "default" and parameter.required:
+            where = "must be given"
+        yield _as_typed(command, key, name), _plain(value), where
 
 
 def _plain(value: Any) -> Any:

@@ -88,6 +88,38 @@ def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.
     assert line.split()[1:] == ["http://environment", "environment:", "MLFLOW_TRACKING_URI"]
 
 
+def test_a_file_above_is_named(tmp_path: Path) -> None:
+    """A file out of sight is named in one line where it sets something; the one that stands here is not."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "ctxbench.toml").write_text('recordings = "some.jsonl"\n')
+    line = f"settings: {Path('..', 'ctxbench.toml')}"
+    assert ctxbench("run", cwd=tmp_path / "notes", code=2).stderr.splitlines()[0] == line
+    assert "settings" not in ctxbench("run", cwd=tmp_path, code=2).stderr
+    assert "settings" not in ctxbench("list", "scenarios", cwd=tmp_path / "notes").stderr
+
+
+def test_options_are_shown_as_they_are_typed(tmp_path: Path) -> None:
+    """A key of several commands is one row with all of them, and an option has the name that the command line has."""
+    (tmp_path / "ctxbench.toml").write_text('recordings = "some.jsonl"\n\n[run]\nformat = "atif"\njson = true\n')
+    _, *rows = ctxbench("config", cwd=tmp_path).stdout.splitlines()
+    assert [row.split() for row in rows] == [
+        ["recordings", "some.jsonl", "ctxbench.toml:1", "run,", "tune"],
+        ["--format", "atif", "ctxbench.toml:4", "run"],
+        ["--json", "true", "ctxbench.toml:5", "run"],
+    ]
+    [first, *_] = json.loads(ctxbench("config", "--json", cwd=tmp_path).stdout)["settings"]
+    assert (first["option"], first["commands"]) == ("recordings", ["run", "tune"])
+
+
+def test_a_command_is_shown_without_what_it_demands(tmp_path: Path) -> None:
+    """What must be given to run the command need not be given to look at its options; a wrong value is an error."""
+    _, *rows = ctxbench("config", "tune", cwd=tmp_path).stdout.splitlines()
+    assert rows[0].split() == ["strategy", "–", "must", "be", "given"]
+    _, *rows = ctxbench("config", "tune", "window(max_tokens=?)", cwd=tmp_path).stdout.splitlines()
+    assert rows[0].split() == ["strategy", "window(max_tokens=?)", "command", "line"]
+    assert "--trials" in ctxbench("config", "tune", "--trials", "many", cwd=tmp_path, code=2).stderr
+
+
 WRONG = {
     'recodings = ["x"]': "ctxbench.toml:1: recodings: there is no such key; did you mean 'recordings'",
     "model = 3": "ctxbench.toml:1: model: must be text, not 3",
@@ -148,7 +180,14 @@ def test_init_lists_agents_and_reads_nothing(tmp_path: Path, monkeypatch: pytest
     assert (work / "ctxbench.toml").read_text() == text
     ctxbench("init", "smoke", "~/.pi", "--force", cwd=work)
     rows = json.loads(ctxbench("config", "--json", cwd=work).stdout)["settings"]
-    assert {"option": "run recordings", "value": ["smoke", f"{home}/.pi"], "source": "ctxbench.toml:8"} in rows
+    assert (rows[0]["option"], rows[0]["value"]) == ("recordings", ["smoke", f"{home}/.pi"])
+    assert rows[0]["source"] == "ctxbench.toml:8"
+
+
+def set_options(folder: Path) -> set[str]:
+    """What the file of a folder sets, each option with its command."""
+    rows = json.loads(ctxbench("config", "--json", cwd=folder).stdout)["settings"]
+    return {f"{command} {row['option']}" for row in rows for command in row["commands"]}
 
 
 def test_what_init_writes_can_be_uncommented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,8 +199,8 @@ def test_what_init_writes_can_be_uncommented(tmp_path: Path, monkeypatch: pytest
     file.write_text(
         "\n".join(line[2:] if line.startswith("# ") and (" = " in line or line[2] == "[") else line for line in lines)
     )
-    options = {row["option"] for row in json.loads(ctxbench("config", "--json", cwd=tmp_path).stdout)["settings"]}
-    assert {"run recordings", "run strategy", "gate policy", "run jobs", "export mlflow report"} <= options
+    options = set_options(tmp_path)
+    assert {"run recordings", "run --strategy", "gate --policy", "run --jobs", "export mlflow --report"} <= options
 
 
 def test_no_file_is_no_error(tmp_path: Path) -> None:
@@ -175,10 +214,8 @@ def test_the_example_of_the_page(tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text("utf-8")
     example = page.partition("```toml\n")[2].partition("```")[0]
     (tmp_path / "ctxbench.toml").write_text(example)
-    rows = json.loads(ctxbench("config", "--json", cwd=tmp_path).stdout)["settings"]
-    assert {"run recordings", "tune model", "export mlflow report", "lab bench-tier working seeds"} <= {
-        row["option"] for row in rows
-    }
+    options = set_options(tmp_path)
+    assert {"run recordings", "tune --model", "export mlflow --report", "lab bench-tier working --seeds"} <= options
     for key in configuration.SHARED:
         assert f"\n{key} = " in f"\n{example}"
         assert f"| `{key}` |" in page
