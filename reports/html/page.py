@@ -19,6 +19,7 @@ from ...metrics.figures import BILLED, METRICS
 from ..figures.frames import PLACES
 from ..render import CROSS, Table, count, printable, tokens
 from ..results import Results
+from ..verdict import WHOLE
 from .charts import Chart, Spec, library, pack, packed, stills
 from .inspector import Inspected
 
@@ -107,8 +108,8 @@ def page(
 ) -> str:
     """Return the report as HTML. The same run gives the same text.
 
-    `order` is that of the strategies in charts, by default that of the run; `again` is after how many seconds the page
-    of a run that goes on reloads itself.
+    `order` is that of the strategies in charts, by default that of the run; the inspector opens on its first but for
+    `none`. `again` is after how many seconds the page of a run that goes on reloads itself.
     """
     order = order or results.strategies
     charts = [chart for section in sections for chart in section.charts]
@@ -123,6 +124,7 @@ def page(
             charts=packed(charts, order),
             library=pack(library().encode()) if charts else "",
             inspector=inspector,
+            first=printable(next((name for name in order if name != WHOLE), WHOLE)),
             models=[printable(name) for name in results.models],
             strategies=[printable(name) for name in order],
             replayed=[printable(name) for name in results.strategies],

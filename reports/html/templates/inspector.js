@@ -135,7 +135,7 @@ class Inspector {
   async follow() {
     if (state.get("tab") !== "inspector") return;
     get("absent").hidden = true;
-    const usual = Math.max(0, this.strategies.findIndex((each) => each !== "none"));
+    const usual = Math.max(0, this.strategies.indexOf(get("inspector").dataset.first));
     const name = state.get("conversation") ?? this.names[this.at ?? 0];
     const strategy = state.get("strategy") ?? this.strategies[this.arm ?? usual];
     const step = state.get("step") ?? (name === this.names[this.at] && strategy === this.strategies[this.arm] ? this.step : "Infinity");

@@ -11,6 +11,8 @@ from ctxbench.harness.diff import step_diff
 from ctxbench.harness.folder.run import Run
 from ctxbench.reports.html.folder import write
 from ctxbench.reports.html.inspector import CUTS
+from ctxbench.strategies.window import Window
+from tests.harness.runs import fail
 from tests.reports.html.builders import STRATEGIES, hostile, ran, recorded, results
 from tests.reports.html.conftest import Opening
 
@@ -85,6 +87,20 @@ def test_what_is_not_there(opening: Opening, page_of: Path) -> None:
     page.locator("#absent:not([hidden])").wait_for()
     assert "ctxbench show" in page.locator("#absent").inner_text()
     assert r"'it'\''s gone' 3 --strategy 'none'" in page.locator("#absent").inner_text()
+
+
+def test_it_opens_on_a_strategy_that_broke_nothing(
+    opening: Opening, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a choice the whole history is not shown, and neither is a strategy that failed, even the first."""
+    fail(monkeypatch, Window, "")
+    run = ran(
+        tmp_path, recorded("a", ["x", "y"]), strategies=("none", "window(max_tokens=300)", "archive(threshold=20)")
+    )
+    page = opening(write(results(run), tmp_path / "report"), "#tab=inspector")
+    page.locator("#status:not(:empty)").wait_for()
+    assert page.locator("#strategy").input_value() == "archive(threshold=20)"
+    assert "sent nothing" not in page.locator("#status").inner_text()
 
 
 def test_by_keys(opening: Opening, page_of: Path) -> None:
