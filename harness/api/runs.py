@@ -311,12 +311,12 @@ class BenchmarkRun:
         rules = Path(policy).expanduser() if policy is not None else None
         return gate_of(self.reader, Path(baseline).expanduser(), rules)
 
-    def log(self, tracker: Tracker, to: str = "", *, experiment: str = "", report: bool = True) -> str:
+    def log(self, tracker: Tracker, to: str = "", *, experiment: str = "", report: bool | None = None) -> str:
         """Log the run to an experiment tracker, an entry per strategy, and return how to see it there.
 
         mlflow        `to` is the tracking server or store; by default `MLFLOW_TRACKING_URI`, else a file beside the
                       run. What is there already is left as it is. `report` attaches the report, which shows what was
-                      said in the recordings
+                      said in the recordings; by default to what is on this machine
         wandb         `to` is the address of a server; without one everything stays in files beside the run
         tensorboard   `to` is a folder; by default one beside the run
 
@@ -342,7 +342,8 @@ class BenchmarkRun:
         name = experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME", "") or mlflow.EXPERIMENT
         mlflow.reach(where, name)
         with tempfile.TemporaryDirectory() as folder:
-            attached = self.report(folder).parent if report and not logged.is_private else None
+            is_wanted = where.is_local if report is None else report
+            attached = self.report(folder).parent if is_wanted and not logged.is_private else None
             return mlflow.how_to_see(where, mlflow.write(logged, where, measured_at, attached, name))
 
     def __repr__(self) -> str:

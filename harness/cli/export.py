@@ -131,12 +131,13 @@ def mlflow(
     experiment: ExperimentOption = "",
     model: BilledModelsOption = None,
     report: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--report/--no-report",
             help="Attach the report with its tables. It shows texts of the recordings.",
+            show_default="attached to what is on this machine",
         ),
-    ] = True,
+    ] = None,
     waiting: Annotated[
         bool, typer.Option("--waiting", help="Log the runs under runs/ that could not be logged before.")
     ] = False,
@@ -199,10 +200,13 @@ def tensorboard(
     say(load(run_folder(run), model=model or ()).log("tensorboard", str(out or "")))
 
 
-def log(folder: Path, to: str = "", experiment: str = "", models: tuple[str, ...] = (), report: bool = True) -> None:
+def log(
+    folder: Path, to: str = "", experiment: str = "", models: tuple[str, ...] = (), report: bool | None = None
+) -> None:
     """Log a run and print where. If MLflow cannot be written to, note that the run waits and raise NotLogged.
 
-    `to` and `experiment` are those of the environment by default.
+    `to` and `experiment` are those of the environment by default. The report, which shows texts of the recordings, is
+    attached to a store on this machine, and to a server only if `report` says so.
     """
     from ...scenarios.errors import NotLogged
     from ..export.mlflow import EXPERIMENT, done, place, wait
@@ -210,12 +214,15 @@ def log(folder: Path, to: str = "", experiment: str = "", models: tuple[str, ...
     where = place(folder, to or os.environ.get("MLFLOW_TRACKING_URI", ""))
     experiment = experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME", "") or EXPERIMENT
     try:
-        _say(folder, where, _written(folder, where, experiment, models, report))
+        _say(folder, where, _written(folder, where, experiment, models, where.is_local if report is None else report))
     except NotLogged as error:
         wait(folder, where.name, str(error))
         later = command("export", "mlflow", folder)
         raise NotLogged(f"{error}. {folder} waits: {later} logs it when MLflow is available") from None
     done(folder, where.name)
+    if report is None and not where.is_local:
+        again = command("export", "mlflow", folder, "--report")
+        say(f"without the report, which shows texts of the recordings: {again} attaches it")
 
 
 def _written(folder: Path, where: TrackingStore, experiment: str, models: tuple[str, ...], report: bool) -> LogResult:

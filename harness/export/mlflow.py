@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run as MlflowRun
 
 
+_LOCAL = ("localhost", "127.0.0.1", "::1")
 STORE, ARTIFACTS = "mlflow.db", "mlartifacts"
 EXPERIMENT = "ctxbench"
 # What MLflow reads from the environment, unless the user has set it. Its usual seven retries take minutes.
@@ -58,6 +60,20 @@ class TrackingStore:
     def is_file(self) -> bool:
         """Whether the store is a SQLite file."""
         return self.uri.startswith("sqlite:")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether what is written stays on this machine."""
+        try:
+            parts = urlsplit(self.uri)
+            host = parts.hostname
+        except ValueError:
+            return False
+        if parts.scheme in ("http", "https"):
+            return host in _LOCAL
+        # A path has no scheme, but for a drive's letter; `databricks` alone is MLflow's name for a service.
+        is_path = len(parts.scheme) < 2 and not self.uri.startswith("databricks")
+        return is_path or parts.scheme in ("file", "sqlite")
 
 
 def place(folder: Path, uri: str | None = None) -> TrackingStore:
