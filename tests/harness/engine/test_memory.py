@@ -28,9 +28,9 @@ print(count, len(problems.errors), resource.getrusage(resource.RUSAGE_SELF).ru_m
 RUN = """
 import resource, sys
 from pathlib import Path
-from ctxbench.harness.engine.plan import Inputs
+from ctxbench.harness.engine.plan import RunInputs
 from ctxbench.harness.engine.plan import Plan, execute
-manifest = execute(Plan(Inputs((sys.argv[1],)), ("none", "window(max_tokens=8000)")), Path(sys.argv[2]))
+manifest = execute(Plan(RunInputs((sys.argv[1],)), ("none", "window(max_tokens=8000)")), Path(sys.argv[2]))
 print(manifest.conversations, len(manifest.problems), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

@@ -41,7 +41,7 @@ SLOW = """
 import sys, time
 from pathlib import Path
 import ctxbench.harness.engine.plan as run, ctxbench.harness.folder.store as store
-from ctxbench.harness.engine.plan import Inputs
+from ctxbench.harness.engine.plan import RunInputs
 run.SHARD_CONVERSATIONS = 2
 write = store.Part.write
 def slow(self, *rest):
@@ -49,7 +49,7 @@ def slow(self, *rest):
     write(self, *rest)
 store.Part.write = slow
 print("ready", flush=True)
-run.execute(run.Plan(Inputs((sys.argv[1],)), ("none", "window(max_tokens=400)", "last_turn")), Path(sys.argv[2]))
+run.execute(run.Plan(RunInputs((sys.argv[1],)), ("none", "window(max_tokens=400)", "last_turn")), Path(sys.argv[2]))
 """
 
 
