@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan, nan
 from typing import NamedTuple
@@ -52,11 +52,12 @@ class RunVerdict:
 
     results: Results
     quality: MeasuredQuality
+    model: str
+    """Model whose bill counts."""
 
-    @property
-    def model(self) -> str:
-        """Model whose bill counts."""
-        return self.results.models[0]
+    def under(self, model: str) -> RunVerdict:
+        """Return the verdict under the bill of another model."""
+        return replace(self, model=model)
 
     @cached_property
     def costs(self) -> Mapping[str, Mapping[str, float]]:
@@ -84,40 +85,37 @@ class RunVerdict:
         every = {name: breakage(self.results.summary, name, self.model) for name in self.results.strategies}
         return {name: breaks for name, breaks in every.items() if breaks}
 
-    def points(self, model: str) -> dict[str, Point]:
-        """Return cost and quality of each strategy that has both."""
+    @cached_property
+    def points(self) -> dict[str, Point]:
+        """Cost and quality of each strategy that has both."""
         points = {}
         for name, value in self.values.items():
-            cost = self.costs.get(model, {}).get(name, float("nan"))
+            cost = self.costs.get(self.model, {}).get(name, float("nan"))
             if name not in BOUNDS and not isinstance(value, Missing) and not isnan(cost):
                 points[name] = Point(cost, value)
         return points
 
-    def candidates(self, model: str) -> dict[str, Point]:
-        """Return the points of the strategies that break no more than the whole history."""
-        return {name: point for name, point in self.points(model).items() if name not in self.broken}
-
-    def best(self, model: str) -> list[str]:
-        """Return the strategies worth choosing, the most expensive first: a gain within its interval is none."""
-        if model not in self._best:
-            self._best[model] = beyond_noise(self.candidates(model), self._is_better)
-        return self._best[model]
+    @property
+    def candidates(self) -> dict[str, Point]:
+        """Points of the strategies that break no more than the whole history."""
+        return {name: point for name, point in self.points.items() if name not in self.broken}
 
     @cached_property
-    def _best(self) -> dict[str, list[str]]:
-        return {}
+    def best(self) -> list[str]:
+        """The strategies worth choosing, the most expensive first: a gain within its interval is none."""
+        return beyond_noise(self.candidates, self._is_better)
 
     def _is_better(self, name: str, other: str) -> bool:
         gain = self.gain(name, other)
         if isinstance(gain.value, Missing) or isinstance(gain.shown, Missing):
-            points = self.points(self.model)  # one conversation has no interval
+            points = self.points  # one conversation has no interval
             return name in points and other in points and points[name].quality > points[other].quality
         return gain.shown.low > 0
 
     @cached_property
     def beaten_by(self) -> Mapping[str, str]:
         """Map from each candidate that is not worth choosing to the best one that costs no more."""
-        points, best = self.candidates(self.model), self.best(self.model)
+        points, best = self.candidates, self.best
         cheaper = {name: [other for other in best if points[other].cost <= points[name].cost] for name in points}
         return {
             name: max(others, key=lambda other: points[other].quality)
@@ -127,16 +125,9 @@ class RunVerdict:
 
     def gain(self, name: str, other: str) -> Difference:
         """Return how much better the quality of a strategy is than another's, in pairs of conversations."""
-        if (name, other) not in self._gains:
-            got, wanted = self._sums.got, self._sums.wanted
-            before, after = (np.stack([got[one], wanted[one]], axis=1) for one in (other, name))
-            self._gains[name, other] = difference(Pairs("ratio", before, after))
-        return self._gains[name, other]
-
-    @cached_property
-    def _gains(self) -> dict[tuple[str, str], Difference]:
-        """Gains by the two strategies: each takes thousands of draws, and tables and charts ask for the same ones."""
-        return {}
+        got, wanted = self._sums.got, self._sums.wanted
+        before, after = (np.stack([got[one], wanted[one]], axis=1) for one in (other, name))
+        return difference(Pairs("ratio", before, after))
 
     def cost_change(self, name: str) -> Difference:
         """Return the bill of a strategy against that of the whole history, as a relative change."""
@@ -154,7 +145,7 @@ class RunVerdict:
     @cached_property
     def sure(self) -> Mapping[str, float]:
         """Share of resamples in which each candidate is on the frontier of the candidates; NaN if not known."""
-        names = list(self.candidates(self.model))
+        names = list(self.candidates)
         return dict(zip(names, how_often(self._resamples(names)).tolist(), strict=True))
 
     @cached_property
@@ -163,7 +154,7 @@ class RunVerdict:
 
         Empty where the whole history has no place; NaN with one conversation.
         """
-        names = list(self.points(self.model))
+        names = list(self.points)
         if WHOLE not in names:
             return {}
         cost, quality = self._resamples(names)
@@ -182,7 +173,7 @@ class RunVerdict:
         """The strategy to ship; None where no strategy is sure to keep the quality for less."""
         if self.conversations < FEWEST:
             return None
-        points = self.candidates(self.model)
+        points = self.candidates
         fit = [name for name, share in self.keeps.items() if share >= SURE and name in points]
         return min(fit, key=lambda name: points[name].cost, default=None)
 
@@ -197,7 +188,7 @@ class RunVerdict:
 
     @cached_property
     def _sums(self) -> _Sums:
-        names = list(self.points(self.model))
+        names = list(self.points)
         bills = self.results.bills[self.results.bills.model == self.model]
         cost = _wide(bills.assign(whole=bills.cost + bills.cost_own), "whole", names).dropna()
         got, wanted = (
@@ -225,8 +216,8 @@ def _change(before: pd.Series[float], after: pd.Series[float]) -> Difference:
 
 
 def verdict(results: Results) -> RunVerdict:
-    """Return the verdict on a run."""
-    return RunVerdict(results, quality(results))
+    """Return the verdict on a run, under its first model."""
+    return RunVerdict(results, quality(results), results.models[0])
 
 
 def breakage(summary: RunSummary, name: str, model: str) -> list[str]:
@@ -366,7 +357,7 @@ def answer(run_verdict: RunVerdict) -> Table:
 
 def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
     """Yield the title, and then lines of a label and a text."""
-    folder, points = verdict.results.run.folder, verdict.points(verdict.model)
+    folder, points = verdict.results.run.folder, verdict.points
     if WHOLE not in points or len(points) < 2:
         yield ("No verdict",)
         yield "why", _why_no_verdict(verdict)
@@ -397,7 +388,7 @@ _LOSS = f"{100 * ACCEPTED:.0f} points"
 
 def _figures(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
     """Yield what a strategy saves, and what it loses."""
-    points = verdict.points(verdict.model)
+    points = verdict.points
     costs = f"{dollars(points[name].cost)} instead of {dollars(points[WHOLE].cost)}"
     yield "saves", f"{_less(verdict.cost_change(name))} of the bill under {verdict.model}: {costs}"
     yield "", f"{_less(verdict.token_change(name))} of the tokens, its own model calls included"
@@ -422,7 +413,7 @@ def _why_no_verdict(verdict: RunVerdict) -> str:
         return f"the whole history was not run: add --strategy {WHOLE}"
     if len(results.strategies) < 2:
         return "there is one strategy: add others with --strategy"
-    if list(verdict.points(verdict.model)) == [WHOLE]:
+    if list(verdict.points) == [WHOLE]:
         return "no other strategy can be compared with the whole history: see the tables below"
     if why := reasons(value for value in verdict.values.values() if isinstance(value, Missing)):
         return f"{verdict.quality.name} is not known. {why}"
@@ -477,7 +468,7 @@ def five_measures(verdict: RunVerdict) -> Table:
     Of more than MOST_ROWS strategies those that break something are only named, under the table, unless they would do
     otherwise.
     """
-    results, points, model = verdict.results, verdict.points(verdict.model), verdict.model
+    results, points, model = verdict.results, verdict.points, verdict.model
     bills = results.totals[results.totals.model == model].set_index("strategy") if len(results.totals) else None
     rows = []
     shown = in_order(verdict)
@@ -575,7 +566,7 @@ def _signed(share: float) -> str:
 
 def as_json(verdict: RunVerdict) -> dict[str, object]:
     """Return the exact figures of the verdict."""
-    points = verdict.points(verdict.model)
+    points = verdict.points
     compared = [name for name in points if name != WHOLE and WHOLE in points]
     return {
         "ship": verdict.shipped,
@@ -583,7 +574,7 @@ def as_json(verdict: RunVerdict) -> dict[str, object]:
         "quality": verdict.quality.name,
         "accepted_loss": ACCEPTED,
         "sure_enough": SURE,
-        "frontier": verdict.best(verdict.model),
+        "frontier": verdict.best,
         "breaks": verdict.broken,
         "strategies": {
             name: {

@@ -54,7 +54,7 @@ class BenchmarkVerdict:
     @property
     def frontier(self) -> tuple[str, ...]:
         """Strategies worth choosing, the most expensive first: every other one costs more without being better."""
-        return tuple(self._places.best(self.model))
+        return tuple(self._places.best)
 
     @property
     def breaks(self) -> Mapping[str, Sequence[str]]:
@@ -85,7 +85,7 @@ class BenchmarkVerdict:
 
     def _row(self, name: str) -> dict[str, object]:
         places = self._places
-        points = places.points(self.model)
+        points = places.points
         changes = dict.fromkeys(_CHANGES, float("nan"))
         if name in points and WHOLE in points and name != WHOLE:
             changes |= _columns("cost_saved", places.cost_change(name), -1)

@@ -115,7 +115,7 @@ class Billed:
         frames = []
         for scheme in self.schemes:
             columns = self._columns(scheme)
-            base = self._columns(scheme.base)["cost"]
+            base = (columns if scheme == scheme.base else self._columns(scheme.base))["cost"]
             none = np.where(self._none >= 0, base[self._none], np.nan)
             # `reduceat` takes no empty list of places: a run may have no calls.
             sums = {name: np.add.reduceat(columns[name], first) if first else columns[name] for name in SUMS}

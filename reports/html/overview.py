@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import isnan, nan
 
 import pandas as pd
@@ -24,23 +25,31 @@ _ROUNDING = 1e-12
 
 def overview_section(results: Results) -> ReportSection:
     """Return the first screen, which every run has."""
-    places = verdict(results)
+    first = verdict(results)
+    by_model = [first, *(first.under(model) for model in results.models[1:])]
+    chart = _chart(by_model) if first.candidates else None
+    section, *others = (_section(places, by_model, chart) for places in by_model)
+    return replace(section, under=dict(zip(results.models[1:], others, strict=True)))
+
+
+def _section(places: RunVerdict, by_model: Sequence[RunVerdict], chart: Chart | None) -> ReportSection:
+    """Return the first screen under one model. The chart is the same under all: it has their rows."""
     order = _order(places)
-    points = places.points(places.model)
+    points = places.points
     parts: list[Table | Chart] = [answer(places)]
-    if places.candidates(places.model):
-        parts += (_choices(places, points), _chart(places, order))
+    if places.candidates:
+        parts.append(_choices(places, points))
+    parts += [chart] if chart else []
     parts.append(_table(places, order))
-    if places.candidates(places.model):
+    if places.candidates:
         parts.append(_by_how_much(places, order, points))
-        parts += [_under_others(places, order)] if len(results.models) > 1 else []
-    frames = {"frontier": _frame(places, order)}
-    return section_of("overview", parts, frames, lead=_lead(places, points))
+        parts += [_under_others(by_model, order)] if len(by_model) > 1 else []
+    return section_of("overview", parts, {"frontier": _frame(places, order)}, lead=_lead(places, points))
 
 
 def _order(places: RunVerdict) -> list[str]:
     """Return the frontier, most expensive first; then the others, what breaks last, cheapest first; then the rest."""
-    points, best = places.points(places.model), places.best(places.model)
+    points, best = places.points, places.best
     others = sorted(points.keys() - set(best), key=lambda name: (name in places.broken, points[name].cost, name))
     return [*best, *others, *(name for name in places.results.strategies if name not in points)]
 
@@ -50,7 +59,7 @@ def _lead(places: RunVerdict, points: dict[str, Point]) -> str:
     words = texts()["sections"]["overview"]
     if not points:
         return words["lead_empty"]
-    share = f"{len(places.best(places.model))} of {count(len(points), 'strategy', 'strategies')}"
+    share = f"{len(places.best)} of {count(len(points), 'strategy', 'strategies')}"
     quality = places.quality
     lead = words["lead"].format(places=share, model=places.model, quality=quality.name, about=quality.about)
     if places.shipped is not None and places.shipped in places.beaten_by:
@@ -62,7 +71,7 @@ def _choices(places: RunVerdict, points: dict[str, Point]) -> Table:
     """Return the cheapest strategy for each loss of quality that a reader may accept."""
     points = {name: point for name, point in points.items() if name not in places.broken}
     top = max(point.quality for point in points.values())
-    first = points[places.best(places.model)[0]]
+    first = points[places.best[0]]
     rows: dict[str, tuple[str, ...]] = {}
     for loss in _LOSSES:
         good = [name for name in points if points[name].quality >= top - loss / 100 - _ROUNDING]
@@ -74,26 +83,26 @@ def _choices(places: RunVerdict, points: dict[str, Point]) -> Table:
     return Table("What is cheapest for a loss that you accept?", heads, tuple(rows.values()), (), names=2)
 
 
-def _chart(places: RunVerdict, order: list[str]) -> Chart:
-    rows = _rows(places, order)
-    quality = places.quality.name
-    up, along = f"{quality} (higher is better)", f"bill under {places.model}, US dollars (lower is better)"
-    first = rows[rows.model == places.model]
-    draw = lambda: frontier_figure(first, up, along)  # noqa: E731
-    return chart_of("frontier", rows, frontier(quality), draw, about=places.quality.about)
+def _chart(by_model: Sequence[RunVerdict]) -> Chart:
+    first = by_model[0]
+    rows = _rows(by_model, _order(first))
+    up, along = f"{first.quality.name} (higher is better)", f"bill under {first.model}, US dollars (lower is better)"
+    own = rows[rows.model == first.model]
+    draw = lambda: frontier_figure(own, up, along)  # noqa: E731
+    return chart_of("frontier", rows, frontier(first.quality.name), draw, about=first.quality.about)
 
 
-def _rows(places: RunVerdict, order: list[str]) -> pd.DataFrame:
+def _rows(by_model: Sequence[RunVerdict], order: list[str]) -> pd.DataFrame:
     """Return model, strategy, number, place, cost, quality, and the ends of the intervals of both, in the order given.
 
-    Intervals are those of the differences from the whole history, under the first model for costs.
+    Intervals are those of the differences from the whole history.
     """
     numbers = {name: at for at, name in enumerate(order, start=1)}
     rows = []
-    for model in places.results.models:
-        points, best = places.points(model), set(places.best(model))
+    for places in by_model:
+        points = places.points
         for name in (name for name in order if name in points):
-            is_good = name in best or (name == places.shipped and model == places.model)
+            is_good = name in places.best or name == places.shipped
             place = PLACES[2] if name in places.broken else PLACES[0] if is_good else PLACES[1]
             cost, quality = points[name]
             ends = (nan, nan, nan, nan)
@@ -102,9 +111,9 @@ def _rows(places: RunVerdict, order: list[str]) -> pd.DataFrame:
                 base = points[WHOLE]
                 if not isinstance(gain, Missing):
                     ends = (max(0.0, base.quality + gain.low), min(1.0, base.quality + gain.high), *ends[2:])
-                if not isinstance(change, Missing) and model == places.model:
+                if not isinstance(change, Missing):
                     ends = (*ends[:2], base.cost * (1 + change.low), base.cost * (1 + change.high))
-            rows.append((model, name, numbers[name], place, cost, quality, *ends))
+            rows.append((places.model, name, numbers[name], place, cost, quality, *ends))
     columns = ["model", "strategy", "number", "place", "cost", "quality", "low", "high", "cost_low", "cost_high"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -131,7 +140,7 @@ def _table(places: RunVerdict, order: list[str]) -> Table:
 def _verdict(places: RunVerdict, numbers: Mapping[str, int], name: str) -> str:
     if name in BOUNDS:
         return "a bound, not a strategy"
-    if name not in numbers or name not in places.points(places.model):
+    if name not in numbers or name not in places.points:
         return "no figure"
     if name in places.broken:
         return f"{CROSS} breaks more than {WHOLE}"
@@ -188,27 +197,29 @@ def _notes(places: RunVerdict) -> Iterator[str]:
         yield why
 
 
-def _under_others(places: RunVerdict, order: list[str]) -> Table:
-    """Return the bills under the other models, and whether the strategy is on the frontier there."""
-    best = {model: places.best(model) for model in places.results.models}
+def _under_others(by_model: Sequence[RunVerdict], order: list[str]) -> Table:
+    """Return the bills under all models, and whether the strategy is on the frontier there."""
     rows = tuple(
         (
             name,
-            *(cell for model in best for cell in (_cost(places, model, name), "yes" if name in best[model] else "–")),
+            *(
+                cell
+                for places in by_model
+                for cell in (
+                    dollars(places.costs.get(places.model, {}).get(name, nan)),
+                    "yes" if name in places.best else "–",
+                )
+            ),
         )
         for name in order
-        if name in places.points(places.model)
+        if any(name in places.points for places in by_model)
     )
-    heads = ("strategy", *(head for model in best for head in (model, "frontier")))
+    heads = ("strategy", *(head for places in by_model for head in (places.model, "frontier")))
     return Table("Is it the same under other models?", heads, rows, ("Bill, and whether it is on the frontier there.",))
 
 
-def _cost(places: RunVerdict, model: str, name: str) -> str:
-    return dollars(places.costs.get(model, {}).get(name, float("nan")))
-
-
 def _frame(places: RunVerdict, order: list[str]) -> pd.DataFrame:
-    best = places.best(places.model)
+    best = places.best
     return pd.DataFrame(
         [
             {

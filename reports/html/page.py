@@ -48,6 +48,8 @@ class ReportSection:
     """Exact figures, each written as a CSV file of that name."""
     tab: str = "method"
     """Name of the tab that it stands in."""
+    under: Mapping[str, ReportSection] = field(default_factory=dict)
+    """The section under each other model, for the reader of the page who chooses that model."""
 
     @property
     def charts(self) -> list[Chart]:

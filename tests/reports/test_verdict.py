@@ -67,7 +67,7 @@ def by_hand(
         summary=summary,
         common=pd.DataFrame(steps),
     )
-    return RunVerdict(fake, MeasuredQuality("grounding", "what is kept", values, pd.DataFrame(got)))
+    return RunVerdict(fake, MeasuredQuality("grounding", "what is kept", values, pd.DataFrame(got)), "m")
 
 
 def told(table: Table) -> dict[str, str]:
@@ -115,10 +115,10 @@ def test_what_to_ship() -> None:
 def test_a_gain_within_its_interval_is_none() -> None:
     """`none` is dearer than `good`, and its gain of one point may be none: it is not worth choosing."""
     found = by_hand(COSTS, SHARES, {"broken": 3})
-    assert found.best("m") == ["good", "cheap"]
+    assert found.best == ["good", "cheap"]
     assert found.beaten_by == {"none": "good"}
     steady = {**SHARES, "good": [0.8, 0.7] * 4}
-    assert by_hand(COSTS, steady, {"broken": 3}).best("m") == ["none", "good", "cheap"]
+    assert by_hand(COSTS, steady, {"broken": 3}).best == ["none", "good", "cheap"]
 
 
 def test_the_best_of_those_that_cost_no_more_is_named() -> None:
@@ -176,7 +176,7 @@ def test_the_five_measures() -> None:
 def test_a_bound_is_no_choice() -> None:
     """What is told the evidence is neither worth choosing nor shipped."""
     costs, shares = {"none": [5.0] * 4, "evidence_only": [0.1] * 4}, {"none": [0.9] * 4, "evidence_only": [1.0] * 4}
-    assert by_hand(costs, shares).best("m") == ["none"]
+    assert by_hand(costs, shares).best == ["none"]
     assert by_hand(costs, shares).shipped is None
 
 
@@ -184,7 +184,7 @@ def test_what_has_no_quality_has_no_place() -> None:
     """A missing quality takes a strategy out; the others stay."""
     found = by_hand(COSTS, SHARES, {"broken": 3})
     blind = replace(found.quality, values={**found.quality.values, "good": Missing("undefined", "nothing")})
-    assert "good" not in RunVerdict(found.results, blind).points("m")
+    assert "good" not in RunVerdict(found.results, blind, "m").points
 
 
 def test_what_breaks(tmp_path: Path) -> None:

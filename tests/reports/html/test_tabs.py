@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.reports.html.builders import MODELS, STRATEGIES
+from ctxbench.harness.folder.run import Run
+from ctxbench.reports.render import dollars
+from tests.reports.html.builders import MODELS, STRATEGIES, results
 from tests.reports.html.conftest import Opening
 
 TABS = ("verdict", "cost", "quality", "faults", "tiers", "claims", "inspector", "method")
@@ -79,6 +81,22 @@ def test_by_keys_alone(opening: Opening, page_of: Path) -> None:
     page.keyboard.type("window")
     page.keyboard.press("Escape")
     assert not page.locator("#find").is_visible()
+
+
+def test_the_verdict_is_that_of_the_chosen_model(opening: Opening, run: Run, page_of: Path) -> None:
+    """Words and bills of the first screen follow the choice of a model; without scripts they are the first model's."""
+    totals = results(run).totals
+    page = opening(page_of)
+    pages = [(page, MODELS[0]), (opening(page_of, java_script_enabled=False), MODELS[0]), (page, MODELS[1])]
+    for shown, model in pages:
+        if model != MODELS[0]:
+            shown.locator("#model").select_option(model)
+        [lead] = shown.locator("#overview .lead:visible").all()
+        assert f"are worth choosing under {model}." in lead.inner_text()
+        bill = totals[(totals.model == model) & (totals.strategy == "none")]
+        verdicts = shown.locator("#overview .block:visible").filter(has_text="What is the verdict on each strategy?")
+        [cells] = verdicts.locator("tr").filter(has=shown.get_by_role("cell", name="none", exact=True)).all()
+        assert cells.locator("td").last.inner_text() == dollars(float(bill.cost.sum()))
 
 
 def test_strategies_are_chosen_once(opening: Opening, page_of: Path) -> None:
