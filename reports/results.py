@@ -25,6 +25,7 @@ from ..harness.folder.run import uneven as uneven_of
 from ..harness.folder.schema import Manifest
 from ..harness.tier_bench.working import miss_ratios
 from ..metrics.figures import METRICS, OF_STEPS, figures, growth
+from ..metrics.prices import BUNDLED, Prices
 from ..metrics.survival import Survival, shown_share
 from ..metrics.tokens import encoding_of
 from ..metrics.value import Missing, Value, grouped
@@ -267,6 +268,7 @@ class Results:
 
     run: Run
     models: Sequence[str]
+    prices: Prices = BUNDLED
 
     @cached_property
     def steps(self) -> pd.DataFrame:
@@ -321,7 +323,7 @@ class Results:
     def billed(self) -> Billed:
         """Requests of the run under the prices and caches of the models."""
         run = Run(self.run.folder, frozenset(self.billed_conversations)) if self.is_sampled else self.run
-        return bill(run, [Scheme(model) for model in self.models])
+        return bill(run, [Scheme(model) for model in self.models], self.prices)
 
     @cached_property
     def bills(self) -> pd.DataFrame:

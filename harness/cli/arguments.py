@@ -22,6 +22,7 @@ from . import completion
 from .streams import say
 
 if TYPE_CHECKING:
+    from ...metrics.prices import Prices
     from ...strategies.events import Failed
     from ..folder.run import Run
     from ..models import Settings
@@ -73,6 +74,15 @@ StrategyOption = Annotated[
 PricesOption = Annotated[
     Path | None, typer.Option(help="A TOML file with prices of your own (docs/prices.md).", metavar="FILE")
 ]
+
+
+def prices_of(file: Path | None, batch: bool = False) -> Prices:
+    """Return the bundled prices with those of a file over them. Raises SetupError, with the line, for a wrong one."""
+    from ...metrics.prices import NOTHING, Prices, read_prices
+
+    return Prices(NOTHING if file is None else read_prices(file), batch)
+
+
 RECORDINGS_PANEL, QUESTIONS_PANEL, MODELS_PANEL = "Reading recordings", "Questions and answers", "Models"
 """Headings of rare options in the help; what most users need stands above them."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..bill import SummaryPrompt
-from .arguments import BilledModelsOption, JsonOption, PricesOption, RunArgument, run_folder
+from .arguments import BilledModelsOption, JsonOption, PricesOption, RunArgument, prices_of, run_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +112,6 @@ def bill(
     [bold]anchor[/bold]      that, and before what the strategy is about to rewrite
     [bold]hindsight[/bold]   the offline optimum: the lowest bill that any placement could reach
     """
-    from ...metrics.prices import Prices, read_prices
     from ...reports.bill import as_json as exact
     from ...reports.bill import assumptions, tables, totals
     from ..bill.bill import bill as billed_as
@@ -124,7 +123,7 @@ def bill(
     from .progress import counting
 
     requests = RunRequests(load(run_folder(run)))
-    paid = Prices(read_prices(prices), batch) if prices else Prices(batch=batch)
+    paid = prices_of(prices, batch)
     schemes = [
         Scheme(name, where.value, rules is CacheRulesOf.latest, stored, rules is CacheRulesOf.document, reuse)
         for name in billed_models(requests.run, model or (), paid)

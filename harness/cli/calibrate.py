@@ -19,6 +19,7 @@ from .arguments import (
     PricesOption,
     StrictOption,
     flat,
+    prices_of,
     report_spending,
 )
 from .streams import report_ignored, same_command, say
@@ -250,7 +251,6 @@ def validate(
     The prompt cache of each model is simulated under the rules of the recording's date. Its cache reads are compared
     with those that the provider reported, and recorded costs with the cost of the reported usage.
     """
-    from ...metrics.prices import Prices, read_prices
     from ...metrics.validation.calibration import Counters
     from ...metrics.validation.validation import validation
     from ...reports.figures.style import check
@@ -262,7 +262,7 @@ def validate(
 
     if figure is not None:
         check(figure)
-    own_prices = Prices(read_prices(prices)) if prices is not None else Prices()
+    own_prices = prices_of(prices)
     problems = Problems(strict=strict)
     conversations = list(RunInputs(tuple(inputs), form).open(problems).conversations())
     validated = validation(conversations, Counters(encoding), own_prices)

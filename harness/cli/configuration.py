@@ -201,6 +201,9 @@ class _Reading:
         annotation = _annotation(command, parameter)
         several, kind = _kind(annotation)
         wanted = _in_words(kind)
+        # A policy that stands here as a table is read from this file by the gate.
+        if parameter == "policy" and isinstance(value, dict):
+            value = self._file.name
         items = value if isinstance(value, list) else [value]
         if isinstance(value, list) and not several:
             raise self._error(key, f"must be {wanted}, not a list", "give one value")

@@ -11,6 +11,7 @@ import msgspec
 import typer
 from rich.console import Console
 
+from ...metrics.prices import BUNDLED, Prices
 from ...reports.bill import against
 from ...reports.render import WIDE, Table, show
 from ...reports.results import Results, as_json, by_conversation
@@ -22,10 +23,10 @@ from ..bill.recorded import billed_models
 from ..folder.run import load
 
 
-def results_of(folder: Path, models: Sequence[str] = ()) -> Results:
+def results_of(folder: Path, models: Sequence[str] = (), prices: Prices = BUNDLED) -> Results:
     """Return the results of a run, billed under some models, or else those of `billed_models`."""
     run = load(folder)
-    return Results(run, billed_models(run, models))
+    return Results(run, billed_models(run, models, prices), prices)
 
 
 def verdict_tables(results: Results) -> list[Table]:
@@ -48,9 +49,8 @@ def conversation_tables(folder: Path) -> list[Table]:
     return [conversation_table(by_conversation(load(folder)))]
 
 
-def print_run(folder: Path, json: bool, models: Sequence[str] = ()) -> None:
-    """Print the verdict on a run on standard output, or as JSON all its figures; billed under some models."""
-    results = results_of(folder, models)
+def print_run(results: Results, json: bool) -> None:
+    """Print the verdict on a run on standard output, or as JSON all its figures."""
     if json:
         print_json({"verdict": verdict_json(verdict(results)), **as_json(results.summary)})
     else:

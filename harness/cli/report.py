@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
-from .arguments import BilledModelsOption, JsonOption, MarkdownOption, RunArgument, StrategyOption, run_folder
+from .arguments import (
+    BilledModelsOption,
+    JsonOption,
+    MarkdownOption,
+    PricesOption,
+    RunArgument,
+    StrategyOption,
+    prices_of,
+    run_folder,
+)
 from .streams import command
 
 if TYPE_CHECKING:
@@ -37,6 +46,7 @@ def report(
         typer.Option("--out", "-o", metavar="FOLDER", help="Where the report goes.", show_default="RUN/report"),
     ] = None,
     model: BilledModelsOption = None,
+    prices: PricesOption = None,
     every: Annotated[bool, typer.Option("--all", help="Print all tables, not the verdict alone.")] = False,
     inspect: Annotated[
         list[str] | None,
@@ -77,15 +87,15 @@ def report(
     if by_conversation and markdown is None:
         print_by_conversation(folder, as_json)
     elif as_json:
-        print_run(folder, as_json, model or ())
+        print_run(results_of(folder, model or (), prices_of(prices)), as_json)
     elif markdown is not None:
-        results = results_of(folder, model or ())
+        results = results_of(folder, model or (), prices_of(prices))
         write_markdown(conversation_tables(folder) if by_conversation else run_tables(results, by_kind), markdown)
     else:
         from ...reports.html.folder import write
         from ...reports.html.inspector import check
 
-        results = results_of(folder, model or ())
+        results = results_of(folder, model or (), prices_of(prices))
         named = [find_conversation(results.run, name) for name in inspect or ()]
         check(results.run, named)
         print_tables(run_tables(results, by_kind) if every or by_kind else verdict_tables(results))

@@ -26,6 +26,7 @@ from .arguments import (
     JsonOption,
     ModelOptions,
     OverwriteOption,
+    PricesOption,
     RunOutOption,
     SeedOption,
     StrictOption,
@@ -33,11 +34,14 @@ from .arguments import (
     TurnsOption,
     answered_by_none,
     flat,
+    prices_of,
     report_model_calls,
 )
 from .streams import command, report_ignored, same_command, say
 
 if TYPE_CHECKING:
+    from ...metrics.prices import Prices
+    from ...reports.results import Results
     from ..folder.schema import Manifest
     from ..models import Settings
 
@@ -60,6 +64,7 @@ def run(
         Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="The run folder.", show_default="runs/NAME")
     ] = None,
     model: BilledModelsOption = None,
+    prices: PricesOption = None,
     window: Annotated[
         str,
         typer.Option(
@@ -122,11 +127,12 @@ def run(
     from ...scenarios.errors import RunError, Stopped
     from ..engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
     from ..folder.store import is_complete, remove_empty
-    from .output import print_run
+    from .output import print_run, results_of
     from .progress import watching
 
     names = tuple(inputs or (() if form else ("standard",)))
-    _check_prices(model or ())
+    paid = prices_of(prices)
+    _check_prices(model or (), paid)
     settings = reach.settings(summariser=summariser, embedder=embedder)
     with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
         opened = RunInputs(names, form, turns, seed)
@@ -150,11 +156,13 @@ def run(
     if complete and not watcher.steps:
         say(f"{folder}: already measured; --overwrite measures again")
     billed = [word for name in model or () for word in ("-m", name)]
+    billed += ["--prices", str(prices)] if prices else []
     to_print, to_show = command("report", folder, *billed), command("show", folder)
     if watcher.steps and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
-        print_run(folder, as_json, model or ())
+        results = results_of(folder, model or (), paid)
+        print_run(results, as_json)
     except Stopped:
         say(f"stopped; everything is measured. To print the tables: {to_print}")
         raise
@@ -162,7 +170,7 @@ def run(
         typer.echo(f"\nresults: {shlex.quote(f'{folder}/')}   ({to_print}, {to_show})")
     in_mlflow = not mlflow or _is_logged(folder, tracking_uri)
     if report:
-        _write_report(folder, tuple(model or ()))
+        _write_report(results)
     if none := _finished_none(folder):
         say(f"error: no conversation was finished by {', '.join(none)}: {to_print} --all shows why")
     if without := answered_by_none(folder):
@@ -188,14 +196,13 @@ def demo(
     run(list(KINDS), strategy=list(_DEMO), turns=_DEMO_TURNS, out=out, overwrite=True)
 
 
-def _check_prices(models: Sequence[str]) -> None:
+def _check_prices(models: Sequence[str], prices: Prices) -> None:
     """Raise SpecError for a model whose price is not known, before anything is measured."""
-    from ...metrics.prices import BUNDLED
     from ...scenarios.errors import SpecError
 
     for name in models:
-        if BUNDLED.tariff(name) is None:
-            raise SpecError(BUNDLED.unknown(name))
+        if prices.tariff(name) is None:
+            raise SpecError(prices.unknown(name))
 
 
 def _have_answered(folder: Path, settings: Settings, asking: AnswerOptions, overwrite: bool) -> None:
@@ -207,12 +214,11 @@ def _have_answered(folder: Path, settings: Settings, asking: AnswerOptions, over
     answered_by(load(folder), replace(settings, answerer=asking.answerer), asking, overwrite)
 
 
-def _write_report(folder: Path, models: tuple[str, ...]) -> None:
+def _write_report(results: Results) -> None:
     """Write the report of a run into its folder, and print where."""
     from ...reports.html.folder import write
-    from .output import results_of
 
-    page = write(results_of(folder, models), folder / "report", [])
+    page = write(results, results.run.folder / "report", [])
     say(f"report: {shlex.quote(str(page))}")
 
 

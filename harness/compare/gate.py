@@ -36,7 +36,7 @@ from ...metrics.figures import METRICS, metric_of
 from ...metrics.statistics.comparison import Direction, Margin, Word, usual_margin
 from ...scenarios.errors import RunError
 from ...scenarios.spec import nearest, suggestion
-from ...scenarios.toml import Toml
+from ...scenarios.toml import Keys, Toml
 from ..folder.store import placed
 from .compare import Comparison, ComparisonRule, RunComparison, Unpaired, compare, strategies
 from .figures import CLOCK, About, Floats, MeasuredRun
@@ -153,26 +153,45 @@ class _Top(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_policy(file: Path, measured: Collection[str], strategies: Collection[str]) -> GatePolicy:
-    """Read a policy file. `measured` are the metrics, and `strategies` the strategies, that are measured.
+    """Read a policy file, or the table `policy` of a file of settings (ctxbench.toml, pyproject.toml).
 
-    Raises SetupError, with the line, for anything else.
+    `measured` are the metrics, and `strategies` the strategies, that are measured. Raises SetupError, with the line,
+    for anything else.
     """
     toml = Toml.read(file)
-    top = toml.convert((), _Top)
+    place = _place(toml, _SETTINGS[file.name]) if file.name in _SETTINGS else ()
+    top = toml.convert(place, _Top)
     for name in top.strategies:
         if name not in strategies:
-            raise toml.wrong(("strategies",), f"{name!r} was not run{suggestion(name, dict.fromkeys(strategies))}")
+            raise toml.wrong(
+                (*place, "strategies"), f"{name!r} was not run{suggestion(name, dict.fromkeys(strategies))}"
+            )
     if top.metrics is None:
         return GatePolicy(cannot_tell=top.cannot_tell, strategies=top.strategies)
-    metrics = {name: toml.convert(("metrics", name), MetricPolicy) for name in top.metrics}
+    metrics = {name: toml.convert((*place, "metrics", name), MetricPolicy) for name in top.metrics}
     for name, policy in metrics.items():
-        _check(toml, name, policy, measured)
+        _check(toml, (*place, "metrics", name), policy, measured)
     return GatePolicy(metrics, top.cannot_tell, top.strategies)
 
 
-def _check(toml: Toml, name: str, policy: MetricPolicy, measured: Collection[str]) -> None:
+# Files of settings, and the table in each that is ours.
+_SETTINGS: dict[str, Keys] = {"ctxbench.toml": (), "pyproject.toml": ("tool", "ctxbench")}
+
+
+def _place(toml: Toml, settings: Keys) -> Keys:
+    """Return where the policy stands in a file of settings: the table in `gate` wins over the one at the top."""
+    for place in ((*settings, "gate", "policy"), (*settings, "policy")):
+        table: object = toml.tables
+        for key in place:
+            table = table.get(key) if isinstance(table, dict) else None
+        if isinstance(table, dict):
+            return place
+    raise toml.wrong((*settings, "policy"), "there is no such table", "name a file of a policy, or write [policy]")
+
+
+def _check(toml: Toml, keys: Keys, policy: MetricPolicy, measured: Collection[str]) -> None:
     """Raise SetupError for an unknown metric, or for a margin or direction that makes no sense."""
-    keys = ("metrics", name)
+    name = str(keys[-1])
     metric = metric_of(name)
     if metric is not None and metric.unit == CLOCK:
         raise toml.wrong(keys, "is measured by the wall clock and in no baseline: another machine has other figures")

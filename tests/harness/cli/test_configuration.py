@@ -120,6 +120,30 @@ def test_a_command_is_shown_without_what_it_demands(tmp_path: Path) -> None:
     assert "--trials" in ctxbench("config", "tune", "--trials", "many", cwd=tmp_path, code=2).stderr
 
 
+def test_the_policy_may_stand_in_the_file(tmp_path: Path) -> None:
+    """A table `policy` guards as a file of its own does; the command's own table wins; a mistake has its line."""
+    recording(tmp_path, conversations=2)
+    ctxbench("run", "some.jsonl", "-s", "none", "-s", "last_turn", "--out", "now", "--no-answers", cwd=tmp_path)
+    ctxbench("gate", "now", "--update", cwd=tmp_path)
+    file = tmp_path / "ctxbench.toml"
+    own = tmp_path / "gate.toml"
+    own.write_text('strategies = ["last_turn"]\n\n[metrics.tokens_sent]\n')
+    wanted = ctxbench("gate", "now", "--policy", "gate.toml", "--json", cwd=tmp_path).stdout
+    file.write_text('[policy]\nstrategies = ["last_turn"]\n\n[policy.metrics.tokens_sent]\n')
+    (tmp_path / "below").mkdir()
+    assert ctxbench("gate", "now", "--json", cwd=tmp_path).stdout == wanted
+    below = ctxbench("gate", "../now", "-b", "../baseline.json", "--json", cwd=tmp_path / "below").stdout
+    assert json.loads(below)["comparisons"] == json.loads(wanted)["comparisons"]
+    file.write_text(
+        'policy = "none.toml"\n[gate]\npolicy = { strategies = ["last_turn"], metrics = { tokens_sent = {} } }\n'
+    )
+    assert ctxbench("gate", "now", "--json", cwd=tmp_path).stdout == wanted
+    file.unlink()
+    (tmp_path / "pyproject.toml").write_text("[tool.ctxbench.policy.metrics.tokens_send]\n")
+    wrong = ctxbench("gate", "now", cwd=tmp_path, code=2).stderr
+    assert "pyproject.toml:1: tool.ctxbench.policy.metrics.tokens_send: unknown metric" in wrong
+
+
 WRONG = {
     'recodings = ["x"]': "ctxbench.toml:1: recodings: there is no such key; did you mean 'recordings'",
     "model = 3": "ctxbench.toml:1: model: must be text, not 3",

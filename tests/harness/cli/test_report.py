@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
+
+import pandas as pd
 
 from tests.harness.command import CTXBENCH, ctxbench
 from tests.harness.runs import bytes_of, recording
@@ -84,3 +87,21 @@ def test_what_is_wrong_with_it(tmp_path: Path) -> None:
     (part,) = (tmp_path / "r" / "recordings").glob("*")
     part.write_bytes(part.read_bytes()[:40])
     assert "a part is damaged" in ctxbench("report", "r", cwd=tmp_path, code=2).stderr
+
+
+def test_prices_of_ones_own(tmp_path: Path) -> None:
+    """A model that no list has is billed by the user's file, in the run and in its report as in `bill`."""
+    recording(tmp_path, conversations=2)
+    (tmp_path / "own.toml").write_text('[models."company/assistant"]\ninput = 2\noutput = 10\n')
+    own = ("--model", "company/assistant", "--prices", "own.toml")
+    words = ("run", "some.jsonl", "-s", "none", "-s", "last_turn", "--out", "now", "--no-answers")
+    assert "company/assistant" in ctxbench(*words, *own[:2], cwd=tmp_path, code=2).stderr
+    assert not (tmp_path / "now").exists()
+    shown = ctxbench(*words, *own, "--report", cwd=tmp_path).stdout
+    assert "billed under company/assistant" in shown
+    assert "ctxbench report now -m company/assistant --prices own.toml" in shown
+    row = json.loads(ctxbench("bill", "now", *own, "--json", cwd=tmp_path).stdout)["bills"][0]
+    verdict = json.loads(ctxbench("report", "now", *own, "--json", cwd=tmp_path).stdout)["verdict"]
+    assert verdict["model"] == "company/assistant"
+    table = pd.read_csv(tmp_path / "now" / "report" / "tables" / "bill.csv")
+    assert table.set_index("strategy").cost[row["strategy"]] == row["cost"]
