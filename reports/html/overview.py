@@ -16,7 +16,7 @@ from ..render import CROSS, Table, count, dollars, percent, reasons
 from ..results import Results
 from ..verdict import BOUNDS, WHOLE, RunVerdict, answer, points_of, verdict
 from .charts import Chart, frontier
-from .page import ReportSection, chart_of, section_of, texts
+from .page import ReportSection, chart_of, left_out, section_of, texts
 
 # Points of quality below the best of the run.
 _LOSSES = (0, 1, 2, 5, 10, 20, 30, 50)
@@ -39,7 +39,7 @@ def _section(places: RunVerdict, by_model: Sequence[RunVerdict], chart: Chart | 
     parts: list[Table | Chart] = [answer(places)]
     if places.candidates:
         parts.append(_choices(places, points))
-    parts += [chart] if chart else []
+    parts.append(chart or left_out("frontier"))
     parts.append(_table(places, order))
     if places.candidates:
         parts.append(_by_how_much(places, order, points))

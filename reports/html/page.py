@@ -65,6 +65,8 @@ class Tab(NamedTuple):
     empty: str
     """Text that stands there where the run has no section for the tab."""
     sections: Sequence[ReportSection]
+    absent: Sequence[str]
+    """Why the run has none of its other sections, a line each."""
 
 
 @cache
@@ -82,11 +84,17 @@ def section_of(
 ) -> ReportSection:
     """Return the section of a name with its title, tab and lead from `texts`; `lead` replaces the latter.
 
-    A chart without rows is left out: there is too little to draw.
+    In the place of a chart without rows stands why there is nothing to draw.
     """
     words = texts()["sections"][name]
-    shown = tuple(part for part in parts if isinstance(part, Table) or not part.rows.empty)
+    shown = tuple(part if isinstance(part, Table) or not part.rows.empty else left_out(part.name) for part in parts)
     return ReportSection(name, words["title"], lead or words["lead"], shown, frames or {}, words["tab"])
+
+
+def left_out(name: str) -> Table:
+    """Return what stands in the place of a chart that the run has no rows for: why, in one line."""
+    words = texts()["figures"][name]
+    return Table(words["title"], (), (), (words["empty"],))
 
 
 def chart_of(
@@ -166,8 +174,19 @@ _SCRIPTS = ("state.js", "page.js", "tables.js", "charts.js", "diff.js", "inspect
 
 def _tabs(sections: Sequence[ReportSection]) -> list[Tab]:
     """Return the tabs in their order, each with its sections."""
+    there = {section.name for section in sections}
     return [
-        Tab(name, words["title"], words["empty"], [section for section in sections if section.tab == name])
+        Tab(
+            name,
+            words["title"],
+            words["empty"],
+            [section for section in sections if section.tab == name],
+            [
+                section["absent"]
+                for key, section in texts()["sections"].items()
+                if section["tab"] == name and key not in there and "absent" in section
+            ],
+        )
         for name, words in texts()["tabs"].items()
     ]
 

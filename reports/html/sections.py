@@ -44,7 +44,7 @@ from ..tables import (
 from ..tier_actions import TIERS, TierActions, tier_action_tables
 from . import overview
 from .charts import SHARE, SHORT, Chart, Spec, bars, field, intervals, lines, rule, tips
-from .page import ReportSection, chart_of, section_of, texts
+from .page import ReportSection, chart_of, left_out, section_of, texts
 
 if TYPE_CHECKING:
     from ...harness.folder.schema import Manifest
@@ -59,13 +59,13 @@ def answers_section(results: Results) -> ReportSection | None:
     answers = results.summary.answers
     if answers is None:
         return None
-    marks = [drawn for drawn in (_answers_chart(answers.figures[0]),) if drawn] if answers.figures else []
+    chart = _answers_chart(answers.figures[0]) if answers.figures else None
     agreement = (
         [agreement_table(pairs(measures(results.run, answers, results.summary.uneven)))] if answers.figures else []
     )
     return section_of(
         "answers",
-        (*marks, *run_tables(answers, by_kind=True), *agreement),
+        (chart or left_out("answers"), *run_tables(answers, by_kind=True), *agreement),
         {"answers": _answers_frame(answers.figures)} if answers.figures else {},
     )
 
@@ -148,9 +148,7 @@ def cache_section(results: Results) -> ReportSection | None:
         return None
 
     calls = {scheme.model: results.billed.calls(scheme) for scheme in results.billed.schemes}
-    charts = [_cached_share(calls)]
-    if "none" in set(results.billed.requests.steps.strategy):
-        charts += [_by_gap(calls), _break_even(calls)]
+    charts = [_cached_share(calls), _by_gap(calls), _break_even(calls)]
     table = broken(results.breaks, list(totals.strategy.unique()), int(totals.calls.max()))
     lead = " ".join((texts()["sections"]["cache"]["lead"], *results.sampling_notes))
     return section_of("cache", (*charts, table), {"prefix_breaks": causes(results.breaks)}, lead=lead)
@@ -204,7 +202,7 @@ def calibration_section(results: Results) -> ReportSection | None:
         if not isinstance((kappa := quote.profile.quoted.kappa).value, Missing)
         and not isinstance(kappa.interval, Missing)
     ]
-    shown: list[Chart | Table] = [_kappa_chart(kappas)] if kappas else []
+    shown: list[Chart | Table] = [_kappa_chart(kappas) if kappas else left_out("kappa")]
     shown += [*profile_tables(by_grader), corrected_table(corrected)]
     return section_of("calibration", shown, {"corrected": pd.DataFrame(rows)} if rows else {})
 
@@ -431,15 +429,17 @@ def tiers_section(results: Results) -> ReportSection | None:
     """Return what memory tiers did, or None where no strategy has tiers and the recordings go back to nothing."""
     tiers, ratios = results.summary.tiers, results.miss_ratios
     with_hits = {name: actions for name, actions in tiers.items() if actions.hits.total() and actions.has_quotas}
-    shown: list[Chart | Table] = []
-    if with_hits:
-        shown.append(_tier_chart(with_hits))
+    if not tiers and ratios.empty:
+        return None
+    shown: list[Chart | Table] = [_tier_chart(with_hits) if with_hits else left_out("tiers")]
     shown += tier_action_tables(tiers)
-    if not ratios.empty:
+    if ratios.empty:
+        shown.append(left_out("miss_ratios"))
+    else:
         look_ups = count(int(ratios.look_ups.iloc[0]), "look-up")
         conversations = count(int(ratios.conversations.iloc[0]), "conversation")
         shown.append(_miss_chart(ratios, look_ups=look_ups, conversations=conversations))
-    return section_of("tiers", shown, _tier_frames(tiers, ratios)) if shown else None
+    return section_of("tiers", shown, _tier_frames(tiers, ratios))
 
 
 def _tier_chart(with_hits: Mapping[str, TierActions]) -> Chart:

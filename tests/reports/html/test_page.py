@@ -90,6 +90,22 @@ def test_one_conversation(tmp_path: Path) -> None:
     assert not {"survival", "evidence", "actions"} & set(found)
 
 
+def test_what_is_left_out_says_why(tmp_path: Path) -> None:
+    """In the place of a chart without rows, and in a tab that lacks a section, stands the reason in one line."""
+    run = ran(tmp_path, recorded("one", ["a", "b"]), strategies=("last_turn", "window(max_tokens=300)"))
+    found = made(run)
+    notes = {part.title: part.notes for part in found["cache"].parts if isinstance(part, Table) and not part.heads}
+    assert notes["When has a strategy paid off?"] == (
+        "No two conversations with a bill under none reach the same turn in this run, so nothing can pay off by turn.",
+    )
+    assert "After which pause does the cache forget?" in notes
+    text = page(results(run), list(found.values()), NOTHING)
+    assert "no questions were asked in this run, so there is no recall of their evidence" in text
+    assert "no strategy of this run summarises" in text
+    assert "nothing was billed in this run" not in text
+    document(text)
+
+
 def test_no_model_was_called(tmp_path: Path) -> None:
     """A conversation without a call has no steps: no figure is made up, and the page says so."""
     run = ran(tmp_path, {"ctxbench": "1", "id": "mute", "messages": [{"id": "u", "role": "user", "text": "hi"}]})
