@@ -11,7 +11,7 @@
 - `absent`: none of these.
 
 White space does not matter, all else does. Another recorded message with the same text does not count: it is not the
-evidence. A whole text of fewer than `LEAST` words has to be a line of its own, behind `role: ` if need be.
+evidence. A whole text of fewer than `LEAST` words has to be a line of its own, behind `speaker: ` if need be.
 
 An accepted **answer** is present if any message but the question has it as a whole (`values.py`), in any case. Only
 probes with an accepted answer that stands in an earlier message count: no strategy could keep any other.
@@ -19,6 +19,7 @@ probes with an accepted answer that stands in an earlier message count: no strat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -224,13 +225,20 @@ class SentText:
         return round(middle / self.tokens, 6)
 
 
+_SPEAKER_END = re.compile(": |：")
+
+
 @lru_cache(1 << 12)
 def _read(message: Message) -> _Text:
     # The same messages are sent for many questions.
     text = said(message)
     lines = {plain for line in text.splitlines() if (plain := _plain(line))}
     plain = _plain(text)
-    return _Text(plain, plain.casefold(), frozenset(lines | {line.partition(": ")[2] for line in lines}))
+    return _Text(
+        plain,
+        plain.casefold(),
+        frozenset(lines | {parts[1] for line in lines if len(parts := _SPEAKER_END.split(line, 1)) == 2}),
+    )
 
 
 def _plain(text: str) -> str:

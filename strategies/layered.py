@@ -10,7 +10,6 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from ..metrics.tfidf import Scores, best
-from ..scenarios.model import Message
 from .base import Context, LongTermMemory, ModelError, StoredSummary, StrategyContext, View
 from .events import Event, Failed, Moved, Recalled
 from .parts.language import ConversationLanguage
@@ -113,7 +112,8 @@ class Layered(RecallSettings):
     def start_sharing(self, desk: StrategyContext, memory: LongTermMemory) -> View:
         """Open one conversation in a chain, whose later stages store summaries in the memory."""
         past = ConversationMemory(desk, self)
-        note = NoteMessage(desk, "layered", FORM, ConversationLanguage(self.language))
+        language = ConversationLanguage(self.language)
+        note = NoteMessage(desk, "layered", FORM, language)
         layers, recall = Layers(self, desk.record), Recall(desk, self)
         hits: list[LayerHit] = []
         last: tuple[str, str | None] | None = None
@@ -133,7 +133,9 @@ class Layered(RecallSettings):
                 hits, embedded = recall.best(layers.items + layers.summaries, query) if query else ([], True)
                 last = turn, query if embedded else None
             layers.note_recalled((hit.item for hit in hits), desk.now)
-            lines = [f"- [{hit.item.memory.kind}] {hit.item.memory.line}" for hit in hits]
+            language.read(context.messages)
+            memories = [hit.item.memory for hit in hits]
+            lines = [f"- [{memory.kind}] {memory.quote(language.decided)}" for memory in memories]
             message, shown = note.of(lines, past.room, context.messages)
             for tier in self.tiers:
                 in_tier = [(hits[at].item.memory.source, hits[at].score) for at in shown if hits[at].tier == tier]
@@ -182,14 +184,14 @@ class Recall:
             return cosines[np.fromiter((item.row for item in items), np.int64, len(items))]
         if tier == "working" and self._rules.search == "document":
             return np.array([float(query.lower() in item.memory.text.lower()) for item in items])
-        rows = self._words.rows([item.memory.text for item in items])
+        rows = self._words.rows([item.memory.search_text for item in items])
         return self._words.scores(query)[rows]
 
     def _cosines(self, items: list[LayerItem], query: str) -> Scores | None:
         """Give each item a row, and return the cosines of all rows; None if the embedder fails."""
         new = [item for item in items if item.row < 0]
         try:
-            for item, row in zip(new, self._vectors.rows([item.memory.text for item in new]), strict=True):
+            for item, row in zip(new, self._vectors.rows([item.memory.search_text for item in new]), strict=True):
                 item.row = int(row)
             return self._vectors.scores(query)
         except ModelError as error:
@@ -252,7 +254,7 @@ class Layers:
             item.tier = None
         del self.items[past.changed :]
         for at in range(past.changed, len(past.memories)):
-            self._enter(past.memories[at], past.messages[past.places[at]])
+            self._enter(past.memories[at])
         moved = self._end_session() if ended else False
         expired = self._expire(now)
         return moved or expired or not before == past.changed == len(self.items)
@@ -285,9 +287,8 @@ class Layers:
         for tier, items in promoted.items():
             self._move(items, tier, "long")
 
-    def _enter(self, memory: Memory, message: Message) -> None:
-        time = message.time if message.time is not None or message.call is None else message.call.started
-        self._clock = time if time is not None else self._clock
+    def _enter(self, memory: Memory) -> None:
+        self._clock = memory.time if memory.time is not None else self._clock
         tier = TIERS[memory.kind]
         if (tier == "long" and memory.importance < self._rules.long_importance) or (
             tier == "working" and self._is_old(self._clock)

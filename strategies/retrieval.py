@@ -29,8 +29,8 @@ class Retrieval(RecallSettings):
     """System messages, the memories most relevant to the newest user message, and the last `recent` turns.
 
     The `limit * search` memories most similar to the newest user message are searched (by embedding, exactly), ranked
-    by score and importance, and the best `limit` are sent as one system message, best first. One conversation is one
-    user, so there is no filter by user.
+    by score and importance, and the best `limit` are sent as one system message, best first, each with who said it and
+    when. One conversation is one user, so there is no filter by user.
 
     Where the design is silent:
 
@@ -46,7 +46,9 @@ class Retrieval(RecallSettings):
     * `place` "start" puts the memories after the leading system messages, "end" before the newest turn. Either way each
       new turn drops an old one, so no more than the system prompt stays a prefix that a cache can keep (measured). With
       `slack` turns are dropped `slack + 1` at a time; between, "end" keeps the older ones a prefix.
-    * The heading of the memories is in `language`; "auto" is that of most user messages when memories are first sent.
+    * Heading and speakers of the memories are in `language`; "auto" is that of most user messages when memories are
+      first sent. A speaker is called by the recorded name, or else by the role. A recorded name is searched with the
+      text: on LoCoMo 54.7 % of the evidence is sent with it, 47.3 % without (decision 8).
 
     Without `max_tokens` there is no budget. With it everything sent takes at most that: memories at most the share
     `memory_share`, and the recent turns what is left; messages that do not fit become memories too. The newest message
@@ -72,7 +74,8 @@ class Retrieval(RecallSettings):
     def start(self, desk: StrategyContext) -> View:
         past = ConversationMemory(desk, self)
         by_vectors, by_words = MemoryRows(VectorSearch(desk)), MemoryRows(WordSearch())
-        note = NoteMessage(desk, "retrieval", FORM, ConversationLanguage(self.language))
+        language = ConversationLanguage(self.language)
+        note = NoteMessage(desk, "retrieval", FORM, language)
         recalled: list[tuple[Memory, float]] = []
         last: str | None = None
 
@@ -95,7 +98,8 @@ class Retrieval(RecallSettings):
                 if past.memories and query:
                     scores, embedded = similarity(query)
                     recalled, last = self._best(past.memories, scores), query if embedded else None
-            lines = [f"- {memory.line}" for memory, _ in recalled]
+            language.read(context.messages)
+            lines = [f"- {memory.quote(language.decided)}" for memory, _ in recalled]
             message, shown = note.of(lines, past.room, context.messages)
             if message is not None:
                 sources, weights = zip(*((recalled[at][0].source, recalled[at][1]) for at in shown), strict=True)

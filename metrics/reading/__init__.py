@@ -2,7 +2,7 @@
 
 from .reader import UNKNOWN, ExtractiveReader, ReaderAnswer
 
-VERSION = 1
+VERSION = 2
 """Version of the answers, raised whenever one can change."""
 
 __all__ = ["UNKNOWN", "VERSION", "ExtractiveReader", "ReaderAnswer"]

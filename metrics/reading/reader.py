@@ -15,10 +15,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...scenarios.model import Message
@@ -68,7 +70,7 @@ class ExtractiveReader:
 
     def answer(self, messages: Sequence[Message], question: str) -> ReaderAnswer:
         """Return the best supported span of these messages. Texts read earlier change nothing."""
-        parsed, page = read(question), Page(self._library, messages)
+        parsed, page = read(question), Page(self._library, [piece for message in messages for piece in quotes(message)])
         best = _Search(page, parsed).best()
         if best is None or best.score < self._least:
             return ReaderAnswer(UNKNOWN, "", best.score if best else 0.0)
@@ -206,6 +208,31 @@ def _places(term: str, lower: str) -> list[int]:
 @lru_cache(1 << 14)
 def _terms(text: str) -> tuple[str, ...]:
     return tuple(terms(text))
+
+
+_QUOTE = re.compile(
+    r"^- (?:\[\w+\] )?\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d)\] (?P<speaker>[^:：\n]+)(?:: |：)", re.MULTILINE
+)
+
+
+def quotes(message: Message) -> Iterator[Message]:
+    """Yield a system message in pieces: the text before its quotes, then each quote under its own speaker and time.
+
+    A quote is a list item that says who said it and when: `- [2023-05-08 13:56] Caroline: …`. Any other message is
+    yielded as it is.
+    """
+    found = list(_QUOTE.finditer(message.text)) if message.role == "system" else []
+    if not found:
+        yield message
+        return
+    yield replace(message, text=message.text[: found[0].start()])
+    for quote, stop in zip(found, [*(after.start() for after in found[1:]), len(message.text)], strict=True):
+        try:
+            time = datetime.fromisoformat(quote["time"]).replace(tzinfo=UTC).timestamp()
+        except ValueError:  # digits that are no day
+            time = None
+        text = message.text[quote.end() : stop]
+        yield replace(message, role="user", text=text, name=quote["speaker"], time=time)
 
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
@@ -20,6 +19,7 @@ from ...metrics.language import LANGUAGES, Language
 from ...metrics.values import exact_values
 from ...scenarios.model import Tool
 from ..base import texts
+from ..parts.language import moment
 
 NAMESPACE = UUID("6f1d3a52-5d0c-5b0e-9d55-2f4a7d1c0001")
 """Namespace of the archive's uuids; any fixed one would do."""
@@ -225,7 +225,7 @@ def placeholder(card: Card, summary: str, language: Language, offered: bool) -> 
         uuid=card.uuid,
         tool_name=card.tool,
         query_summary=card.query,
-        timestamp=_timestamp(card.created) or wording.unknown_time,
+        timestamp=moment(card.created, "seconds") or wording.unknown_time,
         original_length=card.length,
         summary=summary,
         sources_part=wording.sources + listed if listed else "",
@@ -236,13 +236,3 @@ def placeholder(card: Card, summary: str, language: Language, offered: bool) -> 
 def is_placeholder(text: str) -> bool:
     """Return whether a text is the placeholder of an archived result, in any language, with or without the tool."""
     return text.startswith("📎") and any(pattern.fullmatch(text) for pattern in _PLACEHOLDERS)
-
-
-def _timestamp(seconds: float | None) -> str:
-    """Return a moment of the recorded clock in UTC; empty if there is none."""
-    if seconds is None:
-        return ""
-    try:
-        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
-    except (OverflowError, ValueError, OSError):
-        return ""

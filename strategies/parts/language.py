@@ -1,10 +1,11 @@
-"""The language of what a strategy writes into a context: headings, prompts, placeholders."""
+"""The language of what a strategy writes into a context (headings, prompts, placeholders), and how it writes times."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Literal
 
 from ...metrics.language import Language, language_of
@@ -53,3 +54,13 @@ def user_language(messages: Iterable[Message]) -> Language:
     from_user = [message for message in with_text if message.role == "user"]
     counts = Counter(language_of(message.text) for message in from_user or with_text)
     return counts.most_common(1)[0][0] if counts else "en"
+
+
+def moment(seconds: float | None, precision: Literal["minutes", "seconds"]) -> str:
+    """Return a recorded time in UTC, as 2023-05-08 13:56; empty if there is none or no calendar has it."""
+    if seconds is None:
+        return ""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(" ", precision)
+    except (OverflowError, ValueError, OSError):
+        return ""

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 import msgspec
 import numpy as np
@@ -27,7 +27,7 @@ from ...scenarios.view import Messages
 from ..base import Context, StrategyContext, texts
 from ..events import OverBudget
 from .fact_extraction import is_preference
-from .language import ConversationLanguage, LanguageSetting
+from .language import ConversationLanguage, LanguageSetting, moment
 from .passages import passages
 from .units import Dialogue, at_least
 
@@ -35,6 +35,9 @@ Place = Literal["start", "end"]
 
 # Ours, in the manner of the design's heading of a summary: it gives no wording for memories.
 FORM = texts("memories")
+QUOTE, QUOTE_WITHOUT_TIME = texts("quote"), texts("quote_without_time")
+SPEAKERS: dict[Role, dict[Language, str]] = {role: texts(f"speaker_{role}") for role in get_args(Role)}
+"""What a quote calls a speaker without a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +76,27 @@ class Memory(msgspec.Struct, frozen=True, gc=False):
     text: str
     kind: Kind
     importance: float
+    name: str = ""
+    """The speaker, where the recording names one."""
+    time: float | None = None
+    """Recorded time of the message."""
 
     @property
-    def line(self) -> str:
-        """Line of the memory in the message that recalls it."""
-        return f"{self.role}: {self.text}"
+    def search_text(self) -> str:
+        """The text that is searched, with the recorded speaker: questions name people, and people say "I"."""
+        return f"{self.name}: {self.text}" if self.name else self.text
+
+    def quote(self, language: Language) -> str:
+        """Return the text behind who said it and, where the recording knows, when (UTC)."""
+        speaker = self.name or SPEAKERS[self.role][language]
+        time = moment(self.time, "minutes")
+        form = (QUOTE if time else QUOTE_WITHOUT_TIME)[language]
+        return form.format(time=time, speaker=speaker, text=self.text)
+
+
+def time_of(message: Message) -> float | None:
+    """Return when the message was complete, or else when its call was started; None if neither was recorded."""
+    return message.time if message.time is not None or message.call is None else message.call.started
 
 
 def memories_of(message: Message, most_tokens: int, most: int, desk: StrategyContext) -> tuple[Memory, ...]:
@@ -89,7 +108,8 @@ def memories_of(message: Message, most_tokens: int, most: int, desk: StrategyCon
     memories = []
     for passage in passages(text, most_tokens, most, desk.text_tokens):
         kind = kind_of(message.role, passage)
-        memories.append(Memory(message.id, message.role, passage, kind, importance_of(kind, message.role, passage)))
+        importance = importance_of(kind, message.role, passage)
+        memories.append(Memory(message.id, message.role, passage, kind, importance, message.name, time_of(message)))
     return tuple(memories)
 
 
@@ -210,6 +230,8 @@ class NoteMessage:
 
     The same text is the same message, written anew only when the text changes. Where an earlier stage of the same kind
     has put that message into the history, it is left out: no two messages of a context have one id.
+
+    Its form is in the `language`, which the strategy keeps up to date.
     """
 
     __slots__ = ("_desk", "_forms", "_language", "_lines", "_name", "_note")
@@ -227,7 +249,6 @@ class NoteMessage:
         The message is None if no line fits, or if the history has it. The lines replace `{lines}` in the form.
         """
         if self._lines != (lines, room):
-            self._language.read(history)
             self._lines, self._note = (lines, room), self._write(lines, room) if lines else (None, [])
         note, _ = self._note
         if note is not None and any(message.id == note.id for message in self._desk.systems(history)):
@@ -395,7 +416,7 @@ class MemoryRows:
 
     def scores(self, memories: Sequence[Memory], query: str) -> Scores:
         """Return how well each of the memories matches. Raises ModelError."""
-        self._rows.add(self._index.rows([memory.text for memory in memories[self._rows.size :]]))
+        self._rows.add(self._index.rows([memory.search_text for memory in memories[self._rows.size :]]))
         return self._index.scores(query)[self._rows.all]
 
 

@@ -69,6 +69,8 @@ def test_a_short_message_must_be_a_line() -> None:
     """A "Yes." stands in many sentences by chance; it is there only where it is a line, or one behind its role."""
     assert kept(sent(note("Yes. We said so.")), 3).state == "absent"
     assert kept(sent(note("- notes\nuser: Yes.\nmore")), 3).state == "verbatim"
+    assert kept(sent(note("- [2023-05-08 13:56] Caroline: Yes.")), 3).state == "verbatim"
+    assert kept(sent(note("- [2023-05-08 13:56] 小明：Yes.")), 3).state == "verbatim"
     assert kept(sent(note("Yes.")), 3).state == "verbatim"
 
 

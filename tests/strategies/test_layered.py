@@ -64,6 +64,18 @@ def test_each_tier_gives_what_is_in_it() -> None:
     assert "- [tool_results] tool: the bird is on the roof with a cat" in text
 
 
+def test_a_quote_names_its_type_speaker_and_time() -> None:
+    """A recalled message stands behind the type of its memory, its recorded time and its speaker."""
+    said = talk(
+        Message("a", "user", "I prefer my cat to sleep inside", name="Caroline", time=0.0),
+        ("assistant", "ok"),
+        ("user", "where does the cat sleep"),
+        ("assistant", "inside"),
+    )
+    text = written(played(Layered(recent=1, language="en"), said)[-1], "layered")
+    assert "- [preference] [1970-01-01 00:00] Caroline: I prefer my cat to sleep inside" in text.splitlines()
+
+
 def test_the_best_of_all_tiers_are_sent_in_order_of_weighted_score() -> None:
     """`limit` holds for all tiers together; the lines are in the order of the weighted scores."""
     last = played(Layered(recent=1, limit=3), PETS)[-1]

@@ -40,6 +40,53 @@ def test_what_is_like_the_question_comes_back() -> None:
     assert events(last, Recalled) == [Recalled(("m2", "m1"), (1.0, 1.0))]
 
 
+MAY_8 = 1_683_554_160.0  # 2023-05-08 13:56 UTC
+
+
+def test_a_quote_says_who_said_it_and_when() -> None:
+    """A recalled message stands behind its recorded time and speaker; without them behind its role, without a time."""
+    said = talk(
+        Message("a", "user", "my cat {x} is called Tom", name="Caroline", time=MAY_8),
+        Message("b", "assistant", "the cat Tom it is", time=MAY_8 + 60),
+        ("user", "dog"),
+        ("assistant", "ok"),
+        ("user", "which cat"),
+        ("assistant", "Tom"),
+    )
+    assert written(played(Retrieval(recent=1, language="en"), said)[-1], "retrieval").splitlines()[1:] == [
+        "- [2023-05-08 13:56] Caroline: my cat {x} is called Tom",
+        "- [2023-05-08 13:57] assistant: the cat Tom it is",
+        "- assistant: ok",
+        "- user: dog",
+    ]
+
+
+def test_the_recorded_speaker_is_searched_too() -> None:
+    """What a named person says about "I" is found by a question that names the person."""
+    said = talk(
+        Message("a", "user", "I bought a bike", name="Ana"),
+        Message("b", "assistant", "I bought a boat", name="Bo"),
+        Message("c", "user", "what did Bo buy"),
+        ("assistant", "a boat"),
+    )
+    assert events(played(Retrieval(recent=1, limit=1, importance=0), said)[-1], Recalled)[0].sources == ("b",)  # type: ignore[union-attr]
+
+
+def test_a_quote_in_a_chinese_conversation_is_in_chinese() -> None:
+    """With `auto` the speakers are named in the user's language; a recorded name stays as it is."""
+    said = talk(
+        Message("a", "user", "我的猫叫汤姆", time=MAY_8),
+        Message("b", "assistant", "好的，猫叫汤姆", name="小明", time=MAY_8),
+        ("user", "我的猫叫什么"),
+        ("assistant", "汤姆"),
+    )
+    assert set(written(played(Retrieval(recent=1), said)[-1], "retrieval").splitlines()) == {
+        "[相关记忆]",
+        "- [2023-05-08 13:56] 用户：我的猫叫汤姆",
+        "- [2023-05-08 13:56] 小明：好的，猫叫汤姆",
+    }
+
+
 def test_candidates_are_twice_the_limit() -> None:
     """The most similar `limit * search` are candidates; among them importance decides, and beyond them nothing does."""
     said = talk(

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.metrics.reading import UNKNOWN, ExtractiveReader, ReaderAnswer
+from ctxbench.metrics.reading.reader import quotes
 from ctxbench.scenarios.model import Message, Role
 
 MAY_8 = datetime(2023, 5, 8, 13, 56, tzinfo=UTC).timestamp()
@@ -151,3 +152,24 @@ def test_any_text_is_read(texts: list[str], question: str) -> None:
     found = ExtractiveReader().answer(messages, question)
     by = {message.id: message.text for message in messages}
     assert found.text == UNKNOWN or found.text in by[found.support] or found.text in ("Yes", "No", "是", "否")
+
+
+def test_a_quote_is_read_as_its_speakers_on_its_day() -> None:
+    """A memory that says who said it and when answers like the message itself: by speaker, and for relative times."""
+    memories = said(
+        "[Relevant memories]\n"
+        "- [2023-05-08 13:56] Caroline: I adopted a dog called Rex yesterday.\n"
+        "- [fact] [2023-06-09 10:00] Melanie: I adopted a dog called Bo yesterday.\nIt sleeps a lot.",
+        "system",
+    )
+    assert ask("When did Caroline adopt a dog?", memories).text == "7 May 2023"
+    assert ask("When did Melanie adopt a dog?", memories).text == "8 June 2023"
+    assert ask("When did Melanie adopt a dog?", memories).support == memories.id
+
+
+def test_only_a_system_message_with_real_days_has_quotes() -> None:
+    """Lines of a log in a tool result are no quotes, and a day that no calendar has is no time."""
+    log = said("- [2023-05-08 13:56] INFO: started", "tool")
+    assert list(quotes(log)) == [log]
+    heading, quote = quotes(said("Memories\n- [2023-13-08 13:56] Ana: The port is 80.", "system"))
+    assert (heading.text, quote.name, quote.time, quote.text) == ("Memories\n", "Ana", None, "The port is 80.")
