@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxbench.scenarios.errors import RecordingError
-from ctxbench.scenarios.model import Conversation, Usage
+from ctxbench.scenarios.model import Call, Conversation, Usage
 from ctxbench.scenarios.read import Batch, detect, read
 from ctxbench.scenarios.readers.tau2 import Tau2
 from ctxbench.scenarios.source import Problems
@@ -19,7 +19,7 @@ USAGE = {"prompt_tokens": 900, "completion_tokens": 20}
 RAW = {"model": "gpt-4.1-2025-04-14", "usage": {**USAGE, "prompt_tokens_details": {"cached_tokens": 768}}}
 MESSAGES: list[dict[str, Any]] = [
     {"role": "assistant", "content": "Hi!", "tool_calls": None, "timestamp": at(0), "cost": 0.0, "usage": None},
-    {"role": "user", "content": "My phone is offline", "timestamp": at(1), "usage": {"prompt_tokens": 5}},
+    {"role": "user", "content": "My phone is offline", "timestamp": at(1)},
     {
         "role": "assistant",
         "content": None,
@@ -94,6 +94,52 @@ def test_calls_carry_the_fullest_usage(tmp_path: Path) -> None:
     assert second.call.usage == Usage(input=900, output=20)
     assert first.calls[0].arguments == '{"n":7}'
     assert first.time == 1749988802.5
+
+
+USER_USAGE = {"prompt_tokens": 300, "completion_tokens": 9}
+
+
+def with_user_usage() -> dict[str, Any]:
+    """The same simulation, with the usage of the simulated user."""
+    messages = [
+        {**message, "usage": USER_USAGE, "cost": 0.001} if message["role"] == "user" else message
+        for message in MESSAGES
+    ]
+    return {**RUN, "messages": messages}
+
+
+def test_the_simulated_user_is_an_agent_of_its_own(tmp_path: Path) -> None:
+    """With usage of the user, a second conversation has its calls: roles swapped, its tools, none of the agent's."""
+    user_info = {"llm": "gpt-4o", "global_simulation_guidelines": "You are a customer."}
+    info = {**INFO, "user_info": user_info}
+    (agent, user), problems = load(tmp_path, {"info": info, "simulations": [with_user_usage()]})
+    assert not problems
+    assert (agent.id, user.id) == ("run/t1.0", "run/t1.0/user")
+    assert [(message.role, message.text) for message in user.messages] == [
+        ("system", "You are a customer."),
+        ("user", "Hi!"),
+        ("assistant", "My phone is offline"),
+        ("user", "Restart it"),
+        ("assistant", ""),
+        ("tool", "rebooted"),
+        ("assistant", "It works ###STOP###"),
+    ]
+    assert [user.messages[at].call for at in user.calls()] == [Call("gpt-4o", usage=Usage(300, 9, cost=0.001))] * 3
+    assert user.messages[4].calls[0].name == "reboot"
+    assert user.messages[5].answers == "u1"
+    assert user.meta["agents_tool_messages"] == 2
+    assert [message.role for message in agent.messages].count("user") == 2
+
+
+def test_the_users_side_needs_usage_not_info(tmp_path: Path) -> None:
+    """Without info its model is unknown and it has no system message; the first raw usage of a user is enough."""
+    messages = [*MESSAGES[:1], {**MESSAGES[1], "raw_data": {**RAW, "model": None}}, *MESSAGES[2:]]
+    (agent, user), problems = load(tmp_path, {"simulations": [{**RUN, "messages": messages}]})
+    assert not problems
+    assert [message.call for message in agent.messages if message.role == "user"] == [None, None]
+    first, *others = (user.messages[at].call for at in user.calls())
+    assert first == Call("", usage=Usage(input=900, output=20, cache_read=768))
+    assert others == [None, None]
 
 
 def test_a_file_without_info_and_tasks(tmp_path: Path) -> None:
