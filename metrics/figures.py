@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from .probes import State
-from .statistics.intervals import Interval, share_interval
+from .statistics.intervals import Interval, is_noise, mean_of, resampled, share_interval
 from .structure import ANTHROPIC, FAULTS, OPENAI
 from .tokens import PRIMING
 from .value import Missing, Ratio, Saving, Total, Value
@@ -451,6 +451,18 @@ def recall_interval(probes: pd.DataFrame) -> Interval | Missing:
     kept, counted = recall.parts(probes)
     rows = counted > 0
     return share_interval((kept[rows] / counted[rows]).tolist(), probes.conversation[rows].tolist())
+
+
+def bounds_are_alike(floor: pd.DataFrame, ceiling: pd.DataFrame) -> bool:
+    """Return whether the context recall of two bounds differs by no more than noise, over their conversations."""
+    recall = METRICS["context_recall"].of
+    assert isinstance(recall, Ratio)
+    parts = [
+        pd.DataFrame(recall.parts(probes)).T.groupby(probes.conversation.to_numpy()).sum()
+        for probes in (floor, ceiling)
+    ]
+    sums = pd.concat(parts, axis=1).to_numpy(float)
+    return is_noise(resampled(sums, lambda drawn: mean_of(drawn[..., 2:]) - mean_of(drawn[..., :2])))
 
 
 def growth(steps: pd.DataFrame) -> pd.DataFrame:

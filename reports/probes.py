@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ..harness.folder.run import Run
 from ..harness.probes.ask import CEILING, FLOOR
-from ..metrics.figures import METRICS, OF_PROBES, recall_interval
+from ..metrics.figures import METRICS, OF_PROBES, bounds_are_alike, recall_interval
 from ..metrics.probes import MEASURES, ranked
-from ..metrics.statistics.intervals import Interval
+from ..metrics.statistics.intervals import WITHIN_NOISE, Interval
 from ..metrics.value import Missing, Ratio, Value
 from .render import Table, count, percent, reasons, shares
 
@@ -39,7 +39,7 @@ class ProbeFigures:
     values: dict[str, Value]
     """Values by the names of `figures.OF_PROBES`."""
     normalised_gain: Value
-    """(context recall − floor) / (ceiling − floor). It may leave 0 to 1."""
+    """(context recall − floor) / (ceiling − floor). It may leave 0 to 1; missing if ceiling − floor is within noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,7 @@ class _ProbeSums:
     """What each probe adds to the sums of every figure, found once: the figures are asked for by strategy and kind."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
+        self._rows = rows
         self._strategies, self._kinds = rows.strategy.to_numpy(), rows.category.to_numpy()
         self._ratios = {name: _ratio(name) for name in OF_PROBES}
         self._parts = {name: of.parts(rows) for name, of in self._ratios.items()}
@@ -122,12 +123,10 @@ class _ProbeSums:
         rows = {name: np.flatnonzero((self._strategies == name) & of_kind) for name in names}
         values = {name: self._values(of_strategy) for name, of_strategy in rows.items()}
         floor, ceiling = (values[name]["context_recall"] for name in (FLOOR, CEILING))
-        return {
-            name: ProbeFigures(
-                len(rows[name]), values[name], normalised_gain(values[name]["context_recall"], floor, ceiling)
-            )
-            for name in names
-        }
+        gains = {name: normalised_gain(values[name]["context_recall"], floor, ceiling) for name in names}
+        if bounds_are_alike(*(self._rows.iloc[rows[name]] for name in (FLOOR, CEILING))):
+            gains = {name: gain if isinstance(gain, Missing) else WITHIN_NOISE for name, gain in gains.items()}
+        return {name: ProbeFigures(len(rows[name]), values[name], gains[name]) for name in names}
 
     def _values(self, rows: NDArray[np.intp]) -> dict[str, Value]:
         return {name: self._ratios[name].over(top[rows], bottom[rows]) for name, (top, bottom) in self._parts.items()}

@@ -5,7 +5,7 @@ has all of the second right, and should not be praised for it. Strategies are co
 are graded under all of them. A strategy with grades for less than HALF of the probes that can be graded (its contexts
 do not fit the model, say) is left out of that, and shown by its own. *Normalised gain* is
 (strategy − floor) / (ceiling − floor): 0 % is no memory at all (`last_turn`), 100 % is what the answer model makes of
-the evidence alone (`evidence_only`).
+the evidence alone (`evidence_only`). It may leave 0–100 %, and is missing where ceiling − floor is within noise.
 """
 
 from __future__ import annotations
@@ -14,13 +14,23 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import msgspec
 import numpy as np
 import pandas as pd
 
 from ...metrics.grading.rules import is_less_exact
-from ...metrics.statistics.intervals import Ends, Floats, Resampled, Statistic, of_share, resampled
+from ...metrics.statistics.intervals import (
+    WITHIN_NOISE,
+    Ends,
+    Floats,
+    Resampled,
+    Statistic,
+    is_noise,
+    of_share,
+    resampled,
+)
 from ...metrics.value import Missing, Value, grouped
 from ...strategies.events import Called, Failed
 from ..probes.ask import CEILING, FLOOR
@@ -154,6 +164,12 @@ class _Sums:
         size = self._size.reindex(self._right.index).to_numpy(float)
         return np.column_stack([size, *(self._right[name].to_numpy(float) for name in names)])
 
+    @cached_property
+    def bounds_are_alike(self) -> bool:
+        """Whether ceiling and floor differ by no more than noise."""
+        sums = self.of(FLOOR, CEILING)
+        return sums is not None and is_noise(resampled(sums, _room))
+
 
 def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> StrategyAnswers:
     answered = rows[rows.answer.notna()]
@@ -172,6 +188,8 @@ def _strategy(name: str, rows: pd.DataFrame, compared: bool, sums: _Sums) -> Str
         _normalised_gain,
         "the ceiling is not above the floor" if compared else "too little of it is graded to be compared",
     )
+    if alone.bounds_are_alike and not isinstance(gain, Missing):
+        gain = gain_drawn = WITHIN_NOISE
     ungraded = answered[answered.correct.isna()]
     whys = [*missing.missing, *ungraded.not_graded[ungraded.gold]]
     cost = rows.cost.to_numpy(float)
@@ -225,6 +243,11 @@ def _worth(correct: Value, drawn: Resampled | Missing, answers: int) -> Value:
 def _rate(sums: Floats) -> Floats:
     size, right = sums[..., 0], sums[..., 1]
     return np.where(size > 0, right / np.where(size > 0, size, 1), np.nan)
+
+
+def _room(sums: Floats) -> Floats:
+    size, floor, ceiling = (sums[..., at] for at in range(3))
+    return np.where(size > 0, (ceiling - floor) / np.where(size > 0, size, 1), np.nan)
 
 
 def _normalised_gain(sums: Floats) -> Floats:

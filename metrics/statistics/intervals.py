@@ -265,6 +265,18 @@ def interval(
     return Interval(float(array.mean()), *ends)
 
 
+WITHIN_NOISE = Missing("undefined", "the bounds differ by no more than noise")
+"""Takes the place of a normalised gain that would be measured against noise."""
+
+
+def is_noise(difference: Resampled | Missing) -> bool:
+    """Return whether the interval of a difference includes 0. Of one conversation nothing is known: then it is not."""
+    if isinstance(difference, Missing):
+        return False
+    ends = difference.interval()
+    return ends.low <= 0 <= ends.high
+
+
 def share_interval(values: Sequence[float], groups: Sequence[Hashable]) -> Interval | Missing:
     """Return the mean of some shares, with its interval over their groups cut to 0 and 1 (`of_share`)."""
     resampled = interval(values, groups)

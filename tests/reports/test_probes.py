@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from msgspec.structs import replace
 
+from ctxbench.metrics.figures import bounds_are_alike
 from ctxbench.metrics.value import Missing, Value
 from ctxbench.reports.probes import normalised_gain, probes_of
 from ctxbench.reports.results import summarise
@@ -59,6 +61,30 @@ def test_figures_by_hand(tmp_path: Path) -> None:
     assert found.retrieval["retrieval(recent=1)"][""]["recall@10"] > 0  # type: ignore[operator]
     assert isinstance(found.retrieval["retrieval(recent=1)"]["unanswerable"]["MRR"], Missing)
     assert found.intervals["none"].low == Missing("undefined", "one conversation")  # type: ignore[union-attr]
+
+
+def sent(*conversations: str) -> pd.DataFrame:
+    """Probes of some conversations, each with one evidence message: `+` is sent, `-` is not."""
+    rows = [
+        (str(at), ["verbatim" if sign == "+" else "absent"]) for at, signs in enumerate(conversations) for sign in signs
+    ]
+    return pd.DataFrame(rows, columns=["conversation", "evidence_state"])
+
+
+@pytest.mark.parametrize(
+    ("floor", "alike"),
+    [
+        (sent("--", "--", "--"), False),
+        (sent("+-", "--", "--", "+-", "--", "--", "--", "--"), False),
+        (sent("--", "++", "++"), True),
+        (sent("++", "++", "++"), True),
+        (sent("--"), False),
+    ],
+)
+def test_bounds_that_noise_may_explain_are_alike(floor: pd.DataFrame, alike: bool) -> None:
+    """The ceiling is above the floor in most conversations, or in one of three; one conversation says nothing."""
+    ceiling = floor.assign(evidence_state=[["verbatim"]] * len(floor))
+    assert bounds_are_alike(floor, ceiling) == alike
 
 
 def test_a_strategy_that_fails_a_probe_is_compared_elsewhere(tmp_path: Path) -> None:

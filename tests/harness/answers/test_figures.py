@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from ctxbench.harness.answers.figures import AnswerFigures, StrategyAnswers, figures
+from ctxbench.metrics.statistics.intervals import WITHIN_NOISE
 from ctxbench.metrics.value import Missing
 from ctxbench.reports.answers import as_json, tables
 
@@ -27,10 +28,10 @@ def made(rows: list[dict[str, Any]]) -> AnswerFigures:
 
 
 def cell(strategy: str, right: str, **more: Any) -> list[dict[str, Any]]:
-    """Probes of two conversations: `++-- +-`, right or wrong."""
+    """Probes of some conversations: `++-- +-`, right or wrong."""
     return [
         {"strategy": strategy, "conversation": name, "number": number, "correct": sign == "+", **more}
-        for name, signs in zip("ab", right.split(), strict=True)
+        for name, signs in zip("abcdefgh", right.split(), strict=False)
         for number, sign in enumerate(signs)
     ]
 
@@ -38,19 +39,40 @@ def cell(strategy: str, right: str, **more: Any) -> list[dict[str, Any]]:
 BOUNDS = (*cell("last_turn", "+--- --"), *cell("evidence_only", "++++ +-"))
 
 
+MANY_BOUNDS = (*cell("last_turn", "+--- -- " * 4), *cell("evidence_only", "++++ +- " * 4))
+
+
 def of(found: AnswerFigures, name: str) -> StrategyAnswers:
     return next(each for each in found.strategies if each.strategy == name)
 
 
 def test_retention_is_between_the_floor_and_the_ceiling() -> None:
-    """Of 6 probes the floor has 1 right, the ceiling 5, the strategy 3: half of the way."""
-    found = made([*cell("window", "++-- +-"), *BOUNDS])
+    """Of 24 probes the floor has 4 right, the ceiling 20, the strategy 12: half of the way."""
+    found = made([*cell("window", "++-- +- " * 4), *MANY_BOUNDS])
     window = of(found, "window")
-    assert (window.correct, window.normalised_gain, window.paired) == (0.5, 0.5, 6)
+    assert (window.correct, window.normalised_gain, window.paired) == (0.5, 0.5, 24)
     assert not isinstance(window.normalised_gain_interval, Missing)
     low, high = window.normalised_gain_interval
     assert low < 0.5 < high
     assert (of(found, "last_turn").normalised_gain, of(found, "evidence_only").normalised_gain) == (0, 1)
+
+
+def test_a_gain_may_leave_the_bounds() -> None:
+    """Worse than no memory is below 0, better than the evidence alone above 1: nothing is cut."""
+    found = made([*cell("none", "++++ ++ " * 4), *cell("window", "---- -- " * 4), *MANY_BOUNDS])
+    assert of(found, "none").normalised_gain == (24 - 4) / (20 - 4)
+    assert of(found, "window").normalised_gain == (0 - 4) / (20 - 4)
+
+
+def test_no_gain_is_shown_where_the_bounds_differ_by_noise() -> None:
+    """The ceiling is above the floor in one of two conversations, or in one of eight: no gain, no interval of it."""
+    for bounds in (
+        (*cell("last_turn", "+ -"), *cell("evidence_only", "+ +")),
+        (*cell("last_turn", "+ " * 7 + "-"), *cell("evidence_only", "+ " * 8)),
+    ):
+        window = of(made([*cell("window", "- " * (len(bounds) // 2)), *bounds]), "window")
+        assert window.normalised_gain == window.normalised_gain_interval == WITHIN_NOISE
+        assert window.correct == 0
 
 
 def test_the_interval_of_a_share_is_of_shares() -> None:
@@ -82,7 +104,7 @@ def test_a_strategy_with_few_grades_does_not_empty_the_comparison() -> None:
     none = of(found, "none")
     assert (found.paired, none.in_pairs, none.correct, none.paired) == (6, False, 1.0, 1)
     assert isinstance(none.normalised_gain, Missing)
-    assert of(found, "window").normalised_gain == 0.5
+    assert (of(found, "window").in_pairs, of(found, "window").correct) == (True, 0.5)
 
 
 def test_unknown_is_counted_by_whether_it_is_right() -> None:
