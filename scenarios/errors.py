@@ -75,3 +75,4 @@ class MissingExtra(UserError):
 
     def __init__(self, library: str, extra: str) -> None:
         super().__init__(f"{library} is not installed: pip install 'ctxbench[{extra}]'")
+        self.extra = extra

@@ -128,14 +128,30 @@ def exact(value: float) -> Interval:
     return Interval(value, value, value)
 
 
+def without_extra(extra: str) -> Missing:
+    """Return the figure of a row that cannot be measured until an extra is installed."""
+    return Missing("unsupported", f"needs the extra `{extra}`")
+
+
 def sentence(rows: Sequence[ClaimRow], verdict: Verdict) -> str:
-    """Return why the verdict is what it is: a sentence on the row that decides."""
+    """Return why the verdict is what it is: the row that decides, then what should have decided and was not measured.
+
+    A verdict never rests silently on what is installed: other rows may decide it, but the missing ones are named.
+    """
     row = decisive(rows, verdict)
-    if row is None or row.claimed is None:
-        return ""
+    said = [] if row is None else [_on(row)]
+    said += [_on(other) for other in rows if _unmeasured(other) and other is not row]
+    return " ".join(said)
+
+
+def _unmeasured(row: ClaimRow) -> bool:
+    return row.decides and row.claimed is not None and isinstance(row.found, Missing)
+
+
+def _on(row: ClaimRow) -> str:
     head = f"{row.setting}: {row.figure}"
     if isinstance(row.found, Missing):
-        return f"{head} cannot be had: {row.found.detail or row.found.why}."
+        return f"{head} is not measured: {row.found.detail or row.found.why}."
     if isinstance(row.found.low, Missing):
         return f"{head} is {shown(row.found.mean, row.unit)}, without an interval: {row.found.low.detail}."
     return f"{head} is {interval(row.found, row.unit)}, {where(row)}."

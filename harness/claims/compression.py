@@ -29,7 +29,7 @@ from ..tier_bench.archive import (
     summarised,
     written,
 )
-from .claim import Claimed, ClaimRow, Measurement
+from .claim import Claimed, ClaimRow, Measurement, without_extra
 from .inputs import ClaimInputs, Measures, of_groups
 
 SEEDS = 3
@@ -243,7 +243,7 @@ def _quantised(inputs: ClaimInputs) -> list[Coded | Missing]:
         try:
             return [coded(pair, inputs.counter) for pair in _pairs(inputs)]
         except MissingExtra as error:
-            return [Missing("unsupported", str(error))]
+            return [without_extra(error.extra)]
 
     return inputs.once("quantised", make)
 

@@ -55,6 +55,8 @@ class ClaimInputs:
     quick: bool = False
     slow: bool = False
     """Whether to measure what takes many minutes as well."""
+    embedder: str = "offline"
+    """The embedder of the search for evidence."""
     notes: list[str] = field(default_factory=list)
     """Parts of the recordings that could not be read."""
     _made: dict[str, Any] = field(default_factory=dict)

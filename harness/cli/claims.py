@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import BriefOption, JsonOption, MarkdownOption
+from .arguments import BriefOption, EmbedderOption, JsonOption, MarkdownOption
 
 if TYPE_CHECKING:
     from ..claims.claim import Finding
@@ -48,6 +48,7 @@ def claims(
     rows: Annotated[
         bool, typer.Option("--rows", help="Show every setting that was measured.", show_default="with --only")
     ] = False,
+    embedder: EmbedderOption = "offline",
     in_brief: BriefOption = False,
     markdown: MarkdownOption = None,
     as_json: JsonOption = False,
@@ -70,7 +71,7 @@ def claims(
     claims_chosen = chosen(only or ())
     with TemporaryDirectory(prefix="ctxbench-claims-") as folder, redirect_stdout(sys.stderr):
         findings = _measured(
-            claims_chosen, run, Path(folder), recordings or [], quick, slow, keep=not only, silent=in_brief
+            claims_chosen, run, Path(folder), recordings or [], quick, slow, embedder, keep=not only, silent=in_brief
         )
     if as_json:
         print_json(exact(findings))
@@ -89,6 +90,7 @@ def _measured(
     recordings: list[str],
     quick: bool,
     slow: bool,
+    embedder: str,
     *,
     keep: bool,
     silent: bool,
@@ -102,7 +104,7 @@ def _measured(
     strategies = tuple(dict.fromkeys(name for claim in claims for name in claim.strategies))
     own = _user_run(run)
     opened = partial(_opened, own, folder, strategies)
-    inputs = ClaimInputs(opened, rows_of, folder, strategies, tuple(recordings), quick, slow)
+    inputs = ClaimInputs(opened, rows_of, folder, strategies, tuple(recordings), quick, slow, embedder=embedder)
     for note in inputs.notes if inputs.recorded else ():
         say(note)
     findings = []

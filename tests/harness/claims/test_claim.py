@@ -91,7 +91,7 @@ def test_the_sentence_is_of_the_row_that_decides() -> None:
     assert sentence([row(good), row(bad)], "fails") == f"{told} 10.0 % (0.0 to 20.0 %), not ≥ 30.0 % (to 60.0 %)."
     assert sentence([row(good)], "holds") == f"{told} 50.0 % (40.0 to 55.0 %), within ≥ 30.0 % (to 60.0 %)."
     assert sentence([row(high)], "holds").endswith("within ≥ 30.0 % (to 60.0 %), and above its upper end.")
-    assert sentence([row(FEW)], "cannot tell") == "window: saved cannot be had: one conversation."
+    assert sentence([row(FEW)], "cannot tell") == "window: saved is not measured: one conversation."
     assert sentence([row(Interval(0.9, FEW, FEW))], "cannot tell") == (
         "window: saved is 90.0 %, without an interval: one conversation."
     )

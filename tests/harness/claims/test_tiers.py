@@ -10,13 +10,15 @@ from msgspec.structs import replace
 
 from ctxbench.harness.claims import compression, search, tiers
 from ctxbench.harness.claims.claim import Verdict, verdict_of
+from ctxbench.harness.claims.registry import chosen
 from ctxbench.harness.claims.search import Searched
 from ctxbench.harness.tier_bench.archive import Coded, Lossy, Speed
 from ctxbench.harness.tier_bench.rag import SearchOutcome
 from ctxbench.metrics.probes import Latency
 from ctxbench.metrics.value import Missing
+from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation, Message
-from tests.harness.claims.builders import SIZES, WORDS, inputs
+from tests.harness.claims.builders import MANY, SIZES, WORDS, inputs
 
 
 def test_the_document_evicts_what_it_protects() -> None:
@@ -120,7 +122,47 @@ def test_top_five(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(search, "measured", lambda *_, found=found: [(found, None)])
         rows = search.accuracy(inputs()).rows
         assert verdict_of(rows) == word
-        assert [row.setting for row in rows if row.decides] == [search.ALL]
+        assert [(row.setting, row.figure) for row in rows if row.decides] == [(search.ALL, "evidence recall at 5")]
+
+
+def test_top_five_has_two_readings_and_an_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the evidence of every question is a recall of 50 % and a hit of 100 %; the remark names the embedder."""
+    found = [
+        SearchOutcome(way.name, f"c{at}", f"p{at}", "single", (0.5, 1.0), 0.001)
+        for at in range(MANY)
+        for way in search.ways(search.BY)
+    ]
+    asked = []
+    monkeypatch.setattr(search, "measured", lambda *words: asked.append(words[2].settings.embedder) or [(found, None)])
+    made = inputs()
+    made.embedder = "text-embedding-3-small"
+    (claim,) = chosen(["C26"])
+    finding = claim.finding(made)
+    by = {row.figure: row for row in finding.rows if row.setting == search.ALL}
+    assert asked == ["text-embedding-3-small"]
+    assert (by["evidence recall at 5"].found.mean, by["hit at 5"].found.mean) == (0.5, 1.0)  # type: ignore[union-attr]
+    assert (by["evidence recall at 5"].verdict, by["hit at 5"].decides) == ("fails", False)
+    assert "(hit@5) for 100.0 %" in finding.why
+    assert "The embedder is `text-embedding-3-small`" in finding.why
+
+
+def test_a_missing_extra_is_named_whatever_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without faiss the other kinds of data may decide, and the finding says that vectors are not measured, and why."""
+    said = [Conversation(str(at), (Message("m", "user", "?"),)) for at in range(MANY)]
+
+    def missing(*_: object) -> None:
+        raise MissingExtra("faiss", "tiers")
+
+    (claim,) = chosen(["C24"])
+    quantised = compression._quantised
+    for ratio, word in ((12.0, "cannot tell"), (1.0, "fails")):
+        _archive(monkeypatch, MANY, 0.9, 0.01, 900)
+        monkeypatch.setattr(compression, "_quantised", quantised)
+        monkeypatch.setattr(compression, "_pairs", missing)
+        monkeypatch.setattr(compression, "_coded", lambda items, level, ratio=ratio: (1000.0 * ratio, 1000.0))
+        finding = claim.finding(inputs(conversations=said))
+        assert finding.verdict == word
+        assert finding.why.count("is not measured: needs the extra `tiers`.") == 2
 
 
 def test_a_million_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
