@@ -6,7 +6,6 @@ What is claimed, and what is said of it, stands in `data/claims.toml`; each subj
 from __future__ import annotations
 
 import hashlib
-import os
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import msgspec
 from ...scenarios.errors import RunError, SpecError, UserError
 from ...scenarios.spec import nearest
 from ..folder.run import Run
+from ..folder.store import placed
 from . import compression, cost, search, storage, tiers, tokens
 from .claim import Finding, Measurement, sentence, verdict_of
 from .inputs import ClaimInputs
@@ -104,17 +104,13 @@ def digest_of(run: Run) -> str:
 def write(run: Run, findings: Sequence[Finding], quick: bool, recordings: Sequence[str]) -> Path:
     """Store findings in a run's folder, whole or not at all. Raises RunError if they cannot be written."""
     path = run.folder / FILE
-    # The report may read the file while it is written: it sees the old findings or the new ones, never a half.
-    draft = path.with_name(f".{FILE}.{os.getpid()}")
     names = tuple(Path(recording).name for recording in recordings)
     stored = StoredFindings(VERSION, digest_of(run), tuple(findings), quick, names)
     try:
-        draft.write_bytes(msgspec.json.encode(stored))
-        os.replace(draft, path)
+        with placed(path) as draft:
+            draft.write_bytes(msgspec.json.encode(stored))
     except OSError as error:
         raise RunError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        draft.unlink(missing_ok=True)
     return path
 
 

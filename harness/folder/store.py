@@ -29,6 +29,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -104,10 +105,15 @@ def _column(values: Any, kind: Any) -> Any:
             return pa.array(values, type=kind)
 
 
+# Random bytes in the name of a draft.
+_RANDOM = 8
+
+
 @contextmanager
 def placed(path: Path) -> Iterator[Path]:
     """Yield a draft to write to; it is moved to its place at the end, or removed if anything goes wrong."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    # Process ids are alike on hosts that share a disk, and on one host in containers.
+    draft = path.with_name(f".{path.name}.{token_hex(_RANDOM)}")
     draft.parent.mkdir(parents=True, exist_ok=True)
     try:
         yield draft
@@ -131,7 +137,7 @@ LOCK = ".lock"
 """A file that the run which is writing holds a lock on. It stays, empty."""
 
 _PART = re.compile(r"(\d{5,})(-\d{3,})?\.(parquet|jsonl\.zst)")
-_DRAFT = re.compile(r"\.manifest\.json\.\d+")
+_DRAFT = re.compile(rf"\.manifest\.json\.[0-9a-f]{{{2 * _RANDOM}}}")
 
 
 class _PlanHeader(msgspec.Struct):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ...harness.folder.store import placed
 from ...metrics.value import Missing
 from ...scenarios.errors import RunError
 from ..render import Table, line, markdown, printable
@@ -42,7 +43,8 @@ def write(results: Results, folder: Path, inspect: Sequence[str] = (), *, figure
     try:
         _clear(folder)
         for name, data in files.items():
-            _place(folder / name, data)
+            with placed(folder / name) as draft:
+                draft.write_bytes(data)
     except OSError as error:
         raise _unwritable(folder, error) from None
     return folder / "report.html"
@@ -72,16 +74,6 @@ def _clear(folder: Path) -> None:
         for path in (folder / name).iterdir() if (folder / name).is_dir() else ():
             if path.suffix in endings and path.is_file():
                 path.unlink()
-
-
-def _place(path: Path, data: bytes) -> None:
-    """Write a file whole, or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(data)
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _figures(section: ReportSection) -> Iterator[tuple[str, bytes]]:

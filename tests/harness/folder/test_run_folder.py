@@ -10,7 +10,7 @@ import pytest
 
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
-from ctxbench.harness.folder.store import alone
+from ctxbench.harness.folder.store import alone, placed
 from ctxbench.scenarios.errors import RecordingError, RunError
 from tests.harness.runs import bytes_of, plan, recording
 
@@ -130,7 +130,17 @@ def test_overwrite_removes_nothing_but_a_run(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "steps" / "notes.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("left", [".manifest.json.4711", ".DS_Store"])
+def test_writers_have_drafts_of_their_own(tmp_path: Path) -> None:
+    """Two writers of one file, whatever their processes are called, write to two drafts."""
+    with placed(tmp_path / "a.json") as one, placed(tmp_path / "a.json") as other:
+        assert one != other
+        one.write_text("1")
+        other.write_text("2")
+    assert (tmp_path / "a.json").read_text() == "1"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("left", [".manifest.json.0123456789abcdef", ".DS_Store"])
 def test_leftovers_do_not_fill_a_folder(tmp_path: Path, left: str) -> None:
     """What a kill in the first write or a file browser leaves in a folder does not keep a run out of it."""
     path = recording(tmp_path, conversations=2)
