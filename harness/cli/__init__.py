@@ -17,7 +17,7 @@ import typer
 from rich.markup import escape
 from typer.core import TyperCommand
 
-from ...scenarios.errors import UserError
+from ...scenarios.errors import Stopped, UserError
 from ..engine.threads import one_thread
 from . import (
     answer,
@@ -168,6 +168,9 @@ def main() -> None:
             app()
         finally:
             sys.stdout.flush()
+    except Stopped:
+        streams.say_how_to_repeat()
+        raise
     except UserError as error:
         say(f"error: {error}")
         sys.exit(2)

@@ -22,7 +22,7 @@ from .arguments import (
     flat,
     run_folder,
 )
-from .streams import command, same_command, say
+from .streams import command, same_command, say, say_stopped
 
 
 @flat
@@ -146,7 +146,7 @@ def quality(
             with redirect_stdout(sys.stderr), counting(conversations(), "conversations") as done:
                 replies = replayed(out, done) if record is None else recorded(record, out, done)
         except (Stopped, KeyboardInterrupt):
-            say(f"stopped; finished work is stored. To continue: {same_command()}")
+            say_stopped(f"finished work is stored. To continue: {same_command()}")
             raise
     answers = answers_of(load(out))
     if as_json:

@@ -12,7 +12,7 @@ import typer
 from . import completion
 from .arguments import QUESTIONS_PANEL, report_spending
 from .progress import counting
-from .streams import same_command, say
+from .streams import same_command, say, say_stopped
 
 if TYPE_CHECKING:
     from ..answers.estimate import CallEstimate
@@ -95,7 +95,7 @@ def answered_by(opened: Run, settings: Settings, asking: AnswerOptions, overwrit
             with counting(opened.manifest.conversations, "conversations") as done:
                 graded = answer(opened, answerer, by, RunProbes(opened, models), again=overwrite, done=done)
     except (Stopped, KeyboardInterrupt):
-        say(f"stopped; finished work is stored. To continue: {same_command()}")
+        say_stopped(f"finished work is stored. To continue: {same_command()}")
         raise
     report_spending(models.settings)
     return graded

@@ -22,7 +22,7 @@ from .arguments import (
     prices_of,
     report_spending,
 )
-from .streams import report_ignored, same_command, say
+from .streams import report_ignored, same_command, say, say_stopped
 
 if TYPE_CHECKING:
     from ...scenarios.errors import RecordingError
@@ -144,7 +144,7 @@ def calibrate(
         with redirect_stdout(sys.stderr), counting(size, "answers") as done:
             results = [calibrated(part, graders, BASELINES, options, done) for part in sets]
     except (Stopped, KeyboardInterrupt):
-        say(f"stopped; replies of models are in {settings.path()}. To continue: {same_command()}")
+        say_stopped(f"replies of models are in {settings.path()}. To continue: {same_command()}")
         raise
     report_spending(settings)
     if figure is not None:

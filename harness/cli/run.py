@@ -37,7 +37,7 @@ from .arguments import (
     prices_of,
     report_model_calls,
 )
-from .streams import command, report_ignored, same_command, say
+from .streams import command, report_ignored, same_command, say, say_stopped
 
 if TYPE_CHECKING:
     from ...metrics.prices import Prices
@@ -144,7 +144,7 @@ def run(
         with redirect_stdout(sys.stderr), watching() as watcher:
             manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, watcher=watcher)
     except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
-        say(f"stopped; finished work is stored. To continue: {same_command()}")
+        say_stopped(f"finished work is stored. To continue: {same_command()}")
         raise
     report_problems(manifest)
     if not manifest.conversations:
@@ -164,7 +164,7 @@ def run(
         results = results_of(folder, model or (), paid)
         print_run(results, as_json)
     except Stopped:
-        say(f"stopped; everything is measured. To print the tables: {to_print}")
+        say_stopped(f"everything is measured. To print the tables: {to_print}")
         raise
     if not as_json:
         typer.echo(f"\nresults: {shlex.quote(f'{folder}/')}   ({to_print}, {to_show})")
@@ -192,8 +192,10 @@ def demo(
     It needs no recordings, key or network, and takes a few seconds. `ctxbench show` then looks into what was sent.
     """
     from ...scenarios.embedded import KINDS
+    from ..folder.store import is_complete
 
-    run(list(KINDS), strategy=list(_DEMO), turns=_DEMO_TURNS, out=out, overwrite=True)
+    # A finished one is measured again, by whatever version is installed now; one that was stopped goes on.
+    run(list(KINDS), strategy=list(_DEMO), turns=_DEMO_TURNS, out=out, overwrite=is_complete(out))
 
 
 def _check_prices(models: Sequence[str], prices: Prices) -> None:

@@ -88,6 +88,22 @@ def say(text: str) -> None:
     typer.echo("".join(char if char.isprintable() else "·" for char in text), err=True)
 
 
+# What the user was told who stopped the command.
+_told: list[str] = []
+
+
+def say_stopped(text: str) -> None:
+    """Print what is kept of a command that was stopped, and how to go on."""
+    _told.append(text)
+    say(f"stopped; {text}")
+
+
+def say_how_to_repeat() -> None:
+    """Print how to give a stopped command again, unless it has said more."""
+    if not _told:
+        say_stopped(f"to begin again: {same_command()}")
+
+
 def report_ignored(ignored: Sequence[str], notes: Sequence[str]) -> None:
     """Print files of folders that are no recordings, those with a reason first, and notes on the reading."""
     from ...reports.render import count

@@ -22,7 +22,7 @@ from .arguments import (
     OverwriteOption,
     TurnsOption,
 )
-from .streams import report_ignored, same_command, say
+from .streams import report_ignored, same_command, say, say_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,7 +123,7 @@ def tune(
             tuned = _searched(request, out, jobs or os.cpu_count() or 1, overwrite)
             _keep(tuned, out)
     except (Stopped, KeyboardInterrupt):
-        say(f"stopped; tried settings are stored. To continue: {same_command()}")
+        say_stopped(f"tried settings are stored. To continue: {same_command()}")
         raise
     for problem in tuned.problems.errors:
         say(f"left out: {problem}")

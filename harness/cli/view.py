@@ -62,8 +62,6 @@ def view(
         webbrowser.open(server.address + only)
     try:
         server.serve_forever()
-    except KeyboardInterrupt:
-        say("")
     finally:
         server.server_close()
 

@@ -115,3 +115,20 @@ def test_stopped_while_printing(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (143, "")
     assert said(done.stderr) == ["stopped; everything is measured. To print the tables: ctxbench report 'my runs'"]
     assert "2 conversations" in ctxbench("report", "my runs", cwd=tmp_path).stdout
+
+
+def test_any_command_says_how_to_begin_again(tmp_path: Path) -> None:
+    """A command that has nothing to keep ends with one line too, and with the code of the signal."""
+    recording(tmp_path, conversations=2)
+    ctxbench("run", "some.jsonl", "-s", "none", "-s", "last_turn", "-o", "r", "--no-answers", cwd=tmp_path)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        with subprocess.Popen(
+            [CTXBENCH, "view", "r"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+        ) as process:
+            assert process.stderr is not None
+            assert process.stderr.readline().startswith("http://")
+            process.send_signal(each)
+            last = process.stderr.read().splitlines()[-1]
+            assert last.startswith("stopped; to begin again: ")
+            assert last.endswith("ctxbench view r")
+        assert process.returncode == CODES[each]
