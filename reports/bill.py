@@ -27,6 +27,8 @@ _MORE_HEADS = ("read", "written", "fresh")
 # Columns that a narrow terminal leaves out, the first to go first.
 _SPARE = ("fresh", "written", "read", "calls with a hit", "own calls", "saved against uncached")
 _MOST_CAUSES = 3
+# Share of a cost below which a range is none.
+_NARROW = 0.01
 
 HOW = (
     "Cost is the input and recorded output of all calls, with the strategy's own model calls, each conversation with a "
@@ -160,9 +162,11 @@ def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
 
 
 def _range(cost: float, missed: float) -> str:
-    """Return the cost if every call finds the newest cached prefix, and if only as many do as recordings show."""
-    least, most = dollars(cost), dollars(cost + missed)
-    return least if least == most else f"{least}–{most}"
+    """Return the cost if every call finds the newest cached prefix, and if only as many do as recordings show.
+
+    The second is left out where it is not 1 % more.
+    """
+    return dollars(cost) if missed < _NARROW * cost else f"{dollars(cost)}–{dollars(cost + missed)}"
 
 
 def _saved(strategy: str, share: float, lacking: Collection[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from functools import partial
 from itertools import chain, repeat
@@ -382,3 +383,17 @@ def test_figures(run: Run, tmp_path: Path) -> None:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     alone = conversation(tmp_path, *SAID, strategies=("last_turn",))
     ctxbench("bill", alone.folder, "-m", "gpt-4o", "--out", tmp_path / "c", cwd=tmp_path)
+
+
+def test_a_range_is_printed_where_it_is_wide(run: Run) -> None:
+    """By half of the calls a cost is from–to; where all but one in a thousand find the cache, it is one figure."""
+    costs = [
+        json.loads(ctxbench("bill", run.folder, "-m", "gpt-4o", "--reuse", reuse, "--json", cwd=run.folder).stdout)
+        for reuse in ("0.5", "1")
+    ]
+    assert costs[0]["bills"][0]["cost"] == costs[1]["bills"][0]["cost"]
+    assert costs[0]["bills"][0]["cost_missed"] > 0 == costs[1]["bills"][0]["cost_missed"]
+    shown = ctxbench("bill", run.folder, "-m", "gpt-4o", "--reuse", "0.5", cwd=run.folder).stdout
+    assert re.search(r"none +\$[\d.]+–\$[\d.]+ ", shown)
+    shown = ctxbench("bill", run.folder, "-m", "gpt-4o", "--reuse", "0.999", cwd=run.folder).stdout
+    assert re.search(r"none +\$[\d.]+ ", shown)
