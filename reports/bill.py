@@ -166,7 +166,7 @@ def _range(cost: float, missed: float) -> str:
 
     The second is left out where it is not 1 % more.
     """
-    return dollars(cost) if missed < _NARROW * cost else f"{dollars(cost)}–{dollars(cost + missed)}"
+    return f"{dollars(cost)}–{dollars(cost + missed)}" if missed > _NARROW * cost else dollars(cost)
 
 
 def _saved(strategy: str, share: float, lacking: Collection[str]) -> str:
