@@ -142,17 +142,22 @@ BriefOption = Annotated[bool, typer.Option("--brief", help="Print only the most 
 
 
 def run_folder(folder: Path) -> Path:
-    """Return the folder itself if it is a run, else the newest run in it, which is named on standard error.
+    """Return the folder itself if it is a run, else the newest one in it, which is named on standard error.
+
+    A run that is not finished counts where there is no other: it may be going on, or was stopped and forgotten.
 
     Raises RunError if there is none.
     """
+    from ..folder.store import is_complete
+
     if (folder / "manifest.json").exists() or not folder.is_dir():
         return folder
-    manifests = sorted(folder.glob("*/manifest.json"), key=lambda path: path.stat().st_mtime)
-    if not manifests:
+    runs = [path.parent for path in folder.glob("*/manifest.json")]
+    if not runs:
         raise RunError(f"{folder}: there is no run here: make one with `ctxbench run`")
-    say(f"{manifests[-1].parent}: the newest run in {folder}")
-    return manifests[-1].parent
+    newest = max(runs, key=lambda run: (is_complete(run), (run / "manifest.json").stat().st_mtime))
+    say(f"{newest}: the newest run in {folder}")
+    return newest
 
 
 def find_conversation(run: Run, text: str) -> str:

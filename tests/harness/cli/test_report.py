@@ -105,3 +105,13 @@ def test_prices_of_ones_own(tmp_path: Path) -> None:
     assert verdict["model"] == "company/assistant"
     table = pd.read_csv(tmp_path / "now" / "report" / "tables" / "bill.csv")
     assert table.set_index("strategy").cost[row["strategy"]] == row["cost"]
+
+
+def test_the_newest_run_that_is_finished(tmp_path: Path) -> None:
+    """A run that was stopped does not stand in the way of the finished one before it."""
+    ctxbench("run", recording(tmp_path, conversations=2), "-s", "none", "-o", "runs/one", cwd=tmp_path)
+    stopped = tmp_path / "runs" / "two"
+    stopped.mkdir()
+    text = (tmp_path / "runs/one/manifest.json").read_text()
+    (stopped / "manifest.json").write_text(text.replace('"complete": true', '"complete": false'))
+    assert ctxbench("report", "--print-only", cwd=tmp_path).stderr == "runs/one: the newest run in runs\n"
