@@ -203,7 +203,7 @@ def _is_no_recording(errors: Sequence[RecordingError], batch: Batch) -> bool:
 
 
 def _misfit(path: Path) -> str:
-    keys = _shown(key_paths(file_head(path)))
+    keys = _shown(key_paths(file_head(path)) - {"."})  # the root is no key
     return "no known format fits" + (f"; no reader knows these keys: {keys}" if keys else "")
 
 
