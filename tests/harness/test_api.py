@@ -37,7 +37,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> ctxbench.BenchmarkRun:
 @pytest.fixture(scope="module")
 def smoke() -> ctxbench.BenchmarkRun:
     """A run of the embedded conversations, which have questions with known answers."""
-    return ctxbench.run("smoke", strategies=["none", "retrieval", "window(max_tokens=2000)", "summary(every=2)"])
+    return ctxbench.run(
+        "smoke", strategies=["none", "archive(trigger='keyword')", "window(max_tokens=2000)", "summary(every=2)"]
+    )
 
 
 def test_the_package_is_imported_without_its_rooms() -> None:
