@@ -109,7 +109,7 @@ def probes_of(run: Run, uneven: frozenset[str], lost: Sequence[str]) -> ProbeSum
 
 
 class _ProbeSums:
-    """What each probe adds to the sums of every figure, found once: the figures are asked for by strategy and kind."""
+    """Adds up each probe's part of every figure, by strategy and kind. The parts are found once."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
         self._rows = rows

@@ -18,13 +18,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ...metrics.cache.rules import STORED, Rules, day_of, rule_for
+from ...metrics.cache.rules import STORED, day_of, rule_for
 from ...metrics.prices import Price, Prices, Tariff
 from ...scenarios.errors import RunError
 from ..folder.contexts import Floats, Ints
 from ..folder.run import Run
 from . import SummaryPrompt
-from .own_calls import OwnCalls, PriceColumns, own_cost, prompts_before
+from .own_calls import FREE, OwnCalls, SentPrompts, charged
 from .recorded import CostComparison, TokenFactors, recorded_costs, token_factors
 from .requests import RunRequests
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
@@ -163,7 +163,7 @@ class Billed:
             **dict(zip(MONEY, money, strict=True)),
             "cost": np.sum(money, axis=0),
             "cost_missed": usage.missed * (price.input - price.read),
-            "cost_own": self._own(scheme, tariff, (tokens, output, tokens - usage.fresh)),
+            "cost_own": self._own(scheme, tariff, SentPrompts(tokens, output, tokens - usage.fresh)),
             "uncached": tokens * price.input + output * price.output,
             "found": np.where(usage.created > 0, 0, usage.read),
             "hits": hits.astype(np.int64),
@@ -180,28 +180,21 @@ class Billed:
             may_hit[first:last] &= least is not None and self.requests.tokens[first:last] >= least
         return may_hit
 
-    def _own(self, scheme: Scheme, tariff: Tariff, columns: tuple[Ints, Ints, Ints]) -> Floats:
-        """Return the cost of the strategies' own model calls at each step, whose prompt, answer and cached tokens
-        `columns` are."""
+    def _own(self, scheme: Scheme, tariff: Tariff, sent: SentPrompts) -> Floats:
+        """Return the cost of the strategies' own model calls at each step, where the prompts `sent` are charged."""
         total, own = np.zeros(len(self.requests.steps)), self._own_calls
         if not own.calls:
             return total
         factors = self.factors[scheme.model]
         asked = _scaled(np.array([call.input_tokens for call in own.calls], np.int64), factors.prompt)
         replied = _scaled(np.array([call.output_tokens for call in own.calls], np.int64), factors.answer)
-        started = self.requests.started
-
-        def price(tokens: Ints) -> PriceColumns:
-            each = _Columns.of(tariff, _priced_as(scheme), tokens, started[own.rows])
-            return PriceColumns(each.input, each.read, each.output)
-
-        def rules(row: int) -> Rules | None:
-            rule = rule_of(scheme, None if np.isnan(started[row]) else day_of(started[row]))
-            return None if rule is None else rule.rules
-
-        before = prompts_before(self.requests, own.rows, columns, rules, scheme.placement == "hour")
+        prompts = charged(self.requests, own, asked, sent, scheme, self.summaries)
+        price = _Columns.of(tariff, _priced_as(scheme), prompts.tokens, self.requests.started[own.rows])
+        billed = (prompts.tokens - prompts.read) * price.input + prompts.read * price.read + replied * price.output
+        paid = np.array([np.nan if call.cost is None else call.cost for call in own.calls], np.float64)
+        free = np.array([call.model == FREE and call.role == "summariser" for call in own.calls])
         # Not `total[rows] +=`, which counts one of several calls of a step. NaN, for a price that is not known, stays.
-        np.add.at(total, own.rows, own_cost(own, (asked, replied), before, self.summaries, price))
+        np.add.at(total, own.rows, np.where(free, billed, paid))
         return total
 
     @cached_property

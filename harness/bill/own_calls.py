@@ -15,22 +15,21 @@ Sources are those of decision 18.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from ...metrics.cache.mechanisms import HOUR, AutomaticRules, BoundaryRules, ExplicitRules, UnitRules
-from ...metrics.cache.rules import Rules
+from ...metrics.cache.mechanisms import FIVE_MINUTES, HOUR, AutomaticRules, BoundaryRules, ExplicitRules, UnitRules
+from ...metrics.cache.rules import Rules, day_of
 from ...strategies.events import Called
-from ..folder.contexts import Floats, Ints
+from ..folder.contexts import Ints
 from . import SummaryPrompt
 from .requests import RunRequests
+from .simulation import Scheme, rule_of
 
 FREE = "offline"
 """The extractive summariser: it is no model and costs nothing in the run, but is billed as if it were one."""
-FIVE_MINUTES = 300.0
 
 
 class OwnCalls(NamedTuple):
@@ -56,77 +55,60 @@ class OwnCalls(NamedTuple):
         return cls(np.array([row for row, _ in made], np.int64), [call for _, call in made])
 
 
-class PromptBefore(NamedTuple):
-    """What the call before each own call's step sent; 0 everywhere at the first step of a conversation."""
+class ChargedPrompts(NamedTuple):
+    """Tokens that each own call is charged for, in the provider's counts."""
+
+    tokens: Ints
+    read: Ints
+    """Tokens read from the cache; the rest is plain."""
+
+
+def charged(
+    requests: RunRequests, own: OwnCalls, asked: Ints, sent: SentPrompts, scheme: Scheme, prompt: SummaryPrompt
+) -> ChargedPrompts:
+    """Return the prompts of own calls. `asked`: tokens of the prompts that the run made for them.
+
+    At the first step of a conversation there is no last prompt: the call's own is charged.
+    """
+    none = np.zeros_like(asked)
+    if prompt is SummaryPrompt.separate:
+        return ChargedPrompts(asked, none)
+    firsts = set(requests.bounds[:-1])
+    later = np.array([row not in firsts for row in own.rows.tolist()], bool)
+    last = np.where(later, own.rows - 1, 0)
+    tokens = np.where(later, sent.tokens[last] + sent.output[last], asked)
+    if prompt is SummaryPrompt.history:
+        return ChargedPrompts(tokens, none)
+    started = requests.started
+    pauses = np.nan_to_num(started[own.rows] - started[last])
+    cached = [
+        _still_cached(_rules(scheme, started[row]), int(sent.tokens[before]), int(sent.cached[before]), pause, scheme)
+        for row, before, pause in zip(own.rows.tolist(), last.tolist(), pauses.tolist(), strict=True)
+    ]
+    return ChargedPrompts(tokens, np.where(later, np.array(cached, np.int64), 0))
+
+
+class SentPrompts(NamedTuple):
+    """Tokens of every row of the table `steps`, in the provider's counts."""
 
     tokens: Ints
     output: Ints
     cached: Ints
-    """Tokens of it that the cache still has."""
+    """Tokens read or written."""
 
 
-def prompts_before(
-    requests: RunRequests,
-    rows: Ints,
-    columns: tuple[Ints, Ints, Ints],
-    rules: Callable[[int], Rules | None],
-    hour: bool,
-) -> PromptBefore:
-    """Return the prompts before own calls at `rows`.
-
-    `columns`: of each row of the steps the prompt, its answer, and what of it was read or written, in the provider's
-    tokens. `rules` of a row's day. `hour`: whether marks are for an hour.
-    """
-    firsts = set(requests.bounds[:-1])
-    has = np.array([row not in firsts for row in rows.tolist()], bool)
-    before = np.where(has, rows - 1, 0)
-    tokens, output, marked = (np.where(has, column[before], 0) for column in columns)
-    gaps = np.nan_to_num(requests.started[rows] - requests.started[before])
-    cached = [
-        _still(rules(int(row)), int(size), int(part), float(gap), hour)
-        for row, size, part, gap in zip(rows, tokens, marked, gaps, strict=True)
-    ]
-    return PromptBefore(tokens, output, np.array(cached, np.int64))
+def _rules(scheme: Scheme, started: float) -> Rules | None:
+    rule = rule_of(scheme, None if np.isnan(started) else day_of(started))
+    return None if rule is None else rule.rules
 
 
-def _still(rules: Rules | None, tokens: int, marked: int, gap: float, hour: bool) -> int:
-    """Return how much of a prompt the cache has after a pause of `gap` seconds."""
+def _still_cached(rules: Rules | None, tokens: int, marked: int, pause: float, scheme: Scheme) -> int:
+    """Return how much of a prompt the cache has after a pause in seconds."""
     match rules:
         case ExplicitRules():
-            return marked if gap < (HOUR if hour else FIVE_MINUTES) else 0
+            return marked if pause < (HOUR if scheme.placement == "hour" else FIVE_MINUTES) else 0
         case BoundaryRules():
-            return marked if gap < rules.lifetime else 0
+            return marked if pause < rules.lifetime else 0
         case AutomaticRules() | UnitRules():
-            return rules.read(tokens) if gap < rules.lifetime else 0
+            return rules.read(tokens) if pause < rules.lifetime else 0
     return 0
-
-
-class PriceColumns(NamedTuple):
-    """Prices that apply to each call, in US dollars per token."""
-
-    input: Floats
-    read: Floats
-    output: Floats
-
-
-def own_cost(
-    own: OwnCalls,
-    sizes: tuple[Ints, Ints],
-    before: PromptBefore,
-    prompt: SummaryPrompt,
-    price: Callable[[Ints], PriceColumns],
-) -> Floats:
-    """Return the cost of each own call; NaN for a model whose price is not known.
-
-    `sizes`: tokens of each call's own prompt and reply, as the billed provider counts them. `price` takes the tokens of
-    the prompts that are charged.
-    """
-    asked, replied = sizes
-    free = np.array([call.model == FREE and call.role == "summariser" for call in own.calls])
-    whole = np.where(before.tokens > 0, before.tokens + before.output, asked)
-    charged = asked if prompt is SummaryPrompt.separate else whole
-    read = np.where(before.tokens > 0, before.cached, 0) if prompt is SummaryPrompt.extends else np.zeros_like(charged)
-    each = price(charged)
-    billed = (charged - read) * each.input + read * each.read + replied * each.output
-    paid = np.array([np.nan if call.cost is None else call.cost for call in own.calls], np.float64)
-    return np.where(free, billed, paid)

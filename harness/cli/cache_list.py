@@ -52,8 +52,7 @@ def _said(rule: CacheRule) -> str:
 
 
 def _seen(rule: CacheRule) -> str:
-    seen, exact = (sum(getattr(found, name) for found in rule.evidence) for name in ("seen", "exact"))
-    return f"{exact:,} of {seen:,}" if seen else "–"
+    return f"{rule.exact:,} of {rule.seen:,}" if rule.seen else "–"
 
 
 def _sources(rule: CacheRule) -> list[str]:

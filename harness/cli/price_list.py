@@ -83,14 +83,13 @@ def _row(name: str) -> dict[str, Any]:
 
 
 def _rule(rule: CacheRule) -> dict[str, Any]:
-    seen, exact = (sum(getattr(found, name) for found in rule.evidence) for name in ("seen", "exact"))
     return {
         "mechanism": rule.mechanism,
         "family": rule.family,
         "since": rule.since,
         "source": rule.source,
-        "calls_seen": seen,
-        "calls_exact": exact,
+        "calls_seen": rule.seen,
+        "calls_exact": rule.exact,
     }
 
 

@@ -21,7 +21,7 @@ is reported is rounded down to `step` tokens, and nothing below `least`. Blocks 
 the provider puts in front of the prompt and does not report. Writing is not billed. A prefix that breaks within a block
 is common up to there: where requests have texts (`CacheRequest.alike`), the tokens that the block shares with another
 one after the same prefix are read too. OpenAI: least 1,024, step 128, answers not counted. DeepSeek before V4: 64 and
-64, with the answer where the model does not think, but for the last token (`hidden` = -1).
+64, with the answer; of models that think, the prompt alone but for its last token (`hidden` = -1).
 
 Another server may answer, or the cache may be written late: with probability `reuse` a call finds the newest prefix
 that an earlier request left, else the one before that with the same probability, and so on. `CacheUsage.read` is what
@@ -64,7 +64,7 @@ from dataclasses import dataclass
 
 from .prefixes import START, CacheMark, CacheRequest, CacheUsage, common
 
-HOUR = 3600.0
+FIVE_MINUTES, HOUR = 300.0, 3600.0
 
 MOST_MARKS = 4
 

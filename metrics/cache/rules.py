@@ -68,7 +68,7 @@ class CacheEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     folder: str
     """Folder of the sample recordings."""
     recordings: str
-    """What they are recordings of."""
+    """Names the recordings: agent, number, year."""
     since: str = ""
     """First day of the line that they were recorded under."""
     host: str = ""
@@ -90,13 +90,23 @@ class CacheRule:
     """None = nothing is cached."""
     source: str
     note: str = ""
-    """What was assumed or measured beside the source."""
+    """Says what was assumed, or measured, where the source has no figure."""
     evidence: tuple[CacheEvidence, ...] = ()
     """Recorded calls that it was compared with; empty = none was seen."""
     pays: tuple[float, float] | None = None
     """Prices of reading and writing as shares of the input price, where these are not the provider's."""
     system_first: bool = False
     """Whether system messages stand before all others in the prompt, wherever they are among the messages."""
+
+    @property
+    def seen(self) -> int:
+        """Number of recorded calls that it was compared with."""
+        return sum(found.seen for found in self.evidence)
+
+    @property
+    def exact(self) -> int:
+        """Number of those that it predicts to the token."""
+        return sum(found.exact for found in self.evidence)
 
     @property
     def mechanism(self) -> str:

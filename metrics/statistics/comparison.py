@@ -99,7 +99,7 @@ class Difference(NamedTuple):
     p: Value
     """Two-sided p-value of no difference."""
     typical: TypicalChange | None = None
-    """What was tested instead of the difference: a few long conversations decide a total, and raise false alarms."""
+    """Change that was tested instead of the difference, where a few long conversations decide a total."""
 
     @property
     def nothing(self) -> bool:

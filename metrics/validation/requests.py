@@ -21,13 +21,12 @@ from typing import Literal, NamedTuple
 
 from ...scenarios.model import Call, Compaction, Conversation, Message, Tool, Usage
 from ...scenarios.readers.messages import rising
-from ..cache.mechanisms import HOUR, ExplicitRules
+from ..cache.mechanisms import FIVE_MINUTES, HOUR, ExplicitRules
 from ..cache.prefixes import CacheMark, ContentBlocks, Places, Prefixes, SentPrefix, SharedStarts
 from ..cache.rules import CacheRule, rule_for
 from ..tokens import FRAME, ROLE, TokenCounter, text_encoder
 
 Assumed = Literal["no start", "no time", "marks", "head marks", "constant"]
-FIVE_MINUTES = 300.0
 LIFETIMES = {"5m": FIVE_MINUTES, "1h": HOUR}
 BACKWARDS = "it began before an earlier call of its conversation: the clock ran backwards"
 NO_TIME = "it has no time, or one that runs backwards, among calls that have one"

@@ -129,6 +129,8 @@ class CacheAgreement:
     later: int = 0
     """Calls after the first of their conversation, whose reads depend on earlier runs."""
     later_exact: int = 0
+    found: int = 0
+    """Later calls that read the newest prefix that is cached."""
     earlier: int = 0
     """Calls that read what an earlier call could: another server answered, or the cache was written late."""
     unreported: int = 0
@@ -159,6 +161,7 @@ class CacheAgreement:
         self.exact += row.exact
         self.later += row.gap is not None
         self.later_exact += row.gap is not None and row.exact
+        self.found += row.gap is not None and row.exact and row.read > 0
         self.earlier += row.gap is not None and row.reason == EARLIER
         self.tokens += row.usage.input or 0
         self.read += row.read
@@ -216,8 +219,8 @@ class CacheAgreement:
     @property
     def reuse(self) -> Value:
         """Probability that a later call finds the newest prefix that is cached, and not an earlier one."""
-        found = self.later_exact + self.earlier
-        return self.later_exact / found if found else NO_LATER
+        read = self.found + self.earlier
+        return self.found / read if read else Missing("undefined", "no later call is predicted right")
 
     @property
     def off(self) -> int:

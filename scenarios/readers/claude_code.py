@@ -72,7 +72,7 @@ class _Entry(msgspec.Struct, rename="camel"):
 
 
 class _Progress(msgspec.Struct, rename="camel"):
-    """What a line of type `progress` reports: of an agent, a line of its conversation."""
+    """Holds the report of a line of type `progress`: of an agent, a line of its conversation."""
 
     type: str = ""
     agent_id: str = ""

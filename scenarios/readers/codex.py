@@ -89,7 +89,7 @@ class _Block(msgspec.Struct):
 
 
 class _Output(msgspec.Struct):
-    """What older versions wrote in place of a text."""
+    """Holds a text, as older versions wrote it."""
 
     content: str
 

@@ -37,7 +37,7 @@ Place = Literal["start", "end"]
 FORM = texts("memories")
 QUOTE, QUOTE_WITHOUT_TIME = texts("quote"), texts("quote_without_time")
 SPEAKERS: dict[Role, dict[Language, str]] = {role: texts(f"speaker_{role}") for role in get_args(Role)}
-"""What a quote calls a speaker without a name."""
+"""Names that a quote gives to speakers without one, by role and language."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -311,7 +311,7 @@ class ParsedAnswer:
 
     @cached_property
     def scope(self) -> Scope:
-        """What it asserts beside the question and all accepted answers."""
+        """Decides what of the answer is asserted, given the question and all accepted answers."""
         return Scope(self.said, [gold.text for gold in self.golds], self.golds[0].asked)
 
     def without(self, spans: Iterable[GoldSpan]) -> ParsedAnswer:

@@ -118,7 +118,7 @@ _NEAR = 100
 
 
 class Scope:
-    """What an answer asserts, beside one question and its accepted answers."""
+    """Decides what an answer asserts, given its question and the accepted answers."""
 
     def __init__(self, text: str, accepted: Sequence[TextWords], question: TextWords) -> None:
         self.text = text

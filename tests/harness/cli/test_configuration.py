@@ -112,7 +112,7 @@ def test_options_are_shown_as_they_are_typed(tmp_path: Path) -> None:
 
 
 def test_a_command_is_shown_without_what_it_demands(tmp_path: Path) -> None:
-    """What must be given to run the command need not be given to look at its options; a wrong value is an error."""
+    """Options can be looked at without the arguments that a run demands; a wrong value is an error all the same."""
     _, *rows = ctxbench("config", "tune", cwd=tmp_path).stdout.splitlines()
     assert rows[0].split() == ["strategy", "–", "must", "be", "given"]
     _, *rows = ctxbench("config", "tune", "window(max_tokens=?)", cwd=tmp_path).stdout.splitlines()
@@ -209,7 +209,7 @@ def test_init_lists_agents_and_reads_nothing(tmp_path: Path, monkeypatch: pytest
 
 
 def set_options(folder: Path) -> set[str]:
-    """What the file of a folder sets, each option with its command."""
+    """Return the options that the file of a folder sets, each with its command."""
     rows = json.loads(ctxbench("config", "--json", cwd=folder).stdout)["settings"]
     return {f"{command} {row['option']}" for row in rows for command in row["commands"]}
 
