@@ -1,0 +1,126 @@
+"""What the tests of adapters share: a conversation of an agent, and a comparison with the library called natively."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.chat import chat_message
+from ctxbench.scenarios.errors import MissingExtra
+from ctxbench.scenarios.model import Conversation, Message
+from ctxbench.strategies.chain import packages, parse, spec
+from ctxbench.strategies.events import Called
+from ctxbench.strategies.functions import ChatDict
+from tests.builders import answering, calling, conversations, talk
+from tests.strategies.stubs import Stub, events, played
+
+COUNT = TokenCounter().text
+ARGUMENTS = ("{}", '{"a": 1}', '{"a":1,"b":[null,"ü"]}', "no json", "[1]", '{"INVALID_JSON": "x"}')
+SUMMARY = "The parts that were read so far."
+
+Seen = list[tuple[str, str, tuple[str, ...], str | None]]
+"""What a provider would see of messages: role, text, ids of calls, and which call a result answers."""
+
+Native = Callable[[Conversation], Callable[[int, int], Seen]]
+"""Opens a conversation with the library itself; what it returns takes the places where what is new starts and ends."""
+
+
+def library(module: str) -> Any:
+    """Import a library, whose own deprecations are none of ours; skip the test where it is not installed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip(module, exc_type=ImportError)
+
+
+def dicts(messages: tuple[Message, ...]) -> list[ChatDict]:
+    return [{"id": message.id, **chat_message(message)} for message in messages]
+
+
+@st.composite
+def recorded(draw: st.DrawFn) -> list[ChatDict]:
+    """Draw the dicts of a conversation, with names and with arguments however they were written."""
+    messages = draw(conversations(12)).messages
+    return dicts(
+        tuple(
+            msgspec.structs.replace(
+                message,
+                name=draw(st.sampled_from(["", "ann"])),
+                calls=tuple(
+                    msgspec.structs.replace(call, arguments=draw(st.sampled_from(ARGUMENTS))) for call in message.calls
+                ),
+            )
+            for message in messages
+        )
+    )
+
+
+def check_conversion(convert: Callable[[list[ChatDict]], Any], back: Callable[[Any], list[ChatDict]]) -> None:
+    """Check that messages come back from a library's form to the letter: ids, names, calls, arguments as written."""
+
+    @given(messages=recorded())
+    def comes_back(messages: list[ChatDict]) -> None:
+        assert back(convert(messages)) == messages
+
+    comes_back()
+
+
+def work(turns: int = 14) -> Conversation:
+    """A conversation of an agent: questions, calls with long results, answers."""
+    said: list[Any] = [("system", "You help with files.")]
+    for turn in range(turns):
+        result = answering(f"r{turn}", f"x{turn}", f"row {turn} of the file, of many words " * 9)
+        said += [("user", f"Read part {turn}, please."), calling(f"c{turn}", f"x{turn}"), result]
+        said.append(("assistant", f"Part {turn} has {turn * 7} rows."))
+    return talk(*said)
+
+
+def seen(messages: list[ChatDict]) -> Seen:
+    """What a provider would see of message dicts: roles, texts, calls and what is answered."""
+    return [
+        (
+            message["role"],
+            message["content"],
+            tuple(call["id"] for call in message.get("tool_calls", ())),
+            message.get("tool_call_id"),
+        )
+        for message in messages
+    ]
+
+
+def check_native(text: str, native: Native) -> None:
+    """Check that at every call the messages are those of the library called natively, and that it shortens some."""
+    conversation = work()
+    native_step = native(conversation)
+    strategy = parse(text)
+    models, read, shortened = Stub(reply=lambda prompt: SUMMARY), 0, 0
+    steps = played(strategy, conversation, models)
+    for step in steps:
+        sent = seen(dicts(tuple(step.context.messages)))
+        assert sent == native_step(read, step.at)
+        shortened += sent != seen(dicts(conversation.messages[: step.at]))
+        read = step.at
+    assert shortened > len(steps) // 3
+    assert bool([called for step in steps for called in events(step, Called)]) == ("summar" in text)
+    assert spec(strategy) == text
+
+
+def check_version(text: str) -> None:
+    """Check that a run notes the library's version, and that without the library one line names the extra."""
+    name = text.split("(")[0]
+    (point,) = entry_points(group="ctxbench.strategies", name=name)
+    kind = point.load()
+    try:
+        installed = version(kind.library)
+    except PackageNotFoundError:
+        with pytest.raises(MissingExtra, match=rf"is not installed: pip install 'ctxbench\[{kind.extra}\]'"):
+            kind()
+    else:
+        assert packages(parse(text)) == {name: f"{kind.library} {installed}"}
