@@ -489,7 +489,7 @@ def init(
 
     It looks for folders of known agents and counts their files by name. It opens none of them.
     """
-    from ..folder.store import placed
+    from ..folder.files import placed
 
     file = Path(FILE)
     if file.exists() and not force:
