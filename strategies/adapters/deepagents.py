@@ -17,13 +17,13 @@ _LIBRARY, _EXTRA = "deepagents", "adapter-deepagents"
 
 @adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later")
 def summarization(services: ChatServices, window: int | None = None) -> Step:
-    """Summarise all but the newest messages once they reach a limit, as agents of `create_deep_agent` do.
+    """Summarise all but the newest messages at a limit (`SummarizationMiddleware`).
 
-    For a model of unknown `window` the limit is 170,000 tokens and 6 messages are kept. Else it is 0.85 of the window
-    and 0.10 are kept; tool results that are over it even then are moved to files, or the conversation fails. Before
-    all that, strings of over 2,000 characters in calls of `write_file` and `edit_file` are cut, but for the newest 20
-    messages or 0.10 of the window. Files are in memory: the summary names the one with the history, and no recorded
-    call reads it.
+    It is set up as `create_deep_agent` does. For a model of unknown `window` the limit is 170,000 tokens and 6
+    messages are kept. Else it is 0.85 of the window and 0.10 are kept; tool results that are over it even then are
+    moved to files, or the conversation fails. Before all that, strings of over 2,000 characters in calls of
+    `write_file` and `edit_file` are cut, but for the newest 20 messages or 0.10 of the window. Files are in memory:
+    the summary names the one with the history, and no recorded call reads it.
     """
     model = chat_model(services)
     model.profile = {"max_input_tokens": window} if window else None

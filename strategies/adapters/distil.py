@@ -11,7 +11,7 @@ _LIBRARY, _EXTRA = "distil-llm", "adapter-distil"
 
 @adapter(_LIBRARY, _EXTRA, "a line that was folded away is needed")
 def compress(services: ChatServices, verbatim: bool = False) -> Step:  # noqa: ARG001
-    """Shorten tool results by their form, as distil's proxy does for OpenAI's API (`compress_chat_completions`).
+    """Shorten tool results by their form (`compress_chat_completions`).
 
     Tables lose their repeated keys. Of long texts the lines between are folded under a handle, which an agent could
     expand with distil's tool; no recorded call does. With `verbatim` nothing is folded. Other messages lose spaces of

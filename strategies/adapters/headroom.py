@@ -22,9 +22,10 @@ def compress(
     min_tokens_to_compress: int = 250,
     compress_user_messages: bool = False,
 ) -> Step:
-    """Compress tool results and system messages but for the last `protect_recent` messages (`headroom.compress`).
+    """Compress tool results before the newest messages (`headroom.compress`).
 
-    Those of at least `min_tokens_to_compress` tokens. Its model for prose, whose weights are a download, is left out.
+    The last `protect_recent` messages stay, and those under `min_tokens_to_compress` tokens. System messages are
+    compressed too, those of the user if asked. Its model for prose, whose weights are a download, is left out.
     What it removes could be had back by its tool, which no recorded call does.
     """
     headroom, said = imported("headroom", _LIBRARY, _EXTRA), list[ChatDict]()

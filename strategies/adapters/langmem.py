@@ -23,10 +23,11 @@ def summarization(
     max_tokens_before_summary: int | None = None,
     max_summary_tokens: int = 256,
 ) -> Step:
-    """Extend a running summary by the oldest messages once they have `max_tokens_before_summary` tokens.
+    """Extend a running summary by the oldest messages (`summarize_messages`).
 
-    That is `max_tokens` if it is not given. The summariser replies in at most `max_summary_tokens`, as LangMem's
-    documentation binds it. The first message stays if it is a system message; later ones are summarised as well.
+    It does so once they have `max_tokens_before_summary` tokens (`max_tokens` if not given). The summariser replies in
+    at most `max_summary_tokens`, as LangMem's documentation binds it. The first message stays if it is a system
+    message; later ones are summarised as well.
     """
     short_term, said = imported("langmem.short_term", _LIBRARY, _EXTRA), list[Any]()
     settings = {

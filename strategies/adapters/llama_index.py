@@ -106,10 +106,10 @@ def memory(
     chat_history_token_ratio: float = 0.7,
     token_flush_size: int = 3000,
 ) -> Step:
-    """Send the newest messages from a user message on (`Memory` without memory blocks).
+    """Send the newest messages from a user message on (`Memory`).
 
     Once there are over `token_limit` × `chat_history_token_ratio` tokens, the oldest `token_flush_size` go at a time.
-    Calls and their ids are counted as Python prints them.
+    Calls and their ids are counted as Python prints them. There are no memory blocks.
     """
     limits = {"token_limit": token_limit, "chat_history_token_ratio": chat_history_token_ratio}
     memory = imported("llama_index.core.memory", _LIBRARY, _EXTRA).Memory.from_defaults(

@@ -87,10 +87,10 @@ def tool_output_trimmer(
 
 @adapter(_LIBRARY, _EXTRA, "the summary leaves out what the assistant and the tools said")
 def compaction_session(services: ChatServices, threshold: int = 10) -> Step:
-    """Compact all but the user's messages once there are `threshold` others (`OpenAIResponsesCompactionSession`).
+    """Compact all but the user's messages (`OpenAIResponsesCompactionSession`).
 
-    As the SDK's runs do it: after an answer, never between a call and its result. Calls, texts and results count as
-    one each. What OpenAI writes is encrypted: the run's summariser writes in its place.
+    As in the SDK's runs: after an answer, once there are `threshold` others, of which calls, texts and results are one
+    each. What OpenAI writes is encrypted: the run's summariser writes in its place.
     """
     agents = imported("agents", _LIBRARY, _EXTRA)
     memory = imported("agents.memory", _LIBRARY, _EXTRA)
