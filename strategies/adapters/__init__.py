@@ -16,7 +16,7 @@ import msgspec
 from ...scenarios.chat import arguments_object
 from ...scenarios.errors import MissingExtra
 from ..functions import live
-from ..services import content_text
+from ..services import ChatServices, content_text
 
 
 def adapter(library: str, extra: str, fails: str) -> Callable[[Callable[..., Any]], type[Any]]:
@@ -66,3 +66,13 @@ def chat_call(name: str, call_id: str, arguments: Any, recorded: Iterable[Mappin
 def chat_dict(role: str, content: Any, **others: Any) -> dict[str, Any]:
     """Return a message in OpenAI's form. Other keys that have no value are left out."""
     return {"role": role, "content": content_text(content), **{key: value for key, value in others.items() if value}}
+
+
+def chat_tokens(services: ChatServices, messages: Iterable[Mapping[str, Any]]) -> int:
+    """Return the tokens of message dicts: texts, names and arguments of calls, 4 a message."""
+    total = 0
+    for message in messages:
+        calls = [call["function"] for call in message.get("tool_calls", ())]
+        texts = [message["content"], *(text for call in calls for text in (call["name"], call["arguments"]))]
+        total += 4 + sum(map(services.count_tokens, texts))
+    return total
