@@ -6,6 +6,7 @@ opened or converted, so that listing and parsing import none. Every adapter name
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -37,7 +38,13 @@ def adapter(library: str, extra: str, fails: str) -> Callable[[Callable[..., Any
 
 
 def imported(module: str, library: str, extra: str) -> Any:
-    """Return a module of a library. Raises MissingExtra if the library is not installed."""
+    """Return a module of a library. Raises MissingExtra if the library is not installed.
+
+    What the library logs is not printed, unless the program has set up logging.
+    """
+    log = logging.getLogger(module.partition(".")[0])
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())
     try:
         return import_module(module)
     except ModuleNotFoundError:
@@ -48,6 +55,22 @@ def arguments_of(call: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a dict's tool call as an object; text that is none is wrapped in `INVALID_JSON`."""
     decoded: dict[str, Any] = msgspec.json.decode(arguments_object(call["function"]["arguments"]))
     return decoded
+
+
+def results_together(messages: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return message dicts in groups: tool results that follow one another together, every other message alone."""
+    groups: list[list[dict[str, Any]]] = []
+    for message in messages:
+        if message["role"] == "tool" and groups and groups[-1][0]["role"] == "tool":
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+    return groups
+
+
+def origin(message: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Return those of the fields that a message dict has, for a library's message that has no field for them."""
+    return {key: message[key] for key in keys if key in message}
 
 
 def chat_call(name: str, call_id: str, arguments: Any, recorded: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
