@@ -269,6 +269,16 @@ EmbedderOption = Annotated[
         rich_help_panel=MODELS_PANEL,
     ),
 ]
+AdapterPythonOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--adapter-python",
+        metavar="[LIBRARY=]PATH",
+        help="Another Python for strategies of a library, or of those that are not installed here; repeat it.",
+        show_default="this one",
+        rich_help_panel=MODELS_PANEL,
+    ),
+]
 TrackingOption = Annotated[
     str,
     typer.Option(
