@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +19,7 @@ _LIBRARY, _EXTRA = "openhands-sdk", "adapter-openhands"
 _NONE: Mapping[str, ChatDict] = MappingProxyType({})
 
 
+@cache
 def _sdk(module: str) -> Any:
     """Return a module of the SDK, which then neither asks the network for prices nor greets. Raises MissingExtra."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

@@ -26,6 +26,7 @@ import msgspec
 
 from ...scenarios.errors import SpecError, WorkerError
 from ..base import ModelError, Prompt
+from ..events import Event
 
 if TYPE_CHECKING:
     from ..functions import ChatDict, Step
@@ -98,6 +99,12 @@ class TokensQuestion(msgspec.Struct, frozen=True, tag=True):
     text: str
 
 
+class EventReport(msgspec.Struct, frozen=True, tag=True):
+    """Tells what the strategy did at this step."""
+
+    event: Event
+
+
 class Answer(msgspec.Struct, frozen=True, tag=True):
     """Answers a request or a question."""
 
@@ -113,7 +120,7 @@ class Failure(msgspec.Struct, frozen=True, tag=True):
 
 
 Request = VersionRequest | OpenRequest | StepRequest
-Question = CompletionQuestion | TokensQuestion
+Question = CompletionQuestion | TokensQuestion | EventReport
 FromWorker = Answer | Failure | Question
 
 
@@ -274,7 +281,7 @@ class Worker:
         with self._lock:
             try:
                 said = self._sent(message)
-                while isinstance(said, CompletionQuestion | TokensQuestion):
+                while isinstance(said, Question):
                     assert services is not None
                     said = self._sent(msgspec.msgpack.encode(_answer(said, services, refusals)))
             except BaseException:  # what the worker says next would be taken for another answer
@@ -309,6 +316,8 @@ class Worker:
 def _answer(question: Question, services: ChatServices, refusals: list[ModelError]) -> Answer | Failure:
     if isinstance(question, TokensQuestion):
         return Answer(services.count_tokens(question.text))
+    if isinstance(question, EventReport):
+        return Answer(services.desk.record(question.event))
     try:
         return Answer(services.desk.complete(question.prompt))
     except ModelError as error:

@@ -16,12 +16,14 @@ import msgspec
 
 from ...scenarios.errors import UserError
 from ..base import ModelError, Prompt
+from ..events import Event
 from ..functions import Step, finished
 from ..services import ChatServices
 from .process import (
     GREETING,
     Answer,
     CompletionQuestion,
+    EventReport,
     Failure,
     OpenRequest,
     Question,
@@ -103,6 +105,10 @@ class RemoteDesk:
         """Return the summariser's reply. Raises ModelError."""
         reply: str = self._channel.ask(CompletionQuestion(prompt))
         return reply
+
+    def record(self, event: Event) -> None:
+        """Report an action of the strategy at this step."""
+        self._channel.ask(EventReport(event))
 
     def text_tokens(self, text: str) -> int:
         """Return the tokens of a text, which are asked for once."""

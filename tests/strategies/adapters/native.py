@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, entry_points, version
@@ -16,7 +17,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.chat import chat_message
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation, Message
-from ctxbench.strategies.chain import packages, parse, spec
+from ctxbench.strategies.chain import packages, parse, spec, use_pythons
 from ctxbench.strategies.events import Called
 from ctxbench.strategies.functions import ChatDict
 from tests.builders import answering, calling, conversations, talk
@@ -96,7 +97,20 @@ def seen(messages: list[ChatDict]) -> Seen:
 
 
 def check_native(text: str, native: Native) -> None:
-    """Check that at every call the messages are those of the library called natively, and that it shortens some."""
+    """Check that at every call the messages are those of the library called natively, and that it shortens some.
+
+    They are the same when the library runs in a process of another Python.
+    """
+    (point,) = entry_points(group="ctxbench.strategies", name=text.split("(")[0])
+    _check_native(text, native)
+    use_pythons([f"{point.load().library}={sys.executable}"])
+    try:
+        _check_native(text, native)
+    finally:
+        use_pythons([])
+
+
+def _check_native(text: str, native: Native) -> None:
     conversation = work()
     native_step = native(conversation)
     strategy = parse(text)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ctxbench.strategies.adapters import adapter
 from ctxbench.strategies.base import ModelError
+from ctxbench.strategies.events import Dropped
 from ctxbench.strategies.functions import ChatDict
 from ctxbench.strategies.services import ChatServices
 
@@ -51,6 +52,8 @@ class Library:
                     return self.beside("summarise")
                 except ModelError as error:
                     return [written(f"no summary: {error}")]
+            case "report":
+                self.services.desk.record(Dropped((self.said[0]["id"],)))
             case "alive":
                 return [written(f"{len(ALIVE)} open")]
             case "print":

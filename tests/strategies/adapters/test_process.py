@@ -70,7 +70,7 @@ def sent(conversation: Conversation = SAID, models: Stub | None = None, **parame
     return [[message.text for message in step.context.messages] for step in steps]
 
 
-@pytest.mark.parametrize("also", ["", "count", "summarise"])
+@pytest.mark.parametrize("also", ["", "count", "summarise", "report"])
 def test_messages_and_events_are_those_of_this_process(
     also: str, python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,9 +264,7 @@ def test_nothing_else_is_lost_with_a_process(python: str, tmp_path: Path) -> Non
 
 def test_a_configuration_names_pythons_beside_it(tmp_path: Path) -> None:
     """A path of `ctxbench.toml` is one beside the file; the name of a program is looked for on PATH."""
-    (tmp_path / "ctxbench.toml").write_text(
-        'adapter-python = ["env/python", "langchain-core=../p", "no-such-python"]\n'
-    )
+    (tmp_path / "ctxbench.toml").write_text('adapter-python = ["env/python", "langchain-core=../p", "not-there"]\n')
     (tmp_path / "sub").mkdir()
     shown = ctxbench("config", "tune", cwd=tmp_path / "sub").stdout
     assert "--adapter-python  ../env/python, langchain-core=../../p, not-there" in shown
