@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 FOLDER = Path("build/adapters")
@@ -58,8 +59,14 @@ def installed(wheel: str, extra: str) -> tuple[str | None, str]:
             code, said = command([*install, f"{wheel}[{extra}]", *BESIDE], log(extra))
         if code == 0:
             return str(FOLDER / extra / "bin" / "python"), ""
-        reasons.append(" ".join(re.sub(r"[×╰─▶│]", " ", said).split())[:400])
+        reasons.append(reason(said))
     return None, reasons[0]
+
+
+def reason(said: str) -> str:
+    """Return why an installation failed, of what pip or uv printed."""
+    error = re.search(r"^\s*(error|×).*", said, re.MULTILINE | re.DOTALL | re.IGNORECASE)
+    return " ".join((error.group() if error else said).partition(", we can conclude")[0].split())[:300]
 
 
 def installers(folder: Path) -> Iterator[tuple[list[str], list[str]]]:
@@ -72,6 +79,15 @@ def installers(folder: Path) -> Iterator[tuple[list[str], list[str]]]:
         elif program := shutil.which(f"python{version}") if version else sys.executable:
             make = [program, "-m", "venv", "--clear", str(folder)]
             yield make, [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+
+
+@cache
+def pyenv() -> dict[str, str]:
+    """Return the variable by which the programs of pyenv start any Python that it has, not the chosen one alone."""
+    if not shutil.which("pyenv"):
+        return {}
+    names = subprocess.run(["pyenv", "versions", "--bare"], capture_output=True, text=True).stdout.split()
+    return {"PYENV_VERSION": ":".join(names)}
 
 
 def versions(python: str, requirements: list[str]) -> str:
@@ -90,7 +106,7 @@ def log(extra: str) -> Path:
 
 def command(words: list[str], log: Path) -> tuple[int, str]:
     """Run a command. Returns its exit code and what it printed, which is also appended to a file."""
-    environment = {**os.environ, "PYTHONNOUSERSITE": "1", "COLUMNS": "120"}
+    environment = {**os.environ, **pyenv(), "PYTHONNOUSERSITE": "1", "COLUMNS": "120"}
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     with log.open("a", encoding="utf-8") as file:
         file.write(f"$ {' '.join(words)}\n{done.stdout}\n")
