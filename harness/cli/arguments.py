@@ -207,13 +207,13 @@ def find_strategy(run: Run, text: str | None) -> str:
 
 
 def _normal_form(text: str) -> str:
-    """Return a strategy's text as a run has it; empty if it is no strategy, or its file is gone."""
-    from ...scenarios.errors import SpecError
+    """Return a strategy's text as a run has it; empty if it is no strategy here, or its file or library is gone."""
+    from ...scenarios.errors import UserError
     from ...strategies.chain import parse, spec
 
     try:
         return spec(parse(text))
-    except SpecError:
+    except UserError:
         return ""
 
 

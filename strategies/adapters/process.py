@@ -105,13 +105,13 @@ class EventReport(msgspec.Struct, frozen=True, tag=True):
     event: Event
 
 
-class Answer(msgspec.Struct, frozen=True, tag=True):
+class WorkerAnswer(msgspec.Struct, frozen=True, tag=True):
     """Answers a request or a question."""
 
     value: Any
 
 
-class Failure(msgspec.Struct, frozen=True, tag=True):
+class WorkerFailure(msgspec.Struct, frozen=True, tag=True):
     """Answers that there is no answer, and why."""
 
     why: str
@@ -121,7 +121,7 @@ class Failure(msgspec.Struct, frozen=True, tag=True):
 
 Request = VersionRequest | OpenRequest | StepRequest
 Question = CompletionQuestion | TokensQuestion | EventReport
-FromWorker = Answer | Failure | Question
+FromWorker = WorkerAnswer | WorkerFailure | Question
 
 
 def write_frame(stream: IO[bytes], message: bytes) -> None:
@@ -287,19 +287,20 @@ class Worker:
             except BaseException:  # what the worker says next would be taken for another answer
                 self.end()
                 raise
-        if isinstance(said, Answer):
+        if isinstance(said, WorkerAnswer):
             return said.value
-        raise refusals[-1] if said.by_model else WorkerError(said.why)
+        raise refusals[-1] if said.by_model and refusals else WorkerError(said.why)
 
     def _sent(self, message: bytes) -> FromWorker:
         """Send a message, and return what the worker says then."""
         try:
             write_frame(self._input, message)
-            return self._decoder.decode(read_frame(self._output))
+            said: FromWorker = self._decoder.decode(read_frame(self._output))
         except (EOFError, OSError, ValueError):
             code = self.end()
             how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
             raise WorkerError(f"{self.path}: the process of the adapter {how}") from None
+        return said
 
     def end(self) -> int:
         """End the process, and return its exit code."""
@@ -313,16 +314,17 @@ class Worker:
         return self._process.wait()
 
 
-def _answer(question: Question, services: ChatServices, refusals: list[ModelError]) -> Answer | Failure:
+def _answer(question: Question, services: ChatServices, refusals: list[ModelError]) -> WorkerAnswer | WorkerFailure:
     if isinstance(question, TokensQuestion):
-        return Answer(services.count_tokens(question.text))
+        return WorkerAnswer(services.count_tokens(question.text))
     if isinstance(question, EventReport):
-        return Answer(services.desk.record(question.event))
+        services.desk.record(question.event)
+        return WorkerAnswer(None)
     try:
-        return Answer(services.desk.complete(question.prompt))
+        return WorkerAnswer(services.desk.complete(question.prompt))
     except ModelError as error:
         refusals.append(error)
-        return Failure(str(error), by_model=True)
+        return WorkerFailure(str(error), by_model=True)
 
 
 def _worker(path: str) -> Worker:

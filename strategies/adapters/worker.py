@@ -21,39 +21,40 @@ from ..functions import Step, finished
 from ..services import ChatServices
 from .process import (
     GREETING,
-    Answer,
     CompletionQuestion,
     EventReport,
-    Failure,
     OpenRequest,
     Question,
     Request,
     StepRequest,
     TokensQuestion,
     VersionRequest,
+    WorkerAnswer,
+    WorkerFailure,
     read_frame,
     write_frame,
 )
 
 
 def serve() -> None:
-    """Answer requests until the other process is gone."""
+    """WorkerAnswer requests until the other process is gone."""
     channel, steps = Channel(), OpenSteps()
     while True:
         request = channel.request()
         try:
-            reply = msgspec.msgpack.encode(Answer(steps.answer(request, channel)))
+            reply = msgspec.msgpack.encode(WorkerAnswer(steps.answer(request, channel)))
         except (Exception, SystemExit) as error:  # a library may raise, or exit, as it likes
-            reply = msgspec.msgpack.encode(Failure(_reason(error), isinstance(error, ModelError)))
+            reply = msgspec.msgpack.encode(WorkerFailure(_reason(error), isinstance(error, ModelError)))
         channel.send(reply)
 
 
 def _reason(error: BaseException) -> str:
     """Return an error in a line, with the place where it was raised if it is no message to the user."""
-    if isinstance(error, UserError):
-        return str(error)
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+    reason = str(error)
+    if not isinstance(error, UserError):
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        reason = f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+    return reason.encode(errors="replace").decode()
 
 
 class Channel:
@@ -78,7 +79,8 @@ class Channel:
 
     def request(self) -> Request:
         """Return the next request."""
-        return msgspec.msgpack.decode(self._received.get(), type=Request)
+        request: Request = msgspec.msgpack.decode(self._received.get(), type=Request)
+        return request
 
     def send(self, message: bytes) -> None:
         """Send a message. It goes nowhere if the other process is gone: this one ends then."""
@@ -88,8 +90,8 @@ class Channel:
         """Return the answer to a question, from any thread. Raises ModelError."""
         with self._lock:
             self.send(msgspec.msgpack.encode(question))
-            said = msgspec.msgpack.decode(self._received.get(), type=Answer | Failure)
-        if isinstance(said, Failure):
+            said = msgspec.msgpack.decode(self._received.get(), type=WorkerAnswer | WorkerFailure)
+        if isinstance(said, WorkerFailure):
             raise ModelError(said.why)
         return said.value
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ctxbench.harness.cli.arguments import find_strategy
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.replay import failure_reason
@@ -259,6 +260,8 @@ def test_nothing_else_is_lost_with_a_process(python: str, tmp_path: Path) -> Non
     execute(plan(*sources, strategies=("none", spec), probes=False), tmp_path / "run")
     results = load(tmp_path / "run").table("results")
     assert list(results.status) == ["ok"] * 9 + ["failed"] * 3
+    process.use_interpreters(())  # the run can be looked at without the library
+    assert find_strategy(load(tmp_path / "run"), spec) == spec
     assert {f"{python}: the process of the adapter was ended by SIGKILL", ""} == set(results.detail)
 
 
