@@ -85,7 +85,6 @@ def run(
     out          the run folder. The same call goes on with a run that was stopped, and opens one that is finished. By
                  default a temporary folder, which goes when the run is no longer used
     jobs         worker processes, 0 = one per core. The figures do not depend on it
-    adapter_python  other Pythons for strategies of libraries, each `PATH` or `LIBRARY=PATH`
     strict       stop at the first recording that cannot be read. By default a warning names those that are left out
 
     The other parameters are the options of `ctxbench run`. Raises UserError for whatever the caller can mend.
