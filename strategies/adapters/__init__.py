@@ -8,33 +8,45 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 import msgspec
 
 from ...scenarios.chat import arguments_object
 from ...scenarios.errors import MissingExtra
-from ..functions import live
+from ..functions import Step, live
 from ..services import ChatServices, content_text
+from . import process
 
 
 def adapter(library: str, extra: str, fails: str) -> Callable[[Callable[..., Any]], type[Any]]:
     """Return a decorator like `live` for a strategy of a library, which is a package that `extra` brings.
 
-    A strategy raises MissingExtra when it is made without its library. `chain.packages` has the library's version.
+    The library is called here, or in another Python if the run names one for it (`process`). A strategy raises
+    MissingExtra when it is made without its library. `chain.packages` has the library's version.
     """
 
     def check_installed(self: Any) -> None:  # noqa: ARG001
         try:
-            version(library)
+            process.version_of(library)
         except PackageNotFoundError:
-            raise MissingExtra(library, extra) from None
+            raise MissingExtra(library, extra, process.remedy(library)) from None
 
-    return lambda open_step: live(
-        open_step, library=library, extra=extra, source=library, fails=fails, __post_init__=check_installed
-    )
+    def strategy(open_step: Callable[..., Any]) -> type[Any]:
+        @wraps(open_step)
+        def open_in_place(services: ChatServices, **parameters: Any) -> Step | Any:
+            path = process.place_of(library)
+            if path is None:
+                return open_step(services, **parameters)
+            return process.open_step(path, f"{open_step.__module__}:{open_step.__name__}", services, parameters)
+
+        variables = {"library": library, "extra": extra, "source": library, "fails": fails}
+        return live(open_in_place, open_step=staticmethod(open_step), __post_init__=check_installed, **variables)
+
+    return strategy
 
 
 def imported(module: str, library: str, extra: str) -> Any:

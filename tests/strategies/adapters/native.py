@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, entry_points, version
@@ -16,7 +17,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.chat import chat_message
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation, Message
-from ctxbench.strategies.chain import packages, parse, spec
+from ctxbench.strategies.chain import packages, parse, spec, use_pythons
 from ctxbench.strategies.events import Called
 from ctxbench.strategies.functions import ChatDict
 from tests.builders import answering, calling, conversations, talk
@@ -100,9 +101,20 @@ def seen(messages: list[ChatDict]) -> Seen:
 def check_native(text: str, native: Native, asks: bool | None = None, conversation: Conversation | None = None) -> None:
     """Check that at every call the messages are those of the library called natively, and that it shortens some.
 
-    `asks` says whether the run's model writes for it, as it does where a strategy is called a summary.
+    They are the same when the library runs in a process of another Python. `asks` says whether the run's model writes
+    for it, as it does where a strategy is called a summary.
     """
     conversation = conversation or work()
+    (point,) = entry_points(group="ctxbench.strategies", name=text.split("(")[0])
+    _check_native(text, native, asks, conversation)
+    use_pythons([f"{point.load().library}={sys.executable}"])
+    try:
+        _check_native(text, native, asks, conversation)
+    finally:
+        use_pythons([])
+
+
+def _check_native(text: str, native: Native, asks: bool | None, conversation: Conversation) -> None:
     native_step = native(conversation)
     strategy = parse(text)
     models, read, shortened = Stub(reply=lambda prompt: SUMMARY), 0, 0
