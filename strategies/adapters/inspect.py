@@ -55,7 +55,7 @@ def from_inspect(messages: Iterable[Any]) -> list[ChatDict]:
             chat_call(call.function, call.id, call.arguments, recorded.get("tool_calls", ()))
             for call in getattr(message, "tool_calls", None) or ()
         ]
-        others = {"id": recorded["id"], "name": recorded.get("name"), "tool_calls": calls}
+        others = {"id": recorded.get("id"), "name": recorded.get("name"), "tool_calls": calls}
         if message.role == "tool":
             others["tool_call_id"] = message.tool_call_id
         converted.append(chat_dict(message.role, message.text, **others))
