@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -143,6 +145,27 @@ def test_a_span_that_stands_twice_counts_once() -> None:
     found, notes = chats(first, llm(1, "S", "a", answer="better"))
     assert shown(found["t"])[-1] == ("assistant", "better")
     assert notes == ["test: earlier state of a span that stands twice: 1 not read (f.json: call1t)"]
+
+
+def test_memory_holds_the_text_of_one_thread() -> None:
+    """Of 200 traces with 100 kB of text each, which may go on in any later span, no more than 4 MB is in memory."""
+
+    def spans() -> Iterator[TraceSpan]:
+        for number in range(200):
+            texts = [f"{number} {at} " + "x" * 20_000 for at in range(4)]
+            yield llm(number, *texts[:2], trace=f"t{number}", id=f"a{number}")
+            yield llm(
+                number + 0.5, *texts[:2], "yes", *texts[2:3], trace=f"t{number}", id=f"b{number}", answer=texts[3]
+            )
+
+    tracemalloc.start()
+    try:
+        read = sum(len(chat.messages) for _, chat in conversations(spans(), Problems(), "test"))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert read == 200 * 5
+    assert peak < 4e6
 
 
 def test_a_response_that_two_tracers_saw_counts_once() -> None:
