@@ -16,7 +16,8 @@ A dialect (`otel.py`, `langfuse.py` …) reads its files into spans. `conversati
 - The conversations of a thread's first agent have the thread's name, those of others are `<thread>/<agent>`.
 - A model call is often seen twice, by the framework and by the client library below it. Of model calls inside each
   other, with no agent or tool between them, the innermost counts; what it lacks comes from the one around it.
-- A call without a prompt, and a failed call without an answer, are counted in the notes.
+- A call without a prompt, a failed call without an answer and usage, and a failed attempt whose prompt was answered
+  later, are counted in the notes.
 
 Spans of one session may stand in any of the files, so none is complete before all are read. Until then prompts and
 answers are on disk: memory holds about two kilobytes for each span, and the text of one thread.
@@ -37,7 +38,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from ..errors import Place, RecordingError
-from ..model import Call, Conversation, Mark, Message, Scalar, Tool
+from ..model import STOPPED, Call, Conversation, Mark, Message, Scalar, Tool
 from ..source import Problems, convert, decode, records
 from . import Recordings
 from .messages import forward, iso_seconds
@@ -83,12 +84,16 @@ def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name
     calls: dict[Place, _ModelCall] = {}
     threads: dict[str, list[_ModelCall]] = {}
     by_scope: dict[tuple[str, str], list[TraceSpan]] = {}
-    for call in _by_start(tree.calls()):
+    ordered = _by_start(tree.calls())
+    # Tracers estimate the usage of failed attempts from the prompt: usage does not tell that one was billed.
+    answered = {(tree.thread(call.span), call.prompt): at for at, call in enumerate(ordered) if not call.failed}
+    for at, call in enumerate(ordered):
         span = call.span
-        if not call.prompt:
-            problems.unknown(f"{format_name}: model call without its prompt", span.place)
-        elif not call.answer and span.call.was_stopped:
+        made_again = at < answered.get((tree.thread(span), call.prompt), 0)
+        if call.failed and (span.call.usage is None or made_again):
             problems.unknown(f"{format_name}: failed model call", span.place)
+        elif not call.prompt:
+            problems.unknown(f"{format_name}: model call without its prompt", span.place)
         elif responses.new(span.response, span.place):
             calls[span.place] = call
             threads.setdefault(tree.thread(span), []).append(call)
@@ -227,6 +232,11 @@ class _ModelCall:
     stop: str
     marks: tuple[Mark, ...]
 
+    @property
+    def failed(self) -> bool:
+        """Whether it was stopped before it had an answer."""
+        return not self.answer and self.span.call.stop in STOPPED
+
 
 class _Values:
     """Values on disk, numbered from 1. Equal values behind the same one have one number: prompts repeat each other.
@@ -338,13 +348,18 @@ class _Tree:
         """Yield the innermost model calls, with what only the calls around them have."""
         wrappers = {key: list(self._wrappers(self._spans[key])) for key in self._spans if key in self._calls}
         outer = {_key(wrapper) for around in wrappers.values() for wrapper in around}
-        inner = Counter(_key(wrapper) for key, around in wrappers.items() if key not in outer for wrapper in around)
+        inner: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        for key, around in wrappers.items():
+            for wrapper in () if key in outer else around:
+                inner.setdefault(_key(wrapper), []).append(key)
+        # Of several attempts the framework around them reports the one that did not fail.
+        sound = {at: [key for key in keys if not self._calls[key].failed] or keys for at, keys in inner.items()}
         for key, around in wrappers.items():
             if key not in outer:
                 call = self._calls[key]
-                for wrapper in around:
-                    if inner[_key(wrapper)] == 1:
-                        call = _completed(call, self._calls[_key(wrapper)])
+                for at in map(_key, around):
+                    if sound[at] == [key]:
+                        call = _completed(call, self._calls[at])
                 yield call
 
     def thread(self, span: TraceSpan) -> str:

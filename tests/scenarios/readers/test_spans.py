@@ -137,6 +137,30 @@ def test_failed_calls_are_counted() -> None:
     assert shown(found["t"])[-1] == ("assistant", "")
 
 
+def test_a_failed_attempt_is_no_conversation() -> None:
+    """Of attempts with the same prompt the answered one counts, also if the usage of a failed one was estimated."""
+    failed = llm(1, "S", "a", answer=None, stop="error", usage=Usage(10, 0))
+    for attempts in ([failed], [failed, llm(1.5, "S", "a", answer=None, stop="error", usage=None)]):
+        found, notes = chats(*attempts, llm(2, "S", "a"), llm(3, "S", "a", "yes", "b", answer="done"))
+        assert [shown(chat)[-3:] for chat in found.values()] == [
+            [("assistant", "yes"), ("user", "b"), ("assistant", "done")]
+        ]
+        assert notes == [f"test: failed model call: {len(attempts)} not read (f.json: call1t)"]
+    found, notes = chats(llm(2, "S", "a"), llm(3, "S", "a", answer=None, stop="error", usage=Usage(10, 0)))
+    assert (len(found), notes) == (2, [])  # nothing after it says that it was made again
+
+
+def test_the_framework_reports_the_attempt_that_did_not_fail() -> None:
+    """What the client span lacks comes from the framework span around it, though a failed attempt stands in it."""
+    failed = llm(1.2, parent="call1", answer=None, stop="error", usage=None)
+    found, notes = chats(llm(1, "S", "a"), failed, llm(1.5, parent="call1", answer=None, usage=Usage(9, 2)))
+    assert shown(found["t"]) == [("system", "S"), ("user", "a"), ("assistant", "yes")]
+    [call] = [found["t"].messages[at].call for at in found["t"].calls()]
+    assert call is not None
+    assert call.usage == Usage(9, 2)
+    assert notes == ["test: failed model call: 1 not read (f.json: call1.2t)"]
+
+
 def test_a_span_that_stands_twice_counts_once() -> None:
     """The same span in two exports is one; of two states of a span the later one counts, and a note says so."""
     first = llm(1, "S", "a")
