@@ -1,22 +1,28 @@
-"""Streamed responses of model APIs (server-sent events), put together to the response that is not streamed.
+"""Streamed responses of model APIs, put together to the response that is not streamed.
+
+They are server-sent events, and AWS's binary frames (docs.aws.amazon.com/transcribe: event stream encoding).
 
     OpenAI chat        chunks of `choices[].delta`; the usage stands in the last one
     OpenAI Responses   events; the last one, `response.completed`, has the whole response
     Anthropic          `message_start` with the usage of the prompt, blocks with their deltas, `message_delta` with the
                        usage of the output
     Gemini             responses, one after the other, or one JSON array of them; the last usage counts
+    Bedrock            Converse: `messageStart`, blocks with their deltas, `messageStop`, `metadata` with the usage;
+                       InvokeModel: `chunk`s that hold the events of the model's own API
 
 What a stream that was cut off holds is the response so far.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from ..errors import Place
+from ..errors import Place, RecordingError
 from ..source import decode
 
 _DONE = b"[DONE]"
@@ -29,6 +35,84 @@ def events(body: bytes) -> list[bytes]:
         return []
     lines = (line[5:].strip() for line in body.splitlines() if line.startswith(b"data:"))
     return [line for line in lines if line and line != _DONE]
+
+
+def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
+    """Return type and payload of each event in AWS's frames; nothing if these are none.
+
+    A frame is the lengths of itself and of its headers (4 bytes each), a checksum, the headers, the payload and a
+    checksum. A frame that was cut off is the end. Raises RecordingError for a chunk that is not base64.
+    """
+    found, start = [], 0
+    while start + _PRELUDE <= len(body):
+        size = int.from_bytes(body[start : start + 4], "big")
+        headers = int.from_bytes(body[start + 4 : start + 8], "big")
+        if not _PRELUDE + headers + _CHECKSUM <= size <= len(body) - start:
+            break
+        at = start + _PRELUDE
+        kind, payload = _event_type(body[at : at + headers]), body[at + headers : start + size - _CHECKSUM]
+        if kind == "chunk":
+            try:
+                payload = base64.b64decode(decode(payload, _Bytes, place).bytes, validate=True)
+            except binascii.Error as error:
+                raise RecordingError(place, f"no text: {error}", "leave this interaction out") from None
+        found.append((kind, payload))
+        start += size
+    return found
+
+
+_PRELUDE, _CHECKSUM = 12, 4
+_TEXT_HEADER = 7
+
+
+class _Bytes(msgspec.Struct):
+    bytes: str
+
+
+def _event_type(headers: bytes) -> str:
+    """Return the value of the header `:event-type`; empty without one, or behind a header that is no text."""
+    at = 0
+    while at < len(headers):
+        name_end = at + 1 + headers[at]
+        if headers[name_end : name_end + 1] != bytes([_TEXT_HEADER]):
+            return ""
+        value_at = name_end + 3
+        value_end = value_at + int.from_bytes(headers[name_end + 1 : value_at], "big")
+        if headers[at + 1 : name_end] == b":event-type":
+            return headers[value_at:value_end].decode("utf-8", "replace")
+        at = value_end
+    return ""
+
+
+def converse_response(stream: list[tuple[str, bytes]], place: Place) -> dict[str, Any]:
+    """Return the response of a stream of Bedrock's Converse."""
+    whole: dict[str, Any] = {}
+    blocks: dict[int, dict[str, Any]] = {}
+    for kind, payload in stream:
+        event = decode(payload, _ConverseEvent, place)
+        block = blocks.setdefault(event.content_block_index, {}) if kind.startswith("contentBlock") else {}
+        delta = event.delta or {}
+        if event.start:
+            block |= event.start
+        if isinstance(delta.get("text"), str):
+            block["text"] = block.get("text", "") + delta["text"]
+        if isinstance(use := delta.get("toolUse"), dict) and isinstance(block.get("toolUse"), dict):
+            block["toolUse"]["input"] = block["toolUse"].get("input", "") + str(use.get("input") or "")
+        if isinstance(thought := delta.get("reasoningContent"), dict):
+            shown = block.setdefault("reasoningContent", {"reasoningText": {"text": ""}})["reasoningText"]
+            shown["text"] += str(thought.get("text") or "")
+        whole |= {"stopReason": event.stop_reason} if event.stop_reason else {}
+        whole |= {"usage": event.usage} if event.usage else {}
+    content = [blocks[index] for index in sorted(blocks)]
+    return {"output": {"message": {"role": "assistant", "content": content}}, **whole}
+
+
+class _ConverseEvent(msgspec.Struct, rename="camel"):
+    content_block_index: int = 0
+    start: dict[str, Any] | None = None
+    delta: dict[str, Any] | None = None
+    stop_reason: str = ""
+    usage: Any = None
 
 
 class _Function(msgspec.Struct):

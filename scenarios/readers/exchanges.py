@@ -91,7 +91,7 @@ class Exchange(NamedTuple):
 
     url: str
     endpoint: str
-    """chat, responses, compact, messages, generate or store."""
+    """chat, responses, compact, messages, generate, store, converse or invoke."""
     request: bytes
     response: bytes
     asked: Place
@@ -218,9 +218,11 @@ _ENDPOINTS = {
     "chat": re.compile(r"/chat/completions$"),
     "responses": re.compile(r"/responses$"),
     "compact": re.compile(r"/responses/compact$"),
-    "messages": re.compile(r"/v\d+/messages$"),
+    "messages": re.compile(r"/v\d+/messages$|/publishers/anthropic/models/[^/]+:(?:streamR|r)awPredict$"),
     "generate": re.compile(r":(?:stream)?[gG]enerateContent$"),
     "store": re.compile(r"/cachedContents$"),
+    "converse": re.compile(r"/model/[^/]+/converse(?:-stream)?$"),
+    "invoke": re.compile(r"/model/[^/]+/invoke(?:-with-response-stream)?$"),
 }
 
 
