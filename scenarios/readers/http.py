@@ -32,16 +32,17 @@ from ..model import Call, Compaction, Mark, Message, Usage
 from ..source import Problems, convert, decode
 from . import Recordings
 from .anthropic_messages import AnthropicRequest, AnthropicResponse, logged_request
-from .event_streams import (
+from .exchanges import (
+    Exchange,
     anthropic_response,
     chat_response,
     converse_response,
     events,
+    exchanges,
     frames,
     gemini_response,
     responses_response,
 )
-from .exchanges import Exchange, exchanges
 from .gemini_api import GeminiContent, GeminiPart, content_messages, model_message, part_text
 from .messages import (
     ChatMessage,
