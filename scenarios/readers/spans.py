@@ -1,6 +1,6 @@
 """Traces as conversations: the span tree that all readers of traces share.
 
-A dialect (`otel.py`, `langfuse.py` …) reads its files into spans. `conversations` makes conversations of them:
+A dialect (`otel.py`, `langfuse.py` …) reads its files into spans. `traces` makes conversations of them:
 
     agent planner                        planner:  S U A1 T A2        (A1 and A2 are its model calls)
       llm  S U            -> A1
@@ -70,6 +70,16 @@ class TraceSpan:
     """Its `started` is the start of the span."""
     response: str = ""
     """The provider's id of the response."""
+
+
+def traces(
+    files: Sequence[Path],
+    read: Callable[[Path, Problems], Iterable[TraceSpan]],
+    problems: Problems,
+    format_name: str,
+) -> Recordings:
+    """Yield the conversations in all files, whose spans `read` yields. A file that cannot be read costs only itself."""
+    yield from conversations(_spans_of(files, read, problems), problems, format_name)
 
 
 def conversations(spans: Iterable[TraceSpan], problems: Problems, format_name: str) -> Recordings:
@@ -155,33 +165,6 @@ def counted(
     return counts or None
 
 
-def spans_of(
-    files: Sequence[Path], read: Callable[[Path], Iterable[TraceSpan]], problems: Problems
-) -> Iterator[TraceSpan]:
-    """Yield the spans of all files. A file that cannot be read costs only itself.
-
-    A file without a model call, and without a span of a trace that has one, is no recording.
-    """
-    others: dict[Path, list[str]] = {}
-    traces: set[str] = set()
-    for path in files:
-        found, calls, before = list[str](), 0, len(problems.errors)
-        try:
-            for span in read(path):
-                found.append(span.trace)
-                if span.kind == "llm":
-                    calls += 1
-                    traces.add(span.trace)
-                yield span
-        except RecordingError as error:
-            problems.add(error)
-        if not calls and len(problems.errors) == before:
-            others[path] = found
-    for path, found in others.items():
-        if traces.isdisjoint(found):
-            problems.ignored.append(f"{path}: no model call among its {len(found):,} spans")
-
-
 def span_records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
     """Yield the records of a file. Their places differ, also if an array stands on one line."""
     latest = None
@@ -217,6 +200,33 @@ def sound(make: Callable[[], TraceSpan], place: Place, problems: Problems) -> It
         problems.add(error)
     except RecursionError:
         problems.add(RecordingError(place, "nested too deep", "flatten it"))
+
+
+def _spans_of(
+    files: Sequence[Path], read: Callable[[Path, Problems], Iterable[TraceSpan]], problems: Problems
+) -> Iterator[TraceSpan]:
+    """Yield the spans of all files.
+
+    A file without a model call, and without a span of a trace that has one, is no recording.
+    """
+    others: dict[Path, list[str]] = {}
+    traces: set[str] = set()
+    for path in files:
+        found, calls, before = list[str](), 0, len(problems.errors)
+        try:
+            for span in read(path, problems):
+                found.append(span.trace)
+                if span.kind == "llm":
+                    calls += 1
+                    traces.add(span.trace)
+                yield span
+        except RecordingError as error:
+            problems.add(error)
+        if not calls and len(problems.errors) == before:
+            others[path] = found
+    for path, found in others.items():
+        if traces.isdisjoint(found):
+            problems.ignored.append(f"{path}: no model call among its {len(found):,} spans")
 
 
 @dataclass(frozen=True, slots=True)
