@@ -255,6 +255,7 @@ def _kind(path: Path) -> str:
     suffix = _suffix(path.name)
     if not suffix:
         return ""
+    # A name alone does not tell: a file that is no archive by its bytes is read as it is.
     magic, at = _MAGIC[_TARS.get(suffix, suffix)]
     with path.open("rb") as file:
         return suffix if file.read(at + len(magic))[at:] == magic else ""
@@ -366,7 +367,7 @@ class _Section:
     """The bytes of a file from one place on."""
 
     def __init__(self, path: Path, start: int, size: int) -> None:
-        self._file = path.open("rb")
+        self._file = path.open("rb")  # each has its own: members are read side by side
         self._file.seek(start)
         self._left = size
 

@@ -237,7 +237,7 @@ def _form(path: Path) -> Literal["lines", "array", "object"]:
     with _opened(path) as file:
         start = file.read(window).removeprefix(_BOM).lstrip(_BLANK)
         first, _, rest = start.partition(b"\n")
-        if rest.strip(_BLANK) and is_value(first):
+        if rest.strip(_BLANK) and is_value(first):  # nearly always: a large file is not read further to be told
             return "lines"
         start += file.read(LONGEST - window)
         if b"\n" not in start:  # the first line may be over the limit: the lines after it show the form

@@ -268,6 +268,7 @@ def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
     while start + _PRELUDE <= len(body):
         size = int.from_bytes(body[start : start + 4], "big")
         headers = int.from_bytes(body[start + 4 : start + 8], "big")
+        # Checksums are not looked at: damage shows in the payload, which is JSON.
         if not _PRELUDE + headers + _CHECKSUM <= size <= len(body) - start:
             break
         at = start + _PRELUDE

@@ -110,6 +110,7 @@ def _provider(url: str) -> str:
 
 def _model(url: str) -> str:
     """Return the model that the address of a request to Gemini, Vertex or Bedrock names."""
+    # `…/models/NAME:generateContent`, `…/model/NAME/converse`, where NAME may end in `:0`
     return unquote(re.sub(r".*/models?/|/[\w-]+$|:\w+$", "", urlsplit(url).path))
 
 

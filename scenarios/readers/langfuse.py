@@ -143,6 +143,8 @@ def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:
 
 
 def _call(span: TraceSpan, observation: _Observation, attributes: Attributes, problems: Problems) -> TraceSpan:
+    # LangSmith's tracer of the Claude Agent SDK logs {"content": "role"} for a prompt of several messages: a list of
+    # objects with these two keys, made into a dictionary. What the prompt was is lost: each call is a conversation.
     tools = offered_tools(attributes)
     said = exchange(
         observation.input, observation.output, span.place, problems, "langfuse", tools=tools, names=("input", "output")

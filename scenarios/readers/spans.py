@@ -261,6 +261,8 @@ class _Values:
 
     def put(self, value: Any, before: int = 0) -> int:
         """Return the number of a value behind another one."""
+        # JSON, because msgpack has no integers of more than 64 bits, which a recording may have. The salt ties a value
+        # to the one before it: the same message behind another prompt is another value.
         data = msgspec.json.encode(value)
         key = blake2b(data, digest_size=16, salt=before.to_bytes(16)).digest()
         number = self._numbers.setdefault(key, len(self._before))
