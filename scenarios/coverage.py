@@ -21,8 +21,7 @@ import msgspec
 
 from .model import Conversation
 from .read import Batch, format_name
-from .readers.event_streams import events
-from .readers.exchanges import exchanges
+from .readers.exchanges import events, exchanges
 from .readers.http import HttpRecordings
 from .source import Problems, records
 

@@ -1,12 +1,14 @@
-"""Files that stand within others or elsewhere: compressed files, members of zip archives, and what fsspec reaches.
+"""Files that stand within others or elsewhere: compressed files, members of archives, and what fsspec reaches.
 
     logs/a.jsonl.gz               is read as logs/a.jsonl; also .zst, .bz2 and .xz
     logs.zip                      is read as logs.zip/day1/a.jsonl …, its members, which may be compressed
+    logs.tar, logs.tar.gz         likewise; also .tgz, and .tar with any of the suffixes above
     s3://bucket/logs              is read as s3:/bucket/logs/a.jsonl …; whatever fsspec knows (extra: remote)
 
 A path needs nothing else to be opened: `opened` finds the file that holds it. Nothing is unpacked to disk, but what has
-to be read out of order (`seekable`). What unpacks to more than a thousand times its size is an error: no log is packed
-that well. Remote files are copied once into a cache that ends with the program.
+to be read out of order: a file (`seekable`), and the tar within a compressed one. What unpacks to more than a thousand
+times its size is an error: no log is packed that well. Members whose names lead out of their archive, and links and
+devices of a tar, are passed over. Remote files are copied once into a cache that ends with the program.
 """
 
 from __future__ import annotations
@@ -19,12 +21,16 @@ import lzma
 import os
 import re
 import shutil
+import tarfile
 import tempfile
+import weakref
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
@@ -42,14 +48,28 @@ _UNPACKERS: dict[str, Callable[[Any], Any]] = {
     ".xz": lzma.LZMAFile,
 }
 _ZIP = ".zip"
-_MAGIC = {
-    ".gz": b"\x1f\x8b",
-    ".zst": b"\x28\xb5\x2f\xfd",
-    ".bz2": b"BZh",
-    ".xz": b"\xfd7zXZ\0",
-    _ZIP: b"PK",
+# For each suffix of a tar archive that of its compression.
+_TARS = {
+    ".tar": "",
+    **{f".tar{suffix}": suffix for suffix in _UNPACKERS},
+    ".tgz": ".gz",
+    ".tzst": ".zst",
+    ".tbz2": ".bz2",
+    ".txz": ".xz",
 }
-_DAMAGED = (EOFError, OSError, RuntimeError, NotImplementedError, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
+# First bytes, and where they stand.
+_MAGIC = {
+    ".gz": (b"\x1f\x8b", 0),
+    ".zst": (b"\x28\xb5\x2f\xfd", 0),
+    ".bz2": (b"BZh", 0),
+    ".xz": (b"\xfd7zXZ\0", 0),
+    _ZIP: (b"PK", 0),
+    "": (b"ustar", 257),
+}
+_DAMAGED = (
+    *(EOFError, OSError, RuntimeError, NotImplementedError, ValueError),
+    *(lzma.LZMAError, zlib.error, zipfile.BadZipFile, tarfile.TarError, zstandard.ZstdError),
+)
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://?(?=[^/])")
 _CHUNK = 1 << 16
 
@@ -73,14 +93,15 @@ def files_within(path: Path) -> tuple[list[Path], list[str]]:
     Raises RecordingError for an archive that cannot be read.
     """
     kind = _kind(path)
-    if kind != _ZIP:
+    if not _is_archive(kind):
         return [path.with_suffix("") if kind else path], []
-    found, ignored, hidden = [], [], 0
-    for name in sorted(info.filename for info in _archive(path).infolist() if not info.is_dir()):
+    archive = _archive(path)
+    found, ignored, hidden = [], [f"{path}: {what}: {count:,}" for what, count in archive.passed_over.items()], 0
+    for name in sorted(archive.members):
         member = PurePosixPath(name)
         if any(part.startswith(".") or part == "__MACOSX" for part in member.parts):
             hidden += 1
-        elif member.suffix.lower() == _ZIP:
+        elif _is_archive(_suffix(name)):
             ignored.append(f"{path / name}: an archive within an archive")
         else:
             found.append(path / (member.with_suffix("") if member.suffix.lower() in _UNPACKERS else member))
@@ -110,7 +131,8 @@ def size_of(path: Path) -> int:
     archive = _archive_above(path)
     if archive is None:
         return path.stat().st_size
-    return next((info.file_size for info in [_member(archive, path)] if info is not None), 0)
+    name = _member_name(archive, path)
+    return _archive(archive).members[name].size if name else 0
 
 
 def is_file(path: Path) -> bool:
@@ -118,7 +140,7 @@ def is_file(path: Path) -> bool:
     if os.path.isfile(path) or _compressed(path) is not None:
         return True
     archive = None if is_address(str(path)) else _archive_above(path)
-    return archive is not None and _member(archive, path) is not None
+    return archive is not None and bool(_member_name(archive, path))
 
 
 def opened(path: Path) -> BinaryIO:
@@ -127,20 +149,18 @@ def opened(path: Path) -> BinaryIO:
         return _remote(str(path))
     if (packed := _compressed(path)) is not None:
         return _unpacked(packed.open("rb"), packed.suffix, packed.stat().st_size, packed)
-    archive = _archive_above(path)
-    if archive is None:
-        return path.open("rb")
-    info = _member(archive, path)
-    if info is None:
-        return path.open("rb")  # the error is that of a file that is not there
-    place = archive / info.filename
+    above = _archive_above(path)
+    name = _member_name(above, path) if above else ""
+    if above is None or not name:
+        return path.open("rb")  # the error for no member is that of a file that is not there
+    archive, place = _archive(above), above / name
+    member = archive.members[name]
     try:
-        member = _archive(archive).open(info)
+        file = member.open()
     except _DAMAGED as error:
         raise _damaged(place, error) from None
-    member_name = PurePosixPath(info.filename)
-    suffix = member_name.suffix if member_name.name != path.name else ""
-    return _unpacked(member, suffix, info.compress_size, place)
+    suffix = place.suffix if place.name != path.name else ""
+    return _unpacked(file, suffix, member.packed, place)
 
 
 @contextmanager
@@ -167,7 +187,7 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._inner.read(len(buffer))
-        except (*_DAMAGED, zstandard.ZstdError) as error:
+        except _DAMAGED as error:
             raise _damaged(self._place, error) from None
         self._count += len(data)
         if self._count > self._most:
@@ -220,45 +240,144 @@ def _compressed(path: Path) -> Path | None:
     return next((packed for packed in map(path.with_name, names) if os.path.isfile(packed)), None)
 
 
+def _suffix(name: str) -> str:
+    """Return the suffix by which a packed file is known; empty for any other name."""
+    name = name.lower()
+    return next((suffix for suffix in (*_TARS, *_UNPACKERS, _ZIP) if name.endswith(suffix)), "")
+
+
+def _is_archive(suffix: str) -> bool:
+    return suffix == _ZIP or suffix in _TARS
+
+
 def _kind(path: Path) -> str:
     """Return the suffix of a packed file, if its first bytes are those of one; empty for any other file."""
-    suffix = path.suffix.lower()
-    if suffix not in _MAGIC:
+    suffix = _suffix(path.name)
+    if not suffix:
         return ""
+    # A name alone does not tell: a file that is no archive by its bytes is read as it is.
+    magic, at = _MAGIC[_TARS.get(suffix, suffix)]
     with path.open("rb") as file:
-        return suffix if file.read(len(_MAGIC[suffix])) == _MAGIC[suffix] else ""
+        return suffix if file.read(at + len(magic))[at:] == magic else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A file in an archive."""
+
+    size: int
+    packed: int
+    """Bytes that it takes in the archive."""
+    open: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class _Archive:
+    """An archive's files, by their paths in it, and counts of what is passed over."""
+
+    members: dict[str, _Member]
+    passed_over: Counter[str]
 
 
 def _archive_above(path: Path) -> Path | None:
-    """Return the zip archive that a path leads into, if it does."""
-    above = (parent for parent in path.parents if parent.suffix.lower() == _ZIP)
+    """Return the archive that a path leads into, if it does."""
+    above = (parent for parent in path.parents if _is_archive(_suffix(parent.name)))
     return next((parent for parent in above if os.path.isfile(parent)), None)
 
 
-def _member(archive: Path, path: Path) -> zipfile.ZipInfo | None:
-    """Return the member of an archive that holds a file, compressed or not."""
+def _member_name(archive: Path, path: Path) -> str:
+    """Return the name of the member that holds a file, compressed or not; empty if none does."""
     name = path.relative_to(archive).as_posix()
-    members = _archive(archive).NameToInfo
-    return next((members[name + suffix] for suffix in ("", *_UNPACKERS) if name + suffix in members), None)
+    members = _archive(archive).members
+    return next((name + suffix for suffix in ("", *_UNPACKERS) if name + suffix in members), "")
 
 
-def _archive(path: Path) -> zipfile.ZipFile:
+def _archive(path: Path) -> _Archive:
     status = path.stat()
     return _opened_archive(path, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=8)
-def _opened_archive(path: Path, _changed: int, size: int) -> zipfile.ZipFile:
-    """Open an archive, whose list of members takes time to read; it is closed when it is forgotten."""
+def _opened_archive(path: Path, _changed: int, size: int) -> _Archive:
+    """Read the list of an archive's members, which takes time; what it holds open is closed when it is forgotten."""
+    suffix = _suffix(path.name)
     try:
-        archive = zipfile.ZipFile(path)
-    except (*_DAMAGED, ValueError) as error:
+        return _zip_archive(path, size) if suffix == _ZIP else _tar_archive(path, _TARS[suffix], size)
+    except _DAMAGED as error:
         raise _damaged(path, error) from None
-    if sum(info.file_size for info in archive.infolist()) > FREE + RATIO * size:
-        archive.close()
+
+
+def _zip_archive(path: Path, size: int) -> _Archive:
+    file = zipfile.ZipFile(path)
+    if sum(info.file_size for info in file.infolist()) > FREE + RATIO * size:
+        file.close()
         what = f"its members unpack to over {(FREE + RATIO * size) >> 20:,} MiB, {RATIO:,} times its size"
         raise RecordingError(Place(str(path)), what, "leave it out, or unpack it yourself")
+    archive = _Archive({}, Counter())
+    for info in file.infolist():
+        if not info.is_dir():
+            _add(archive, info.filename, _Member(info.file_size, info.compress_size, partial(file.open, info)))
     return archive
+
+
+def _tar_archive(path: Path, packing: str, size: int) -> _Archive:
+    """Read a tar's members. A compressed one is unpacked to disk first: its members are read in any order."""
+    archive = _Archive({}, Counter())
+    if not packing:
+        _add_members(archive, path)
+        return archive
+    handle, name = tempfile.mkstemp(dir=_cache_folder())
+    delete = weakref.finalize(archive, Path(name).unlink, missing_ok=True)
+    try:
+        with open(handle, "wb") as copy, _unpacked(path.open("rb"), packing, size, path) as unpacked:
+            shutil.copyfileobj(unpacked, copy, _CHUNK)
+        _add_members(archive, Path(name))
+    except BaseException:
+        delete()  # not left to the archive's end: the error keeps its frames, and they keep the archive
+        raise
+    return archive
+
+
+def _add_members(archive: _Archive, tar_path: Path) -> None:
+    with tar_path.open("rb") as file, tarfile.open(fileobj=file, mode="r:") as tar:
+        for info in tar:
+            tar.members = []  # type: ignore[attr-defined]  # the library would keep them all
+            if info.issym() or info.islnk():
+                archive.passed_over["links"] += 1
+            elif info.issparse() or not (info.isfile() or info.isdir()):
+                archive.passed_over["sparse files or devices"] += 1
+            elif info.isfile():
+                section = partial(_Section, tar_path, info.offset_data, info.size)
+                _add(archive, info.name, _Member(info.size, info.size, section))
+        file.seek(tar.offset)
+        if any(file.read(tarfile.BLOCKSIZE)):  # the library takes a damaged header for the end
+            raise tarfile.ReadError(f"no header of a member at byte {tar.offset:,}")
+
+
+def _add(archive: _Archive, name: str, member: _Member) -> None:
+    """Add a member under a path that stays within the archive, if its name is one."""
+    clean = PurePosixPath(name.lstrip("/"))  # an absolute name would replace the archive's own path
+    if ".." in clean.parts or not clean.parts:
+        archive.passed_over["names that lead out of the archive"] += 1
+    else:
+        archive.members[str(clean)] = member
+
+
+class _Section:
+    """The bytes of a file from one place on."""
+
+    def __init__(self, path: Path, start: int, size: int) -> None:
+        self._file = path.open("rb")  # each has its own: members are read side by side
+        self._file.seek(start)
+        self._left = size
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(self._left if size < 0 else min(size, self._left))
+        self._left -= len(data)
+        return data
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def _url(name: str) -> str:

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, Literal, TypeVar
 
 import msgspec
 
@@ -46,6 +46,7 @@ _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _LONGEST_SHOWN = 120
 _ROWS = 16  # rows of a table that tell its format
+_FORM = 1 << 20  # bytes that tell the form of most files
 _COMPRESSED_SUFFIXES = (".gz", ".zst", ".zip", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz", ".lz4", ".br")
 
 
@@ -223,19 +224,29 @@ def records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
     if is_table(path.suffix, file_head(path, 8)):
         yield from table_rows(path, problems)
         return
+    form = _form(path)
+    if form == "object":
+        yield Place(str(path), 1), whole_file(path, problems)
+    else:
+        yield from lines(path, problems) if form == "lines" else elements(path, problems)
+
+
+def _form(path: Path) -> Literal["lines", "array", "object"]:
+    """Return the form of a JSON file, from as little of its start as tells it."""
+    window = min(_FORM, LONGEST)
     with _opened(path) as file:
-        start = file.read(LONGEST).removeprefix(_BOM).lstrip(_BLANK)
+        start = file.read(window).removeprefix(_BOM).lstrip(_BLANK)
+        first, _, rest = start.partition(b"\n")
+        if rest.strip(_BLANK) and is_value(first):  # nearly always: a large file is not read further to be told
+            return "lines"
+        start += file.read(LONGEST - window)
         if b"\n" not in start:  # the first line may be over the limit: the lines after it show the form
             while (part := file.readline(LONGEST)) and not part.endswith(b"\n"):
                 pass
             start += b"!\n" + file.read(LONGEST) if part else b""
     if start.startswith(b"["):
-        several = start.partition(b"\n")[2].strip(_BLANK) and _is_lines(start)
-        yield from lines(path, problems) if several else elements(path, problems)
-    elif _is_lines(start):
-        yield from lines(path, problems)
-    else:
-        yield Place(str(path), 1), whole_file(path, problems)
+        return "lines" if start.partition(b"\n")[2].strip(_BLANK) and _is_lines(start) else "array"
+    return "lines" if _is_lines(start) else "object"
 
 
 def table_rows(path: Path, problems: Problems) -> Generator[tuple[Place, bytes], None, None]:

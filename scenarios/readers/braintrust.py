@@ -25,7 +25,7 @@ from ..source import Problems, convert
 from . import Recordings
 from .prompts import as_object, as_text, exchange, text_of
 from .requests import dollars, effort, usage
-from .spans import Kind, TraceSpan, conversations, counted, paged_records, sound, spans_of
+from .spans import Kind, TraceSpan, counted, paged_records, sound, traces
 
 _KINDS: dict[str, Kind] = {"llm": "llm", "tool": "tool"}
 _METRICS = (
@@ -64,8 +64,7 @@ class Braintrust:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        spans = spans_of(files, lambda path: _spans(path, problems), problems)
-        yield from conversations(spans, problems, "braintrust")
+        yield from traces(files, _spans, problems, "braintrust")
 
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:

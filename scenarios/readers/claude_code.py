@@ -229,6 +229,7 @@ class _Tree:
     def _parent(self, at: int) -> int | None:
         """Return the parent of a line; if it is lost, the line before it of the same agent."""
         entry = self.lines[at].entry
+        # A compaction begins a chain of its own; the line that it goes on from is named apart.
         uuid = entry.parent_uuid or entry.logical_parent_uuid
         if uuid is None and entry.subtype != "compact_boundary":
             return None
@@ -309,11 +310,12 @@ def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:
         for line in group:
             if isinstance(line.message, _Assistant):
                 content += blocks(line.message.content)
+        # Up to some 2.1.4x the earlier lines of a response have an unfinished count of its output.
         yield assistant_message(content, first.entry.uuid, place, problems, time, _call(last.message, last, problems))
 
 
 def _call(message: _Assistant, line: _Line, problems: Problems) -> Call | None:
-    if message.model == "<synthetic>":
+    if message.model == "<synthetic>":  # a notice of the program's own: no model was called
         return None
     cost = dollars(line.entry.cost, line.place.below("costUSD"), problems)
     place = line.place.below("message.usage")

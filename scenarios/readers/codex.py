@@ -192,6 +192,7 @@ class _Rollout:
 
     def _time(self, row: _Row) -> float | None:
         """Return the time of a row; None for rows that a fork copied from its parent."""
+        # A fork writes its parent's rows anew when it begins: their times say nothing about when they were said.
         time = row.timestamp.timestamp()
         return None if self.parent and time - self._began < _COPYING else time
 

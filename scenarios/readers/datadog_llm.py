@@ -26,7 +26,7 @@ from . import Recordings
 from .attributes import seconds_of
 from .prompts import as_object, exchange, text_of
 from .requests import usage
-from .spans import Kind, TraceSpan, conversations, counted, sound, span_records, spans_of
+from .spans import Kind, TraceSpan, counted, sound, span_records, traces
 
 _KINDS: dict[str, Kind] = {"llm": "llm", "agent": "agent", "tool": "tool"}
 _METRICS = (
@@ -79,8 +79,7 @@ class DatadogLLM:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        spans = spans_of(files, lambda path: _spans(path, problems), problems)
-        yield from conversations(spans, problems, "datadog_llm")
+        yield from traces(files, _spans, problems, "datadog_llm")
 
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:

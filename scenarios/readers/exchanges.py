@@ -5,6 +5,19 @@
 
 Sources: vcrpy.readthedocs.io, w3c.github.io/web-performance/specs/HAR. Bodies may be text, base64 or gzip. A
 cassette has no times but the `date` of a response.
+
+A streamed response is put together to the one that is not streamed. Streams are server-sent events, and AWS's binary
+frames (docs.aws.amazon.com/transcribe: event stream encoding):
+
+    OpenAI chat        chunks of `choices[].delta`; the usage stands in the last one
+    OpenAI Responses   events; the last one, `response.completed`, has the whole response
+    Anthropic          `message_start` with the usage of the prompt, blocks with their deltas, `message_delta` with the
+                       usage of the output
+    Gemini             responses, one after the other, or one JSON array of them; the last usage counts
+    Bedrock            Converse: `messageStart`, blocks with their deltas, `messageStop`, `metadata` with the usage;
+                       InvokeModel: `chunk`s that hold the events of the model's own API
+
+What a stream that was cut off holds is the response so far.
 """
 
 from __future__ import annotations
@@ -26,6 +39,8 @@ from ..errors import Place, RecordingError
 from ..source import LONGEST, Problems, convert, decode, whole_file
 from .messages import Moment
 
+_DONE = b"[DONE]"
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
 _MOST_VALUES = 20_000_000
 """Most values in a cassette: aliases of YAML can stand for more than any memory holds."""
 
@@ -91,7 +106,7 @@ class Exchange(NamedTuple):
 
     url: str
     endpoint: str
-    """chat, responses, compact, messages, generate or store."""
+    """chat, responses, compact, messages, generate, store, converse or invoke."""
     request: bytes
     response: bytes
     asked: Place
@@ -218,9 +233,11 @@ _ENDPOINTS = {
     "chat": re.compile(r"/chat/completions$"),
     "responses": re.compile(r"/responses$"),
     "compact": re.compile(r"/responses/compact$"),
-    "messages": re.compile(r"/v\d+/messages$"),
+    "messages": re.compile(r"/v\d+/messages$|/publishers/anthropic/models/[^/]+:(?:streamR|r)awPredict$"),
     "generate": re.compile(r":(?:stream)?[gG]enerateContent$"),
     "store": re.compile(r"/cachedContents$"),
+    "converse": re.compile(r"/model/[^/]+/converse(?:-stream)?$"),
+    "invoke": re.compile(r"/model/[^/]+/invoke(?:-with-response-stream)?$"),
 }
 
 
@@ -231,3 +248,229 @@ def endpoint_of(url: str) -> str | None:
     except ValueError:
         return None
     return next((name for name, pattern in _ENDPOINTS.items() if pattern.search(path)), None)
+
+
+def events(body: bytes) -> list[bytes]:
+    """Return the data of a stream's events; nothing if it is none."""
+    if not body.lstrip().startswith((b"data:", b"event:", b":", b"id:")):
+        return []
+    lines = (line[5:].strip() for line in body.splitlines() if line.startswith(b"data:"))
+    return [line for line in lines if line and line != _DONE]
+
+
+def frames(body: bytes, place: Place) -> list[tuple[str, bytes]]:
+    """Return type and payload of each event in AWS's frames; nothing if these are none.
+
+    A frame is the lengths of itself and of its headers (4 bytes each), a checksum, the headers, the payload and a
+    checksum. A frame that was cut off is the end. Raises RecordingError for a chunk that is not base64.
+    """
+    found, start = [], 0
+    while start + _PRELUDE <= len(body):
+        size = int.from_bytes(body[start : start + 4], "big")
+        headers = int.from_bytes(body[start + 4 : start + 8], "big")
+        # Checksums are not looked at: damage shows in the payload, which is JSON.
+        if not _PRELUDE + headers + _CHECKSUM <= size <= len(body) - start:
+            break
+        at = start + _PRELUDE
+        kind, payload = _event_type(body[at : at + headers]), body[at + headers : start + size - _CHECKSUM]
+        if kind == "chunk":
+            try:
+                payload = base64.b64decode(decode(payload, _Bytes, place).bytes, validate=True)
+            except binascii.Error as error:
+                raise RecordingError(place, f"no text: {error}", "leave this interaction out") from None
+        found.append((kind, payload))
+        start += size
+    return found
+
+
+_PRELUDE, _CHECKSUM = 12, 4
+_TEXT_HEADER = 7
+
+
+class _Bytes(msgspec.Struct):
+    bytes: str
+
+
+def _event_type(headers: bytes) -> str:
+    """Return the value of the header `:event-type`; empty without one, or behind a header that is no text."""
+    at = 0
+    while at < len(headers):
+        name_end = at + 1 + headers[at]
+        if headers[name_end : name_end + 1] != bytes([_TEXT_HEADER]):
+            return ""
+        value_at = name_end + 3
+        value_end = value_at + int.from_bytes(headers[name_end + 1 : value_at], "big")
+        if headers[at + 1 : name_end] == b":event-type":
+            return headers[value_at:value_end].decode("utf-8", "replace")
+        at = value_end
+    return ""
+
+
+def converse_response(stream: list[tuple[str, bytes]], place: Place) -> dict[str, Any]:
+    """Return the response of a stream of Bedrock's Converse."""
+    whole: dict[str, Any] = {}
+    blocks: dict[int, dict[str, Any]] = {}
+    for kind, payload in stream:
+        event = decode(payload, _ConverseEvent, place)
+        block = blocks.setdefault(event.content_block_index, {}) if kind.startswith("contentBlock") else {}
+        delta = event.delta or {}
+        if event.start:
+            block |= event.start
+        if isinstance(delta.get("text"), str):
+            block["text"] = block.get("text", "") + delta["text"]
+        if isinstance(use := delta.get("toolUse"), dict) and isinstance(block.get("toolUse"), dict):
+            block["toolUse"]["input"] = block["toolUse"].get("input", "") + str(use.get("input") or "")
+        if isinstance(thought := delta.get("reasoningContent"), dict):
+            shown = block.setdefault("reasoningContent", {"reasoningText": {"text": ""}})["reasoningText"]
+            shown["text"] += str(thought.get("text") or "")
+        whole |= {"stopReason": event.stop_reason} if event.stop_reason else {}
+        whole |= {"usage": event.usage} if event.usage else {}
+    content = [blocks[index] for index in sorted(blocks)]
+    return {"output": {"message": {"role": "assistant", "content": content}}, **whole}
+
+
+class _ConverseEvent(msgspec.Struct, rename="camel"):
+    content_block_index: int = 0
+    start: dict[str, Any] | None = None
+    delta: dict[str, Any] | None = None
+    stop_reason: str = ""
+    usage: Any = None
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _ToolDelta(msgspec.Struct):
+    index: int = 0
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    tool_calls: list[_ToolDelta] | None = None
+
+
+class _Choice(msgspec.Struct):
+    index: int = 0
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct):
+    id: str | None = None
+    model: str = ""
+    created: float | None = None
+    choices: list[_Choice] | None = None
+    usage: Any = None
+    service_tier: Any = None
+
+
+def chat_response(stream: list[bytes], place: Place) -> dict[str, Any]:
+    """Return the chat response of a stream. Raises RecordingError for an event that is no chunk."""
+    text, thinking, finish = [], [], None
+    calls: dict[int, dict[str, Any]] = {}
+    whole: dict[str, Any] = {}
+    for chunk in (decode(event, _Chunk, place) for event in stream):
+        for name in ("id", "model", "created", "usage", "service_tier"):
+            whole[name] = getattr(chunk, name) or whole.get(name)
+        for choice in chunk.choices or ():
+            if choice.index or choice.delta is None:  # the others of several answers are not in the conversation
+                continue
+            finish = choice.finish_reason or finish
+            text.append(choice.delta.content or "")
+            thinking.append(choice.delta.reasoning_content or choice.delta.reasoning or "")
+            for part in choice.delta.tool_calls or ():
+                call = calls.setdefault(part.index, {"id": part.id, "function": {"name": "", "arguments": ""}})
+                call["id"] = call["id"] or part.id
+                call["function"]["name"] += (part.function and part.function.name) or ""
+                call["function"]["arguments"] += (part.function and part.function.arguments) or ""
+    message: dict[str, Any] = {"role": "assistant", "content": "".join(text)}
+    message["reasoning_content"] = "".join(thinking) or None
+    message["tool_calls"] = [calls[index] for index in sorted(calls)] or None
+    choices = [{"message": message, "finish_reason": finish}] if stream else []
+    return {**{name: value for name, value in whole.items() if value}, "choices": choices}
+
+
+class _Event(msgspec.Struct):
+    type: str = ""
+    response: Any = None
+    message: dict[str, Any] | None = None
+    index: int = 0
+    content_block: dict[str, Any] | None = None
+    delta: dict[str, Any] | None = None
+    usage: dict[str, Any] | None = None
+    context_management: dict[str, Any] | None = None
+
+
+def responses_response(stream: list[bytes], place: Place) -> Any:
+    """Return the response that a stream of the Responses API ends with, or None."""
+    ends = (event for event in _events(stream, place) if event.type in _ENDS)
+    return next((event.response for event in ends), None)
+
+
+def anthropic_response(stream: list[bytes], place: Place) -> dict[str, Any]:
+    """Return the message of a stream of Anthropic's."""
+    whole: dict[str, Any] = {}
+    blocks: dict[int, dict[str, Any]] = {}
+    inputs: dict[int, str] = {}
+    for event in _events(stream, place):
+        delta = event.delta or {}
+        if event.type == "message_start":
+            whole = event.message or {}
+        elif event.type == "content_block_start":
+            blocks[event.index] = event.content_block or {}
+        elif event.type == "content_block_delta" and event.index in blocks:
+            for name in ("text", "thinking"):
+                if isinstance(delta.get(name), str):
+                    blocks[event.index][name] = str(blocks[event.index].get(name) or "") + delta[name]
+            if isinstance(delta.get("partial_json"), str):
+                inputs[event.index] = inputs.get(event.index, "") + delta["partial_json"]
+        elif event.type == "message_delta":
+            usage = {**(whole.get("usage") or {}), **(event.usage or {})}
+            managed = event.context_management or whole.get("context_management")
+            whole = {**whole, **delta, "usage": usage, "context_management": managed}
+    for index, text in inputs.items():
+        if text:
+            blocks[index]["input"] = decode(text.encode(), dict[str, Any], place)
+    return {**whole, "content": [blocks[index] for index in sorted(blocks)]}
+
+
+def _events(stream: list[bytes], place: Place) -> Iterator[_Event]:
+    return (decode(event, _Event, place) for event in stream)
+
+
+class _Candidate(msgspec.Struct, rename="camel"):
+    content: dict[str, Any] | None = None
+    finish_reason: str | None = None
+
+
+class _Part(msgspec.Struct, rename="camel"):
+    candidates: list[_Candidate] = []
+    usage_metadata: Any = None
+    model_version: str | None = None
+    response_id: str | None = None
+
+
+def gemini_response(stream: list[bytes], place: Place) -> dict[str, Any]:
+    """Return the response that the responses of a stream make together."""
+    parts: list[Any] = []
+    whole: dict[str, Any] = {}
+    finish = None
+    for response in (decode(event, _Part, place) for event in stream):
+        for candidate in response.candidates[:1]:
+            said = (candidate.content or {}).get("parts")
+            parts += said if isinstance(said, list) else []
+            finish = candidate.finish_reason or finish
+        for name in ("usage_metadata", "model_version", "response_id"):
+            whole[name] = getattr(response, name) or whole.get(name)
+    return {
+        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}],
+        "usageMetadata": whole.get("usage_metadata"),
+        "modelVersion": whole.get("model_version"),
+        "responseId": whole.get("response_id"),
+    }

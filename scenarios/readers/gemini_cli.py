@@ -143,6 +143,7 @@ def _usage(recorded: Any, place: Place, problems: Problems) -> Usage | None:
     except RecordingError as error:
         problems.add(error)
         return None
+    # `input` includes what was cached, but not the prompts of Gemini's own tools, nor `output` the thoughts.
     prompt, output = tokens.input + (tokens.tool or 0), tokens.output + (tokens.thoughts or 0)
     used = Usage(prompt, output, tokens.cached, reasoning=tokens.thoughts)
     return used if any((used.input, used.output, used.cache_read)) else None

@@ -25,7 +25,7 @@ from ..source import Problems, convert
 from . import Recordings
 from .prompts import as_object, exchange, text_of
 from .requests import dollars, other_than, tier, usage
-from .spans import TraceSpan, conversations, counted, moments, paged_records, sound, spans_of
+from .spans import TraceSpan, counted, moments, paged_records, sound, traces
 
 _FAILED = 400
 
@@ -64,8 +64,7 @@ class Helicone:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        spans = spans_of(files, lambda path: _spans(path, problems), problems)
-        yield from conversations(spans, problems, "helicone")
+        yield from traces(files, _spans, problems, "helicone")
 
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:

@@ -1,8 +1,9 @@
 """HTTP recordings of model APIs: VCR cassettes (YAML or JSON) and HAR files, with whole prompts and reported usage.
 
-Read are OpenAI's chat form, which most hosts speak, OpenAI's Responses API, Anthropic's Messages and Gemini's
-generateContent, streamed or not. Requests that extend each other are one conversation. Other requests are counted in
-the notes, and so are those that failed.
+Read are OpenAI's chat form, which most hosts speak, OpenAI's Responses API, Anthropic's Messages (also as Vertex and
+Bedrock take them), Gemini's generateContent (also of Vertex) and Bedrock's Converse, streamed or not. Requests that
+extend each other are one conversation. Other requests are counted in the notes, and so are those that failed. Bedrock
+and Vertex follow the published schemas, and are tested on written cassettes: no recorded one was at hand.
 
 - Where the recorder has no times, those that the provider states are read: the start (`created`), the `date`.
 - `previous_response_id` stands for the messages of that response's request, its answer, and what comes new. The
@@ -22,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -31,8 +32,17 @@ from ..model import Call, Compaction, Mark, Message, Usage
 from ..source import Problems, convert, decode
 from . import Recordings
 from .anthropic_messages import AnthropicRequest, AnthropicResponse, logged_request
-from .event_streams import anthropic_response, chat_response, events, gemini_response, responses_response
-from .exchanges import Exchange, exchanges
+from .exchanges import (
+    Exchange,
+    anthropic_response,
+    chat_response,
+    converse_response,
+    events,
+    exchanges,
+    frames,
+    gemini_response,
+    responses_response,
+)
 from .gemini_api import GeminiContent, GeminiPart, content_messages, model_message, part_text
 from .messages import (
     ChatMessage,
@@ -46,6 +56,8 @@ from .messages import (
     role_of,
     tool,
 )
+from .prompts import as_object
+from .prompts import exchange as logged_call
 from .requests import LoggedRequest, Responses, effort, other_than, series, tier, usage
 from .responses_api import COMPACTIONS, ENCRYPTED, HOSTED, OUTPUTS, Item, RecordedItem, is_answer, item_text, reply
 
@@ -57,6 +69,7 @@ _PROVIDERS = {
     "generativelanguage.googleapis.com": "gemini",
     "openrouter.ai": "openrouter",
 }
+_CLOUDS = {"bedrock": re.compile(r"bedrock-runtime"), "vertex": re.compile(r"(?:.*-)?aiplatform\.googleapis\.com$")}
 _BREAKPOINT_TTL = "30m"
 _CASSETTE = re.compile(rb"(?:\A|\n)interactions:\s*(?:#.*)?\n\s*- ")
 
@@ -91,7 +104,14 @@ class HttpRecordings:
 
 
 def _provider(url: str) -> str:
-    return _PROVIDERS.get(urlsplit(url).hostname or "", "")
+    host = urlsplit(url).hostname or ""
+    return _PROVIDERS.get(host) or next((name for name, hosts in _CLOUDS.items() if hosts.match(host)), "")
+
+
+def _model(url: str) -> str:
+    """Return the model that the address of a request to Gemini, Vertex or Bedrock names."""
+    # `…/models/NAME:generateContent`, `…/model/NAME/converse`, where NAME may end in `:0`
+    return unquote(re.sub(r".*/models?/|/[\w-]+$|:\w+$", "", urlsplit(url).path))
 
 
 class _ChatRequest(msgspec.Struct):
@@ -210,6 +230,10 @@ class HttpExchanges:
                 self._compact(exchange)
             case "store":
                 self._store(exchange)
+            case "converse":
+                return self._converse(exchange)
+            case "invoke":
+                return self._invoke(exchange)
         return None
 
     def _chat(self, exchange: Exchange) -> LoggedRequest | None:
@@ -243,7 +267,7 @@ class HttpExchanges:
 
     def _messages(self, exchange: Exchange) -> LoggedRequest | None:
         request = decode(exchange.request, AnthropicRequest, exchange.asked)
-        stream = events(exchange.response)
+        stream = events(exchange.response) or [event for _, event in frames(exchange.response, exchange.answered)]
         body = exchange.response
         if stream:
             body = msgspec.json.encode(anthropic_response(stream, exchange.answered))
@@ -254,8 +278,47 @@ class HttpExchanges:
         if logged.answer is None or logged.answer.call is None:
             return logged
         call = msgspec.structs.replace(logged.answer.call, started=exchange.started)
+        if (provider := _provider(exchange.url)) in _CLOUDS:
+            # Bedrock's own names are those that its prices and cache rules go by.
+            model = call.model if call.model and provider == "vertex" else _model(exchange.url)
+            call = msgspec.structs.replace(call, provider=provider, model=model)
         answer = msgspec.structs.replace(logged.answer, time=exchange.finished, call=call)
         return dataclasses.replace(logged, answer=answer)
+
+    def _invoke(self, exchange: Exchange) -> LoggedRequest | None:
+        """Read a request whose body is that of the model's own API: Anthropic's, or Nova's, which is Converse."""
+        body = decode(exchange.request, dict[str, Any], exchange.asked)
+        if "anthropic_version" in body:
+            return self._messages(exchange)
+        if "messages" in body and not exchange.url.endswith("-stream"):
+            return self._converse(exchange)
+        self.problems.unknown("http: InvokeModel of a model that is neither Claude nor Nova", exchange.asked)
+        return None
+
+    def _converse(self, exchange: Exchange) -> LoggedRequest:
+        asked, answered = exchange.asked, exchange.answered
+        request = decode(exchange.request, dict[str, Any], asked)
+        if stream := frames(exchange.response, answered):
+            response = converse_response(stream, answered)
+        else:
+            response = decode(exchange.response, dict[str, Any], answered)
+        outer, _, request_field = asked.field.partition(".request.")
+        names = (f"request.{request_field}", answered.field.removeprefix(f"{outer}."))
+        tools = as_object(request.get("toolConfig")).get("tools")
+        said = logged_call(request, response, asked.at(outer), self.problems, "http", tools=tools, names=names)
+        if said.answer is None:
+            raise RecordingError(answered.below("output"), "no answer", "leave the failed call out")
+        call = Call(
+            _model(exchange.url),
+            _provider(exchange.url),
+            usage(response.get("usage"), answered.below("usage"), self.problems),
+            exchange.started,
+            said.marks,
+            effort=effort(as_object(request.get("additionalModelRequestFields")).get("thinking")),
+            stop=said.stop,
+        )
+        answer = msgspec.structs.replace(said.answer, time=exchange.finished, call=call)
+        return LoggedRequest(_file(asked), said.messages, answer, said.tools)
 
     def _responses(self, exchange: Exchange) -> LoggedRequest | None:
         asked, answered = exchange.asked, exchange.answered
@@ -415,7 +478,7 @@ class HttpExchanges:
             messages.append(Message("m0", "system", text))
         names = (f"m{number}" for number in range(len(messages), 1 << 30))
         messages += content_messages(request.contents, names, asked.below("contents"), self.problems)
-        model = re.sub(r".*/models/|:\w+$", "", urlsplit(exchange.url).path)
+        model = _model(exchange.url)
         candidate = response.candidates[0] if response.candidates else _GeminiCandidate()
         call = Call(
             response.model_version or model,

@@ -31,7 +31,7 @@ from . import Recordings
 from .attributes import Attributes, agent_name, offered_tools, span_kind
 from .prompts import as_object, decoded, exchange, text_of
 from .requests import dollars, tier, usage
-from .spans import Kind, TraceSpan, conversations, counted, moments, sound, span_records, spans_of
+from .spans import Kind, TraceSpan, counted, moments, sound, span_records, traces
 
 _KINDS: dict[str, Kind] = {"GENERATION": "llm", "AGENT": "agent", "TOOL": "tool"}
 _READ = ("input_cache_read", "input_cached_tokens", "cache_read_input_tokens", "prompt_details.cache_read")
@@ -85,7 +85,7 @@ class Langfuse:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        yield from conversations(spans_of(files, lambda path: _spans(path, problems), problems), problems, "langfuse")
+        yield from traces(files, _spans, problems, "langfuse")
 
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:
@@ -143,6 +143,8 @@ def _span(fields: Any, place: Place, problems: Problems) -> TraceSpan:
 
 
 def _call(span: TraceSpan, observation: _Observation, attributes: Attributes, problems: Problems) -> TraceSpan:
+    # LangSmith's tracer of the Claude Agent SDK logs {"content": "role"} for a prompt of several messages: a list of
+    # objects with these two keys, made into a dictionary. What the prompt was is lost: each call is a conversation.
     tools = offered_tools(attributes)
     said = exchange(
         observation.input, observation.output, span.place, problems, "langfuse", tools=tools, names=("input", "output")

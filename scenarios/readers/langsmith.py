@@ -30,7 +30,7 @@ from . import Recordings
 from .langchain import metadata_counts
 from .prompts import as_object, exchange, text_of
 from .requests import dollars, effort, other_than, tier, usage
-from .spans import TraceSpan, conversations, counted, moments, sound, span_records, spans_of
+from .spans import TraceSpan, counted, moments, sound, span_records, traces
 
 _THREADS = ("thread_id", "session_id", "conversation_id")
 
@@ -73,8 +73,7 @@ class LangSmith:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        spans = spans_of(files, lambda path: _spans(path, problems), problems)
-        yield from conversations(spans, problems, "langsmith")
+        yield from traces(files, _spans, problems, "langsmith")
 
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:

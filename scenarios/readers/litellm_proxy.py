@@ -30,7 +30,7 @@ from ..source import Problems, convert
 from . import Recordings
 from .prompts import as_object, as_text, decoded, exchange, text_of
 from .requests import dollars, tier, usage
-from .spans import TraceSpan, conversations, counted, moments, paged_records, sound, spans_of
+from .spans import TraceSpan, counted, moments, paged_records, sound, traces
 
 _CUT = "litellm_truncated"
 _NO_CHATS = ("embedding", "rerank", "moderation", "image", "speech", "transcription")
@@ -69,8 +69,7 @@ class LitellmProxy:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        spans = spans_of(files, lambda path: _spans(path, problems), problems)
-        yield from conversations(spans, problems, "litellm_proxy")
+        yield from traces(files, _spans, problems, "litellm_proxy")
 
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:

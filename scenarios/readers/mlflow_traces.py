@@ -27,7 +27,7 @@ from . import Recordings
 from .attributes import seconds_of
 from .prompts import as_object, decoded, exchange, text_of
 from .requests import dollars, usage
-from .spans import Kind, TraceSpan, conversations, counted, sound, span_records, spans_of
+from .spans import Kind, TraceSpan, counted, sound, span_records, traces
 
 _KINDS: dict[str, Kind] = {"LLM": "llm", "CHAT_MODEL": "llm", "AGENT": "agent", "TOOL": "tool"}
 _SESSION = "mlflow.trace.session"
@@ -71,8 +71,7 @@ class MlflowTraces:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        spans = spans_of(files, lambda path: _spans(path, problems), problems)
-        yield from conversations(spans, problems, "mlflow_traces")
+        yield from traces(files, _spans, problems, "mlflow_traces")
 
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:

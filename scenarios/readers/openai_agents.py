@@ -27,7 +27,7 @@ from ..source import Problems, convert
 from . import Recordings
 from .prompts import as_object, exchange, text_of
 from .requests import effort, tier, usage
-from .spans import Kind, TraceSpan, conversations, counted, moments, paged_records, sound, spans_of
+from .spans import Kind, TraceSpan, counted, moments, paged_records, sound, traces
 
 _KINDS: dict[str, Kind] = {"generation": "llm", "response": "llm", "agent": "agent", "function": "tool"}
 
@@ -56,8 +56,7 @@ class OpenAIAgents:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        spans = spans_of(files, lambda path: _spans(path, problems), problems)
-        yield from conversations(spans, problems, "openai_agents")
+        yield from traces(files, _spans, problems, "openai_agents")
 
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:

@@ -30,7 +30,7 @@ from . import Recordings
 from .attributes import Attributes, model_call, seconds_of
 from .messages import iso_seconds
 from .prompts import as_object, decoded
-from .spans import TraceSpan, conversations, sound, span_records, spans_of
+from .spans import TraceSpan, sound, span_records, traces
 
 _PROTOBUF = (".pb", ".binpb", ".otlp")
 _LENGTH = 4
@@ -160,8 +160,7 @@ class Otel:
         return path.suffix.lower() in _PROTOBUF and (first[:1] == b"\n" or first[_LENGTH:] == b"\n")
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        spans = spans_of(files, lambda path: _spans(path, problems), problems)
-        yield from conversations(spans, problems, "otel")
+        yield from traces(files, _spans, problems, "otel")
 
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:

@@ -46,6 +46,7 @@ _AROUND = {
     **dict.fromkeys(("tool_call", "functionCall", "function_call"), "tool_call"),
     **dict.fromkeys(("toolResult", "functionResponse", "function_response"), "tool_result"),
     "toolUse": "tool_use",
+    "reasoningContent": "reasoning",
 }
 _CALLS = ("tool_call", "tool_use", "tool-call", "function_call", "custom_tool_call", "toolCall", "function")
 _RESULTS = (
@@ -257,7 +258,7 @@ class _Messages:
         logged = decoded(logged)
         for schema in logged if isinstance(logged, list) else [] if logged is None else [logged]:
             declared = decoded(schema)
-            self.tool_mark = mark(None, as_object(declared).get("cache_control")) or self.tool_mark
+            self.tool_mark = mark(None, _control(as_object(declared))) or self.tool_mark
             for key in ("tool", "json_schema", "toolSpec", "function"):
                 if isinstance(declared, dict) and declared.get(key) is not None:
                     declared = decoded(declared[key])
@@ -265,6 +266,8 @@ class _Messages:
                 self._unknown("tool without a schema", "tools")
             elif several := next((declared[key] for key in _DECLARATIONS if declared.get(key)), None):
                 self.read_tools(several)
+            elif "cachePoint" in declared:
+                continue
             elif isinstance(declared.get("name"), str):
                 parameters: Any = next((decoded(declared[key]) for key in _SCHEMAS if declared.get(key)), {})
                 if isinstance(parameters, dict) and isinstance(parameters.get("json"), dict):
@@ -388,7 +391,9 @@ class _Messages:
                 break
         kind = _kind(part)
         if kind not in _RESULTS:
-            turn.control = part.get("cache_control") or turn.control
+            turn.control = _control(part) or turn.control
+            if "cachePoint" in part:
+                return
         text = next((part[key] for key in ("text", "content", "refusal") if isinstance(part.get(key), str)), None)
         if kind in _RESULTS:
             self._result(part, at)
@@ -520,9 +525,14 @@ def _named(logged: dict[str, Any], keys: Iterable[str] = _IDS) -> str:
     return next((logged[key] for key in keys if isinstance(logged.get(key), str) and logged[key]), "")
 
 
+def _control(part: dict[str, Any]) -> Any:
+    """Return what sets a breakpoint: Anthropic's, on the part itself, or Bedrock's, a part of its own."""
+    return part.get("cache_control") or part.get("cachePoint")
+
+
 def _thoughts(part: dict[str, Any]) -> list[str]:
     """Return the reasoning that a part shows: a text, or a list of summaries."""
-    summary = part.get("summary")
+    summary, part = part.get("summary"), as_object(part.get("reasoningText")) or part
     shown = [part.get(key) for key in ("thinking", "reasoning", "text", "content")]
     shown += [line.get("text") for line in summary if isinstance(line, dict)] if isinstance(summary, list) else []
     return [text for text in shown if isinstance(text, str)]

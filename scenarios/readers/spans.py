@@ -1,6 +1,6 @@
 """Traces as conversations: the span tree that all readers of traces share.
 
-A dialect (`otel.py`, `langfuse.py` …) reads its files into spans. `conversations` makes conversations of them:
+A dialect (`otel.py`, `langfuse.py` …) reads its files into spans. `traces` makes conversations of them:
 
     agent planner                        planner:  S U A1 T A2        (A1 and A2 are its model calls)
       llm  S U            -> A1
@@ -16,27 +16,36 @@ A dialect (`otel.py`, `langfuse.py` …) reads its files into spans. `conversati
 - The conversations of a thread's first agent have the thread's name, those of others are `<thread>/<agent>`.
 - A model call is often seen twice, by the framework and by the client library below it. Of model calls inside each
   other, with no agent or tool between them, the innermost counts; what it lacks comes from the one around it.
-- A call without a prompt, and a failed call without an answer, are counted in the notes.
+- A call without a prompt, a failed call without an answer and usage, and a failed attempt whose prompt was answered
+  later, are counted in the notes.
+
+Spans of one session may stand in any of the files, so none is complete before all are read. Until then prompts and
+answers are on disk: memory holds about two kilobytes for each span, and the text of one thread.
 """
 
 from __future__ import annotations
 
+import tempfile
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from ..errors import Place, RecordingError
-from ..model import Call, Conversation, Message, Scalar
+from ..model import STOPPED, Call, Conversation, Mark, Message, Scalar, Tool
 from ..source import Problems, convert, decode, records
 from . import Recordings
 from .messages import forward, iso_seconds
 from .prompts import LoggedCall
-from .requests import LoggedRequest, Responses, Series, numbered, series
+from .requests import LoggedRequest, Responses, numbered, series
 
+T = TypeVar("T")
 Kind = Literal["llm", "agent", "tool", "other"]
 _NOTHING_LOGGED, _NO_CALL = LoggedCall(), Call()
 
@@ -63,42 +72,63 @@ class TraceSpan:
     """The provider's id of the response."""
 
 
+def traces(
+    files: Sequence[Path],
+    read: Callable[[Path, Problems], Iterable[TraceSpan]],
+    problems: Problems,
+    format_name: str,
+) -> Recordings:
+    """Yield the conversations in all files, whose spans `read` yields. A file that cannot be read costs only itself."""
+    yield from conversations(_spans_of(files, read, problems), problems, format_name)
+
+
 def conversations(spans: Iterable[TraceSpan], problems: Problems, format_name: str) -> Recordings:
     """Yield the conversations of all traces, in the order of their first calls."""
-    tree = _Tree(spans, problems, format_name)
+    with tempfile.TemporaryFile() as file:
+        values = _Values(file)
+        yield from _conversations(_Tree(spans, values, problems, format_name), values, problems, format_name)
+
+
+def _conversations(tree: _Tree, values: _Values, problems: Problems, format_name: str) -> Recordings:
     responses = Responses(problems)
-    calls: dict[Place, TraceSpan] = {}
-    threads: dict[str, list[TraceSpan]] = {}
+    calls: dict[Place, _ModelCall] = {}
+    threads: dict[str, list[_ModelCall]] = {}
     by_scope: dict[tuple[str, str], list[TraceSpan]] = {}
-    for span in _by_start(tree.calls()):
-        if not span.exchange.messages:
-            problems.unknown(f"{format_name}: model call without its prompt", span.place)
-        elif span.exchange.answer is None and span.call.was_stopped:
+    ordered = _by_start(tree.calls())
+    # Tracers estimate the usage of failed attempts from the prompt: usage does not tell that one was billed.
+    answered = {(tree.thread(call.span), call.prompt): at for at, call in enumerate(ordered) if not call.failed}
+    for at, call in enumerate(ordered):
+        span = call.span
+        made_again = at < answered.get((tree.thread(span), call.prompt), 0)
+        if call.failed and (span.call.usage is None or made_again):
             problems.unknown(f"{format_name}: failed model call", span.place)
+        elif not call.prompt:
+            problems.unknown(f"{format_name}: model call without its prompt", span.place)
         elif responses.new(span.response, span.place):
-            calls[span.place] = span
-            threads.setdefault(tree.thread(span), []).append(span)
+            calls[span.place] = call
+            threads.setdefault(tree.thread(span), []).append(call)
             by_scope.setdefault(tree.scope(span), []).append(span)
     names: dict[Place, str] = {}
-    chats: list[tuple[str, str, Series]] = []
+    chats: list[tuple[str, Place, Place, int]] = []
     for thread, members in threads.items():
-        first_agent = tree.agent_name(members[0])
+        first_agent = tree.agent_name(members[0].span)
         numbers: Counter[str] = Counter()
-        for requests in series(map(_request, members), most=len(members)):
-            agent_name = tree.agent_name(calls[requests.places[0]])
+        for requests in series(map(partial(_request, values=values, read={}), members), most=len(members)):
+            agent_name = tree.agent_name(calls[requests.places[0]].span)
             base = thread if agent_name in ("", first_agent) else f"{thread}/{agent_name}"
             numbers[base] += 1
             requests.number = numbers[base]
             names |= dict.fromkeys(requests.places, numbered(base, requests.number))
-            chats.append((base, agent_name, requests))
+            place, conversation = requests.conversation(base)
+            chats.append((agent_name, requests.places[0], place, values.put(conversation)))
     order = {place: at for at, place in enumerate(calls)}
-    for base, agent_name, requests in sorted(chats, key=lambda chat: order[chat[2].places[0]]):
-        place, conversation = requests.conversation(base)
+    for agent_name, first, place, stored in sorted(chats, key=lambda chat: order[chat[1]]):
+        conversation = values.get(stored, Conversation)
         meta: dict[str, Scalar] = {"agent": agent_name} if agent_name else {}
-        first = calls[requests.places[0]]
-        callers = next((by_scope[scope] for scope in tree.outer_scopes(first) if scope in by_scope), [])
+        scopes = tree.outer_scopes(calls[first].span)
+        callers = next((by_scope[scope] for scope in scopes if scope in by_scope), [])
         if callers:
-            started = [call for call in callers if order[call.place] < order[first.place]]
+            started = [caller for caller in callers if order[caller.place] < order[first]]
             parent = names[(started or callers)[-1 if started else 0].place]
             if parent != conversation.id:
                 meta["parent"] = parent
@@ -133,33 +163,6 @@ def counted(
     if counts and reasoning is not None:
         counts |= {"reasoning_tokens": reasoning} | ({} if total is None else {"total_tokens": total})
     return counts or None
-
-
-def spans_of(
-    files: Sequence[Path], read: Callable[[Path], Iterable[TraceSpan]], problems: Problems
-) -> Iterator[TraceSpan]:
-    """Yield the spans of all files. A file that cannot be read costs only itself.
-
-    A file without a model call, and without a span of a trace that has one, is no recording.
-    """
-    others: dict[Path, list[str]] = {}
-    traces: set[str] = set()
-    for path in files:
-        found, calls, before = list[str](), 0, len(problems.errors)
-        try:
-            for span in read(path):
-                found.append(span.trace)
-                if span.kind == "llm":
-                    calls += 1
-                    traces.add(span.trace)
-                yield span
-        except RecordingError as error:
-            problems.add(error)
-        if not calls and len(problems.errors) == before:
-            others[path] = found
-    for path, found in others.items():
-        if traces.isdisjoint(found):
-            problems.ignored.append(f"{path}: no model call among its {len(found):,} spans")
 
 
 def span_records(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
@@ -199,27 +202,124 @@ def sound(make: Callable[[], TraceSpan], place: Place, problems: Problems) -> It
         problems.add(RecordingError(place, "nested too deep", "flatten it"))
 
 
-def _by_start(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
-    """Return spans in the order of their start; one without a time stays behind the one before it."""
+def _spans_of(
+    files: Sequence[Path], read: Callable[[Path, Problems], Iterable[TraceSpan]], problems: Problems
+) -> Iterator[TraceSpan]:
+    """Yield the spans of all files.
+
+    A file without a model call, and without a span of a trace that has one, is no recording.
+    """
+    others: dict[Path, list[str]] = {}
+    traces: set[str] = set()
+    for path in files:
+        found, calls, before = list[str](), 0, len(problems.errors)
+        try:
+            for span in read(path, problems):
+                found.append(span.trace)
+                if span.kind == "llm":
+                    calls += 1
+                    traces.add(span.trace)
+                yield span
+        except RecordingError as error:
+            problems.add(error)
+        if not calls and len(problems.errors) == before:
+            others[path] = found
+    for path, found in others.items():
+        if traces.isdisjoint(found):
+            problems.ignored.append(f"{path}: no model call among its {len(found):,} spans")
+
+
+@dataclass(frozen=True, slots=True)
+class _ModelCall:
+    """A model call whose exchange is on disk: numbers of values, 0 for none."""
+
+    span: TraceSpan
+    """Without its exchange."""
+    prompt: int
+    """Its last message; each stands behind the one before it."""
+    answer: int
+    tools: int
+    stop: str
+    marks: tuple[Mark, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was stopped before it had an answer."""
+        return not self.answer and self.span.call.stop in STOPPED
+
+
+class _Values:
+    """Values on disk, numbered from 1. Equal values behind the same one have one number: prompts repeat each other.
+
+    S U and S U A T are 1 S, 2 U behind 1, 3 A behind 2, 4 T behind 3: the two prompts are the numbers 2 and 4.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._numbers: dict[bytes, int] = {}
+        self._before, self._ends = array("q", [0]), array("q", [0])
+
+    def put(self, value: Any, before: int = 0) -> int:
+        """Return the number of a value behind another one."""
+        # JSON, because msgpack has no integers of more than 64 bits, which a recording may have. The salt ties a value
+        # to the one before it: the same message behind another prompt is another value.
+        data = msgspec.json.encode(value)
+        key = blake2b(data, digest_size=16, salt=before.to_bytes(16)).digest()
+        number = self._numbers.setdefault(key, len(self._before))
+        if number == len(self._before):
+            self._before.append(before)
+            self._file.seek(self._ends[-1])
+            self._file.write(data)
+            self._ends.append(self._ends[-1] + len(data))
+        return number
+
+    def get(self, number: int, kind: type[T]) -> T:
+        start, end = self._ends[number - 1], self._ends[number]
+        self._file.seek(start)
+        return msgspec.json.decode(self._file.read(end - start), type=kind)
+
+    def put_all(self, values: Iterable[Any]) -> int:
+        """Put each value behind the one before it, and return the number of the last."""
+        number = 0
+        for value in values:
+            number = self.put(value, number)
+        return number
+
+    def chain(self, number: int) -> list[int]:
+        """Return the numbers of all values up to this one."""
+        numbers = []
+        while number:
+            numbers.append(number)
+            number = self._before[number]
+        return numbers[::-1]
+
+
+def _by_start(calls: Iterable[_ModelCall]) -> list[_ModelCall]:
+    """Return calls in the order of their start; one without a time stays behind the one before it."""
     timed, latest = [], 0.0
-    for span in spans:
-        latest = latest if span.call.started is None else span.call.started
-        timed.append((latest, span))
-    return [span for _, span in sorted(timed, key=lambda pair: pair[0])]
+    for call in calls:
+        latest = latest if call.span.call.started is None else call.span.call.started
+        timed.append((latest, call))
+    return [call for _, call in sorted(timed, key=lambda pair: pair[0])]
 
 
-def _request(span: TraceSpan) -> LoggedRequest:
-    """Return a model call as a logged request. An answer that was not recorded is an empty message."""
-    exchange = span.exchange
-    answer = exchange.answer or Message(f"m{len(exchange.messages)}", "assistant")
-    call = msgspec.structs.replace(
+def _request(call: _ModelCall, values: _Values, read: dict[int, Message]) -> LoggedRequest:
+    """Return a model call as a logged request. An answer that was not recorded is an empty message.
+
+    `read` holds the messages that were read for earlier calls: series compare them, fastest if they are the same.
+    """
+    span, numbers = call.span, values.chain(call.prompt)
+    read |= {number: values.get(number, Message) for number in numbers if number not in read}
+    answer = values.get(call.answer, Message) if call.answer else Message(f"m{len(numbers)}", "assistant")
+    recorded = msgspec.structs.replace(
         span.call,
-        stop=span.call.stop or exchange.stop,
-        marks=exchange.marks,
+        stop=span.call.stop or call.stop,
+        marks=call.marks,
         request_id=span.call.request_id or span.response,
     )
-    answer = msgspec.structs.replace(answer, call=call, time=span.end)
-    return LoggedRequest(span.place, exchange.messages, answer, exchange.tools)
+    answer = msgspec.structs.replace(answer, call=recorded, time=span.end)
+    tools = values.get(call.tools, tuple[Tool, ...]) if call.tools else ()
+    return LoggedRequest(span.place, tuple(read[number] for number in numbers), answer, tools)
 
 
 def _in_order(conversation: Conversation) -> tuple[Message, ...]:
@@ -232,32 +332,47 @@ def _in_order(conversation: Conversation) -> tuple[Message, ...]:
 
 
 class _Tree:
-    """All spans, by trace and id. Equal messages are kept once: prompts repeat each other."""
+    """All spans, by trace and id; what the model calls among them say is put on disk."""
 
-    def __init__(self, spans: Iterable[TraceSpan], problems: Problems, format_name: str) -> None:
+    def __init__(self, spans: Iterable[TraceSpan], values: _Values, problems: Problems, format_name: str) -> None:
         self._spans: dict[tuple[str, str], TraceSpan] = {}
-        messages: dict[Message, Message] = {}
-        for span in spans:
+        self._calls: dict[tuple[str, str], _ModelCall] = {}
+        for logged in spans:
+            key, said, span = _key(logged), logged.exchange, replace(logged, exchange=_NOTHING_LOGGED)
+            call = None
             if span.kind == "llm":
-                once = tuple(messages.setdefault(message, message) for message in span.exchange.messages)
-                span = replace(span, exchange=replace(span.exchange, messages=once))
-            earlier = self._spans.get(_key(span))
-            if earlier is not None and replace(earlier, place=span.place) != span:
-                problems.unknown(f"{format_name}: earlier state of a span that stands twice", earlier.place)
-            self._spans[_key(span)] = span
+                prompt = values.put_all(said.messages)
+                answer = values.put(said.answer, prompt) if said.answer is not None else 0
+                tools = values.put(said.tools) if said.tools else 0
+                call = _ModelCall(span, prompt, answer, tools, said.stop, said.marks)
+            earlier = self._spans.get(key)
+            if earlier is not None:
+                earlier_call = self._calls.pop(key, None)
+                if earlier_call is not None:
+                    earlier_call = replace(earlier_call, span=span)
+                if replace(earlier, place=span.place) != span or earlier_call != call:
+                    problems.unknown(f"{format_name}: earlier state of a span that stands twice", earlier.place)
+            self._spans[key] = span
+            if call is not None:
+                self._calls[key] = call
 
-    def calls(self) -> Iterator[TraceSpan]:
+    def calls(self) -> Iterator[_ModelCall]:
         """Yield the innermost model calls, with what only the calls around them have."""
-        wrappers = {_key(span): list(self._wrappers(span)) for span in self._spans.values() if span.kind == "llm"}
+        wrappers = {key: list(self._wrappers(self._spans[key])) for key in self._spans if key in self._calls}
         outer = {_key(wrapper) for around in wrappers.values() for wrapper in around}
-        inner = Counter(_key(wrapper) for key, around in wrappers.items() if key not in outer for wrapper in around)
+        inner: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        for key, around in wrappers.items():
+            for wrapper in () if key in outer else around:
+                inner.setdefault(_key(wrapper), []).append(key)
+        # Of several attempts the framework around them reports the one that did not fail.
+        sound = {at: [key for key in keys if not self._calls[key].failed] or keys for at, keys in inner.items()}
         for key, around in wrappers.items():
             if key not in outer:
-                span = self._spans[key]
-                for wrapper in around:
-                    if inner[_key(wrapper)] == 1:
-                        span = _completed(span, wrapper)
-                yield span
+                call = self._calls[key]
+                for at in map(_key, around):
+                    if sound[at] == [key]:
+                        call = _completed(call, self._calls[at])
+                yield call
 
     def thread(self, span: TraceSpan) -> str:
         """Return the thread of a call: its own, that of a span around it, its trace, or the name of its file."""
@@ -305,19 +420,23 @@ def _key(span: TraceSpan) -> tuple[str, str]:
     return span.trace, span.id
 
 
-def _completed(span: TraceSpan, wrapper: TraceSpan) -> TraceSpan:
+def _completed(inner: _ModelCall, outer: _ModelCall) -> _ModelCall:
     """Return a call with the prompt, answer, tools and usage of the call around it where it has none."""
-    inner, outer = span.exchange, wrapper.exchange
-    if not inner.messages and inner.answer is None:
-        inner = outer
-    elif inner.messages == outer.messages:
-        inner = replace(inner, answer=inner.answer or outer.answer)
-    inner = replace(inner, tools=inner.tools or outer.tools, stop=inner.stop or outer.stop)
+    call, wrapper = inner.span.call, outer.span.call
     call = msgspec.structs.replace(
-        span.call,
-        usage=span.call.usage or wrapper.call.usage,
-        model=span.call.model or wrapper.call.model,
-        tier=span.call.tier or wrapper.call.tier,
-        first_token=wrapper.call.first_token if span.call.first_token is None else span.call.first_token,
+        call,
+        usage=call.usage or wrapper.usage,
+        model=call.model or wrapper.model,
+        tier=call.tier or wrapper.tier,
+        first_token=wrapper.first_token if call.first_token is None else call.first_token,
     )
-    return replace(span, exchange=inner, call=call, agent=span.agent or wrapper.agent)
+    span = replace(inner.span, call=call, agent=inner.span.agent or outer.span.agent)
+    if not inner.prompt and not inner.answer:
+        return replace(outer, span=span)
+    return replace(
+        inner,
+        span=span,
+        answer=inner.answer or (outer.answer if inner.prompt == outer.prompt else 0),
+        tools=inner.tools or outer.tools,
+        stop=inner.stop or outer.stop,
+    )

@@ -24,7 +24,7 @@ from ..source import Problems, convert
 from . import Recordings
 from .prompts import as_object, exchange, text_of
 from .requests import effort, tier, usage
-from .spans import TraceSpan, conversations, moments, paged_records, sound, spans_of
+from .spans import TraceSpan, moments, paged_records, sound, traces
 
 
 class _WeaveCall(msgspec.Struct):
@@ -53,8 +53,7 @@ class Weave:
     folder: ClassVar[bool] = True
 
     def read(self, files: Sequence[Path], problems: Problems) -> Recordings:
-        spans = spans_of(files, lambda path: _spans(path, problems), problems)
-        yield from conversations(spans, problems, "weave")
+        yield from traces(files, _spans, problems, "weave")
 
 
 def _spans(path: Path, problems: Problems) -> Iterator[TraceSpan]:

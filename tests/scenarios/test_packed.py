@@ -1,4 +1,4 @@
-"""Compressed files, zip archives and remote files: they hold what they would hold unpacked, and no bomb goes off."""
+"""Compressed files, archives and remote files: they hold what they would hold unpacked, and no bomb goes off."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import io
 import json
 import lzma
 import sys
+import tarfile
 import zipfile
 from collections.abc import Callable
 from functools import partial
@@ -43,9 +44,20 @@ def load(*paths: Path) -> tuple[list[Conversation], Problems]:
 
 
 def archive(path: Path, **members: bytes) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+    """Write an archive of the kind that its suffix names."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+            for name, data in members.items():
+                file.writestr(name, data)
+        return path
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w") as tar_file:
         for name, data in members.items():
-            file.writestr(name, data)
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar_file.addfile(info, io.BytesIO(data))
+    packing = TARS[path.name.removeprefix(path.name.split(".")[0])]
+    path.write_bytes(PACKERS[packing](tar.getvalue()) if packing else tar.getvalue())
     return path
 
 
@@ -56,6 +68,8 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
     ".XZ": lzma.compress,
 }
+TARS = {".tar": "", ".tar.gz": ".gz", ".TGZ": ".gz", ".tar.zst": ".zst", ".tar.xz": ".xz", ".tar.bz2": ".bz2"}
+ARCHIVES = (".zip", *TARS)
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
@@ -75,7 +89,7 @@ def test_compressed_files_are_read(suffix: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_format_may_be_packed(name: str, tmp_path: Path) -> None:
-    """A zip archive, whose members may be compressed, holds the same conversations as its files would."""
+    """An archive, whose members may be compressed, holds the same conversations as its files would."""
     sample = SAMPLES[name]
     plain = tmp_path / "plain"
     plain.mkdir()
@@ -86,20 +100,42 @@ def test_every_format_may_be_packed(name: str, tmp_path: Path) -> None:
     assert not problems.errors
     assert contents(found) == contents(expected)
     compressed = {f"inner/{path}.gz": gzip.compress(data) for path, data in files.items()}
-    found, problems = load(archive(tmp_path / "packed.zip", **compressed))
-    assert not problems.errors
-    assert contents(found) == contents(expected)
+    for kind in (".zip", ".tar.zst"):
+        found, problems = load(archive(tmp_path / f"packed{kind}", **compressed))
+        assert not problems.errors
+        assert contents(found) == contents(expected)
 
 
-def test_members_are_named_in_errors_and_sources(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_members_are_named_in_errors_and_sources(kind: str, tmp_path: Path) -> None:
     """Paths lead through the archive; what is hidden or an archive of its own is passed over, and said."""
-    members = {"day/a.jsonl": chat("a") + b"{", "__MACOSX/day/._a.jsonl": b"x", "in.zip": b"PK", "notes.txt": b"hello"}
-    path = archive(tmp_path / "logs.zip", **members)
-    [found], problems = load(path)
-    assert found.source == f"{path}/day/a.jsonl:1"
-    assert [str(error.place) for error in problems.errors] == [f"{path}/day/a.jsonl:2"]
-    ignored = [f"{path}/in.zip: an archive within an archive", f"{path}: 1 hidden", f"{path}/notes.txt"]
-    assert sorted(problems.ignored) == sorted(ignored)
+    members = {"./day/a.jsonl": chat("a") + b"{", "__MACOSX/day/._a.jsonl": b"x", "notes.txt": b"hello"}
+    path = archive(tmp_path / f"logs{kind}", **members, **{"in.zip": b"PK", "in.tar.gz": b"\x1f\x8b"})
+    for named in (path, tmp_path):
+        [found], problems = load(named)
+        assert found.source == f"{path}/day/a.jsonl:1"
+        assert [str(error.place) for error in problems.errors] == [f"{path}/day/a.jsonl:2"]
+        inner = [f"{path}/in.{one}: an archive within an archive" for one in ("zip", "tar.gz")]
+        assert sorted(problems.ignored) == sorted([*inner, f"{path}: 1 hidden", f"{path}/notes.txt"])
+
+
+def test_what_a_tar_holds_beside_files_is_passed_over(tmp_path: Path) -> None:
+    """Links, devices and sparse files are counted in what is ignored; folders are nothing."""
+    (tmp_path / "secret.jsonl").write_bytes(chat("secret"))
+    path = tmp_path / "logs.tar"
+    kinds = {"up": tarfile.SYMTYPE, "same": tarfile.LNKTYPE, "pipe": tarfile.FIFOTYPE, "null": tarfile.CHRTYPE}
+    with tarfile.open(path, "w") as tar:
+        for name, kind in {**kinds, "day": tarfile.DIRTYPE}.items():
+            info = tarfile.TarInfo(f"{name}.jsonl")
+            info.type, info.linkname = kind, str(tmp_path / "secret.jsonl")
+            tar.addfile(info)
+        info = tarfile.TarInfo("a.jsonl")
+        info.size = len(chat("a"))
+        tar.addfile(info, io.BytesIO(chat("a")))
+    found, problems = load(path)
+    assert [conversation.id for conversation in found] == ["a"]
+    assert sorted(problems.ignored) == [f"{path}: links: 2", f"{path}: sparse files or devices: 2"]
+    assert not problems.errors
 
 
 def damaged_archive(path: Path) -> None:
@@ -111,6 +147,26 @@ def cut_archive(path: Path) -> None:
     path.write_bytes(archive(path, **{"a.jsonl": chat("a")}).read_bytes()[:-30])
 
 
+def cut_tar(path: Path) -> None:
+    tar = path.with_name("logs.tar")
+    tar.write_bytes(archive(tar, **{"a.jsonl": chat("a"), "b.jsonl": chat("b")}).read_bytes()[: 3 * 512 + 40])
+
+
+def tar_with_a_damaged_header(path: Path) -> None:
+    tar = path.with_name("logs.tar")
+    data = archive(tar, **{"a.jsonl": chat("a"), "b.jsonl": chat("b")}).read_bytes()
+    tar.write_bytes(data[:1024] + b"\xff" * 20 + data[1044:])
+
+
+def cut_compressed_tar(path: Path) -> None:
+    tar = path.with_name("logs.tar.gz")
+    tar.write_bytes(archive(tar, **{"a.jsonl": chat("a")}).read_bytes()[:-12])
+
+
+def no_tar(path: Path) -> None:
+    path.with_name("logs.tgz").write_bytes(gzip.compress(chat("a") * 20))
+
+
 def cut_gzip(path: Path) -> None:
     path.with_name("a.jsonl.gz").write_bytes(gzip.compress(b"".join(map(chat, map(str, range(9)))))[:-12])
 
@@ -119,7 +175,10 @@ def wrong_zstd(path: Path) -> None:
     path.with_name("a.jsonl.zst").write_bytes(zstandard.ZstdCompressor().compress(chat("a"))[:4] + b"\xff" * 20)
 
 
-@pytest.mark.parametrize("damage", [damaged_archive, cut_archive, cut_gzip, wrong_zstd])
+DAMAGES = (damaged_archive, cut_archive, cut_tar, tar_with_a_damaged_header, cut_compressed_tar, no_tar)
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, cut_gzip, wrong_zstd])
 def test_damage_is_one_problem(damage: Callable[[Path], None], tmp_path: Path) -> None:
     """It names the file or the member, and the files beside it are read."""
     damage(tmp_path / "logs.zip")
@@ -128,7 +187,8 @@ def test_damage_is_one_problem(damage: Callable[[Path], None], tmp_path: Path) -
     assert "z" in [each.id for each in found]
     [error] = problems.errors
     assert error.what.startswith("cannot be unpacked: ")
-    assert Path(error.place.file).relative_to(tmp_path).parts[0] in ("logs.zip", "a.jsonl.gz", "a.jsonl.zst")
+    packed_names = ("logs.zip", "logs.tar", "logs.tar.gz", "logs.tgz", "a.jsonl.gz", "a.jsonl.zst")
+    assert Path(error.place.file).relative_to(tmp_path).parts[0] in packed_names
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -136,13 +196,13 @@ def test_damage_is_one_problem(damage: Callable[[Path], None], tmp_path: Path) -
 def test_any_byte_may_be_damaged(data: st.DataObject) -> None:
     """Whatever is cut off, flipped or inserted, sound conversations come out, or problems, and nothing else."""
     with TemporaryDirectory() as folder:
-        kind = data.draw(st.sampled_from([".zip", *PACKERS]))
-        path = Path(folder, f"chats.jsonl{kind}")
+        kind = data.draw(st.sampled_from([*ARCHIVES, *(f".jsonl{suffix}" for suffix in PACKERS)]))
+        path = Path(folder, f"chats{kind}")
         lines = b"".join(map(chat, "abc"))
-        if kind == ".zip":
+        if kind in ARCHIVES:
             archive(path, **{"a.jsonl": lines, "b.jsonl.gz": gzip.compress(lines, mtime=0)})
         else:
-            path.write_bytes(PACKERS[kind](lines))
+            path.write_bytes(PACKERS[path.suffix](lines))
         packed_bytes = bytearray(path.read_bytes())
         for _ in range(data.draw(st.integers(1, 4))):
             at = data.draw(st.integers(0, len(packed_bytes)))
@@ -168,21 +228,36 @@ def test_bombs_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert [str(error) for error in problems.errors] == [
         f"{path}: unpacks to over 1 MiB, 10 times its size (leave it out, or unpack it yourself)"
     ]
-    path = archive(tmp_path / "bomb.zip", **{"a.json": bomb, "b.json": chat("b")})
+    for kind, what in ((".zip", "its members unpack"), (".tar.gz", "unpacks"), (".tar.xz", "unpacks")):
+        path = archive(tmp_path / f"bomb{kind}", **{"a.json": bomb, "b.json": chat("b")})
+        found, problems = load(path)
+        assert not found
+        assert [str(error) for error in problems.errors] == [
+            f"{path}: {what} to over 1 MiB, 10 times its size (leave it out, or unpack it yourself)"
+        ]
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_no_name_leads_out_of_an_archive(kind: str, tmp_path: Path) -> None:
+    """A name with `..` is passed over, and an absolute one stands in the archive: files elsewhere are not read."""
+    secret = tmp_path / "secret.jsonl"
+    secret.write_bytes(chat("secret"))
+    members = {"../secret.jsonl": chat("a"), str(secret): chat("b"), "c.jsonl": chat("c")}
+    path = archive(tmp_path / f"logs{kind}", **members)
     found, problems = load(path)
-    assert not found
-    assert [str(error) for error in problems.errors] == [
-        f"{path}: its members unpack to over 1 MiB, 10 times its size (leave it out, or unpack it yourself)"
-    ]
-
-
-def test_a_path_may_lead_into_nothing(tmp_path: Path) -> None:
-    """Names that escape the archive are members like any others: nothing is unpacked to where they point."""
-    path = archive(tmp_path / "logs.zip", **{"../evil.jsonl": chat("a")})
-    load(path)
-    assert not (tmp_path.parent / "evil.jsonl").exists()
+    assert sorted(conversation.id for conversation in found) == ["b", "c"]
+    assert problems.ignored == [f"{path}: names that lead out of the archive: 1"]
     assert not packed.is_file(path / "none.jsonl")
-    assert packed.size_of(archive(tmp_path / "b.zip", **{"b.jsonl": chat("b")}) / "b.jsonl") == len(chat("b"))
+    assert packed.size_of(path / "c.jsonl") == len(chat("c"))
+
+
+def test_unpacked_tars_are_gone_when_they_are_forgotten(tmp_path: Path) -> None:
+    """What was unpacked to disk to read a compressed tar is deleted with its list of members."""
+    load(archive(tmp_path / "logs.tar.gz", **{"a.jsonl": chat("a")}))
+    copies = Path(packed._cache_folder())
+    assert list(copies.iterdir())
+    packed._opened_archive.cache_clear()
+    assert not list(copies.iterdir())
 
 
 def test_the_size_of_packed_inputs_is_known(tmp_path: Path) -> None:

@@ -248,6 +248,144 @@ def test_gemini_with_stored_content(tmp_path: Path) -> None:
     assert [m.call.usage for m in told.messages if m.call] == [Usage(3520, 44, 3512, reasoning=42)] * 2
 
 
+BEDROCK = "https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude-sonnet-4-20250514-v1%3A0"
+VERTEX = "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5/publishers"
+CONVERSE_COUNTS = {
+    "inputTokens": 12,
+    "outputTokens": 5,
+    "totalTokens": 1117,
+    "cacheReadInputTokens": 1000,
+    "cacheWriteInputTokens": 100,
+}
+
+
+def framed(kind: str, payload: Any) -> bytes:
+    """One event in AWS's frames; the checksums are not looked at."""
+    name, value, data = b":event-type", kind.encode(), json.dumps(payload).encode()
+    headers = bytes([len(name)]) + name + b"\x07" + len(value).to_bytes(2, "big") + value
+    size = 12 + len(headers) + len(data) + 4
+    return size.to_bytes(4, "big") + len(headers).to_bytes(4, "big") + b"\0" * 4 + headers + data + b"\0" * 4
+
+
+def binary(*parts: bytes) -> dict[str, Any]:
+    return {"body": {"base64_string": base64.b64encode(b"".join(parts)).decode()}}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_converse_of_bedrock(tmp_path: Path, streamed: bool) -> None:
+    """Its parts, tools and cache points are read as its documentation has them, streamed or not."""
+    point = {"cachePoint": {"type": "default", "ttl": "1h"}}
+    use = {"toolUse": {"toolUseId": "c1", "name": "look", "input": {"at": 1}}}
+    thought = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "x"}}}
+    result = {"toolResult": {"toolUseId": "c1", "content": [{"text": "a cat"}], "status": "success"}}
+    spec = {"toolSpec": {"name": "look", "description": "Looks", "inputSchema": {"json": {"type": "object"}}}}
+    first = {"role": "user", "content": [{"text": "Look."}, point]}
+    said = {"role": "assistant", "content": [thought, {"text": "Well."}, use]}
+    request = {
+        "system": [{"text": "Be short."}, point],
+        "messages": [first],
+        "toolConfig": {"tools": [spec, point]},
+        "inferenceConfig": {"maxTokens": 100},
+    }
+    reply = {"output": {"message": said}, "stopReason": "tool_use", "usage": CONVERSE_COUNTS, "metrics": {}}
+    body: dict[str, Any] = {}
+    if streamed:
+        deltas: list[tuple[int, Any]] = [
+            *((0, {"reasoningContent": {"text": "h"}}), (0, {"reasoningContent": {"text": "m"}})),
+            *((0, {"reasoningContent": {"signature": "x"}}), (1, {"text": "We"}), (1, {"text": "ll."})),
+            *((2, {"toolUse": {"input": '{"at"'}}), (2, {"toolUse": {"input": ":1}"}})),
+        ]
+        start = {"contentBlockIndex": 2, "start": {"toolUse": {"toolUseId": "c1", "name": "look"}}}
+        events = [framed("contentBlockDelta", {"contentBlockIndex": at, "delta": delta}) for at, delta in deltas]
+        body = binary(
+            framed("messageStart", {"role": "assistant"}),
+            *events[:5],
+            framed("contentBlockStart", start),
+            *events[5:],
+            framed("messageStop", {"stopReason": "tool_use"}),
+            framed("metadata", {"usage": CONVERSE_COUNTS, "metrics": {"latencyMs": 900}}),
+        )
+    answer = {"output": {"message": {"role": "assistant", "content": [{"text": "A cat."}]}}, "stopReason": "end_turn"}
+    more = {**request, "messages": [first, said, {"role": "user", "content": [result]}]}
+    [told], problems = load(
+        tmp_path / "some.yaml",
+        interaction(f"{BEDROCK}/converse{'-stream' if streamed else ''}", request, reply, **body),
+        interaction(f"{BEDROCK}/converse", more, answer),
+    )
+    assert (problems.errors, problems.notes) == ([], [])
+    assert shown(told) == [
+        *(("system", "Be short."), ("user", "Look."), ("assistant", "Well.")),
+        *(("tool", "a cat"), ("assistant", "A cat.")),
+    ]
+    assert [(call.name, json.loads(call.arguments)) for call in told.messages[2].calls] == [("look", {"at": 1})]
+    assert (told.messages[2].thinking, [tool.name for tool in told.tools]) == ("hm", ["look"])
+    call = told.messages[2].call
+    assert call is not None
+    assert (call.model, call.provider) == ("us.anthropic.claude-sonnet-4-20250514-v1:0", "bedrock")
+    assert (call.usage, call.stop) == (Usage(1112, 5, 1000, 100), "tool_use")
+    assert call.marks == (Mark(None, "1h"), Mark("m0", "1h"), Mark("m1", "1h"))
+
+
+CLAUDE = {"type": "message", "id": "msg_1", "role": "assistant", "model": "claude-sonnet-4-20250514"}
+CLAUDE_COUNTS = {"input_tokens": 3, "cache_read_input_tokens": 90, "output_tokens": 4}
+
+
+def test_models_in_their_own_words(tmp_path: Path) -> None:
+    """Claude and Nova by InvokeModel, Claude and Gemini by Vertex; Bedrock's own name of a model is kept."""
+    asked = {"max_tokens": 9, "messages": [{"role": "user", "content": "Go"}]}
+    claude = {**CLAUDE, "content": [{"type": "text", "text": "Gone"}], "usage": CLAUDE_COUNTS}
+    nova = {"output": {"message": {"role": "assistant", "content": [{"text": "Gone"}]}}, "usage": CONVERSE_COUNTS}
+    gemini = {
+        "candidates": [{"content": {"role": "model", "parts": [{"text": "Gone"}]}, "finishReason": "STOP"}],
+        "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 2},
+    }
+    events = [
+        {"type": "message_start", "message": {**CLAUDE, "id": "msg_2", "usage": CLAUDE_COUNTS}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Gone"}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 4}},
+    ]
+    chunks = (framed("chunk", {"bytes": base64.b64encode(json.dumps(one).encode()).decode()}) for one in events)
+    bedrock, vertex = {**asked, "anthropic_version": "bedrock-2023-05-31"}, {**asked, "anthropic_version": "vertex"}
+    nova_url = BEDROCK.partition("/model/")[0] + "/model/amazon.nova-lite-v1%3A0/invoke"
+    nova_asked = {"schemaVersion": "messages-v1", "messages": [{"role": "user", "content": [{"text": "Go"}]}]}
+    contents = {"contents": [{"role": "user", "parts": [{"text": "Go"}]}]}
+    told, problems = load(
+        tmp_path / "some.yaml",
+        interaction(f"{BEDROCK}/invoke", bedrock, claude),
+        interaction(f"{BEDROCK}/invoke-with-response-stream", bedrock, None, **binary(*chunks)),
+        interaction(nova_url, nova_asked, nova),
+        interaction(f"{VERTEX}/anthropic/models/claude-sonnet-4@20250514:rawPredict", vertex, {**claude, "id": "v"}),
+        interaction(f"{VERTEX}/google/models/gemini-2.5-pro:generateContent", contents, gemini),
+        interaction(f"{BEDROCK}/invoke", {"inputText": "Go"}, {"results": []}),
+    )
+    assert not problems.errors
+    [note] = problems.notes[:1]
+    assert note.startswith("http: InvokeModel of a model that is neither Claude nor Nova: 1 not read")
+    assert {tuple(shown(one)) for one in told} == {(("user", "Go"), ("assistant", "Gone"))}
+    name = "us.anthropic.claude-sonnet-4-20250514-v1:0"
+    calls = [one.messages[-1].call for one in told]
+    assert [(call.provider, call.model, call.usage) for call in calls if call] == [
+        ("bedrock", name, Usage(93, 4, 90)),
+        ("bedrock", name, Usage(93, 4, 90)),
+        ("bedrock", "amazon.nova-lite-v1:0", Usage(1112, 5, 1000, 100)),
+        ("vertex", "claude-sonnet-4-20250514", Usage(93, 4, 90)),
+        ("vertex", "gemini-2.5-pro", Usage(9, 2)),
+    ]
+
+
+@pytest.mark.parametrize(("cut", "answers"), [(20, []), (150, ["Lo"]), (400, ["LoLo"])])
+def test_frames_may_be_cut_off(tmp_path: Path, cut: int, answers: list[str]) -> None:
+    """What a stream of Bedrock's holds until then is the answer so far; without a whole frame there is an error."""
+    delta = framed("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "Lo"}})
+    assert 75 < len(delta) <= 150
+    request = {"messages": [{"role": "user", "content": [{"text": "Go"}]}]}
+    asked = interaction(f"{BEDROCK}/converse-stream", request, None, **binary((delta + delta)[:cut]))
+    told, problems = load(tmp_path / "some.yaml", asked)
+    assert [one.messages[-1].text for one in told] == answers
+    assert len(problems.errors) == (not answers)
+
+
 def stream(*chunks: Any) -> dict[str, Any]:
     """A response's body as a stream of events."""
     lines = [f"event: {chunk.get('type')}\ndata: {json.dumps(chunk)}\n\n" for chunk in chunks]

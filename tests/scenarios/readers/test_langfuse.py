@@ -96,6 +96,15 @@ def test_a_failed_generation(tmp_path: Path) -> None:
     assert problems.notes[0].startswith("langfuse: failed model call: 1 not read")
 
 
+def test_an_attempt_that_was_made_again(tmp_path: Path) -> None:
+    """Langfuse estimates the usage of a failed generation; the next one with its prompt is the call."""
+    estimated = {"input": 9, "output": 0, "total": 9}
+    failed = observation("b", 1, input=PROMPT, level="ERROR", statusMessage="429", usageDetails=estimated)
+    [chat], problems = load(tmp_path, [failed, observation("c", 3, input=PROMPT, output=SAID)])
+    assert shown(chat) == [("system", "Be short."), ("user", "What is it?"), ("assistant", "A cat.")]
+    assert problems.notes == [f"langfuse: failed model call: 1 not read ({tmp_path / 'trace0.json'}:1)"]
+
+
 @pytest.mark.parametrize(
     ("fields", "what"),
     [

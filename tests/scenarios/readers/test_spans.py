@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -135,6 +137,30 @@ def test_failed_calls_are_counted() -> None:
     assert shown(found["t"])[-1] == ("assistant", "")
 
 
+def test_a_failed_attempt_is_no_conversation() -> None:
+    """Of attempts with the same prompt the answered one counts, also if the usage of a failed one was estimated."""
+    failed = llm(1, "S", "a", answer=None, stop="error", usage=Usage(10, 0))
+    for attempts in ([failed], [failed, llm(1.5, "S", "a", answer=None, stop="error", usage=None)]):
+        found, notes = chats(*attempts, llm(2, "S", "a"), llm(3, "S", "a", "yes", "b", answer="done"))
+        assert [shown(chat)[-3:] for chat in found.values()] == [
+            [("assistant", "yes"), ("user", "b"), ("assistant", "done")]
+        ]
+        assert notes == [f"test: failed model call: {len(attempts)} not read (f.json: call1t)"]
+    found, notes = chats(llm(2, "S", "a"), llm(3, "S", "a", answer=None, stop="error", usage=Usage(10, 0)))
+    assert (len(found), notes) == (2, [])  # nothing after it says that it was made again
+
+
+def test_the_framework_reports_the_attempt_that_did_not_fail() -> None:
+    """What the client span lacks comes from the framework span around it, though a failed attempt stands in it."""
+    failed = llm(1.2, parent="call1", answer=None, stop="error", usage=None)
+    found, notes = chats(llm(1, "S", "a"), failed, llm(1.5, parent="call1", answer=None, usage=Usage(9, 2)))
+    assert shown(found["t"]) == [("system", "S"), ("user", "a"), ("assistant", "yes")]
+    [call] = [found["t"].messages[at].call for at in found["t"].calls()]
+    assert call is not None
+    assert call.usage == Usage(9, 2)
+    assert notes == ["test: failed model call: 1 not read (f.json: call1.2t)"]
+
+
 def test_a_span_that_stands_twice_counts_once() -> None:
     """The same span in two exports is one; of two states of a span the later one counts, and a note says so."""
     first = llm(1, "S", "a")
@@ -143,6 +169,27 @@ def test_a_span_that_stands_twice_counts_once() -> None:
     found, notes = chats(first, llm(1, "S", "a", answer="better"))
     assert shown(found["t"])[-1] == ("assistant", "better")
     assert notes == ["test: earlier state of a span that stands twice: 1 not read (f.json: call1t)"]
+
+
+def test_memory_holds_the_text_of_one_thread() -> None:
+    """Of 200 traces with 100 kB of text each, which may go on in any later span, no more than 4 MB is in memory."""
+
+    def spans() -> Iterator[TraceSpan]:
+        for number in range(200):
+            texts = [f"{number} {at} " + "x" * 20_000 for at in range(4)]
+            yield llm(number, *texts[:2], trace=f"t{number}", id=f"a{number}")
+            yield llm(
+                number + 0.5, *texts[:2], "yes", *texts[2:3], trace=f"t{number}", id=f"b{number}", answer=texts[3]
+            )
+
+    tracemalloc.start()
+    try:
+        read = sum(len(chat.messages) for _, chat in conversations(spans(), Problems(), "test"))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert read == 200 * 5
+    assert peak < 4e6
 
 
 def test_a_response_that_two_tracers_saw_counts_once() -> None:
