@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from ..metrics.language import Language
 from ..scenarios.model import Fact, Message, Tool
 from ..scenarios.view import Messages
-from .events import Event
+from .events import Event, PromptKind
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -66,6 +66,8 @@ class Prompt(msgspec.Struct, frozen=True):
     temperature: float = 0.3
     model: str = ""
     """Empty = the run's summariser."""
+    kind: PromptKind = "separate"
+    """How it would be asked in production, by which it is billed. Models are sent `text()` all the same."""
 
     def text(self) -> str:
         """Return the instruction with the material in its place."""
