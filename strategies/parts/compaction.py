@@ -193,8 +193,9 @@ class ClientHistory:
     def notes(self, text: str, stop: int) -> Messages:
         """Return the messages that a summary of messages[:stop] is sent as."""
         assert self._summariser is not None
-        words, headed = wording(self._name), self._summariser.message("", text).text
-        note = self.note(words["summary"].replace("{summary}", text) if "summary" in words else headed, stop)
+        words = wording(self._name)
+        form = words.get("summary")
+        note = self.note(self._summariser.headed(text) if form is None else form.replace("{summary}", text), stop)
         answer = words.get("answer")
         return Messages.of((note,) if answer is None else (note, Message(f"{note.id}:answer", "assistant", answer)))
 

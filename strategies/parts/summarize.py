@@ -88,7 +88,11 @@ class Summariser:
 
     def message(self, name: str, text: str) -> Message:
         """Return the system message of a summary. `name` makes its id unique."""
-        return Message(f"{self.name}:{name}", "system", f"{HEADINGS[self.language.decided]}\n{text}")
+        return Message(f"{self.name}:{name}", "system", self.headed(text))
+
+    def headed(self, text: str) -> str:
+        """Return the text of a summary under its heading."""
+        return f"{HEADINGS[self.language.decided]}\n{text}"
 
     def _line(self, message: Message) -> str:
         if message.role == "system":  # a summary
