@@ -28,7 +28,6 @@ class Recipe(NamedTuple):
 
     chain: str
     about: str
-    source: str
     fails: str
 
 
