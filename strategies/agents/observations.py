@@ -12,7 +12,7 @@ from ...scenarios.model import Message, Role
 from ...scenarios.view import Messages, shared_prefix
 from ..archive.session import SplicedHistory
 from ..base import Context, StrategyContext, View
-from ..parts.compaction import ClientHistory, Rewriting, wording
+from ..parts.compaction import ClientHistory, RewritingClient, wording
 from ..parts.units import at_least
 
 
@@ -57,7 +57,7 @@ class _Shortening:
 
 
 @dataclass(frozen=True, slots=True)
-class SweAgent:
+class LastObservations:
     """All observations but the first and the last `n` become a line that says how long they were.
 
     At every step; with `polling`, only each time that so many more have come. The first observation is the task: an
@@ -120,13 +120,13 @@ _RESERVES = {64_000: 27_000, 128_000: 30_000, 200_000: 40_000}
 
 
 @dataclass(frozen=True, slots=True)
-class ClineOld(Rewriting):
-    """The first pair of messages and the newer half of the rest stay, once the last response used nearly the window.
+class ClineTruncation(RewritingClient):
+    """Near the end of the window the first pair of messages and the newer half of the rest stay.
 
-    The trigger is 40,000 tokens below a window of 200,000 (30,000 of 128,000, 27,000 of 64,000, else at most a fifth).
-    If half of the usage is still over it, only the newer quarter stays. Before that, all but the newest result of the
-    same call of one of the `read_tools` become a notice, which is enough where it saves 30 % of the characters. The
-    first answer's text becomes a notice of what is missing.
+    The trigger is the usage of the last response: 40,000 tokens below a window of 200,000 (30,000 of 128,000, 27,000 of
+    64,000, else at most a fifth). If half of the usage is still over it, only the newer quarter stays. Before that, all
+    but the newest result of the same call of one of the `read_tools` become a notice, which is enough where it saves 30
+    % of the characters. The first answer's text becomes a notice of what is missing.
     """
 
     window: int = 200_000

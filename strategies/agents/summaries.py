@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ...scenarios.model import Message
 from ...scenarios.view import Messages
 from ..events import Failed, PromptKind
-from ..parts.compaction import ClientHistory, Compaction, wording
+from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.units import NOTHING, at_least
 
 OUTPUT_RESERVE, MARGIN = 20_000, 13_000
@@ -27,11 +27,12 @@ COLD = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class ClaudeCode(Compaction):
-    """Everything becomes a summary at `window - min(max_output, 20,000) - 13,000` tokens (167,000 of 200,000).
+class ClaudeCodeCompaction(CompactingClient):
+    """Old results are cleared, and near the end of the window everything becomes a summary.
 
-    The trigger is the usage of the last response, cache reads and output included. `percent` of the window takes its
-    place where that is lower. Only system messages stay: the files that it then reads again are in no recording.
+    The trigger is the usage of the last response, cache reads and output included: the window less 13,000 tokens and
+    the answer's, at most 20,000 (167,000 of 200,000). `percent` of the window takes its place where that is lower. Only
+    system messages stay: the files that it then reads again are in no recording.
 
     Older tool results are cleared first, but when is not documented. `microcompact`: beyond `clear_trigger` tokens all
     but the newest `keep`, as Anthropic's context editing does by default ("tokens"); the same after five minutes
@@ -52,7 +53,7 @@ class ClaudeCode(Compaction):
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
     def __post_init__(self) -> None:
-        Compaction.__post_init__(self)
+        CompactingClient.__post_init__(self)
         at_least(1, window=self.window, max_output=self.max_output, trigger=self.trigger)
         at_least(0, clear_trigger=self.clear_trigger, keep=self.keep)
         at_least(0, at_most=100, percent=self.percent)
@@ -80,8 +81,8 @@ class ClaudeCode(Compaction):
 
 
 @dataclass(frozen=True, slots=True)
-class Codex(Compaction):
-    """The newest user messages within 20,000 tokens stay, and a summary follows them, at 90 % of the window.
+class CodexCompaction(CompactingClient):
+    """At 90 % of the window a summary follows the newest user messages within 20,000 tokens.
 
     The trigger is the usage of the last response; `limit` can only lower it. No answer and no tool result stays. The
     oldest user message that does not fit whole keeps its first and its last part. The initial context that Codex puts
@@ -99,7 +100,7 @@ class Codex(Compaction):
     fails: ClassVar[str] = "a tool's result or an earlier answer is needed again and the summary left it out"
 
     def __post_init__(self) -> None:
-        Compaction.__post_init__(self)
+        CompactingClient.__post_init__(self)
         at_least(1, window=self.window, limit=self.limit)
         at_least(0, keep_users=self.keep_users)
 
@@ -138,8 +139,8 @@ class Codex(Compaction):
 
 
 @dataclass(frozen=True, slots=True)
-class Goose(Compaction):
-    """Everything becomes a summary and an answer to it above 80 % of the window; the newest user message follows them.
+class GooseCompaction(CompactingClient):
+    """Above 80 % of the window everything becomes a summary with an answer, and the newest user message follows.
 
     The trigger is the usage of the last response; a `threshold` of 0, or of 1 and more, turns it off.
     """
@@ -154,7 +155,7 @@ class Goose(Compaction):
     fails: ClassVar[str] = "the summary left out a detail that matters: of all else one user message is sent"
 
     def __post_init__(self) -> None:
-        Compaction.__post_init__(self)
+        CompactingClient.__post_init__(self)
         at_least(1, window=self.window)
 
     def compact(self, history: ClientHistory) -> None:
@@ -168,11 +169,12 @@ class Goose(Compaction):
 
 
 @dataclass(frozen=True, slots=True)
-class Roo(Compaction):
-    """Everything becomes a summary at `threshold` percent of the window, or above 90 % of it less `max_tokens`.
+class RooCompaction(CompactingClient):
+    """Near the end of the window everything becomes a summary, or the older half is hidden.
 
-    The trigger is the request's tokens. Without `condense`, or where the model fails, the older half after the first
-    message is hidden instead: an even number of messages, rounded down.
+    The trigger is the request's tokens: `threshold` percent of the window, or 90 % of it less `max_tokens`. Without
+    `condense`, or where the model fails, the older half after the first message is hidden instead: an even number of
+    messages, rounded down.
     """
 
     window: int = 200_000
@@ -187,7 +189,7 @@ class Roo(Compaction):
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
     def __post_init__(self) -> None:
-        Compaction.__post_init__(self)
+        CompactingClient.__post_init__(self)
         at_least(1, window=self.window, allowed=self.allowed)
         at_least(5, at_most=100, threshold=self.threshold)
 
@@ -211,8 +213,8 @@ class Roo(Compaction):
 
 
 @dataclass(frozen=True, slots=True)
-class OpenHands(Compaction):
-    """The first `keep_first` events and the newest stay, with a summary between, above `max_size` events.
+class OpenHandsCondenser(CompactingClient):
+    """Above 80 events the first 4 and the newest stay, with a summary between.
 
     Also above `max_tokens`, and where a request is over the `window` and the agent asks for it. The tail is what is
     left of half of `max_size` (of half of the events, if asked for; of half of `max_tokens`), the smallest of these.
@@ -231,7 +233,7 @@ class OpenHands(Compaction):
     fails: ClassVar[str] = "a detail from the middle is needed and the summary left it out"
 
     def __post_init__(self) -> None:
-        Compaction.__post_init__(self)
+        CompactingClient.__post_init__(self)
         at_least(1, max_size=self.max_size, max_tokens=self.max_tokens, window=self.window)
         at_least(0, keep_first=self.keep_first)
         if self.keep_first >= self.max_size // 2 - 1:
@@ -260,12 +262,13 @@ class OpenHands(Compaction):
 
 
 @dataclass(frozen=True, slots=True)
-class OpenCode(Compaction):
-    """The newest turns within a quarter of what is usable (2,000 to 15,000 tokens) stay behind a summary.
+class OpenCodeCompaction(CompactingClient):
+    """Near the end of the window the newest turns stay behind a summary; pruning clears old results.
 
-    The trigger is the usage of the last response, at the input limit (without one: the window less the output) less a
-    reserve of at most 20,000 tokens. A turn may be split; `tail_turns` limits their number, which version 1.18.2 does
-    to 2. Users report that it reserves nothing where there is no input limit: `reserve_without_limit`.
+    What stays has at most a quarter of the usable tokens, 2,000 to 15,000. The trigger is the usage of the last
+    response, at the input limit (without one: the window less the output) less a reserve of at most 20,000 tokens. A
+    turn may be split; `tail_turns` limits their number, which version 1.18.2 does to 2. Users report that it reserves
+    nothing where there is no input limit: `reserve_without_limit`.
 
     With `prune`, after each turn, results before the newest 40,000 tokens of them are cleared, if together they have
     more than 20,000. Those of the newest two turns and of the tool `skill` are not looked at.
@@ -286,7 +289,7 @@ class OpenCode(Compaction):
     fails: ClassVar[str] = "the summary left out a detail that matters; long results are cut before it is written"
 
     def __post_init__(self) -> None:
-        Compaction.__post_init__(self)
+        CompactingClient.__post_init__(self)
         at_least(1, window=self.window, max_output=self.max_output, input_limit=self.input_limit, usable=self.usable)
         at_least(0, tail_turns=self.tail_turns)
 
@@ -341,8 +344,8 @@ class OpenCode(Compaction):
 
 
 @dataclass(frozen=True, slots=True)
-class GeminiCli(Compaction):
-    """The newest 30 % by characters stay, behind a summary and an answer to it, at half of the model's limit.
+class GeminiCliCompaction(CompactingClient):
+    """At half of the model's limit the newest 30 % by characters stay, behind a summary with an answer.
 
     The trigger is the last prompt. The cut is before a user's message; what is being answered is never in the summary.
     A second call checks the summary (`verify`). If the result would be larger than before, it is thrown away, and no
@@ -363,7 +366,7 @@ class GeminiCli(Compaction):
     )
 
     def __post_init__(self) -> None:
-        Compaction.__post_init__(self)
+        CompactingClient.__post_init__(self)
         at_least(1, limit=self.limit)
         at_least(0, at_most=1, threshold=self.threshold)
         at_least(0, below=1, preserve=self.preserve)
@@ -404,8 +407,8 @@ def split_by_characters(messages: Messages, share: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Cline(Compaction):
-    """The newest 20,000 tokens stay behind a summary, at 90 % of the input limit.
+class ClineCompaction(CompactingClient):
+    """At 90 % of the input limit the newest 20,000 tokens stay behind a summary.
 
     The trigger is the request's tokens. This is the default, `agentic`; the mode `basic`, without a model, is not here.
     """
@@ -420,7 +423,7 @@ class Cline(Compaction):
     fails: ClassVar[str] = "a detail is needed that is older than the newest 20,000 tokens and not in the summary"
 
     def __post_init__(self) -> None:
-        Compaction.__post_init__(self)
+        CompactingClient.__post_init__(self)
         at_least(1, input_limit=self.input_limit, keep_recent=self.keep_recent)
 
     @property
@@ -434,10 +437,11 @@ class Cline(Compaction):
 
 
 @dataclass(frozen=True, slots=True)
-class Pi(Compaction):
-    """The newest messages up to at least 20,000 tokens stay behind a summary, at 16,384 tokens below the window.
+class PiCompaction(CompactingClient):
+    """Near the end of the window the newest 20,000 tokens stay behind a summary.
 
-    The trigger is above that, by the request's tokens. Where the cut splits a turn, its start has a summary of its own,
+    The trigger is the request's tokens, above the window less `reserve`. The message that reaches 20,000 tokens stays
+    too, unless it is a tool's result. Where the cut splits a turn, its start has a summary of its own,
     half as long, after the other one.
     """
 
@@ -452,7 +456,7 @@ class Pi(Compaction):
     fails: ClassVar[str] = "a detail is needed that is older than the newest 20,000 tokens and not in the summary"
 
     def __post_init__(self) -> None:
-        Compaction.__post_init__(self)
+        CompactingClient.__post_init__(self)
         at_least(1, window=self.window, keep_recent=self.keep_recent, trigger=self.trigger)
         at_least(0, reserve=self.reserve)
 
@@ -479,12 +483,13 @@ class Pi(Compaction):
 
 
 @dataclass(frozen=True, slots=True)
-class Aider(Compaction):
-    """Finished turns become a summary and an answer to it above a sixteenth of the window (1,024 to 8,192 tokens).
+class AiderCompaction(CompactingClient):
+    """Finished turns become a summary with an answer above a sixteenth of the window.
 
-    Their newest messages within half of that stay, with a head that ends in an answer; if four or fewer are before
-    them, all go. If summary and tail are still over it, they are summarised again, at most three times. aider has no
-    tool calls: in an agent's recording, a turn is everything from one user message to the next.
+    The trigger is their own tokens, 1,024 to 8,192. Their newest messages within half of that stay, with a head that
+    ends in an answer; if four or fewer are before them, all go. If summary and tail are still over it, they are
+    summarised again, at most three times. aider has no tool calls: in an agent's recording, a turn is everything from
+    one user message to the next.
     """
 
     window: int = 128_000
@@ -496,7 +501,7 @@ class Aider(Compaction):
     fails: ClassVar[str] = "a detail of an earlier turn is needed: little of a long conversation stays verbatim"
 
     def __post_init__(self) -> None:
-        Compaction.__post_init__(self)
+        CompactingClient.__post_init__(self)
         at_least(1, window=self.window)
 
     @property

@@ -1,7 +1,7 @@
 """Compaction by a client: at a threshold it rewrites its own history, mostly to a summary and the newest messages.
 
-`ClientHistory` is the history as the client has it. A `Compaction` is a strategy that says when it is rewritten, and to
-what. What all of them share, and what no source says otherwise:
+`ClientHistory` is the history as the client has it. A `RewritingClient` is a strategy that says when it is
+rewritten, and to what; a `CompactingClient` has a model for it. What all of them share, and what no source says otherwise:
 
 - Tokens are counted in the run's encoding, those of system messages and tool schemas included.
 - System messages stay, in front.
@@ -251,7 +251,7 @@ class ClientHistory:
         self.answered = at
 
 
-class Rewriting:
+class RewritingClient:
     """A strategy that rewrites its history before a call where its rule says so (`compact`)."""
 
     __slots__ = ()
@@ -278,7 +278,7 @@ class Rewriting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compaction(Rewriting):
+class CompactingClient(RewritingClient):
     """A strategy that has a model summarise its history."""
 
     max_summary_tokens: int = 4096

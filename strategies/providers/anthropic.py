@@ -17,7 +17,7 @@ from ...scenarios.view import Messages, shared_prefix
 from ..archive.session import SplicedHistory
 from ..base import Context, StrategyContext, View
 from ..events import Cleared, PromptKind
-from ..parts.compaction import ClientHistory, Compaction
+from ..parts.compaction import ClientHistory, CompactingClient
 from ..parts.language import ConversationLanguage, LanguageSetting
 from ..parts.summarize import PROMPTS, RunningSummary, Summariser
 from ..parts.units import at_least
@@ -194,11 +194,12 @@ class ThresholdCompaction:
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionOnDemand(Compaction):
-    """The client has everything summarised once the last response used more than `limit` tokens (`compact-2026-09-04`).
+class CompactionOnDemand(CompactingClient):
+    """The client has everything summarised over a limit of its own (`compact-2026-09-04`).
 
-    The limit is the client's: the documentation gives none. The newest `keep_turns` turns stay verbatim behind the
-    summary. It is a message of the user here; the provider's is a signed block at the start of the messages.
+    The trigger is the usage of the last response; the documentation gives no default. The newest `keep_turns` turns
+    stay verbatim behind the summary. It is a message of the user here; the provider's is a signed block at the start of
+    the messages.
     """
 
     limit: int = 150_000
@@ -211,7 +212,7 @@ class CompactionOnDemand(Compaction):
     fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
 
     def __post_init__(self) -> None:
-        Compaction.__post_init__(self)
+        CompactingClient.__post_init__(self)
         at_least(0, limit=self.limit, keep_turns=self.keep_turns)
 
     def compact(self, history: ClientHistory) -> None:
@@ -226,10 +227,10 @@ class CompactionOnDemand(Compaction):
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionControl(Compaction):
-    """The SDK replaces everything by one user message, a summary, once a response used `threshold` tokens.
+class CompactionControl(CompactingClient):
+    """The SDK replaces everything by one user message, a summary (`compaction_control` of the tool runner).
 
-    That is `compaction_control` of the tool runner. The tool calls of that response are not run: its calls and their
+    The trigger is the usage of the last response. The tool calls of that response are not run: its calls and their
     recorded results are neither summarised nor sent. The summary is asked for without system prompt and tools.
     """
 
@@ -242,7 +243,7 @@ class CompactionControl(Compaction):
     fails: ClassVar[str] = "the result of the last tool call is needed: it is thrown away with the call"
 
     def __post_init__(self) -> None:
-        Compaction.__post_init__(self)
+        CompactingClient.__post_init__(self)
         at_least(1, threshold=self.threshold)
 
     def compact(self, history: ClientHistory) -> None:

@@ -7,18 +7,19 @@ from typing import ClassVar, Literal
 
 from ...scenarios.view import Messages
 from ..events import PromptKind
-from ..parts.compaction import ClientHistory, Compaction
+from ..parts.compaction import ClientHistory, CompactingClient
 from ..parts.units import NOTHING, at_least
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAICompaction(Compaction):
-    """A compaction item replaces the history once the last response went over `threshold` tokens.
+class OpenAICompaction(CompactingClient):
+    """A compaction item replaces the history over a threshold; with the endpoint, user messages stay.
 
-    `mode="endpoint"` is `/responses/compact`: all user messages stay, and the item follows them. `mode="stream"` is
-    `context_management`: the item stands alone, and the next request starts at it. Neither a default nor a minimum of
-    the threshold is published; 200,000 is the guide's example. `items` compacts by their number instead, user messages
-    and compaction items aside: the Agents SDK's session does it from 10 on.
+    The trigger is the usage of the last response. `mode="endpoint"` is `/responses/compact`: all user messages stay,
+    and the item follows them. `mode="stream"` is `context_management`: the item stands alone, and the next request
+    starts at it. Neither a default nor a minimum of the threshold is published; 200,000 is the guide's example. `items`
+    compacts by their number instead, user messages and compaction items aside: the Agents SDK's session does it from 10
+    on.
 
     The item is encrypted. A summary stands for it here, as a message of the user. Its size and price are not published:
     it is billed as one message more behind the last prompt.
@@ -35,7 +36,7 @@ class OpenAICompaction(Compaction):
     fails: ClassVar[str] = "an answer or a tool's result is needed again and the item left it out"
 
     def __post_init__(self) -> None:
-        Compaction.__post_init__(self)
+        CompactingClient.__post_init__(self)
         at_least(1, threshold=self.threshold, items=self.items)
 
     def compact(self, history: ClientHistory) -> None:

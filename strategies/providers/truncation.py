@@ -120,7 +120,7 @@ class _SlidingWindow:
 
 @dataclass(frozen=True, slots=True)
 class RetentionRatio:
-    """The oldest messages are dropped down to a share of the limit, once that is passed (`truncation`, Realtime API).
+    """Beyond a limit the oldest messages are dropped down to a share of it (`truncation` of the Realtime API).
 
     Beyond `post_instructions` tokens, which count neither system messages nor tools, the oldest messages are dropped
     until at most `retention_ratio` of them are left; the cut stays until the next one. With a ratio of 1 each message

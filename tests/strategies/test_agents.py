@@ -8,14 +8,14 @@ from ctxbench.harness.invariants import steps
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.agents.observations import ClineOld
+from ctxbench.strategies.agents.observations import ClineTruncation
 from ctxbench.strategies.agents.summaries import (
-    Aider,
-    ClaudeCode,
-    Cline,
-    Codex,
-    OpenCode,
-    Roo,
+    AiderCompaction,
+    ClaudeCodeCompaction,
+    ClineCompaction,
+    CodexCompaction,
+    OpenCodeCompaction,
+    RooCompaction,
     split_by_characters,
 )
 from ctxbench.strategies.base import Prompt
@@ -35,11 +35,11 @@ class TestClaudeCode:
     @pytest.mark.parametrize(("window", "trigger"), [(200_000, 167_000), (1_000_000, 967_000)])
     def test_b1_trigger(self, window: int, trigger: int) -> None:
         """B1: 167,000 of 200,000, and 967,000 of 1,000,000."""
-        assert ClaudeCode(window=window).trigger == trigger
+        assert ClaudeCodeCompaction(window=window).trigger == trigger
 
     def test_a_lower_percentage_alone_counts(self) -> None:
         """80 % of 200,000 is 160,000; 90 % would be more than the formula's 167,000."""
-        assert [ClaudeCode(percent=share).trigger for share in (80.0, 90.0)] == [160_000, 167_000]
+        assert [ClaudeCodeCompaction(percent=share).trigger for share in (80.0, 90.0)] == [160_000, 167_000]
 
     @pytest.mark.parametrize(("answer", "compacts"), [(5_999, False), (6_000, True)])
     def test_the_last_usage_decides(self, answer: int, compacts: bool) -> None:
@@ -77,8 +77,8 @@ class TestClaudeCode:
 class TestCodex:
     def test_b2_trigger(self) -> None:
         """B2: 90 % of the window; a limit of its own can only lower it."""
-        assert [Codex(window=window).trigger for window in (272_000, 872_000)] == [244_800, 784_800]
-        assert [Codex(limit=limit).trigger for limit in (260_000, 200_000)] == [244_800, 200_000]
+        assert [CodexCompaction(window=window).trigger for window in (272_000, 872_000)] == [244_800, 784_800]
+        assert [CodexCompaction(limit=limit).trigger for limit in (260_000, 200_000)] == [244_800, 200_000]
 
     def test_b3_user_messages_within_20_000_tokens(self) -> None:
         """B3: of 9,000, 8,000 and 7,000 tokens, the newest two stay whole, and 5,000 of the first."""
@@ -131,7 +131,7 @@ class TestRoo:
     @pytest.mark.parametrize(("newest", "compacts"), [(1_808, False), (1_809, True)])
     def test_b13_what_is_allowed(self, newest: int, compacts: bool) -> None:
         """B13: 200,000 less a tenth and 8,192 tokens allow 171,808."""
-        assert Roo().allowed == 171_808
+        assert RooCompaction().allowed == 171_808
         last = sent("roo", talk_of(100_000, 70_000, newest))
         assert last.names == (["roo:m1", "m2"] if compacts else ["m0", "m1", "m2"])
 
@@ -178,9 +178,13 @@ class TestOpenHands:
 class TestOpenCode:
     def test_b8_usable_tokens(self) -> None:
         """B8: 148,000 of 200,000, or 168,000 as reported of 1.18.2; 140,000 of an input limit of 160,000."""
-        kinds = OpenCode(), OpenCode(reserve_without_limit=False), OpenCode(input_limit=160_000)
+        kinds = (
+            OpenCodeCompaction(),
+            OpenCodeCompaction(reserve_without_limit=False),
+            OpenCodeCompaction(input_limit=160_000),
+        )
         assert [kind.usable for kind in kinds] == [148_000, 168_000, 140_000]
-        assert OpenCode().tail == 15_000
+        assert OpenCodeCompaction().tail == 15_000
 
     @pytest.mark.parametrize(
         ("outputs", "cleared"),
@@ -254,7 +258,7 @@ class TestGeminiCli:
 class TestCline:
     def test_b19_trigger(self) -> None:
         """B19: an input limit of 128,000 triggers at 115,200."""
-        assert Cline(input_limit=128_000).trigger == 115_200
+        assert ClineCompaction(input_limit=128_000).trigger == 115_200
 
     def test_the_newest_tokens_stay(self) -> None:
         """At the trigger the newest messages within `keep_recent` follow the summary."""
@@ -268,7 +272,7 @@ class TestCline:
     )
     def test_the_old_trigger(self, window: int, trigger: int) -> None:
         """40,000, 30,000 and 27,000 below the windows it knew, else at most a fifth."""
-        assert ClineOld(window=window).trigger == trigger
+        assert ClineTruncation(window=window).trigger == trigger
 
     @pytest.mark.parametrize(("window", "upto"), [(1_200, 10), (600, 14)])
     def test_b14_half_or_a_quarter_stays(self, window: int, upto: int) -> None:
@@ -314,7 +318,7 @@ class TestAider:
     )
     def test_b17_trigger(self, window: int, trigger: int) -> None:
         """B17: a sixteenth of the window, from 1,024 to 8,192 tokens."""
-        assert Aider(window=window).trigger == trigger
+        assert AiderCompaction(window=window).trigger == trigger
 
     def test_the_tail_is_under_half(self) -> None:
         """Of six finished turns over 1,024 tokens, those stay that 512 tokens reach back into, behind two messages."""
