@@ -1,7 +1,7 @@
 """Compaction by a client: at a threshold it rewrites its own history, mostly to a summary and the newest messages.
 
-`ClientHistory` is the history as the client has it. A `RewritingClient` is a strategy that says when it is rewritten, and
-to what; a `CompactingClient` has a model for it. All of them share this, where no source says otherwise:
+`ClientHistory` is the history as the client has it. A `RewritingClient` is a strategy that says when it is rewritten,
+and to what; a `CompactingClient` has a model for it. All of them share this, where no source says otherwise:
 
 - Tokens are counted in the run's encoding, those of system messages and tool schemas included.
 - System messages stay, in front.
