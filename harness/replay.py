@@ -238,9 +238,9 @@ class RecordedContext:
         try:
             reply = self._models.complete(prompt, self.index.counter)
             about = [part for message in prompt.about for part in self._recorded(message)]
-            self._charge(reply, sum(map(count, about)), shown(about, prompt.material, count))
+            self._charge(prompt, reply, sum(map(count, about)), shown(about, prompt.material, count))
         except Unusable as error:
-            self._charge(error.reply)
+            self._charge(prompt, error.reply)
             raise
         finally:
             self._waited += perf_counter_ns() - began
@@ -250,9 +250,9 @@ class RecordedContext:
         """Return the texts of a recorded message. A summary has none: the messages it stands for were counted once."""
         return [] if message.id not in self.index.ids else [message.text, *(call.arguments for call in message.calls)]
 
-    def _charge(self, reply: Reply, about: int = 0, shown: int = 0) -> None:
+    def _charge(self, prompt: Prompt, reply: Reply, about: int = 0, shown: int = 0) -> None:
         used = (reply.input_tokens, reply.output_tokens, reply.cost)
-        self.record(Called("summariser", reply.model, *used, about=about, shown=shown))
+        self.record(Called("summariser", reply.model, *used, about=about, shown=shown, prompt=prompt.kind))
 
     def embed(self, texts: Sequence[str], query: bool = False) -> NDArray[np.float32]:
         began = perf_counter_ns()

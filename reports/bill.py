@@ -243,6 +243,8 @@ _RULES = {
 
 
 _SUMMARIES = {
+    None: "Summaries are asked for as each strategy does it: in a prompt of their own unless its documentation says "
+    "otherwise.",
     SummaryPrompt.separate: "Summaries are asked for in a prompt of their own, which no cache has.",
     SummaryPrompt.history: "Summaries are asked for with the last prompt and its answer behind another system prompt, "
     "which no cache has.",

@@ -27,7 +27,7 @@ import msgspec
 from ..metrics.language import Language
 from ..scenarios.model import Fact, Message, Tool
 from ..scenarios.view import Messages
-from .events import Event
+from .events import Event, PromptKind
 
 if TYPE_CHECKING:  # an adapter in another Python has no NumPy
     import numpy as np
@@ -68,6 +68,8 @@ class Prompt(msgspec.Struct, frozen=True):
     temperature: float = 0.3
     model: str = ""
     """Empty = the run's summariser."""
+    kind: PromptKind = "separate"
+    """How it would be asked in production, by which it is billed. Models are sent `text()` all the same."""
 
     def text(self) -> str:
         """Return the instruction with the material in its place."""

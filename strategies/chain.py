@@ -87,10 +87,11 @@ class Chain:
         repeated = [kind in kinds[:at] for at, kind in enumerate(kinds)]
 
         def view(context: Context) -> Context:
+            history = context.messages
             for at, stage_view in enumerate(views):
                 context = require_context(stage_view(context), f"stage {at + 1} of the chain")
                 if repeated[at]:
-                    context = _with_unique_ids(context, desk)
+                    context = _with_unique_ids(context, history)
             return context
 
         return view
@@ -172,10 +173,12 @@ def spec(strategy: Strategy) -> str:
     return text_of.spec(name, strategy)
 
 
-def _with_unique_ids(context: Context, desk: StrategyContext) -> Context:
-    """Return the context without two messages of one id. Only system messages can collide: stages write no others."""
-    systems = desk.systems(context.messages)
-    if len({message.id for message in systems}) == len(systems):
+def _with_unique_ids(context: Context, history: Messages) -> Context:
+    """Return the context without two messages of one id. Only what stages wrote, outside the history, can collide."""
+    stores = [store for store, _, _ in history.spans]
+    spans = [span for span in context.messages.spans if not any(span.store is store for store in stores)]
+    written = Messages(spans)
+    if len({message.id for message in written}) == len(written):
         return context
     renamed, ids = [], {message.id for message in context.messages}
     seen: set[str] = set()

@@ -9,6 +9,14 @@ from typing import Literal
 
 import msgspec
 
+PromptKind = Literal["separate", "history", "extends"]
+"""What a request to a model shares with the conversation's last one, and so what of it the prompt cache has.
+
+separate   nothing: the conversation is in it as text
+history    its messages, behind another system prompt or without the tools: providers' caches see another prompt
+extends    everything: it is the last prompt and its answer with one message more
+"""
+
 
 class _Event(msgspec.Struct, frozen=True, tag_field="event", omit_defaults=True, gc=False):
     """Frozen, compared by content, tagged with its name."""
@@ -27,6 +35,8 @@ class Called(_Event, frozen=True, tag="called"):
     """Tokens of the messages that the reply will replace."""
     shown: int = 0
     """Tokens of those messages that the model was shown."""
+    prompt: PromptKind = "separate"
+    """How it would be asked in production, by which it is billed."""
 
 
 class Summarised(_Event, frozen=True, tag="summarised"):

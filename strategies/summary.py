@@ -17,14 +17,11 @@ from typing import ClassVar
 from ..metrics.models import window_of
 from ..metrics.tokens import FRAME, ROLE
 from ..scenarios.view import Messages
-from .base import Context, LongTermMemory, StrategyContext, View, texts
+from .base import Context, LongTermMemory, StrategyContext, View
 from .events import OverBudget
 from .parts.language import ConversationLanguage, LanguageSetting
-from .parts.summarize import RunningSummary, Summariser
+from .parts.summarize import PROMPTS, RunningSummary, Summariser
 from .parts.units import Dialogue, OrphanedResults, at_least, require_one_limit, select_newest
-
-# The Chinese is that of 000 §3.2; 003 has no prompt.
-PROMPTS = texts("summary_prompt")
 
 
 class RollingSummary:

@@ -82,8 +82,8 @@ class Billed:
     """By model: tokens that the provider counts for each of ours. Columns are in the provider's tokens."""
     counted: Mapping[str, RunRequests]
     """By model: the requests with images, sounds, films and files as its provider counts them."""
-    summaries: SummaryPrompt = SummaryPrompt.separate
-    """Prompts by which summaries are asked for."""
+    summaries: SummaryPrompt | None = None
+    """Prompts by which all summaries are asked for; None = each strategy's own."""
 
     def against_recorded(self, scheme: Scheme) -> CostComparison | None:
         """Return the bill of the whole history beside the recorded cost of the same calls; None where there is none."""
@@ -235,12 +235,12 @@ def bill(
     prices: Prices | None = None,
     done: Callable[[], object] | None = None,
     factor: float | None = None,
-    summaries: SummaryPrompt = SummaryPrompt.separate,
+    summaries: SummaryPrompt | None = None,
 ) -> Billed:
     """Bill a run under every scheme; `done` is called after each conversation and strategy.
 
     `factor`: tokens that the providers count for each of ours; None = as recorded, or as their family of models does.
-    `summaries`: the prompts by which they are asked for.
+    `summaries`: the prompts by which all summaries are asked for; None = each strategy's own.
 
     Raises RunError for a model whose price is not known: it is not free. The offline optimum (placement `hindsight`) is
     left out for models whose caches take no marks.

@@ -1,14 +1,11 @@
 """Cost of the strategies' own model calls, such as summaries, at the step at which each was made.
 
 What `offline` summarised for nothing is charged at the billed model's price: in production, a summary is never free.
-Who asks for a summary decides what it costs, since a prompt that begins as the last one did is read from the cache:
+How a summary is asked for decides what it costs (`Prompt.kind`, which each strategy states):
 
-    separate   a prompt of its own with the conversation as text, at the plain price (OpenHands, opencode, pi,
-               LangChain)
-    history    the last prompt and its answer, behind another system prompt or without tools: nothing is shared, so all
-               of it is plain (the Anthropic SDK's own compaction, Codex, Gemini CLI)
-    extends    the last prompt and its answer go on with one message more: what the cache still has of that prompt is
-               read (Claude Code, Anthropic's compaction on demand)
+    separate   the tokens of its own prompt, at the plain price
+    history    the tokens of the last prompt and its answer, at the plain price: nothing of a cache is shared
+    extends    the same tokens, of which what the cache still has of the last prompt is read
 
 Sources are those of decision 18.
 """
@@ -64,28 +61,30 @@ class ChargedPrompts(NamedTuple):
 
 
 def charged(
-    requests: RunRequests, own: OwnCalls, asked: Ints, sent: SentPrompts, scheme: Scheme, prompt: SummaryPrompt
+    requests: RunRequests, own: OwnCalls, asked: Ints, sent: SentPrompts, scheme: Scheme, prompt: SummaryPrompt | None
 ) -> ChargedPrompts:
-    """Return the prompts of own calls. `asked`: tokens of the prompts that the run made for them.
+    """Return the prompts of own calls, all asked for in one way, or with None each in its strategy's own.
 
-    At the first step of a conversation there is no last prompt: the call's own is charged.
+    `asked`: tokens of the prompts that the run made for them. At the first step of a conversation there is no last
+    prompt: the call's own is charged.
     """
-    none = np.zeros_like(asked)
-    if prompt is SummaryPrompt.separate:
-        return ChargedPrompts(asked, none)
     firsts = set(requests.bounds[:-1])
-    later = np.array([row not in firsts for row in own.rows.tolist()], bool)
+    kinds = np.array([prompt or call.prompt for call in own.calls])
+    later = np.array([row not in firsts for row in own.rows.tolist()], bool) & (kinds != SummaryPrompt.separate)
     last = np.where(later, own.rows - 1, 0)
     tokens = np.where(later, sent.tokens[last] + sent.output[last], asked)
-    if prompt is SummaryPrompt.history:
-        return ChargedPrompts(tokens, none)
+    is_read = later & (kinds == SummaryPrompt.extends)
     started = requests.started
     pauses = np.nan_to_num(started[own.rows] - started[last])
     cached = [
         _still_cached(_rules(scheme, started[row]), int(sent.tokens[before]), int(sent.cached[before]), pause, scheme)
-        for row, before, pause in zip(own.rows.tolist(), last.tolist(), pauses.tolist(), strict=True)
+        if reads
+        else 0
+        for row, before, pause, reads in zip(
+            own.rows.tolist(), last.tolist(), pauses.tolist(), is_read.tolist(), strict=True
+        )
     ]
-    return ChargedPrompts(tokens, np.where(later, np.array(cached, np.int64), 0))
+    return ChargedPrompts(tokens, np.array(cached, np.int64))
 
 
 class SentPrompts(NamedTuple):

@@ -77,12 +77,13 @@ def bill(
         ),
     ] = None,
     summaries: Annotated[
-        SummaryPrompt,
+        SummaryPrompt | None,
         typer.Option(
-            help="Prompt of a strategy's summaries: a text of its own; the history behind another system prompt; or "
-            "the last prompt with one message more, which is read from the cache."
+            help="Prompt of all summaries: a text of its own; the history behind another system prompt; or "
+            "the last prompt with one message more, which is read from the cache.",
+            show_default="as each strategy asks for its own",
         ),
-    ] = SummaryPrompt.separate,
+    ] = None,
     batch: Annotated[bool, typer.Option("--batch", help="Use the prices of batch calls.")] = False,
     prices: PricesOption = None,
     calls: Annotated[

@@ -28,7 +28,7 @@ import zstandard
 from ...metrics.models import listed
 from ...metrics.tokens import PRIMING
 from ...scenarios.errors import RunError
-from ...scenarios.model import Conversation, Media, Message, independent_units
+from ...scenarios.model import Conversation, Media, Message, Role, independent_units
 from ...scenarios.spec import nearest
 from ...scenarios.view import Messages
 from ...strategies.events import Compressed, Event, Moved, Recalled, Summarised
@@ -425,7 +425,8 @@ class SentContext(NamedTuple):
     tokens_added: int
     """Tokens of the messages that the strategy wrote, and of its tool schemas beyond those of the recording."""
     newest: bool
-    """Whether it has the newest message, or one that the strategy wrote under its id, in its place."""
+    """Whether it has the newest message, or one that the strategy wrote under its id, in its place; or as a user's
+    message, a summary that covers it: agents compact in the middle of a turn, and the request is answered."""
     tokens_replaced: int
     """Tokens of the recorded messages that summaries, placeholders and shortened messages of the context stand for."""
     tokens_standing_in: int
@@ -452,9 +453,9 @@ def sent_contexts(run: Run, steps: pa.Table) -> pd.DataFrame:
     rows: list[SentContext] = []
     for name, strategy, where in log.results:
         ids, tokens = recorded[name]
-        more_ids, more_tokens = written[name, strategy]
+        more_ids, more_tokens, users = written[name, strategy]
         contexts = _SentContexts(
-            [*ids, *more_ids], [*tokens, *more_tokens], len(ids), tools[name], summaries[name, strategy]
+            [*ids, *more_ids], [*tokens, *more_tokens], len(ids), users, tools[name], summaries[name, strategy]
         )
         columns = (log.kept[where].tolist(), log.added(where), log.at[where].tolist(), log.tokens[where].tolist())
         rows += map(contexts.step, *columns)
@@ -465,9 +466,15 @@ class _SentContexts:
     """The contexts of one conversation under one strategy. `ids` and `tokens` are of the messages by their numbers."""
 
     def __init__(
-        self, ids: Sequence[str], tokens: Sequence[int], recorded: int, tools: int, summaries: _Summaries
+        self,
+        ids: Sequence[str],
+        tokens: Sequence[int],
+        recorded: int,
+        users: Collection[str],
+        tools: int,
+        summaries: _Summaries,
     ) -> None:
-        self._ids, self._recorded, self._tools = ids, recorded, tools
+        self._ids, self._recorded, self._users, self._tools = ids, recorded, users, tools
         self._tokens = [0, *accumulate(tokens)]
         self._context = LoggedContext(recorded)
         # Tokens of all messages, and of the written ones, before each span and after the last.
@@ -489,14 +496,17 @@ class _SentContexts:
             self._written.append(self._written[-1] + (tokens if start >= self._recorded else 0))
         tools = max(tokens_sent - PRIMING - self._all[-1] - self._tools, 0)
         newest = any(self._has_newest(*span, at - 1) for span in added)
-        return SentContext(self._written[-1] + tools, newest, *self._compression())
+        replaced, standing_in, is_asked = self._compression()
+        # A number that `_compression` has seen: messages are covered once they are there.
+        newest = newest or (is_asked and bool(self._is_covered[at - 1]))
+        return SentContext(self._written[-1] + tools, newest, replaced, standing_in)
 
     def _has_newest(self, start: int, stop: int, newest: int) -> bool:
         """Return whether a span that was added has the newest message, which is never among the kept ones."""
         return start <= newest < stop or (start >= self._recorded and self._ids[newest] in self._ids[start:stop])
 
-    def _compression(self) -> tuple[int, int]:
-        """Return the tokens that are replaced in this context, and those of what stands in for them.
+    def _compression(self) -> tuple[int, int, bool]:
+        """Return the tokens replaced in this context, those of what stands in, and whether a user's summary is sent.
 
         A summary stands for the messages that it covers and that are not sent. A written message that has the id of a
         recorded one (a placeholder, a shortened message) stands for that one.
@@ -506,8 +516,8 @@ class _SentContexts:
                 self._is_covered[self._number[id]] = True
         self._steps += 1
         if not self._number:
-            return 0, 0
-        replaced, standing_in, is_summary_sent = self._is_covered.copy(), 0, False
+            return 0, 0, False
+        replaced, standing_in, is_summary_sent, is_asked = self._is_covered.copy(), 0, False, False
         for start, stop in self._context.spans:
             if start < self._recorded:
                 replaced[start:stop] = False
@@ -520,12 +530,13 @@ class _SentContexts:
                     standing_in += tokens
                 elif id.startswith(self._summaries.writers):
                     is_summary_sent = True
+                    is_asked = is_asked or id in self._users
                     standing_in += tokens
         # A window after a summary may cut the summary off as well: then nothing stands in for what it covers.
         if not is_summary_sent:
             replaced[:] = False
         replaced[list(rewritten)] = True
-        return int(self._recorded_tokens[replaced].sum()), standing_in
+        return int(self._recorded_tokens[replaced].sum()), standing_in, is_asked
 
 
 class _Summaries(NamedTuple):
@@ -553,8 +564,9 @@ def _summaries(run: Run) -> dict[tuple[str, str], _Summaries]:
     return defaultdict(lambda: nothing, summaries)
 
 
-class _MessageId(msgspec.Struct):
+class _Written(msgspec.Struct):
     id: str
+    role: Role
 
 
 def _recorded(run: Run) -> dict[str, tuple[list[str], list[int]]]:
@@ -563,13 +575,18 @@ def _recorded(run: Run) -> dict[str, tuple[list[str], list[int]]]:
     return {str(name): (rows.id.tolist(), rows.tokens.tolist()) for name, rows in groups}
 
 
-def _written(run: Run) -> dict[tuple[str, str], tuple[list[str], list[int]]]:
-    """Return the ids and the tokens of the messages that each strategy wrote in each conversation, by their numbers."""
-    messages: dict[tuple[str, str], tuple[list[str], list[int]]] = defaultdict(lambda: ([], []))
-    decoder = msgspec.json.Decoder(_MessageId)
+def _written(run: Run) -> dict[tuple[str, str], tuple[list[str], list[int], set[str]]]:
+    """Return the messages that each strategy wrote in each conversation: ids and tokens by their numbers, and the ids
+    of those of the user.
+    """
+    messages: dict[tuple[str, str], tuple[list[str], list[int], set[str]]] = defaultdict(lambda: ([], [], set()))
+    decoder = msgspec.json.Decoder(_Written)
     rows = run.table("contexts")
     for name, strategy, tokens, text in zip(rows.conversation, rows.strategy, rows.tokens, rows.message, strict=True):
-        ids, sizes = messages[name, strategy]
-        ids.append(decoder.decode(text).id)
+        ids, sizes, users = messages[name, strategy]
+        message = decoder.decode(text)
+        ids.append(message.id)
         sizes.append(tokens)
+        if message.role == "user":
+            users.add(message.id)
     return messages

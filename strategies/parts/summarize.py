@@ -7,17 +7,19 @@ design document 000 §3.2, merging from 003 §5.1, summaries of summaries from 0
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...metrics.language import Language, language_of
 from ...scenarios.model import Message
 from ...scenarios.view import Messages
 from ..base import LongTermMemory, ModelError, Prompt, StoredSummary, StrategyContext, texts
-from ..events import CUT, USED, Failed, Summarised
+from ..events import CUT, USED, Failed, PromptKind, Summarised
 from .language import ConversationLanguage
 from .passages import cut
 from .units import at_least
 
+PROMPTS = texts("summary_prompt")
+"""The Chinese is that of 000 §3.2; 003 has no prompt."""
 HEADINGS = texts("summary_heading")
 CALLS = texts("tool_call")
 
@@ -43,10 +45,18 @@ class Summariser:
     max_input_tokens: int | None
     temperature: float
     model: str
+    kind: PromptKind = "separate"
+    """How the summary would be asked for in production, by which it is billed."""
+    max_result: int | None = None
+    """Characters of a tool's result that the model is shown; None = all."""
 
     def __post_init__(self) -> None:
         at_least(1, max_summary_tokens=self.max_tokens, max_input_tokens=self.max_input_tokens)
         at_least(0, temperature=self.temperature)
+
+    def limited(self, most: int) -> Summariser:
+        """Return the same with summaries of at most `most` tokens."""
+        return replace(self, max_tokens=most)
 
     def write(self, desk: StrategyContext, before: Message | None, messages: Sequence[Message]) -> str:
         """Return a summary of the earlier summary, if there is one, and of the messages. Raises ModelError."""
@@ -62,6 +72,7 @@ class Summariser:
                 (*earlier, *messages),
                 self.temperature,
                 self.model,
+                self.kind,
             )
         )
         text = reply.strip().removeprefix(HEADINGS[language]).strip()
@@ -77,11 +88,17 @@ class Summariser:
 
     def message(self, name: str, text: str) -> Message:
         """Return the system message of a summary. `name` makes its id unique."""
-        return Message(f"{self.name}:{name}", "system", f"{HEADINGS[self.language.decided]}\n{text}")
+        return Message(f"{self.name}:{name}", "system", self.headed(text))
+
+    def headed(self, text: str) -> str:
+        """Return the text of a summary under its heading."""
+        return f"{HEADINGS[self.language.decided]}\n{text}"
 
     def _line(self, message: Message) -> str:
         if message.role == "system":  # a summary
             return message.text
+        if message.role == "tool":
+            return f"tool: {message.text[: self.max_result]}"
         calls = [f"{CALLS[self.language.decided]} {call.name} {call.arguments}" for call in message.calls]
         return f"{message.role}: {' '.join([message.text, *calls] if message.text else calls)}"
 

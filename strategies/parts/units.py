@@ -73,14 +73,14 @@ class Dialogue:
     was read before is still the start of what is read now.
     """
 
-    __slots__ = ("_before", "_desk", "messages", "units")
+    __slots__ = ("_desk", "before", "messages", "units")
 
     def __init__(self, desk: StrategyContext) -> None:
         self.messages = Messages()
         self.units = Units()
         self._desk = desk
-        # For each system message, how many dialogue messages come before it.
-        self._before: list[int] = []
+        self.before: list[int] = []
+        """For each system message, how many messages of the dialogue come before it."""
 
     def read(self, history: Messages) -> int:
         """Take the history as it is now. Returns how many leading dialogue messages are as they were before."""
@@ -100,13 +100,13 @@ class Dialogue:
             if start < stop:
                 spans.append(Span(store, start, stop))
             passed += stop - first
-        self._before = before
+        self.before = before
         self.messages = Messages(spans)
         return self.units.read(self.messages)
 
     def place(self, at: int) -> int:
         """Return the place in the history of dialogue message `at`; the history's end if `at` is their number."""
-        return at + bisect_right(self._before, at)
+        return at + bisect_right(self.before, at)
 
 
 class OrphanedResults:

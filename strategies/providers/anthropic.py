@@ -1,5 +1,5 @@
-"""Anthropic's context editing and threshold compaction, from its documentation (context editing, 2026-08-21 and
-2026-09; compaction threshold, 2026-09-22).
+"""Anthropic's context editing and compaction, from its documentation (editing, 2026-08-21 and 2026-09; compaction by
+threshold and on demand, 2026-09-22) and its Python SDK (0.121.0, 2026-08-07).
 
 Tokens are those of the messages and the tools in the run's encoding. Where the documentation is silent, each reading
 is a value of a parameter.
@@ -16,11 +16,12 @@ from ...scenarios.model import Message
 from ...scenarios.view import Messages, shared_prefix
 from ..archive.session import SplicedHistory
 from ..base import Context, StrategyContext, View
-from ..events import Cleared
+from ..events import Cleared, PromptKind
+from ..parts.compaction import ClientHistory, CompactingClient
 from ..parts.language import ConversationLanguage, LanguageSetting
-from ..parts.summarize import RunningSummary, Summariser
+from ..parts.summarize import PROMPTS, RunningSummary, Summariser
 from ..parts.units import at_least
-from ..summary import PROMPTS, RollingSummary
+from ..summary import RollingSummary
 
 LEAST_TRIGGER = 50_000
 """Least trigger that the API accepts for compaction, in input tokens."""
@@ -177,7 +178,7 @@ class ThresholdCompaction:
 
     def _summariser(self) -> Summariser:
         language = ConversationLanguage(self.language)
-        return Summariser("compact", PROMPTS, language, self.max_summary_tokens, None, 0.3, self.summariser)
+        return Summariser("compact", PROMPTS, language, self.max_summary_tokens, None, 0.3, self.summariser, "extends")
 
     def start(self, desk: StrategyContext) -> View:
         rolling = RollingSummary(desk, RunningSummary(desk, self._summariser()), self.keep_newest)
@@ -190,3 +191,73 @@ class ThresholdCompaction:
             return rolling.context(context, None)
 
         return view
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionOnDemand(CompactingClient):
+    """The client has everything summarised over a limit of its own (`compact-2026-09-04`).
+
+    The trigger is the usage of the last response; the documentation gives no default. The newest `keep_turns` turns
+    stay verbatim behind the summary. It is a message of the user here; the provider's is a signed block at the start of
+    the messages.
+    """
+
+    limit: int = 150_000
+    keep_turns: int = 0
+
+    name: ClassVar[str] = "anthropic.compact_on_demand"
+    prompt: ClassVar[PromptKind] = "extends"
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "Anthropic, compaction on demand and keep recent turns, 2026-09-22"
+    fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
+
+    def __post_init__(self) -> None:
+        CompactingClient.__post_init__(self)
+        at_least(0, limit=self.limit, keep_turns=self.keep_turns)
+
+    def compact(self, history: ClientHistory) -> None:
+        if history.used > self.limit:
+            stop = history.settled
+            turns = [
+                at for at in range(stop) if (said := history.messages[at]).role == "user" and not history.wrote(said)
+            ]
+            if self.keep_turns:
+                stop = history.floor(turns[-self.keep_turns]) if len(turns) >= self.keep_turns else 0
+            history.summarise(stop)
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionControl(CompactingClient):
+    """The SDK replaces everything by one user message, a summary (`compaction_control` of the tool runner).
+
+    The trigger is the usage of the last response. The tool calls of that response are not run: its calls and their
+    recorded results are neither summarised nor sent. The summary is asked for without system prompt and tools.
+    """
+
+    threshold: int = 100_000
+
+    name: ClassVar[str] = "anthropic.compaction_control"
+    prompt: ClassVar[PromptKind] = "history"
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "anthropic-sdk-python 0.121.0, lib/tools/_beta_compaction_control.py, 2026-08-07"
+    fails: ClassVar[str] = "the result of the last tool call is needed: it is thrown away with the call"
+
+    def __post_init__(self) -> None:
+        CompactingClient.__post_init__(self)
+        at_least(1, threshold=self.threshold)
+
+    def compact(self, history: ClientHistory) -> None:
+        if history.used < self.threshold:
+            return
+        last, stop = history.answered - 1, history.settled
+        answer = history.messages[last]
+        shown = (
+            Messages.of((replace(answer, calls=()),) if answer.text else ()) if answer.calls else Messages.of((answer,))
+        )
+        if not history.forgotten(0, last):
+            return
+        text = history.write(history.messages[:last] + shown)
+        if text is not None:
+            history.drop(history.forgotten(last, stop, shown))
+            history.replace(last, stop, shown)
+            history.replace(0, last + len(shown), history.notes(text, last + len(shown)), text)

@@ -116,3 +116,50 @@ class _SlidingWindow:
     def _sent(self, history: Messages) -> Messages:
         start = self._start
         return self._desk.systems(history[:start]) + self._desk.whole(history[start:]) if start else history
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionRatio:
+    """Beyond a limit the oldest messages are dropped down to a share of it (`truncation` of the Realtime API).
+
+    Beyond `post_instructions` tokens, which count neither system messages nor tools, the oldest messages are dropped
+    until at most `retention_ratio` of them are left; the cut stays until the next one. With a ratio of 1 each message
+    beyond the limit drops another (`truncation: "auto"`). The default limit is what a model with a window of 32k and
+    4,096 tokens of output takes.
+    """
+
+    post_instructions: int = 28_224
+    retention_ratio: float = 0.8
+
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "OpenAI, types/realtime of openai 2.54.0"
+    fails: ClassVar[str] = "the answer is older than the cut; the whole cache behind the instructions is lost at each"
+
+    def __post_init__(self) -> None:
+        at_least(1, post_instructions=self.post_instructions)
+        at_least(0, at_most=1, retention_ratio=self.retention_ratio)
+
+    def start(self, desk: StrategyContext) -> View:
+        return _Retaining(self, desk)
+
+
+class _Retaining:
+    """The view of one conversation: the history from the last cut on."""
+
+    def __init__(self, settings: RetentionRatio, desk: StrategyContext) -> None:
+        self._settings, self._desk = settings, desk
+        self._history, self._start = Messages(), 0
+
+    def __call__(self, context: Context) -> Context:
+        history, settings, desk = context.messages, self._settings, self._desk
+        if shared_prefix(self._history, history) < len(self._history):
+            self._start = 0
+        self._history = history
+        kept = history[self._start :]
+        if desk.total(kept) - desk.total(desk.systems(kept)) > settings.post_instructions:
+            room = int(settings.retention_ratio * settings.post_instructions)
+            self._start = max(self._start, min(desk.fit(history, room), len(history) - 1))
+        start = self._start
+        if not start:
+            return context
+        return context.sending(desk.systems(history[:start]) + desk.whole(history[start:]))

@@ -111,7 +111,9 @@ BREAKING = (
     Breaking(invariants.order_is_kept, By(lambda said: said[::-1]), "out of order"),
     Breaking(invariants.order_is_kept, Seeing(), "has not been said yet"),
     Breaking(
-        invariants.nothing_is_invented, By(lambda said: [*said, Message("new", "user", "hi")]), "message of the user"
+        invariants.nothing_is_invented,
+        By(lambda said: [*said, Message("new", "tool", "hi", answers="c1")]),
+        "call or result that is in no recording",
     ),
     Breaking(
         invariants.nothing_is_invented,

@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Conversation, Message, ToolCall
 from ctxbench.strategies.chain import parse, spec
-from ctxbench.strategies.events import Cleared
+from ctxbench.strategies.events import Called, Cleared, Dropped, Failed
 from ctxbench.strategies.providers.anthropic import ClearToolUses
 from ctxbench.strategies.providers.truncation import ContextWindowCompression
-from tests.strategies.scripted_models import COUNTER, Replying, Sent, sending, summarised
-
-
-def sized(message: Message, tokens: int) -> Message:
-    """Return the message with a text by which it has exactly so many tokens."""
-    words = tokens - COUNTER.message(message)
-    for count in range(words, words + 3):
-        text = " a" * count
-        longer = Message(message.id, message.role, text, calls=message.calls, answers=message.answers)
-        if COUNTER.message(longer) == tokens:
-            return longer
-    raise AssertionError(f"no text gives {tokens} tokens")
-
-
-def agent(results: int, base: int = 4_000, call: int = 200, result: int = 5_000, names: str = "") -> Conversation:
-    """A question of `base` tokens, then steps of a call and a result; the names are those of the tools."""
-    said = [sized(Message("u", "user"), base)]
-    for at in range(1, results + 1):
-        tool = ToolCall(f"call{at}", names[at - 1] if names else "read", '{"path": "a.py"}')
-        said.append(sized(Message(f"c{at}", "assistant", calls=(tool,)), call))
-        said.append(sized(Message(f"r{at}", "tool", answers=tool.id), result))
-    return Conversation("agent", tuple(said))
-
+from tests.strategies.scripted_models import COUNTER, Replying, Sent, refusing, sending, summarised
+from tests.strategies.sized import agent, talk_of
 
 PLACEHOLDER = " a" * 6
 """With the frame of a message, 10 tokens."""
@@ -148,22 +128,17 @@ class TestThresholdCompaction:
 
 
 class TestTruncation:
-    @staticmethod
-    def chat(*tokens: int) -> Conversation:
-        said = [sized(Message(f"m{at}", "assistant" if at % 2 else "user"), size) for at, size in enumerate(tokens)]
-        return Conversation("chat", tuple(said))
-
     def test_o4_one_is_dropped_per_message(self) -> None:
         """O4: at a limit of 5,000, the 11th message of 500 tokens drops the oldest, and each later one another."""
         strategy = parse("openai.truncation_auto(max_tokens=5000)")
-        steps = sending(strategy, self.chat(*[500] * 13), None, 10, 11, 12, 13)
+        steps = sending(strategy, talk_of(*[500] * 13), None, 10, 11, 12, 13)
         assert [step.names[0] for step in steps] == ["m0", "m1", "m2", "m3"]
         assert [step.tokens for step in steps] == [5_000] * 4
 
     def test_whole_turns(self) -> None:
         """In the other reading a turn goes whole."""
         (last,) = sending(
-            parse("openai.truncation_auto(max_tokens=5000, drop='turns')"), self.chat(*[500] * 11), None, 11
+            parse("openai.truncation_auto(max_tokens=5000, drop='turns')"), talk_of(*[500] * 11), None, 11
         )
         assert last.names[0] == "m2"
 
@@ -173,7 +148,7 @@ class TestTruncation:
 
     def test_g2_the_last_turns_stay(self) -> None:
         """G2: of turns of 5,000, 4,000, 3,000 and 4,500 tokens the last two are kept, and the cut stays."""
-        turns = self.chat(2_000, 3_000, 2_000, 2_000, 1_000, 2_000, 2_500, 2_000, 100)
+        turns = talk_of(2_000, 3_000, 2_000, 2_000, 1_000, 2_000, 2_500, 2_000, 100)
         strategy = parse("gemini.context_window_compression(trigger_tokens=16000, target_tokens=8000)")
         first, then = sending(strategy, turns, None, 8, 9)
         assert (first.names, first.tokens) == (["m4", "m5", "m6", "m7"], 7_500)
@@ -186,3 +161,125 @@ def test_dotted_names_stand_in_chains() -> None:
     assert spec(parse(text)) == text
     with pytest.raises(SpecError, match=r"did you mean 'anthropic\.compact'"):
         parse("anthropic.compactt")
+
+
+class TestRetentionRatio:
+    def test_o3_down_to_the_ratio(self) -> None:
+        """O3: the 11th message of 500 tokens passes 5,000; three are dropped, 4,000 stay, and three more fit."""
+        strategy = parse("openai.realtime_truncation(post_instructions=5000, retention_ratio=0.8)")
+        steps = sending(strategy, talk_of(*[500] * 14), None, *range(10, 15))
+        assert [step.tokens for step in steps] == [5_000, 4_000, 4_500, 5_000, 4_000]
+        assert [step.names[0] for step in steps] == ["m0", "m3", "m3", "m3", "m6"]
+
+    def test_o4_with_a_ratio_of_one(self) -> None:
+        """O4: in plain auto mode each message drops one."""
+        strategy = parse("openai.realtime_truncation(post_instructions=5000, retention_ratio=1.0)")
+        steps = sending(strategy, talk_of(*[500] * 13), None, *range(11, 14))
+        assert [step.names[0] for step in steps] == ["m1", "m2", "m3"]
+
+
+class TestOpenAICompaction:
+    def test_o1_user_messages_and_an_item(self) -> None:
+        """O1: of u1 a1 (call, result) a2 u2 a3, all that stays is u1, u2, and the item."""
+        said = (
+            Message("u1", "user", "one"),
+            Message("a1", "assistant", "looking", calls=(ToolCall("c", "look", "{}"),)),
+            Message("r1", "tool", "found", answers="c"),
+            Message("a2", "assistant", "so"),
+            Message("u2", "user", "two"),
+            Message("a3", "assistant", "done"),
+        )
+        (last,) = sending(parse("openai.compact(threshold=1)"), Conversation("chat", said), Replying(), 6)
+        assert last.names == ["u1", "u2", "openai.compact:a3"]
+
+    def test_o2_the_next_request_starts_at_the_item(self) -> None:
+        """O2: where the answer crosses the threshold, the next request is the item and the message after it."""
+        strategy = parse("openai.compact(threshold=200000, mode='stream')")
+        steps = sending(strategy, talk_of(150_000, 50_000, 100), Replying(), 3)
+        assert steps[0].names == ["m0", "m1", "m2"]
+        (last,) = sending(strategy, talk_of(150_000, 50_001, 100), Replying(), 3)
+        assert last.names == ["openai.compact:m1", "m2"]
+
+    @pytest.mark.parametrize(("answers", "compacts"), [(9, False), (10, True)])
+    def test_o11_by_the_number_of_items(self, answers: int, compacts: bool) -> None:
+        """O11: the session compacts at 10 items that are no user messages, not at 9."""
+        said = talk_of(*[10] * (2 * answers + 1))
+        (last,) = sending(parse("openai.compact(items=10)"), said, Replying(), 2 * answers + 1)
+        assert any(name.startswith("openai.compact:") for name in last.names) == compacts
+
+
+class TestCompactionOnDemand:
+    def test_d2_usage_over_the_limit(self) -> None:
+        """D2: with a limit of 2,500, a response of 1,900 + 650 tokens is compacted before the next turn."""
+        strategy = parse("anthropic.compact_on_demand(limit=2500)")
+        (last,) = sending(strategy, talk_of(1_900, 650, 50), Replying(), 3)
+        assert last.names == ["anthropic.compact_on_demand:m1", "m2"]
+        (below,) = sending(strategy, talk_of(1_900, 600, 50), Replying(), 3)
+        assert below.names == ["m0", "m1", "m2"]
+
+    def test_d3_the_newest_turns_stay(self) -> None:
+        """D3: of 4 turns with keep_turns 2, the request carries messages 1 to 4, and 5 to 8 follow the block."""
+        model = Replying()
+        strategy = parse("anthropic.compact_on_demand(limit=100, keep_turns=2)")
+        (last,) = sending(strategy, talk_of(*[50] * 8), model, 8)
+        assert [message.id for message in model.prompts[0].about] == ["m0", "m1", "m2", "m3"]
+        assert last.names == ["anthropic.compact_on_demand:m3", "m4", "m5", "m6", "m7"]
+
+    def test_d5_a_failure_changes_nothing(self) -> None:
+        """D5: if the summary fails the history stays, and the event says so."""
+        (last,) = sending(parse("anthropic.compact_on_demand(limit=10)"), talk_of(50, 50, 50), Replying(refusing), 3)
+        assert (last.names, last.events) == (
+            ["m0", "m1", "m2"],
+            (Failed("summary", "refused", "the history stays as it is"),),
+        )
+
+
+class TestCompactionControl:
+    @pytest.mark.parametrize(("answer", "compacts"), [(9_999, False), (10_000, True)])
+    def test_s2_at_the_threshold(self, answer: int, compacts: bool) -> None:
+        """S2: 99,999 tokens of the last response do nothing; 100,000 leave one user message."""
+        (last,) = sending(parse("anthropic.compaction_control"), talk_of(90_000, answer, 50), Replying(), 3)
+        assert last.names == (["anthropic.compaction_control:m1", "m2"] if compacts else ["m0", "m1", "m2"])
+        assert last.messages[0].role == "user"
+
+    def test_s3_pending_tool_calls_are_dropped(self) -> None:
+        """S3: a last assistant message of two calls alone is not shown to the summariser, nor are its results sent."""
+        calls = (ToolCall("a", "look", "{}"), ToolCall("b", "look", "{}"))
+        said = (
+            Message("u", "user", "one"),
+            Message("a1", "assistant", "so"),
+            Message("u2", "user", "two"),
+            Message("a2", "assistant", calls=calls),
+            Message("ra", "tool", "x", answers="a"),
+            Message("rb", "tool", "y", answers="b"),
+        )
+        model = Replying()
+        (last,) = sending(parse("anthropic.compaction_control(threshold=1)"), Conversation("chat", said), model, 6)
+        assert [message.id for message in model.prompts[0].about] == ["u", "a1", "u2"]
+        assert last.names == ["anthropic.compaction_control:u2"]
+        assert last.messages[0].text == "<summary>\nabout 3\n</summary>"
+        assert Dropped(("a2", "ra", "rb")) in last.events
+
+    def test_a_text_beside_the_calls_stays(self) -> None:
+        """Of an assistant message with text and calls, the summariser is shown the text."""
+        said = agent(2, 50, 30, 50)
+        worded = replace(said.messages[3], text="I look again.")
+        model = Replying()
+        conversation = Conversation("agent", (*said.messages[:3], worded, said.messages[4]))
+        sending(parse("anthropic.compaction_control(threshold=1)"), conversation, model, 5)
+        assert model.prompts[0].material[-1] == "assistant: I look again."
+
+
+@pytest.mark.parametrize(
+    ("strategy", "kind"),
+    [
+        ("anthropic.compact_on_demand(limit=1)", "extends"),
+        ("anthropic.compaction_control(threshold=1)", "history"),
+        ("openai.compact(threshold=1)", "extends"),
+        ("openhands(max_size=6, keep_first=1)", "separate"),
+    ],
+)
+def test_each_asks_in_its_own_way(strategy: str, kind: str) -> None:
+    """The event of the model's call says how it would be asked, by which it is billed."""
+    steps = sending(parse(strategy), talk_of(*[50] * 7), Replying(), 7)
+    assert {event.prompt for step in steps for event in step.events if isinstance(event, Called)} == {kind}

@@ -18,9 +18,8 @@ from ....scenarios.view import Messages
 from ...base import Context, ModelError, Prompt, StrategyContext, View
 from ...events import Event, OverBudget
 from ...parts.language import ConversationLanguage, LanguageSetting
-from ...parts.summarize import Summariser
+from ...parts.summarize import PROMPTS, Summariser
 from ...parts.units import Dialogue, at_least
-from ...summary import PROMPTS
 from ..quota import Quota, Quotas
 from .truncation import ConversationMerge, DynamicSummary, Importance, ImportanceWeights, Tail, Truncation
 

@@ -249,10 +249,14 @@ def test_what_offline_summarised_is_not_free(run: Run, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("model", ["claude-sonnet-5", "deepseek-reasoner", "gpt-4o"])
 def test_summaries_cost_by_the_prompt_that_asks_for_them(run: Run, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     """Asked behind another system prompt, the last prompt and its answer are plain; as one message more, what the
-    cache has of that prompt is read."""
+    cache has of that prompt is read. Unless told otherwise, each call is billed as its strategy asks."""
     events = changed(run, monkeypatch, lambda call: replace(call, input_tokens=1000, output_tokens=100))
     each, scheme = price(model), Scheme(model)
     bills = {prompt: bill(run, [scheme], summaries=prompt) for prompt in SummaryPrompt}
+    for prompt, billed in bills.items():
+        changed(run, monkeypatch, lambda call, prompt=prompt: replace(call, prompt=prompt.value))  # type: ignore[misc]
+        own = bill(run, [scheme]).calls(scheme).cost_own
+        assert own.tolist() == billed.calls(scheme).cost_own.tolist()
     calls = bills[SummaryPrompt.history].calls(scheme)
     calls = calls[calls.strategy == SUMMARY].set_index(["conversation", "step"])
     rule = rule_for(model, None)

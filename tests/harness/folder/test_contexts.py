@@ -12,9 +12,10 @@ import pytest
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.run import Run, load, sent_contexts, steps_of
 from ctxbench.metrics.tokens import PRIMING, TokenCounter
-from ctxbench.scenarios.model import Message, Tool
-from ctxbench.strategies.base import StrategyContext, View
+from ctxbench.scenarios.model import Message, Role, Tool
+from ctxbench.strategies.base import Context, StrategyContext, View
 from ctxbench.strategies.bounds import LastTurn
+from ctxbench.strategies.events import Summarised
 from tests.harness.runs import plan, recording
 
 COUNTER = TokenCounter("o200k_base")
@@ -100,6 +101,23 @@ def test_what_stands_for_the_newest_message(
     steps = steps_of(ran(tmp_path, "last_turn"))
     assert set(steps.newest) == {there}
     assert (steps.tokens_added > 0).all()
+
+
+@pytest.mark.parametrize(("role", "there"), [("user", True), ("system", False)])
+def test_a_summary_that_covers_the_newest_message(
+    role: Role, there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a message of the user it is answered in its place; behind a system message alone nothing is asked."""
+
+    def start(self: object, desk: StrategyContext) -> View:
+        def view(context: Context) -> Context:
+            desk.record(Summarised(tuple(message.id for message in context.messages), "in short", by="note"))
+            return context.sending([Message("note:1", role, "in short")])
+
+        return view
+
+    monkeypatch.setattr(LastTurn, "start", start)
+    assert set(steps_of(ran(tmp_path, "last_turn")).newest) == {there}
 
 
 def test_nothing_is_added_where_nothing_is_written(tmp_path: Path) -> None:

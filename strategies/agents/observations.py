@@ -1,0 +1,181 @@
+"""Agents that make old results short and ask no model: SWE-agent, OpenHands of 2025, and Cline until 2026-05."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from msgspec.structs import replace
+
+from ...scenarios.model import Message, Role
+from ...scenarios.view import Messages, shared_prefix
+from ..archive.session import SplicedHistory
+from ..base import Context, StrategyContext, View
+from ..parts.compaction import ClientHistory, RewritingClient, wording
+from ..parts.units import at_least
+
+
+class _Shortening:
+    """The view of one conversation: its history with stand-ins for its old observations.
+
+    `due` says how many of the first observations are old, by their places and the number of messages of the dialogue;
+    the number only grows.
+    """
+
+    def __init__(
+        self,
+        roles: tuple[Role, ...],
+        spared: int,
+        due: Callable[[Sequence[int], int], int],
+        shorten: Callable[[Message], Message],
+    ) -> None:
+        self._roles, self._spared, self._due, self._shorten = roles, spared, due, shorten
+        self._edited, self._history = SplicedHistory(), Messages()
+        # Place of each observation in the history, and number of the dialogue's messages before it.
+        self._places: list[int] = []
+        self._numbers: list[int] = []
+        self._dialogue = self._short = 0
+
+    def __call__(self, context: Context) -> Context:
+        history = context.messages
+        same = shared_prefix(self._history, history)
+        if same < len(self._history):
+            self._edited, self._places, self._numbers = SplicedHistory(), [], []
+            self._dialogue = self._short = same = 0
+        for at, message in enumerate(history[same:], same):
+            if message.role in self._roles:
+                self._places.append(at)
+                self._numbers.append(self._dialogue)
+            self._dialogue += message.role != "system"
+        self._history = history
+        due = max(0, self._due(self._numbers, self._dialogue))
+        for at in self._places[max(self._short, self._spared) : due]:
+            self._edited.put(history, at, self._shorten(history[at]))
+        self._short = max(self._short, due)
+        return context if self._short <= self._spared else context.sending(self._edited.messages(history))
+
+
+@dataclass(frozen=True, slots=True)
+class LastObservations:
+    """All observations but the first and the last `n` become a line that says how long they were.
+
+    At every step; with `polling`, only each time that so many more have come. The first observation is the task: an
+    observation is each message that is not the agent's.
+    """
+
+    n: int = 5
+    polling: int = 1
+
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "SWE-agent/SWE-agent, last_n_observations in history_processors.py, 3ea751c0"
+    fails: ClassVar[str] = (
+        "an old result is needed again; each step moves the place from which the cache is written anew"
+    )
+
+    def __post_init__(self) -> None:
+        at_least(1, n=self.n, polling=self.polling)
+
+    def start(self, desk: StrategyContext) -> View:  # noqa: ARG002
+        form = wording("swe_agent")["omitted"]
+
+        def shorten(message: Message) -> Message:
+            return replace(message, text=form.replace("{lines}", str(len(message.text.splitlines()))))
+
+        return _Shortening(
+            ("user", "tool"), 1, lambda numbers, _: len(numbers) // self.polling * self.polling - self.n, shorten
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationMasking:
+    """Tool results that are not among the newest `window` events become `<MASKED>`, at every step.
+
+    Events are messages here, system messages aside.
+    """
+
+    window: int = 5
+
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "OpenHands/OpenHands, memory/condenser/impl, d6fab190 (2025)"
+    fails: ClassVar[str] = (
+        "an old result is needed again; each step moves the place from which the cache is written anew"
+    )
+
+    def __post_init__(self) -> None:
+        at_least(1, window=self.window)
+
+    def start(self, desk: StrategyContext) -> View:  # noqa: ARG002
+        masked = wording("openhands.masking")["masked"]
+
+        def due(numbers: Sequence[int], dialogue: int) -> int:
+            # The newest `window` messages have at most so many observations.
+            recent = sum(number >= dialogue - self.window for number in numbers[-self.window :])
+            return len(numbers) - recent
+
+        return _Shortening(("tool",), 0, due, lambda message: replace(message, text=masked))
+
+
+_RESERVES = {64_000: 27_000, 128_000: 30_000, 200_000: 40_000}
+
+
+@dataclass(frozen=True, slots=True)
+class ClineTruncation(RewritingClient):
+    """Near the end of the window the first pair of messages and the newer half of the rest stay.
+
+    The trigger is the usage of the last response: 40,000 tokens below a window of 200,000 (30,000 of 128,000, 27,000 of
+    64,000, else at most a fifth). If half of the usage is still over it, only the newer quarter stays. Before that, all
+    but the newest result of the same call of one of the `read_tools` become a notice, which is enough where it saves 30
+    % of the characters. The first answer's text becomes a notice of what is missing.
+    """
+
+    window: int = 200_000
+    read_tools: tuple[str, ...] = ("read_file",)
+
+    name: ClassVar[str] = "cline.old"
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "cline/cline, ContextManager.ts and context-window-utils.ts, 9ee61811 (2026-05-25)"
+    fails: ClassVar[str] = "the answer is in the half that was dropped without a trace"
+
+    def __post_init__(self) -> None:
+        at_least(1, window=self.window)
+
+    @property
+    def trigger(self) -> int:
+        """Usage from which on messages are dropped."""
+        reserve = _RESERVES.get(self.window)
+        return max(self.window - 40_000, self.window * 8 // 10) if reserve is None else self.window - reserve
+
+    def compact(self, history: ClientHistory) -> None:
+        used = history.used
+        if used < self.trigger or self._drops_duplicates(history):
+            return
+        share: Literal[2, 4] = 4 if used / 2 > self.trigger else 2
+        start, rest = history.ceiling(2), len(history.messages) - 2
+        count = rest // 4 * 2 if share == 2 else rest * 3 // 8 * 2
+        stop = min(max(history.floor(2 + count), history.ceiling(start + 1)), history.settled)
+        if stop > start:
+            head = tuple(history.messages[:start])
+            first = next((at for at, message in enumerate(head) if message.role == "assistant"), None)
+            if first is not None:
+                notice = replace(head[first], text=wording(self.name)["notice"])
+                head = (*head[:first], notice, *head[first + 1 :])
+            history.replace(0, stop, Messages.of(head))
+
+    def _drops_duplicates(self, history: ClientHistory) -> bool:
+        """Clear results of files that were read again later. Return whether that is enough."""
+        notice, messages = wording(self.name)["duplicate"], history.messages
+        reads = {
+            call.id: (call.name, call.arguments) for m in messages for call in m.calls if call.name in self.read_tools
+        }
+        newest: dict[tuple[str, str], int] = {}
+        old: list[int] = []
+        for at, message in enumerate(messages):
+            call = reads.get(message.answers or "")
+            if call is not None and message.text != notice:
+                old += [newest[call]] if call in newest else []
+                newest[call] = at
+        characters = sum(len(message.text) for message in messages)
+        saved = sum(len(messages[at].text) - len(notice) for at in old)
+        history.clear(sorted(old), notice)
+        return saved >= 0.3 * characters

@@ -1,0 +1,532 @@
+"""Agents that replace the head of their history by a model's summary: Claude Code, Codex, goose, Roo, OpenHands,
+opencode, Gemini CLI, Cline, pi and aider.
+
+What all of them share is in `parts/compaction.py`. Each class says its trigger, in which tokens, and what stays. Files
+that an agent reads again from disk, lists of files and saved outputs are in no recording, and left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import ClassVar, Literal
+
+from msgspec.structs import replace
+
+from ...scenarios.model import Message
+from ...scenarios.view import Messages
+from ..events import Failed, PromptKind
+from ..parts.compaction import ClientHistory, CompactingClient, wording
+from ..parts.units import NOTHING, at_least
+
+OUTPUT_RESERVE, MARGIN = 20_000, 13_000
+"""What Claude Code leaves of the window: at most so much for an answer, and a margin."""
+
+COLD = 300.0
+"""Seconds after which Anthropic's cache of five minutes has nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeCodeCompaction(CompactingClient):
+    """Old results are cleared, and near the end of the window everything becomes a summary.
+
+    The trigger is the usage of the last response, cache reads and output included: the window less 13,000 tokens and
+    the answer's, at most 20,000 (167,000 of 200,000). `percent` of the window takes its place where that is lower. Only
+    system messages stay: the files that it then reads again are in no recording.
+
+    Older tool results are cleared first, but when is not documented. `microcompact`: beyond `clear_trigger` tokens all
+    but the newest `keep`, as Anthropic's context editing does by default ("tokens"); the same after five minutes
+    without a call, when the cache is cold ("cold"); or "never".
+    """
+
+    window: int = 200_000
+    max_output: int = 32_000
+    percent: float = 100.0
+    microcompact: Literal["tokens", "cold", "never"] = "tokens"
+    clear_trigger: int = 100_000
+    keep: int = 3
+
+    name: ClassVar[str] = "claude_code"
+    prompt: ClassVar[PromptKind] = "extends"
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "Claude Code, documentation as quoted in 2026-09 and -10; the formula is users' (#31806)"
+    fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
+
+    def __post_init__(self) -> None:
+        CompactingClient.__post_init__(self)
+        at_least(1, window=self.window, max_output=self.max_output, trigger=self.trigger)
+        at_least(0, clear_trigger=self.clear_trigger, keep=self.keep)
+        at_least(0, at_most=100, percent=self.percent)
+
+    @property
+    def trigger(self) -> int:
+        """Tokens from which on everything is summarised."""
+        return min(self.window - min(self.max_output, OUTPUT_RESERVE) - MARGIN, int(self.window * self.percent / 100))
+
+    def compact(self, history: ClientHistory) -> None:
+        if self._clears(history):
+            cleared = wording(self.name)["cleared"]
+            results = [at for at, message in enumerate(history.messages) if message.role == "tool"]
+            old = results[: max(0, len(results) - self.keep)]
+            history.clear([at for at in old if history.messages[at].text != cleared], cleared)
+        if history.used >= self.trigger:
+            history.summarise(history.settled)
+
+    def _clears(self, history: ClientHistory) -> bool:
+        if self.microcompact == "tokens":
+            return history.tokens() > self.clear_trigger
+        answered = history.messages[history.answered - 1].time if history.answered else None
+        now = history.desk.now
+        return self.microcompact == "cold" and answered is not None and now is not None and now - answered > COLD
+
+
+@dataclass(frozen=True, slots=True)
+class CodexCompaction(CompactingClient):
+    """At 90 % of the window a summary follows the newest user messages within 20,000 tokens.
+
+    The trigger is the usage of the last response; `limit` can only lower it. No answer and no tool result stays. The
+    oldest user message that does not fit whole keeps its first and its last part. The initial context that Codex puts
+    in again is, in its recordings, among the user messages.
+    """
+
+    window: int = 272_000
+    limit: int | None = None
+    keep_users: int = 20_000
+
+    name: ClassVar[str] = "codex"
+    prompt: ClassVar[PromptKind] = "history"
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "openai/codex, core/src/compact.rs, rust-v0.154.0"
+    fails: ClassVar[str] = "a tool's result or an earlier answer is needed again and the summary left it out"
+
+    def __post_init__(self) -> None:
+        CompactingClient.__post_init__(self)
+        at_least(1, window=self.window, limit=self.limit)
+        at_least(0, keep_users=self.keep_users)
+
+    @property
+    def trigger(self) -> int:
+        """Tokens from which on the history is compacted."""
+        most = self.window * 9 // 10
+        return most if self.limit is None else min(self.limit, most)
+
+    def compact(self, history: ClientHistory) -> None:
+        if history.used >= self.trigger:
+            history.summarise(history.settled, before=self._users(history))
+
+    def _users(self, history: ClientHistory) -> Messages:
+        """Return the newest user messages that fit, the oldest of them shortened."""
+        desk, room, kept = history.desk, self.keep_users, list[Message]()
+        for message in reversed(history.messages[: history.settled]):
+            if message.role != "user" or history.wrote(message):
+                continue
+            tokens = desk.text_tokens(message.text)
+            if tokens > room:
+                kept += [shortened] if (shortened := self._shortened(message, tokens, room)) is not None else []
+                break
+            kept.append(message)
+            room -= tokens
+        return Messages.of(tuple(reversed(kept)))
+
+    @staticmethod
+    def _shortened(message: Message, tokens: int, room: int) -> Message | None:
+        """Return the first and the last part of a message, about `room` tokens by its length; None for no room."""
+        half = len(message.text) * room // tokens // 2
+        if not half:
+            return None
+        mark = wording("codex")["truncated"].replace("{tokens}", str(tokens - room))
+        return replace(message, text=f"{message.text[:half]}{mark}{message.text[-half:]}")
+
+
+@dataclass(frozen=True, slots=True)
+class GooseCompaction(CompactingClient):
+    """Above 80 % of the window everything becomes a summary with an answer, and the newest user message follows.
+
+    The trigger is the usage of the last response; a `threshold` of 0, or of 1 and more, turns it off.
+    """
+
+    window: int = 128_000
+    threshold: float = 0.8
+
+    name: ClassVar[str] = "goose"
+    prompt: ClassVar[PromptKind] = "separate"
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "block/goose, context_mgmt/mod.rs, 2026"
+    fails: ClassVar[str] = "the summary left out a detail that matters: of all else one user message is sent"
+
+    def __post_init__(self) -> None:
+        CompactingClient.__post_init__(self)
+        at_least(1, window=self.window)
+
+    def compact(self, history: ClientHistory) -> None:
+        if 0 < self.threshold < 1 and history.used > self.threshold * self.window:
+            said, stop = history.messages, history.settled
+            waits = stop < len(said)
+            newest = None if waits else next((message for message in reversed(said) if message.role == "user"), None)
+            history.summarise(
+                stop, after=NOTHING if newest is None or history.wrote(newest) else Messages.of((newest,))
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class RooCompaction(CompactingClient):
+    """Near the end of the window everything becomes a summary, or the older half is hidden.
+
+    The trigger is the request's tokens: `threshold` percent of the window, or 90 % of it less `max_tokens`. Without
+    `condense`, or where the model fails, the older half after the first message is hidden instead: an even number of
+    messages, rounded down.
+    """
+
+    window: int = 200_000
+    max_tokens: int = 8_192
+    threshold: float = 100.0
+    condense: bool = True
+
+    name: ClassVar[str] = "roo"
+    prompt: ClassVar[PromptKind] = "history"
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "RooCodeInc/Roo-Code, core/context-management, cb836567"
+    fails: ClassVar[str] = "the summary left out a detail that matters: nothing before it is sent verbatim"
+
+    def __post_init__(self) -> None:
+        CompactingClient.__post_init__(self)
+        at_least(1, window=self.window, allowed=self.allowed)
+        at_least(5, at_most=100, threshold=self.threshold)
+
+    @property
+    def allowed(self) -> int:
+        """Tokens above which the history does not fit."""
+        return self.window * 9 // 10 - self.max_tokens
+
+    def compact(self, history: ClientHistory) -> None:
+        tokens = history.tokens()
+        condenses = self.condense and (100 * tokens >= self.threshold * self.window or tokens > self.allowed)
+        if not (condenses and history.summarise(history.settled)) and tokens > self.allowed:
+            self._hide(history)
+
+    def _hide(self, history: ClientHistory) -> None:
+        start, half = history.ceiling(1), 1 + (len(history.messages) - 1) // 4 * 2
+        stop = min(max(history.floor(half), history.ceiling(start + 1)), history.settled)
+        if count := len(history.forgotten(start, stop)):
+            text = wording(self.name)["truncated"].replace("{messages}", str(count))
+            history.replace(start, stop, Messages.of((history.note(text, stop),)))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHandsCondenser(CompactingClient):
+    """Above 80 events the first 4 and the newest stay, with a summary between.
+
+    Also above `max_tokens`, and where a request is over the `window` and the agent asks for it. The tail is what is
+    left of half of `max_size` (of half of the events, if asked for; of half of `max_tokens`), the smallest of these.
+    Nothing happens if less than a tenth of the events would go. Events are messages here, system messages aside.
+    """
+
+    max_size: int = 80
+    keep_first: int = 4
+    max_tokens: int | None = None
+    window: int | None = None
+
+    name: ClassVar[str] = "openhands"
+    prompt: ClassVar[PromptKind] = "separate"
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "OpenHands/software-agent-sdk, LLMSummarizingCondenser, 611629e6"
+    fails: ClassVar[str] = "a detail from the middle is needed and the summary left it out"
+
+    def __post_init__(self) -> None:
+        CompactingClient.__post_init__(self)
+        at_least(1, max_size=self.max_size, max_tokens=self.max_tokens, window=self.window)
+        at_least(0, keep_first=self.keep_first)
+        if self.keep_first >= self.max_size // 2 - 1:
+            raise ValueError(f"keep_first must be below max_size / 2 - 1, {self.max_size // 2 - 1}")
+
+    def compact(self, history: ClientHistory) -> None:
+        count = len(history.messages)
+        head = history.floor(min(self.keep_first, count))
+        tails = list(self._tails(history, count, head))
+        if tails:
+            stop = history.floor(count - max(0, min(tails)))
+            if stop - head >= count / 10:
+                history.summarise(min(stop, history.settled), head)
+
+    def _tails(self, history: ClientHistory, count: int, head: int) -> list[int]:
+        """Return the events that may stay at the end, for each reason to forget any."""
+        tails = []
+        if count > self.max_size:
+            tails.append(self.max_size // 2 - self.keep_first - 1)
+        if self.window is not None and history.tokens() > self.window:
+            tails.append(count // 2 - self.keep_first - 1)
+        if self.max_tokens is not None and history.tokens() > self.max_tokens:
+            room = self.max_tokens // 2 - history.tokens(head)
+            tails.append(count - history.fit(room))
+        return tails
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCodeCompaction(CompactingClient):
+    """Near the end of the window the newest turns stay behind a summary; pruning clears old results.
+
+    What stays has at most a quarter of the usable tokens, 2,000 to 15,000. The trigger is the usage of the last
+    response, at the input limit (without one: the window less the output) less a reserve of at most 20,000 tokens. A
+    turn may be split; `tail_turns` limits their number, which version 1.18.2 does to 2. Users report that it reserves
+    nothing where there is no input limit: `reserve_without_limit`.
+
+    With `prune`, after each turn, results before the newest 40,000 tokens of them are cleared, if together they have
+    more than 20,000. Those of the newest two turns and of the tool `skill` are not looked at.
+    """
+
+    window: int = 200_000
+    max_output: int = 32_000
+    input_limit: int | None = None
+    tail_turns: int | None = None
+    reserve_without_limit: bool = True
+    prune: bool = False
+
+    name: ClassVar[str] = "opencode"
+    prompt: ClassVar[PromptKind] = "separate"
+    max_result: ClassVar[int | None] = 2_000
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "sst/opencode, session/compaction.ts and overflow.ts, 2026"
+    fails: ClassVar[str] = "the summary left out a detail that matters; long results are cut before it is written"
+
+    def __post_init__(self) -> None:
+        CompactingClient.__post_init__(self)
+        at_least(1, window=self.window, max_output=self.max_output, input_limit=self.input_limit, usable=self.usable)
+        at_least(0, tail_turns=self.tail_turns)
+
+    @property
+    def usable(self) -> int:
+        """Tokens from which on the history is compacted."""
+        output = min(self.max_output, 32_000)
+        reserved = min(20_000, output)
+        if self.input_limit is not None:
+            return self.input_limit - reserved
+        return self.window - output - (reserved if self.reserve_without_limit else 0)
+
+    @property
+    def tail(self) -> int:
+        """Tokens of the newest turns that may stay."""
+        return min(15_000, max(2_000, self.usable // 4))
+
+    def compact(self, history: ClientHistory) -> None:
+        stop = history.settled
+        if self.prune and stop < len(history.messages):
+            self._prune(history, stop)
+        if history.used >= self.usable:
+            start = max(history.fit(self.tail, stop), self._first_turn(history.messages[:stop]))
+            # Where all of it would fit into the tail, opencode summarises all of it.
+            history.summarise(min(history.ceiling(start), stop) or stop)
+
+    def _first_turn(self, messages: Messages) -> int:
+        """Return where the newest turns begin that may stay."""
+        turns = [at for at, message in enumerate(messages) if message.role == "user"]
+        if self.tail_turns is None or len(turns) < self.tail_turns:
+            return 0
+        return turns[-self.tail_turns] if self.tail_turns else len(messages)
+
+    def _prune(self, history: ClientHistory, stop: int) -> None:
+        messages, cleared = history.messages, wording(self.name)["cleared"]
+        tools = {call.id: call.name for message in messages[:stop] for call in message.calls}
+        turns = total = 0
+        places: list[int] = []
+        for at in range(stop - 1, -1, -1):
+            message = messages[at]
+            turns += message.role == "user"
+            if history.wrote(message) or (message.role == "tool" and message.text == cleared):
+                break
+            if turns < 2 or message.role != "tool" or tools.get(message.answers or "") == "skill":
+                continue
+            tokens = history.desk.text_tokens(message.text)
+            total += tokens
+            if total > 40_000:
+                places.append(at)
+        if sum(history.desk.text_tokens(messages[at].text) for at in places) > 20_000:
+            history.clear(reversed(places), cleared)
+
+
+@dataclass(frozen=True, slots=True)
+class GeminiCliCompaction(CompactingClient):
+    """At half of the model's limit the newest 30 % by characters stay, behind a summary with an answer.
+
+    The trigger is the last prompt. The cut is before a user's message; what is being answered is never in the summary.
+    A second call checks the summary (`verify`). If the result would be larger than before, it is thrown away, and no
+    other attempt is made.
+    """
+
+    limit: int = 1_048_576
+    threshold: float = 0.5
+    preserve: float = 0.3
+    verify: bool = True
+
+    name: ClassVar[str] = "gemini_cli"
+    prompt: ClassVar[PromptKind] = "history"
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "google-gemini/gemini-cli, chatCompressionService.ts, 5411f113"
+    fails: ClassVar[str] = (
+        "a detail that the summary left out is needed; an agent's one long turn is cut at its end only"
+    )
+
+    def __post_init__(self) -> None:
+        CompactingClient.__post_init__(self)
+        at_least(1, limit=self.limit)
+        at_least(0, at_most=1, threshold=self.threshold)
+        at_least(0, below=1, preserve=self.preserve)
+
+    def compact(self, history: ClientHistory) -> None:
+        if history.given_up or history.prompted < self.threshold * self.limit or not history.answered:
+            return
+        stop = history.floor(split_by_characters(history.messages[: history.answered], 1 - self.preserve))
+        if not history.forgotten(0, stop):
+            return
+        text = history.write(history.messages[:stop])
+        if text is not None and self.verify:
+            text = history.write(history.messages[:stop], history.notes(text, stop)[0])
+        if text is None:
+            return
+        notes, desk = history.notes(text, stop), history.desk
+        if desk.total(notes) > desk.total(history.messages[:stop]):
+            desk.record(Failed("summary", "it is larger than what it replaces", "the history stays as it is"))
+            history.given_up = True
+            return
+        history.replace(0, stop, notes, text)
+
+
+def split_by_characters(messages: Messages, share: float) -> int:
+    """Return the place of the first user's message with at least that share of the characters before it.
+
+    If there is none, all are before the cut where the last is an answer without tool calls, else what is before the
+    newest user's message.
+    """
+    sizes = [len(m.text) + sum(len(call.name) + len(call.arguments) for call in m.calls) for m in messages]
+    before = list(accumulate(sizes, initial=0))
+    users = [at for at, message in enumerate(messages) if message.role == "user"]
+    first = next((at for at in users if before[at] >= share * before[-1]), None)
+    if first is not None:
+        return first
+    last = messages[-1]
+    return len(messages) if last.role == "assistant" and not last.calls else users[-1] if users else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClineCompaction(CompactingClient):
+    """At 90 % of the input limit the newest 20,000 tokens stay behind a summary.
+
+    The trigger is the request's tokens. This is the default, `agentic`; the mode `basic`, without a model, is not here.
+    """
+
+    input_limit: int = 200_000
+    keep_recent: int = 20_000
+
+    name: ClassVar[str] = "cline"
+    prompt: ClassVar[PromptKind] = "separate"
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "cline/cline, sdk/packages/core/src/extensions/context, 21cb8d25"
+    fails: ClassVar[str] = "a detail is needed that is older than the newest 20,000 tokens and not in the summary"
+
+    def __post_init__(self) -> None:
+        CompactingClient.__post_init__(self)
+        at_least(1, input_limit=self.input_limit, keep_recent=self.keep_recent)
+
+    @property
+    def trigger(self) -> int:
+        """Tokens from which on the history is compacted."""
+        return self.input_limit * 9 // 10
+
+    def compact(self, history: ClientHistory) -> None:
+        if history.tokens() >= self.trigger:
+            history.summarise(min(history.fit(self.keep_recent), history.settled))
+
+
+@dataclass(frozen=True, slots=True)
+class PiCompaction(CompactingClient):
+    """Near the end of the window the newest 20,000 tokens stay behind a summary.
+
+    The trigger is the request's tokens, above the window less `reserve`. The message that reaches 20,000 tokens stays
+    too, unless it is a tool's result. Where the cut splits a turn, its start has a summary of its own,
+    half as long, after the other one.
+    """
+
+    window: int = 200_000
+    reserve: int = 16_384
+    keep_recent: int = 20_000
+
+    name: ClassVar[str] = "pi"
+    prompt: ClassVar[PromptKind] = "separate"
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "badlogic/pi-mono, coding-agent/docs/compaction.md, 83378aad"
+    fails: ClassVar[str] = "a detail is needed that is older than the newest 20,000 tokens and not in the summary"
+
+    def __post_init__(self) -> None:
+        CompactingClient.__post_init__(self)
+        at_least(1, window=self.window, keep_recent=self.keep_recent, trigger=self.trigger)
+        at_least(0, reserve=self.reserve)
+
+    @property
+    def trigger(self) -> int:
+        """Tokens above which the history is compacted."""
+        return self.window - self.reserve
+
+    def compact(self, history: ClientHistory) -> None:
+        if history.tokens() <= self.trigger:
+            return
+        messages, desk = history.messages, history.desk
+        stop = min(history.ceiling(max(0, desk.fit(messages, self.keep_recent - 1) - 1)), history.settled)
+        if not stop or not history.forgotten(0, stop):
+            return
+        turn = desk.opening(messages, stop) if stop < len(messages) else None
+        turn = stop if turn is None or history.wrote(messages[turn]) else turn
+        parts = [history.write(messages[:turn])] if turn else []
+        if turn < stop:
+            parts.append(history.write(messages[turn:stop], most=max(1, self.max_summary_tokens // 2)))
+        if None not in parts:
+            text = f"\n\n---\n\n{wording(self.name)['turn']}\n".join(part for part in parts if part is not None)
+            history.replace(0, stop, history.notes(text, stop), text)
+
+
+@dataclass(frozen=True, slots=True)
+class AiderCompaction(CompactingClient):
+    """Finished turns become a summary with an answer above a sixteenth of the window.
+
+    The trigger is their own tokens, 1,024 to 8,192. Their newest messages within half of that stay, with a head that
+    ends in an answer; if four or fewer are before them, all go. If summary and tail are still over it, they are
+    summarised again, at most three times. aider has no tool calls: in an agent's recording, a turn is everything from
+    one user message to the next.
+    """
+
+    window: int = 128_000
+
+    name: ClassVar[str] = "aider"
+    prompt: ClassVar[PromptKind] = "separate"
+    copyable: ClassVar[bool] = True
+    source: ClassVar[str] = "Aider-AI/aider, history.py and models.py, 5dc9490b"
+    fails: ClassVar[str] = "a detail of an earlier turn is needed: little of a long conversation stays verbatim"
+
+    def __post_init__(self) -> None:
+        CompactingClient.__post_init__(self)
+        at_least(1, window=self.window)
+
+    @property
+    def trigger(self) -> int:
+        """Tokens of finished turns above which they are summarised."""
+        return min(max(self.window // 16, 1_024), 8_192)
+
+    def compact(self, history: ClientHistory) -> None:
+        for depth in range(4):
+            done = self._done(history)
+            finished = history.messages[:done]
+            if history.desk.total(finished) <= self.trigger:
+                return
+            start = history.fit(self.trigger // 2 - 1, done)
+            while start > 1 and history.messages[start - 1].role != "assistant":
+                start = history.floor(start - 1)
+            if start <= 4 or depth == 3:
+                start = done
+            if not history.summarise(start) or start == done:
+                return
+
+    @staticmethod
+    def _done(history: ClientHistory) -> int:
+        """Return the place of the user message that opened the present turn; 0 if there is none."""
+        newest = len(history.messages) - 1
+        if newest < 0 or history.messages[newest].role == "user":
+            return history.settled
+        return history.floor(history.desk.opening(history.messages, newest) or 0)
