@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from ..metrics.probes import PlacedProbe
 from ..metrics.structure import calls_and_results
 from ..metrics.tokens import TokenCounter
-from ..scenarios.model import Conversation, Message, Probe, Role, ToolCall
+from ..scenarios.model import Compaction, Conversation, Message, Probe, Role, ToolCall
 from ..strategies.base import Context, Strategy, StrategyContext, View, budget_of, is_copyable
 from ..strategies.events import OverBudget
 from .models import OFFLINE
@@ -68,12 +68,14 @@ def order_is_kept(replayed: Replayed) -> None:
 
 
 def nothing_is_invented(replayed: Replayed) -> None:
-    """Assert that every message sent is recorded, a stand-in under a recorded id, or a system message of a new id.
+    """Assert that every message sent is recorded, a stand-in under a recorded id, a recorded summary, or a system
+    message of a new id.
 
     A stand-in differs from the recorded message in its text and the arguments of its calls alone. Tools offered in the
     recording stay offered.
     """
     recorded = {message.id: message for message in replayed.conversation.messages}
+    summaries = {compaction.summary for compaction in replayed.conversation.compactions}
     for step in replayed.steps:
         for message in step.context.messages:
             if message.id in recorded:
@@ -81,7 +83,7 @@ def nothing_is_invented(replayed: Replayed) -> None:
                     f"{_at(step)}: {message.id!r} differs from the recorded message in more than its text and arguments"
                 )
             else:
-                assert message.role == "system", (
+                assert message.role == "system" or message.text in summaries, (
                     f"{_at(step)}: {message.id!r} is a message of the {message.role} that is in no recording"
                 )
         missing = set(replayed.conversation.tools) - set(step.context.tools)
@@ -151,7 +153,10 @@ def the_future_is_not_known(replayed: Replayed) -> None:
     if not whole:
         return
     middle = whole[len(whole) // 2].at + 1
-    short = Conversation(conversation.id, conversation.messages[:middle], conversation.tools)
+    said = conversation.messages[:middle]
+    ids = {message.id for message in said}
+    past = tuple(compaction for compaction in conversation.compactions if compaction.after in ids)
+    short = Conversation(conversation.id, said, conversation.tools, compactions=past)
     for one, other in zip(steps(replayed.strategy, short), whole, strict=False):
         assert one.context == other.context, f"{_at(one)}: another context is sent when the conversation ends here"
 
@@ -272,6 +277,13 @@ def messages(draw: st.DrawFn, most: int = 40) -> tuple[Message, ...]:
     return tuple(drawn)
 
 
-def conversations(most: int = 40) -> st.SearchStrategy[Conversation]:
-    """Draw any conversation."""
-    return messages(most).map(lambda history: Conversation("any", history))
+@st.composite
+def conversations(draw: st.DrawFn, most: int = 40) -> Conversation:
+    """Draw any conversation. Some recorded agents have compacted theirs."""
+    history = draw(messages(most))
+    compactions = []
+    for after in draw(st.lists(st.integers(0, len(history) - 1), max_size=2)):
+        kept = draw(st.none() | st.integers(0, after))
+        first_kept = None if kept is None else history[kept].id
+        compactions.append(Compaction(history[after].id, draw(TEXTS), first_kept))
+    return Conversation("any", history, compactions=tuple(compactions))
