@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 from .model import Compaction, Conversation, Message
 
+RECORDED = "recorded"
+"""Name of the strategy that sends what the recorded agent sent; the ids of its summaries begin with it."""
+
 
 class PlacedCompaction(NamedTuple):
     """A compaction with its place among the messages."""
@@ -43,4 +46,4 @@ def compacted_start(compaction: Compaction, replaced: Sequence[Message]) -> tupl
     systems = tuple(message for message in replaced if message.role == "system")
     if not compaction.summary:
         return systems
-    return (*systems, Message(f"summary:{compaction.after}", "user", compaction.summary))
+    return (*systems, Message(f"{RECORDED}:{compaction.after}", "user", compaction.summary))

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from ..scenarios.compactions import compacted_start, first_kept
+from ..scenarios.compactions import RECORDED, compacted_start, first_kept
 from ..scenarios.model import Compaction, Message
 from ..scenarios.view import Messages
 from .base import Context, StrategyContext, StrategyTypeError, Unsupported, View
@@ -76,7 +76,7 @@ class _RecordedView:
             desk.record(Dropped(replaced))
             return
         desk.record(self._charge(compaction, before))
-        desk.record(Summarised(replaced, compaction.summary))
+        desk.record(Summarised(replaced, compaction.summary, by=RECORDED))
 
     def _charge(self, compaction: Compaction, before: Messages) -> Called:
         """Return the model call that wrote a summary of the messages `before`, as recorded or as an estimate."""

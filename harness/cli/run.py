@@ -124,8 +124,9 @@ def run(
     The same command continues a run that was stopped. A strategy that fails loses that conversation. The exit code is
     2, after the tables, if a strategy finished no conversation or had no answer from its model.
     """
+    from ...scenarios.compactions import RECORDED
     from ...scenarios.errors import RunError, Stopped
-    from ..engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
+    from ..engine.plan import Plan, RunInputs, default_strategies, execute
     from ..folder.store import is_complete, remove_empty
     from .output import print_run, results_of
     from .progress import watching
@@ -136,7 +137,11 @@ def run(
     settings = reach.settings(summariser=summariser, embedder=embedder)
     with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
         opened = RunInputs(names, form, turns, seed)
-        plan = Plan(opened, tuple(strategy or DEFAULT_STRATEGIES), encoding, window, settings, probes, answers)
+        chosen, hidden = (tuple(strategy), 0) if strategy else default_strategies(opened)
+        plan = Plan(opened, chosen, encoding, window, settings, probes, answers)
+    if hidden:
+        lack = "conversation lacks" if hidden == 1 else "conversations lack"
+        say(f"note: {RECORDED} is left out: {hidden:,} {lack} a summary of the agent's own; ctxbench audit has the others")
     folder = out or Path("runs") / _name(names)
     workers = jobs or os.cpu_count() or 1
     complete = is_complete(folder) and not overwrite
