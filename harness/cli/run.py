@@ -133,7 +133,7 @@ def run(
 
     names = tuple(inputs or (() if form else ("standard",)))
     paid = prices_of(prices)
-    _check_prices(model or (), paid)
+    check_prices(model or (), paid)
     settings = reach.settings(summariser=summariser, embedder=embedder)
     with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
         opened = RunInputs(names, form, turns, seed)
@@ -202,7 +202,7 @@ def demo(
     run(["standard"], strategy=list(_DEMO), turns=_DEMO_TURNS, out=out, overwrite=is_complete(out))
 
 
-def _check_prices(models: Sequence[str], prices: Prices) -> None:
+def check_prices(models: Sequence[str], prices: Prices) -> None:
     """Raise SpecError for a model whose price is not known, before anything is measured."""
     from ...scenarios.errors import SpecError
 
