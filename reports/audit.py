@@ -53,7 +53,7 @@ class Audit:
         first = deeds.astype({"conversation": str}).groupby("conversation").step.min()
         steps = self.results.common
         own_steps = steps[steps.strategy == RECORDED]
-        from_step = own_steps.conversation.astype(str).map(first)
+        from_step = own_steps.conversation.astype(str).map(first.to_dict()).astype(float)
         calls = [msgspec.json.decode(text, type=Called) for text in events.event[events.kind == "called"]]
         estimated = sum(call.basis == "estimated" for call in calls)
         return OwnCompaction(len(first), len(deeds), int((own_steps.step >= from_step).sum()), len(calls), estimated)
@@ -91,7 +91,7 @@ class Audit:
 
 
 def audit_table(audit: Audit) -> Table:
-    """Return the verdict in at most 12 lines: what the agents did, what would have been better, and how sure that is."""
+    """Return the verdict in at most 12 lines: what the agents did, what would have been better, how sure that is."""
     lines = (*_of_agent(audit), *_of_others(audit), *_rest(audit))
     return Table(_title(audit), ("", ""), lines, prose=True)
 
@@ -122,7 +122,8 @@ def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
     )
     yield "saved", f"{less(places.token_change(RECORDED))} of the tokens of sending everything, its summaries included"
     cost, whole = places.points[RECORDED].cost, places.points[WHOLE].cost
-    yield "cost", f"{dollars(cost)} under {places.model} instead of {dollars(whole)}: {_in_words(places.cost_change(RECORDED))}"
+    change = _in_words(places.cost_change(RECORDED))
+    yield "cost", f"{dollars(cost)} under {places.model} instead of {dollars(whole)}: {change}"
     bills = audit.results.totals[audit.results.totals.model == places.model].set_index("strategy")
     if own.summaries:
         basis = f", estimated for {own.estimated:,} of {own.summaries:,}" if own.estimated else ", as recorded"

@@ -441,6 +441,7 @@ def _figures(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
 
 
 def how_sure(verdict: RunVerdict, name: str) -> str:
+    """Return in how many resamples a strategy costs less than the base and loses no more than accepted."""
     kept, drawn = percent(verdict.keeps[name]), sample(verdict.conversations, verdict.units)
     return f"cheaper, and at most {accepted_points(verdict)} worse, in {kept} of {DRAWS:,} resamples of {drawn}"
 

@@ -42,15 +42,14 @@ class Recorded:
 class _RecordedView:
     """The view of one conversation: what its compactions so far have left of it."""
 
-    __slots__ = ("_cleared", "_desk", "_first", "_placeholders", "_seen", "_start")
+    __slots__ = ("_desk", "_first", "_placeholders", "_seen", "_start")
 
     def __init__(self, desk: StrategyContext) -> None:
         self._desk = desk
         # How many compactions were seen, the place of the first message kept by the last one, and what precedes it.
         self._seen, self._first, self._start = 0, 0, Messages()
-        # Placeholders of cleared results, by their ids, and the ids that were reported.
+        # Placeholders of the results that were cleared in some call, by their ids.
         self._placeholders: dict[str, Message] = {}
-        self._cleared: set[str] = set()
 
     def __call__(self, context: Context) -> Context:
         history = context.messages
@@ -97,15 +96,11 @@ class _RecordedView:
             raise Unsupported("the provider cleared tool results, and the recording does not say how many")
         count = sum(edit.tool_uses or 0 for edit in edits)
         results = [message for message in messages if message.role == "tool"][:count]
-        new = [message for message in results if message.id not in self._cleared]
-        for message in results:
-            if message.id not in self._placeholders:
-                self._placeholders[message.id] = replace(message, text=CLEARED, media=())
+        new = [message for message in results if message.id not in self._placeholders]
         if new:
-            self._cleared.update(message.id for message in new)
-            saved = sum(self._desk.tokens(message) - self._desk.tokens(self._placeholders[message.id]) for message in new)
+            placeholders = [replace(message, text=CLEARED, media=()) for message in new]
+            saved = sum(map(self._desk.tokens, new)) - sum(map(self._desk.tokens, placeholders))
+            self._placeholders.update((message.id, message) for message in placeholders)
             self._desk.record(Cleared(tuple(message.id for message in new), saved))
-        cleared = {message.id for message in results}
-        return Messages.of(
-            tuple(self._placeholders[message.id] if message.id in cleared else message for message in messages)
-        )
+        cleared = {message.id: self._placeholders[message.id] for message in results}
+        return Messages.of(tuple(cleared.get(message.id, message) for message in messages))

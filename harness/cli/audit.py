@@ -15,7 +15,15 @@ import typer
 
 from ...scenarios.errors import RunError, Stopped, UserError
 from . import completion
-from .arguments import BilledModelsOption, FormatOption, JobsOption, JsonOption, OverwriteOption, PricesOption, prices_of
+from .arguments import (
+    BilledModelsOption,
+    FormatOption,
+    JobsOption,
+    JsonOption,
+    OverwriteOption,
+    PricesOption,
+    prices_of,
+)
 from .configuration import FoundAgent, found_agents
 from .streams import command, same_command, say, say_stopped
 

@@ -141,7 +141,7 @@ def run(
         plan = Plan(opened, chosen, encoding, window, settings, probes, answers)
     if hidden:
         lack = "conversation lacks" if hidden == 1 else "conversations lack"
-        say(f"note: {RECORDED} is left out: {hidden:,} {lack} a summary of the agent's own; ctxbench audit has the others")
+        say(f"note: {RECORDED} is left out: {hidden:,} {lack} a summary of the agent; `ctxbench audit` has the others")
     folder = out or Path("runs") / _name(names)
     workers = jobs or os.cpu_count() or 1
     complete = is_complete(folder) and not overwrite

@@ -375,11 +375,6 @@ class InputFile:
         """Bytes in all files."""
         return sum(size_of(path) for batch in self.batches for path in batch.files)
 
-    @property
-    def is_local(self) -> bool:
-        """Whether all of them are files of this machine."""
-        return all(batch.files for batch in self.batches)
-
     def conversations(self) -> Iterator[Conversation]:
         """Yield every conversation: those of the scenarios first, then those of the files."""
         inputs = self.inputs
@@ -398,12 +393,12 @@ class DefaultStrategies(NamedTuple):
 def default_strategies(inputs: RunInputs) -> DefaultStrategies:
     """Return DEFAULT_STRATEGIES, and `recorded` where a recorded agent or its provider changed what was sent.
 
-    The files are read for that. Strategies are compared over the conversations that all of them finish: where
-    `recorded` has no result in some, it would take these from all others, and is left out.
+    The files are read for that, unless some are elsewhere. Strategies are compared over the conversations that all of
+    them finish: where `recorded` has no result in some, it would take these from all others, and is left out.
     """
-    opened = inputs.open(Problems())
-    if not opened.is_local:
+    if any(is_remote(name) or is_address(name) for name in inputs.names):
         return DefaultStrategies(DEFAULT_STRATEGIES)
+    opened = inputs.open(Problems())
     changed = hidden = 0
     for conversation in read(opened.batches, opened.problems):
         calls = tuple(conversation.calls())

@@ -35,7 +35,17 @@ from ..source import Problems, decode, objects
 from . import Recordings
 from .messages import History, Moment, role_of, tool
 from .requests import usage
-from .responses_api import COMPACTIONS, ENCRYPTED, IS_ENCRYPTED, OUTPUTS, Item, RecordedItem, is_answer, item_text, reply
+from .responses_api import (
+    COMPACTIONS,
+    ENCRYPTED,
+    IS_ENCRYPTED,
+    OUTPUTS,
+    Item,
+    RecordedItem,
+    is_answer,
+    item_text,
+    reply,
+)
 
 # Items and rows without anything that the model is sent: snapshots for undoing, settings, what other programs show.
 _IGNORED_ITEMS = ("ghost_snapshot", "compaction_trigger")

@@ -47,7 +47,18 @@ from .messages import (
     tool,
 )
 from .requests import LoggedRequest, Responses, effort, other_than, series, tier, usage
-from .responses_api import COMPACTIONS, ENCRYPTED, HOSTED, IS_ENCRYPTED, OUTPUTS, Item, RecordedItem, is_answer, item_text, reply
+from .responses_api import (
+    COMPACTIONS,
+    ENCRYPTED,
+    HOSTED,
+    IS_ENCRYPTED,
+    OUTPUTS,
+    Item,
+    RecordedItem,
+    is_answer,
+    item_text,
+    reply,
+)
 
 _PROVIDERS = {
     "api.openai.com": "openai",
