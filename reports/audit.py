@@ -14,7 +14,6 @@ import msgspec
 from ..metrics.statistics.comparison import Difference
 from ..metrics.value import Missing, grouped
 from ..scenarios.compactions import RECORDED
-from ..strategies.events import Called
 from .render import Table, count, dollars, percent, shares
 from .results import Results
 from .verdict import FEWEST, WHOLE, RunVerdict, how_sure, less, points_of, too_few, verdict
@@ -54,8 +53,8 @@ class Audit:
         steps = self.results.common
         own_steps = steps[steps.strategy == RECORDED]
         from_step = own_steps.conversation.astype(str).map(first.to_dict()).astype(float)
-        calls = [msgspec.json.decode(text, type=Called) for text in events.event[events.kind == "called"]]
-        estimated = sum(call.basis == "estimated" for call in calls)
+        calls = [msgspec.json.decode(text) for text in events.event[events.kind == "called"]]
+        estimated = sum(call["basis"] == "estimated" for call in calls)
         return OwnCompaction(len(first), len(deeds), int((own_steps.step >= from_step).sum()), len(calls), estimated)
 
     @property

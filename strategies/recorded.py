@@ -19,7 +19,7 @@ _CLEARS_RESULTS = "clear_tool_uses"
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedAgent:
     """What the recorded agent sent: its own compactions and its provider's edits. Without any it equals `none`.
 
     From a compaction on, the system messages, its summary and the messages that it kept are sent. Where the provider

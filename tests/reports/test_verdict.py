@@ -120,7 +120,7 @@ def test_what_was_recorded_was_answered() -> None:
 
 
 def test_over_the_window_where_the_base_is_not() -> None:
-    """`none` overflows in two calls and the base in none: against that base `none` is broken, and against itself not."""
+    """`none` overflows in two calls and the base in none: against that base `none` is broken."""
     found = by_hand(COSTS, SHARES)
     found.results.summary.strategies["none"]["overflows"] = 2
     assert "none" not in found.broken
