@@ -247,9 +247,9 @@ def _change(before: pd.Series[float], after: pd.Series[float], units: Sequence[s
     return difference(Pairs("total", one, other, units), relative=True)
 
 
-def verdict(results: Results, base: str = WHOLE) -> RunVerdict:
+def verdict(results: Results) -> RunVerdict:
     """Return the verdict on a run, under its first model."""
-    return RunVerdict(results, quality(results), results.models[0], base)
+    return RunVerdict(results, quality(results), results.models[0])
 
 
 def breakage(summary: RunSummary, name: str, model: str, base: str = WHOLE) -> list[str]:
@@ -419,7 +419,7 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
     if crossed := verdict.crossed:
         would = "would do but for what it breaks" if len(crossed) == 1 else "would do but for what they break"
         yield "not", f"{', '.join(crossed)}: {would}"
-    yield from measured_by(verdict)
+    yield from _measured_by(verdict)
     if recorded := _recorded_with(verdict):
         yield "recorded", recorded
     yield "next", f"everything else: ctxbench report {shlex.quote(str(folder))} --all"
@@ -495,7 +495,7 @@ def _recorded_with(verdict: RunVerdict) -> str:
 _MODELS_NAMED = 3
 
 
-def measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
+def _measured_by(verdict: RunVerdict) -> Iterator[tuple[str, str]]:
     """Yield who answered and who graded, and how far that agrees with people."""
     answers = verdict.results.summary.answers
     if verdict.quality.metric != "answer_quality" or answers is None:

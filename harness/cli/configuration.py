@@ -467,7 +467,7 @@ def found_agents() -> list[FoundAgent]:
     for agent in known_agents():
         folder = Path(os.path.expanduser(agent.folder))
         try:
-            sizes = [file.stat().st_size for file in folder.glob(agent.files)] if folder.is_dir() else []
+            sizes = [file.lstat().st_size for file in folder.glob(agent.files)] if folder.is_dir() else []
         except OSError:
             continue
         if sizes:
