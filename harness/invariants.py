@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from ..metrics.probes import PlacedProbe
 from ..metrics.structure import calls_and_results
 from ..metrics.tokens import TokenCounter
-from ..scenarios.model import Conversation, Message, Probe, Role, ToolCall
+from ..scenarios.model import Compaction, Conversation, Message, Probe, Role, ToolCall
 from ..strategies.base import Context, Strategy, StrategyContext, View, budget_of, is_copyable
 from ..strategies.events import OverBudget
 from .models import OFFLINE
@@ -150,7 +150,10 @@ def the_future_is_not_known(replayed: Replayed) -> None:
     if not whole:
         return
     middle = whole[len(whole) // 2].at + 1
-    short = Conversation(conversation.id, conversation.messages[:middle], conversation.tools)
+    said = conversation.messages[:middle]
+    ids = {message.id for message in said}
+    past = tuple(compaction for compaction in conversation.compactions if compaction.after in ids)
+    short = Conversation(conversation.id, said, conversation.tools, compactions=past)
     for one, other in zip(steps(replayed.strategy, short), whole, strict=False):
         assert one.context == other.context, f"{_at(one)}: another context is sent when the conversation ends here"
 
@@ -271,6 +274,13 @@ def messages(draw: st.DrawFn, most: int = 40) -> tuple[Message, ...]:
     return tuple(drawn)
 
 
-def conversations(most: int = 40) -> st.SearchStrategy[Conversation]:
-    """Draw any conversation."""
-    return messages(most).map(lambda history: Conversation("any", history))
+@st.composite
+def conversations(draw: st.DrawFn, most: int = 40) -> Conversation:
+    """Draw any conversation. Some recorded agents have compacted theirs."""
+    history = draw(messages(most))
+    compactions = []
+    for after in draw(st.lists(st.integers(0, len(history) - 1), max_size=2)):
+        kept = draw(st.none() | st.integers(0, after))
+        first_kept = None if kept is None else history[kept].id
+        compactions.append(Compaction(history[after].id, draw(TEXTS), first_kept))
+    return Conversation("any", history, compactions=tuple(compactions))

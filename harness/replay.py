@@ -19,8 +19,9 @@ from ..metrics.probes import PlacedProbe, placed_probes
 from ..metrics.structure import Structure
 from ..metrics.survival import FollowedFact, facts_in, shown
 from ..metrics.tokens import Ledger, TokenCounter
+from ..scenarios.compactions import PlacedCompaction, placed_compactions
 from ..scenarios.errors import UserError
-from ..scenarios.model import Conversation, Fact, Message, Tool
+from ..scenarios.model import Compaction, ContextEdit, Conversation, Fact, Message, Tool
 from ..scenarios.view import Messages, Span, shared_prefix
 from ..strategies import base
 from ..strategies.base import Context, Prompt, Strategy, StrategyTypeError, View, describe_type, require_context
@@ -158,6 +159,11 @@ class ConversationIndex:
         return self._tools[1]
 
     @cached_property
+    def compactions(self) -> tuple[PlacedCompaction, ...]:
+        """The compactions of the recorded agent, in order."""
+        return placed_compactions(self.conversation)
+
+    @cached_property
     def ids(self) -> frozenset[str]:
         """The ids of the recorded messages."""
         return frozenset(self._texts)
@@ -198,7 +204,10 @@ class ModelCalls(Protocol):
 class RecordedContext:
     """The services of one strategy while a conversation is replayed (`strategies.base.StrategyContext`)."""
 
-    __slots__ = ("_events", "_models", "_waited", "conversation", "index", "ledger", "now", "structure", "tools")
+    __slots__ = (
+        *("_at", "_edits", "_events", "_models", "_waited"),
+        *("conversation", "index", "ledger", "now", "structure", "tools"),
+    )
 
     def __init__(self, index: ConversationIndex, models: ModelCalls = OFFLINE) -> None:
         self.index, self.ledger, self.structure = index, index.ledger, index.structure
@@ -209,12 +218,23 @@ class RecordedContext:
         self._models = models
         self._events: list[Event] = []
         self._waited = 0
+        # Recorded messages before this model call, and the edits of its prompt.
+        self._at = 0
+        self._edits: tuple[ContextEdit, ...] = ()
 
     def move_to(self, at: int) -> None:
-        """Set the clock to the model call that was answered with message `at`."""
+        """Go to the model call that was answered with message `at`."""
         messages = self.index.conversation.messages
-        started = messages[at].call.started if messages[at].call is not None else None  # type: ignore[union-attr]
-        self.now = started if started is not None else messages[at - 1].time
+        call = messages[at].call
+        self._at, self._edits = at, () if call is None else call.edits
+        self.now = messages[at - 1].time if call is None or call.started is None else call.started
+
+    def move_to_question(self, at: int, time: float | None) -> None:
+        """Go to a question that is asked after `at` messages; without a time, when the last of them was there."""
+        messages = self.index.conversation.messages
+        last_call = next((message.call for message in reversed(messages[:at]) if message.call is not None), None)
+        self._at, self._edits = at, () if last_call is None else last_call.edits
+        self.now = messages[at - 1].time if time is None else time
 
     def drain(self) -> tuple[tuple[Event, ...], int]:
         """Return the events since the last call of this, and the nanoseconds that models and embedders took."""
@@ -269,6 +289,12 @@ class RecordedContext:
 
     def facts(self, message: Message) -> tuple[Fact, ...] | None:
         return self.index.facts.get(message.id, ()) if self.index.facts else None
+
+    def compactions(self) -> tuple[Compaction, ...]:
+        return tuple(placed.compaction for placed in self.index.compactions if placed.after < self._at)
+
+    def edits(self) -> tuple[ContextEdit, ...]:
+        return self._edits
 
     def text_tokens(self, text: str) -> int:
         return self.index.counter.text(text)

@@ -28,6 +28,7 @@ from ..metrics.frontier import DRAWS, FrontierSums, Point, Resamples, beyond_noi
 from ..metrics.statistics.comparison import Difference, Pairs, difference
 from ..metrics.statistics.intervals import by_unit
 from ..metrics.value import Missing, Value
+from ..scenarios.compactions import RECORDED
 from .answers import evidence_rows, sums_of
 from .calibration import interval
 from .render import CROSS, Table, count, dollars, figure, figure_of_few, percent, reasons, sample, shares
@@ -58,6 +59,8 @@ class RunVerdict:
     quality: MeasuredQuality
     model: str
     """Model whose bill counts."""
+    base: str = WHOLE
+    """Strategy that the others are measured against."""
 
     def under(self, model: str) -> RunVerdict:
         """Return the verdict under the bill of another model."""
@@ -85,9 +88,14 @@ class RunVerdict:
 
     @cached_property
     def broken(self) -> Mapping[str, Sequence[str]]:
-        """Map from each strategy that breaks what the whole history does not break to what that is."""
-        every = {name: breakage(self.results.summary, name, self.model) for name in self.results.strategies}
-        return {name: breaks for name, breaks in every.items() if breaks}
+        """Map from each strategy that breaks what the whole history does not break to what that is.
+
+        Against another base the whole history breaks something as well where it overflows the window and the base
+        does not.
+        """
+        summary = self.results.summary
+        every = {name: breakage(summary, name, self.model, self.base) for name in self.results.strategies}
+        return {name: breaks for name, breaks in every.items() if breaks and name != self.base}
 
     @cached_property
     def points(self) -> dict[str, Point]:
@@ -135,19 +143,20 @@ class RunVerdict:
         return difference_unless_fixed(self.quality.metric, (name, other), change)
 
     def cost_change(self, name: str) -> Difference:
-        """Return the bill of a strategy against that of the whole history, as a relative change."""
-        return _change(self._sums.cost[WHOLE], self._sums.cost[name], self._units)
+        """Return the bill of a strategy against that of the base, as a relative change."""
+        return _change(self._sums.cost[self.base], self._sums.cost[name], self._units)
 
     def token_change(self, name: str) -> Difference:
-        """Return the tokens sent and used by a strategy's own calls against the whole history's, as a change."""
+        """Return the tokens sent and used by a strategy's own calls against the base's, as a change."""
         steps = self.results.common
         sums = steps.assign(used=steps.tokens_sent + steps.own_tokens).groupby(
             ["strategy", "conversation"], observed=True
         )
-        by_strategy = sums[["tokens_full", "used"]].sum().loc[name]
-        units = units_of(by_strategy.reset_index(), self.results.run.units)
-        change = _change(by_strategy.tokens_full, by_strategy.used, units)
-        return difference_unless_fixed("net_saving", (name, WHOLE), change)
+        by_strategy = sums[["tokens_full", "used"]].sum()
+        after = by_strategy.loc[name]
+        before = after.tokens_full if self.base == WHOLE else by_strategy.loc[self.base].used.reindex(after.index)
+        units = units_of(after.reset_index(), self.results.run.units)
+        return difference_unless_fixed("net_saving", (name, self.base), _change(before, after.used, units))
 
     @cached_property
     def sure(self) -> Mapping[str, float]:
@@ -157,25 +166,25 @@ class RunVerdict:
 
     @cached_property
     def keeps(self) -> Mapping[str, float]:
-        """Share of resamples in which each strategy costs less than the whole history and loses no more than accepted.
+        """Share of resamples in which each strategy costs less than the base and loses no more than accepted.
 
-        Empty where the whole history has no place; NaN with one conversation.
+        Empty where the base has no place; NaN with one conversation.
         """
         names = list(self.points)
-        if WHOLE not in names:
+        if self.base not in names:
             return {}
         cost, quality = self._resamples(names)
-        whole = names.index(WHOLE)
-        accepted = np.minimum(ACCEPTED, ACCEPTED_PART * quality[:, [whole]])
-        is_kept = (cost < cost[:, [whole]]) & (quality >= quality[:, [whole]] - accepted - _ROUNDING)
+        base = names.index(self.base)
+        accepted = np.minimum(ACCEPTED, ACCEPTED_PART * quality[:, [base]])
+        is_kept = (cost < cost[:, [base]]) & (quality >= quality[:, [base]] - accepted - _ROUNDING)
         shares = is_kept.mean(axis=0) if len(cost) else np.full(len(names), nan)
-        return {name: share for name, share in zip(names, shares.tolist(), strict=True) if name != WHOLE}
+        return {name: share for name, share in zip(names, shares.tolist(), strict=True) if name != self.base}
 
     @property
     def accepted(self) -> float:
-        """Accepted loss of quality, as a share of the questions; ACCEPTED where the whole history has no place."""
-        whole = self.points.get(WHOLE)
-        return ACCEPTED if whole is None else min(ACCEPTED, ACCEPTED_PART * whole.quality)
+        """Accepted loss of quality, as a share of the questions; ACCEPTED where the base has no place."""
+        base = self.points.get(self.base)
+        return ACCEPTED if base is None else min(ACCEPTED, ACCEPTED_PART * base.quality)
 
     @property
     def crossed(self) -> list[str]:
@@ -243,22 +252,28 @@ def verdict(results: Results) -> RunVerdict:
     return RunVerdict(results, quality(results), results.models[0])
 
 
-def breakage(summary: RunSummary, name: str, model: str) -> list[str]:
+def breakage(summary: RunSummary, name: str, model: str, base: str = WHOLE) -> list[str]:
     """Return in words what a strategy breaks and `none` does not; without `none`, all that it breaks.
 
-    Requests that a provider rejects count if it is the provider of `model`.
+    Requests that a provider rejects count if it is the provider of `model`. Calls over the window count where `base`
+    has fewer.
     """
-    return list(_breakage(summary, name, model))
+    return list(_breakage(summary, name, model, base))
 
 
-def _breakage(summary: RunSummary, name: str, model: str) -> Iterator[str]:
+def _breakage(summary: RunSummary, name: str, model: str, base: str) -> Iterator[str]:
     if lost := summary.failed_conversations[name]:
         yield f"failed in {count(lost, 'conversation')}"
     if name in summary.unrepeatable:
         yield f"sends something else when it is replayed again ({summary.unrepeatable[name]})"
     if name in summary.unanswered:
         yield "no model answered"
-    yield from faults(summary.strategies[name], summary.strategies.get(WHOLE, {}), model)
+    if name == RECORDED:  # its requests were answered as they were
+        return
+    usual = dict(summary.strategies.get(WHOLE, {}))
+    if base != WHOLE:
+        usual["overflows"] = summary.strategies[base]["overflows"]
+    yield from faults(summary.strategies[name], usual, model)
 
 
 def faults(values: Mapping[str, Value], usual: Mapping[str, Value], model: str) -> Iterator[str]:
@@ -392,13 +407,13 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
         yield (f"Ship {name}",)
         yield from _figures(verdict, name)
         yield "breaks", "nothing that the whole history does not break"
-        yield "how sure", _how_sure(verdict, name)
+        yield "how sure", how_sure(verdict, name)
     else:
         yield ("Keep the whole history",)
         yield "why", _why_nothing(verdict)
         fit = {name: share for name, share in verdict.keeps.items() if name not in verdict.broken and not isnan(share)}
         if fit and (nearest := max(fit, key=lambda name: fit[name])) and fit[nearest]:
-            yield "nearest", f"{nearest}: {_how_sure(verdict, nearest)}"
+            yield "nearest", f"{nearest}: {how_sure(verdict, nearest)}"
             yield from _figures(verdict, nearest)
             yield "do", "measure more conversations: the interval narrows with the root of their number"
     if crossed := verdict.crossed:
@@ -419,13 +434,14 @@ def _figures(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
     """Yield what a strategy saves, and what it loses."""
     points = verdict.points
     costs = f"{dollars(points[name].cost)} instead of {dollars(points[WHOLE].cost)}"
-    yield "saves", f"{_less(verdict.cost_change(name))} of the bill under {verdict.model}: {costs}"
-    yield "", f"{_less(verdict.token_change(name))} of the tokens, its own model calls included"
+    yield "saves", f"{less(verdict.cost_change(name))} of the bill under {verdict.model}: {costs}"
+    yield "", f"{less(verdict.token_change(name))} of the tokens, its own model calls included"
     of = f"{percent(points[name].quality)}, of the whole history {percent(points[WHOLE].quality)}"
     yield "quality", f"{verdict.quality.name}: {of}: {points_of(verdict.gain(name, WHOLE))}"
 
 
-def _how_sure(verdict: RunVerdict, name: str) -> str:
+def how_sure(verdict: RunVerdict, name: str) -> str:
+    """Return in how many resamples a strategy costs less than the base and loses no more than accepted."""
     kept, drawn = percent(verdict.keeps[name]), sample(verdict.conversations, verdict.units)
     return f"cheaper, and at most {accepted_points(verdict)} worse, in {kept} of {DRAWS:,} resamples of {drawn}"
 
@@ -592,7 +608,7 @@ def _share(value: float) -> str:
     return "–" if isnan(value) else percent(value)
 
 
-def _less(change: Difference) -> str:
+def less(change: Difference) -> str:
     """Return a relative change as what is saved, with its interval: 76.7 % (65.0 to 83.4 %)."""
     if isinstance(change.value, Missing):
         return f"({change.value.why})"
@@ -620,8 +636,8 @@ def _signed(share: float) -> str:
 
 def as_json(verdict: RunVerdict) -> dict[str, object]:
     """Return the exact figures of the verdict."""
-    points = verdict.points
-    compared = [name for name in points if name != WHOLE and WHOLE in points]
+    points, base = verdict.points, verdict.base
+    compared = [name for name in points if name != base and base in points]
     return {
         "ship": verdict.shipped,
         "model": verdict.model,
@@ -639,7 +655,7 @@ def as_json(verdict: RunVerdict) -> dict[str, object]:
                 "keeps": verdict.keeps[name],
                 "cost_change": verdict.cost_change(name)._asdict(),
                 "token_change": verdict.token_change(name)._asdict(),
-                "quality_gain": verdict.gain(name, WHOLE)._asdict(),
+                "quality_gain": verdict.gain(name, base)._asdict(),
             }
             for name in compared
         },

@@ -7,6 +7,7 @@
     ├── SetupError            the models of a run: a name, a cassette, weights, a price or limit that cannot be used
     ├── NotLogged             a run that MLflow did not take
     ├── WorkerError           a library that runs in another Python
+    ├── Unsupported           a recording that a strategy cannot be replayed on (`strategies.base`)
     └── MissingExtra          a library that an extra brings
 
 Any other exception is a bug of ours, and shows a traceback. Third-party code (strategies, readers) may raise anything,

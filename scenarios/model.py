@@ -220,6 +220,10 @@ class Compaction(_Value, frozen=True):
     """Id of the first message that was still sent verbatim; None = no earlier message was."""
     tokens_before: int | None = None
     time: float | None = None
+    hidden: str = ""
+    """Why the recording lacks the summary or a part of it: "it is encrypted". Empty = `summary` is all of it."""
+    call: Call | None = None
+    """The model call that wrote the summary, as far as it was recorded; it is no call of the conversation."""
 
 
 class Conversation(

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from ..metrics.language import Language
-from ..scenarios.model import Fact, Message, Tool
+from ..scenarios.errors import UserError
+from ..scenarios.model import Compaction, ContextEdit, Fact, Message, Tool
 from ..scenarios.view import Messages
 from .events import Event, PromptKind
 
@@ -84,6 +85,10 @@ class StrategyTypeError(TypeError):
     """A strategy gave the harness a value of the wrong type. The text is a sentence; the strategy has no result."""
 
 
+class Unsupported(UserError):
+    """A strategy cannot be replayed on this recording. The text says why; the conversation has no result under it."""
+
+
 def describe_type(value: object) -> str:
     """Return the type of a value with its article, for an error message: `None`, `a list`, `an int`."""
     name = type(value).__name__
@@ -133,6 +138,17 @@ class StrategyContext(Protocol):
 
     def facts(self, message: Message) -> tuple[Fact, ...] | None:
         """Return the facts that the recording states for a message; None if it states facts for no message at all."""
+        ...
+
+    def compactions(self) -> tuple[Compaction, ...]:
+        """Return the compactions that the recorded agent had made before this model call, oldest first."""
+        ...
+
+    def edits(self) -> tuple[ContextEdit, ...]:
+        """Return the edits that the provider made to the recorded prompt of this model call.
+
+        A question that is asked in between has those of the call before it.
+        """
         ...
 
     def text_tokens(self, text: str) -> int:

@@ -23,7 +23,10 @@ class _Event(msgspec.Struct, frozen=True, tag_field="event", omit_defaults=True,
 
 
 class Called(_Event, frozen=True, tag="called"):
-    """A model was called for the strategy, which is charged for it. The harness records this event itself."""
+    """A model was called for the strategy, which is charged for it.
+
+    The harness records this event itself, but for the summaries of the recorded agent, which `recorded` reports.
+    """
 
     role: Literal["summariser", "embedder"]
     model: str
@@ -37,6 +40,10 @@ class Called(_Event, frozen=True, tag="called"):
     """Tokens of those messages that the model was shown."""
     prompt: PromptKind = "separate"
     """How it would be asked in production, by which it is billed."""
+    basis: Literal["run", "recorded", "estimated"] = "run"
+    """Where the tokens are from: this run, the recorded usage (as the provider counted them), or an estimate."""
+    cache_read: int = 0
+    """Of the input, tokens that were read from the prompt cache; known of a recorded usage alone."""
 
 
 class Summarised(_Event, frozen=True, tag="summarised"):

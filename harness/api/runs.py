@@ -32,7 +32,7 @@ from ..bill.recorded import billed_models
 from ..compare import compare as pairing
 from ..compare.figures import measured
 from ..compare.gate import REST, GatePolicy, MetricPolicy, write_baseline
-from ..engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
+from ..engine.plan import Plan, RunInputs, default_strategies, execute
 from ..folder.run import Run, rows_of
 from ..folder.run import load as load_folder
 from ..folder.schema import Manifest
@@ -77,7 +77,7 @@ def run(
 
     inputs       files and folders of recordings, and names of embedded scenarios
     strategies   texts such as "window(max_tokens=8000)" or "archive | cache_marks", or strategy objects; by default
-                 every strategy
+                 every strategy, and `recorded` where the recorded agents compacted their context
     model        the model to bill under, or several, the most important first. By default those of `ctxbench report`:
                  the recorded one, then others
     window       the context window that overflows are counted against: a model's, or tokens. By default the recorded
@@ -92,17 +92,18 @@ def run(
     models = _texts(model)
     _check_prices(models)
     use_pythons(several(adapter_python))
-    chosen = DEFAULT_STRATEGIES if strategies is None else tuple(map(strategy_text, several(strategies)))
-    if not chosen:
+    chosen = None if strategies is None else tuple(map(strategy_text, several(strategies)))
+    if chosen == ():
         raise SpecError("strategies: none is named: leave it out for all of them")
     names = tuple(os.path.expanduser(os.fspath(name)) for name in several(inputs))
     if not names and format is None:
         raise RunError("inputs: none is named: give files, folders or scenarios, or leave it out for `standard`")
     if jobs < 0:
         raise SetupError(f"jobs={jobs}: give 1 or more, or 0 for one per core")
+    opened = RunInputs(names, format, turns, seed)
     plan = Plan(
-        RunInputs(names, format, turns, seed),
-        chosen,
+        opened,
+        default_strategies(opened).names if chosen is None else chosen,
         encoding,
         str(window),
         Settings(summariser, embedder),

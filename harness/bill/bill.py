@@ -24,7 +24,7 @@ from ...scenarios.errors import RunError
 from ..folder.contexts import Floats, Ints
 from ..folder.run import Run
 from . import SummaryPrompt
-from .own_calls import FREE, OwnCalls, SentPrompts, charged
+from .own_calls import FREE, ChargedPrompts, OwnCalls, SentPrompts, charged
 from .recorded import CostComparison, TokenFactors, recorded_costs, token_factors
 from .requests import RunRequests
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
@@ -189,13 +189,21 @@ class Billed:
         if not own.calls:
             return total
         factors = self.factors[scheme.model]
-        asked = _scaled(np.array([call.input_tokens for call in own.calls], np.int64), factors.prompt)
-        replied = _scaled(np.array([call.output_tokens for call in own.calls], np.int64), factors.answer)
+        counts = np.array([(call.input_tokens, call.output_tokens, call.cache_read) for call in own.calls], np.int64)
+        asked, replied = _scaled(counts[:, 0], factors.prompt), _scaled(counts[:, 1], factors.answer)
         prompts = charged(self.requests, own, asked, sent, scheme, self.summaries)
+        # A recorded usage is in the provider's tokens, and says what was read.
+        recorded = np.array([call.basis == "recorded" for call in own.calls])
+        prompts = ChargedPrompts(
+            np.where(recorded, counts[:, 0], prompts.tokens), np.where(recorded, counts[:, 2], prompts.read)
+        )
+        replied = np.where(recorded, counts[:, 1], replied)
         price = _Columns.of(tariff, _priced_as(scheme), prompts.tokens, self.requests.started[own.rows])
         billed = (prompts.tokens - prompts.read) * price.input + prompts.read * price.read + replied * price.output
         paid = np.array([np.nan if call.cost is None else call.cost for call in own.calls], np.float64)
-        free = np.array([call.model == FREE and call.role == "summariser" for call in own.calls])
+        free = np.array(
+            [call.basis != "run" or (call.model == FREE and call.role == "summariser") for call in own.calls]
+        )
         # Not `total[rows] +=`, which counts one of several calls of a step. NaN, for a price that is not known, stays.
         np.add.at(total, own.rows, np.where(free, billed, paid))
         return total

@@ -21,6 +21,7 @@ from ...scenarios.errors import Stopped, UserError
 from ..engine.threads import one_thread
 from . import (
     answer,
+    audit,
     bench_tier,
     bill,
     calibrate,
@@ -96,6 +97,7 @@ _add(app, "list", "strategies retrieval", list_.list_)
 _add(app, "describe", "standard ~/recordings", describe.describe, MORE)
 _add(app, "convert", "talks/ --to talks.jsonl", export.convert)
 _add(app, "demo", "", run.demo, BEGIN)
+_add(app, "audit", "~/.claude/projects", audit.audit, BEGIN)
 _add(app, "init", "~/.claude/projects/my-project", configuration.init, BEGIN)
 # What follows the name of a command is for that command.
 _AS_GIVEN = {"allow_interspersed_args": False}

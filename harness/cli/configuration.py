@@ -43,7 +43,7 @@ SHARED = {
     "model": SharedKey(
         "model",
         (
-            *("run", "report", "view", "compare", "gate", "bill", "tune"),
+            *("run", "report", "view", "compare", "gate", "bill", "tune", "audit"),
             *("export mlflow", "export prometheus", "export wandb", "export tensorboard"),
         ),
     ),
@@ -452,6 +452,8 @@ class FoundAgent(NamedTuple):
     """Number of files; nothing of them was read."""
     is_readable: bool
     """Whether a format reads them."""
+    size: int
+    """Bytes of the files."""
 
 
 def known_agents() -> list[Agent]:
@@ -469,11 +471,12 @@ def found_agents() -> list[FoundAgent]:
     for agent in known_agents():
         folder = Path(os.path.expanduser(agent.folder))
         try:
-            count = sum(1 for _ in folder.glob(agent.files)) if folder.is_dir() else 0
+            sizes = [file.lstat().st_size for file in folder.glob(agent.files)] if folder.is_dir() else []
         except OSError:
             continue
-        if count:
-            found.append(FoundAgent(agent, count, any(name.startswith(agent.reader) for name in formats)))
+        if sizes:
+            is_readable = any(name.startswith(agent.reader) for name in formats)
+            found.append(FoundAgent(agent, len(sizes), is_readable, sum(sizes)))
     return found
 
 

@@ -126,21 +126,26 @@ def run(
     The same command continues a run that was stopped. A strategy that fails loses that conversation. The exit code is
     2, after the tables, if a strategy finished no conversation or had no answer from its model.
     """
+    from ...scenarios.compactions import RECORDED
     from ...scenarios.errors import RunError, Stopped
     from ...strategies.chain import use_pythons
-    from ..engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
+    from ..engine.plan import Plan, RunInputs, default_strategies, execute
     from ..folder.store import is_complete, remove_empty
     from .output import print_run, results_of
     from .progress import watching
 
     names = tuple(inputs or (() if form else ("standard",)))
     paid = prices_of(prices)
-    _check_prices(model or (), paid)
+    check_prices(model or (), paid)
     settings = reach.settings(summariser=summariser, embedder=embedder)
     with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
         use_pythons(adapter_python or ())
         opened = RunInputs(names, form, turns, seed)
-        plan = Plan(opened, tuple(strategy or DEFAULT_STRATEGIES), encoding, window, settings, probes, answers)
+        chosen, hidden = (tuple(strategy), 0) if strategy else default_strategies(opened)
+        plan = Plan(opened, chosen, encoding, window, settings, probes, answers)
+    if hidden:
+        lack = "conversation lacks" if hidden == 1 else "conversations lack"
+        say(f"note: {RECORDED} is left out: {hidden:,} {lack} a summary of the agent; `ctxbench audit` has the others")
     folder = out or Path("runs") / _name(names)
     workers = jobs or os.cpu_count() or 1
     complete = is_complete(folder) and not overwrite
@@ -201,7 +206,7 @@ def demo(
     run(["standard"], strategy=list(_DEMO), turns=_DEMO_TURNS, out=out, overwrite=is_complete(out))
 
 
-def _check_prices(models: Sequence[str], prices: Prices) -> None:
+def check_prices(models: Sequence[str], prices: Prices) -> None:
     """Raise SpecError for a model whose price is not known, before anything is measured."""
     from ...scenarios.errors import SpecError
 

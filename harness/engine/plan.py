@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import uuid4
 
 from msgspec.structs import asdict, replace
 
 from ...metrics.models import map_version, window_of
 from ...metrics.tokens import text_counter
+from ...scenarios.compactions import RECORDED, placed_compactions
 from ...scenarios.embedded import SCENARIOS, scenario
 from ...scenarios.errors import Place, RecordingError, RunError, SpecError
 from ...scenarios.media import media_counts
@@ -72,7 +73,10 @@ DEFAULT_STRATEGIES = (
     "cache_marks",
     *RECIPES,
 )
-"""Strategies that run by default: every one, and the recipes, with sizes that scenarios exceed."""
+"""Strategies that run by default: every one, and the recipes, with sizes that scenarios exceed.
+
+`recorded` runs with them where the recorded agents compacted their context (`default_strategies`).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,3 +391,32 @@ class InputFile:
         inputs = self.inputs
         generated = chain.from_iterable(scenario(name, inputs.turns, inputs.seed) for name in inputs.scenarios())
         return read(self.batches, self.problems, generated)
+
+
+class DefaultStrategies(NamedTuple):
+    """Strategies of a run that names none."""
+
+    names: tuple[str, ...]
+    hidden: int = 0
+    """Conversations for which `recorded` is left out: a summary of their agent is not in the recording."""
+
+
+def default_strategies(inputs: RunInputs) -> DefaultStrategies:
+    """Return DEFAULT_STRATEGIES, and `recorded` where a recorded agent or its provider changed what was sent.
+
+    The files are read for that, unless some are elsewhere. Strategies are compared over the conversations that all of
+    them finish: where `recorded` has no result in some, it would take these from all others, and is left out.
+    """
+    if any(is_remote(name) or is_address(name) for name in inputs.names):
+        return DefaultStrategies(DEFAULT_STRATEGIES)
+    opened = inputs.open(Problems())
+    changed = hidden = 0
+    for conversation in read(opened.batches, opened.problems):
+        calls = tuple(conversation.calls())
+        edited = any(call is not None and call.edits for call in (conversation.messages[at].call for at in calls))
+        last = calls[-1] if calls else 0
+        before = [placed.compaction for placed in placed_compactions(conversation) if placed.after < last]
+        changed += bool(before) or edited
+        hidden += any(compaction.hidden for compaction in before)
+    names = (*DEFAULT_STRATEGIES, RECORDED) if changed and not hidden else DEFAULT_STRATEGIES
+    return DefaultStrategies(names, hidden)

@@ -110,10 +110,9 @@ class OfBound:
 
 def put(view: View, services: RecordedContext, placed: PlacedProbe, question: Message) -> ProbeReply:
     """Put a question to a view that has been shown what came before it."""
-    conversation, probe = services.index.conversation, placed.probe
+    conversation = services.index.conversation
     services.drain()
-    # A probe without a time is asked when the last message before it was there.
-    services.now = probe.time if probe.time is not None else conversation.messages[placed.stop - 1].time
+    services.move_to_question(placed.stop, placed.probe.time)
     history = Messages.prefix(conversation.messages, placed.stop) + Messages.of((question,))
     context = check_context(view(Context(history, (), conversation.tools)), conversation)
     events, _ = services.drain()

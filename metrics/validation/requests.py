@@ -19,6 +19,7 @@ from itertools import accumulate
 from math import floor, inf
 from typing import Literal, NamedTuple
 
+from ...scenarios.compactions import PlacedCompaction, compacted_start, first_kept, placed_compactions
 from ...scenarios.model import Call, Compaction, Conversation, Message, Tool, Usage
 from ...scenarios.readers.messages import rising
 from ..cache.mechanisms import FIVE_MINUTES, HOUR, ExplicitRules
@@ -222,14 +223,14 @@ class RecordedPrompts:
     """Counts for a model."""
     place: dict[str, int] = field(init=False)
     """Place of each message, by its id."""
-    _compactions: list[Compaction] = field(init=False)
+    _compactions: tuple[PlacedCompaction, ...] = field(init=False)
     _firsts: dict[str, int] = field(init=False)
     _made: dict[tuple[int, str, str, tuple[Tool, ...]], RecordedPrompt] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         messages = self.conversation.messages
         self.place = {message.id: at for at, message in enumerate(messages)}
-        self._compactions = sorted(self.conversation.compactions, key=lambda compaction: self.place[compaction.after])
+        self._compactions = placed_compactions(self.conversation)
         self._firsts = {}
         for message in messages:
             call = message.call
@@ -238,21 +239,20 @@ class RecordedPrompts:
 
     def of(self, at: int, call: Call) -> RecordedPrompt:
         """Return the prompt of which the call that answered with the message at `at` was sent a start."""
-        stretch = sum(self.place[compaction.after] < at for compaction in self._compactions)
+        stretch = sum(placed.after < at for placed in self._compactions)
         tools = self.conversation.tools if call.tools is None else call.tools
         key = (stretch, call.model, call.effort, tools)
         if key not in self._made:
-            self._made[key] = self._make(self._compactions[stretch - 1] if stretch else None, call, tools)
+            compaction = self._compactions[stretch - 1].compaction if stretch else None
+            self._made[key] = self._make(compaction, call, tools)
         return self._made[key]
 
     def _make(self, compaction: Compaction | None, call: Call, tools: tuple[Tool, ...]) -> RecordedPrompt:
         counter, messages = self.counter(call.model), self.conversation.messages
-        first, head = 0, list[Message]()
+        first, head = 0, tuple[Message, ...]()
         if compaction is not None:
-            first = len(messages) if compaction.first_kept is None else self.place[compaction.first_kept]
-            first = min(first, self.place[compaction.after] + 1)
-            head = [message for message in messages[:first] if message.role == "system"]
-            head.append(Message("", "user", compaction.summary))
+            first = first_kept(compaction, self.place)
+            head = compacted_start(compaction, messages[:first])
         sent = [*head, *messages[first:]]
         system = next((at for at, message in enumerate(sent) if message.role != "system"), len(sent))
         hidden = None if system else self._firsts.get(call.model)

@@ -153,7 +153,7 @@ def _compactions(step: _Step, history: History, place: Place, problems: Problems
     results = step.observation.results if step.observation is not None else []
     if any(result.subagent_trajectory_ref for result in results):
         text, _, _ = texts(step.message, place.below("message"), problems)
-        yield Compaction(history.last, text, time=_time(step, place))
+        yield Compaction(history.last, text, time=_time(step, place), hidden="another trajectory has it")
     else:
         problems.unknown("atif: step of the system behind the first answer", place)
 

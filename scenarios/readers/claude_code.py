@@ -283,7 +283,7 @@ def _conversation(name: str, branch: Sequence[_Line], meta: dict[str, Scalar], p
             if not compactions or compactions[-1].summary or compactions[-1].after != history.last:
                 compactions.append(_compaction(entry, history.messages))
             summary = "\n".join(message.text for message in messages)
-            compactions[-1] = msgspec.structs.replace(compactions[-1], summary=summary)
+            compactions[-1] = msgspec.structs.replace(compactions[-1], summary=summary, hidden="")
         else:
             for message in messages:
                 history.add(message, group[0].place.below("message"))
@@ -294,7 +294,9 @@ def _compaction(entry: _Entry, messages: Iterable[Message]) -> Compaction:
     ids = [message.id for message in messages]
     metadata = entry.compact_metadata or _Compact()
     first_kept = metadata.preserved_segment.head_uuid if metadata.preserved_segment else None
-    return Compaction(ids[-1], "", first_kept if first_kept in ids else None, metadata.pre_tokens, _seconds(entry))
+    kept = first_kept if first_kept in ids else None
+    # The summary has a line of its own behind this one.
+    return Compaction(ids[-1], "", kept, metadata.pre_tokens, _seconds(entry), hidden="it is not recorded")
 
 
 def _messages(group: Sequence[_Line], problems: Problems) -> Iterator[Message]:

@@ -35,7 +35,17 @@ from ..source import Problems, decode, objects
 from . import Recordings
 from .messages import History, Moment, role_of, tool
 from .requests import usage
-from .responses_api import COMPACTIONS, ENCRYPTED, OUTPUTS, Item, RecordedItem, is_answer, item_text, reply
+from .responses_api import (
+    COMPACTIONS,
+    ENCRYPTED,
+    IS_ENCRYPTED,
+    OUTPUTS,
+    Item,
+    RecordedItem,
+    is_answer,
+    item_text,
+    reply,
+)
 
 # Items and rows without anything that the model is sent: snapshots for undoing, settings, what other programs show.
 _IGNORED_ITEMS = ("ghost_snapshot", "compaction_trigger")
@@ -294,17 +304,18 @@ class _Rollout:
     def _compact(self, compacted: _Compacted, time: float | None, place: Place) -> None:
         self._close()
         self._unpaid = None
-        parts = [compacted.message]
+        parts, hidden = [compacted.message], ""
         for at, item in enumerate(compacted.replacement_history or ()):
             if item.type in COMPACTIONS:
                 parts.append(ENCRYPTED)
+                hidden = IS_ENCRYPTED
             elif item.role not in ("developer", "system"):  # these are messages of the history, and stay
                 parts.append(
                     item_text(item.content, place.at(f"payload.replacement_history[{at}].content"), self.problems)[0]
                 )
         summary = "\n\n".join(part for part in parts if part)
         if self.history.messages:
-            self.compactions.append(Compaction(self.history.last, summary, time=time))
+            self.compactions.append(Compaction(self.history.last, summary, time=time, hidden=hidden))
         else:
             self._say(Message("", "user", summary, time=time), place)
 

@@ -29,6 +29,7 @@ from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
 from ..source import Problems, decode, objects
 from . import Recordings
 from .messages import History, Moment
+from .prompts import as_object
 from .requests import usage
 
 _UNSENT = ("hook.", "permission.", "session.", "assistant.", "tool.", "subagent.", "skill.")
@@ -98,6 +99,7 @@ class _Compacted(msgspec.Struct, rename="camel"):
     success: bool = False
     summary_content: str | None = None
     pre_compaction_tokens: int | None = None
+    compaction_tokens_used: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,7 @@ class _Events:
                 agent = decode(row.data, _Agent, where)
                 self._agents[agent.tool_call_id] = agent.agent_name
             case "session.compaction_complete":
-                self._compact(decode(row.data, _Compacted, where), time)
+                self._compact(decode(row.data, _Compacted, where), time, where)
             case _ if not row.type.startswith(_UNSENT):
                 self.problems.unknown(f"copilot_cli: row of type {row.type!r}", place)
 
@@ -229,8 +231,23 @@ class _Events:
             call=msgspec.structs.replace(earlier, usage=used or earlier.usage),
         )
 
-    def _compact(self, compacted: _Compacted, time: float) -> None:
+    def _compact(self, compacted: _Compacted, time: float, place: Place) -> None:
         history = self._history("")
-        if compacted.success and history.messages:
-            summary, before = compacted.summary_content or "", compacted.pre_compaction_tokens
-            self.compactions.append(Compaction(history.last, summary, tokens_before=before, time=time))
+        if not compacted.success or not history.messages:
+            return
+        reported, where = compacted.compaction_tokens_used, place.below("compactionTokensUsed")
+        counts = as_object(reported)
+        # Older versions have names of their own; both count the whole prompt as input.
+        names = {"cacheReadTokens": "cachedInput", "inputTokens": "input", "outputTokens": "output"}
+        used = {name: counts.get(name, counts.get(old)) for name, old in names.items()} if counts else None
+        call = Call(str(counts.get("model") or ""), usage=usage(used, where, self.problems, whole_prompt=True))
+        self.compactions.append(
+            Compaction(
+                history.last,
+                compacted.summary_content or "",
+                tokens_before=compacted.pre_compaction_tokens,
+                time=time,
+                hidden="" if compacted.summary_content else "it is not recorded",
+                call=call if counts else None,
+            )
+        )

@@ -59,7 +59,18 @@ from .messages import (
 from .prompts import as_object
 from .prompts import exchange as logged_call
 from .requests import LoggedRequest, Responses, effort, other_than, series, tier, usage
-from .responses_api import COMPACTIONS, ENCRYPTED, HOSTED, OUTPUTS, Item, RecordedItem, is_answer, item_text, reply
+from .responses_api import (
+    COMPACTIONS,
+    ENCRYPTED,
+    HOSTED,
+    IS_ENCRYPTED,
+    OUTPUTS,
+    Item,
+    RecordedItem,
+    is_answer,
+    item_text,
+    reply,
+)
 
 _PROVIDERS = {
     "api.openai.com": "openai",
@@ -347,7 +358,9 @@ class HttpExchanges:
         items = self._answers(response.output, answered.below("output"))
         answer, _ = reply(items, f"m{len(messages)}", self.problems, finished, call)
         compactions = tuple(
-            Compaction(f"m{offset + cut.behind - 1}", ENCRYPTED, tokens_before=cut.tokens, time=cut.time)
+            Compaction(
+                f"m{offset + cut.behind - 1}", ENCRYPTED, tokens_before=cut.tokens, time=cut.time, hidden=IS_ENCRYPTED
+            )
             for cut in thread.cuts
         )
         self._remember(response, thread, answer)

@@ -29,7 +29,7 @@ import msgspec
 
 from ..errors import Place, RecordingError
 from ..media import media_of
-from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall
+from ..model import Call, Compaction, Conversation, Message, Scalar, ToolCall, Usage
 from ..source import Problems, convert, decode, records, whole_file
 from . import Recordings
 from .messages import History
@@ -278,13 +278,15 @@ def _compaction(
     info: _Info, parts: Sequence[tuple[_Part, Place]], history: History, problems: Problems
 ) -> Iterator[Compaction]:
     """Yield the compaction that a summary is, if there is anything before it. Its call is no message."""
-    used = [
-        usage(_counts(part.tokens), where.below("tokens"), problems) for part, where in parts if part.tokens is not None
-    ]
-    before = next((one.input for one in used if one is not None), None)
+    used: Usage | None = None
+    for part, where in parts:
+        if used is None and part.tokens is not None:
+            cost = dollars(part.cost, where.below("cost"), problems)
+            used = usage(_counts(part.tokens), where.below("tokens"), problems, cost or None)
     if history.messages:
-        time = _seconds(info.time.completed or info.time.created)
-        yield Compaction(history.last, _text(parts), tokens_before=before, time=time)
+        time, before = _seconds(info.time.completed or info.time.created), used.input if used is not None else None
+        call = Call(info.model_id, info.provider_id, used, _seconds(info.time.created))
+        yield Compaction(history.last, _text(parts), tokens_before=before, time=time, call=call)
 
 
 def _answers(

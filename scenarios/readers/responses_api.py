@@ -31,6 +31,7 @@ HOSTED = (
 )
 COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
 ENCRYPTED = "[The rest is a summary that is encrypted.]"
+IS_ENCRYPTED = "it is encrypted"
 """Placeholder for the summary of a compaction."""
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal")
 

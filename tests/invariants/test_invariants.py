@@ -17,6 +17,7 @@ from tests.invariants.broken_strategies import BREAKING, Breaking
 
 SPECS = (
     "none",
+    "recorded",
     "last_turn",
     "window(max_tokens=60)",
     "window(max_tokens=60, reserve=0)",

@@ -100,6 +100,33 @@ SHARES = {
 }
 
 
+def test_another_base() -> None:
+    """Against `good`, which costs 36, `cheap` (20) loses too much, `none` (80) is dearer, and nothing breaks `good`."""
+    found = replace(by_hand(COSTS, SHARES, {"good": 3, "broken": 3}), base="good")
+    assert found.shipped is None
+    assert found.keeps == {"none": 0.0, "cheap": 0.0, "broken": 1.0}
+    assert found.cost_change("cheap").value == pytest.approx(20 / 36 - 1)
+    assert found.token_change("cheap").value == 0
+    assert list(found.broken) == ["broken"]
+    assert set(as_json(found)["strategies"]) == {"none", "cheap", "broken"}
+
+
+def test_what_was_recorded_was_answered() -> None:
+    """Calls of `recorded` without the newest message are no fault of it: a provider answered them."""
+    shares = {"none": SHARES["none"], "recorded": SHARES["good"]}
+    found = by_hand({"none": COSTS["none"], "recorded": COSTS["good"]}, shares, {"recorded": 3})
+    assert found.broken == {}
+    assert found.shipped == "recorded"
+
+
+def test_over_the_window_where_the_base_is_not() -> None:
+    """`none` overflows in two calls and the base in none: against that base `none` is broken."""
+    found = by_hand(COSTS, SHARES)
+    found.results.summary.strategies["none"]["overflows"] = 2
+    assert "none" not in found.broken
+    assert replace(found, base="good").broken == {"none": ["over the window: 2"]}
+
+
 def test_what_to_ship() -> None:
     """The cheapest that breaks nothing and surely loses at most 5 points: `cheap` loses 40, `broken` breaks, `dark` has
     no price."""

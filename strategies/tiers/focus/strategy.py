@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ....metrics.extract import extract
 from ....metrics.structure import Structure
 from ....metrics.tokens import PRIMING, Ledger, TokenCounter
-from ....scenarios.model import Fact, Message, Tool
+from ....scenarios.model import Compaction, ContextEdit, Fact, Message, Tool
 from ....scenarios.view import Messages
 from ...base import Context, ModelError, Prompt, StrategyContext, View
 from ...events import Event, OverBudget
@@ -206,6 +206,12 @@ class StandaloneContext:
 
     def facts(self, message: Message) -> tuple[Fact, ...] | None:  # noqa: ARG002
         return None
+
+    def compactions(self) -> tuple[Compaction, ...]:
+        return ()
+
+    def edits(self) -> tuple[ContextEdit, ...]:
+        return ()
 
     def text_tokens(self, text: str) -> int:
         return self._counter.text(text)

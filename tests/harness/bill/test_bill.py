@@ -246,6 +246,28 @@ def test_what_offline_summarised_is_not_free(run: Run, monkeypatch: pytest.Monke
     assert not bill(run, [Scheme("gpt-4o")]).conversations().cost_own.any()
 
 
+@pytest.mark.parametrize("summaries", list(SummaryPrompt))
+def test_a_recorded_summary_costs_what_its_usage_says(
+    run: Run, monkeypatch: pytest.MonkeyPatch, summaries: SummaryPrompt
+) -> None:
+    """400 of 1,000 tokens were read from the cache. They are the provider's own count, whoever is asked how."""
+    counts = {"input_tokens": 1000, "output_tokens": 100, "cache_read": 400}
+    events = changed(run, monkeypatch, lambda call: replace(call, model="m", cost=None, basis="recorded", **counts))
+    billed = bill(run, [Scheme("gpt-4o")], factor=2, summaries=summaries)
+    each = price("gpt-4o")
+    cost = 600 * each.input + 400 * each.read + 100 * each.output
+    found = billed.calls(billed.schemes[0]).groupby("strategy", observed=True).cost_own.sum()
+    assert found[SUMMARY] == pytest.approx(len(events) * cost)
+
+
+def test_an_estimated_summary_costs_what_another_one_does(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is billed as what `offline` summarised, whichever model wrote it."""
+    scheme = Scheme("gpt-4o")
+    own = bill(run, [scheme]).calls(scheme).cost_own.tolist()
+    changed(run, monkeypatch, lambda call: replace(call, model="m", cost=None, basis="estimated"))
+    assert bill(run, [scheme]).calls(scheme).cost_own.tolist() == own
+
+
 @pytest.mark.parametrize("model", ["claude-sonnet-5", "deepseek-reasoner", "gpt-4o"])
 def test_summaries_cost_by_the_prompt_that_asks_for_them(run: Run, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     """Asked behind another system prompt, the last prompt and its answer are plain; as one message more, what the

@@ -23,8 +23,9 @@ SAME = {
     "--report": "whether the report is made as well",
     "--seed": "what chance goes by; each command says what is drawn",
     "--strategy": "a strategy: to run, to compare, or one of the run's",
+    "--yes": "go on without asking; each command says before what",
 }
-SHORT = {"-a": "--answerer", "-g": "--grader", "-m": "--model", "-o": "--out", "-s": "--strategy"}
+SHORT = {"-a": "--answerer", "-g": "--grader", "-m": "--model", "-o": "--out", "-s": "--strategy", "-y": "--yes"}
 
 
 def commands(group: Any = None, path: str = "ctxbench") -> Iterator[tuple[str, Any]]:
@@ -76,7 +77,7 @@ def test_ten_commands_come_first() -> None:
         panels.setdefault(command.rich_help_panel or "Commands", []).append(name)
     everyday = ["run", "report", "view", "show", "compare", "gate", "bill", "tune", "list", "convert"]
     assert panels["Commands"] == everyday
-    assert panels["Begin"] == ["demo", "init", "config"]
+    assert panels["Begin"] == ["demo", "audit", "init", "config"]
     assert panels["More"] == ["describe", "export", "lab"]
 
 

@@ -147,7 +147,7 @@ def test_a_summary_by_other_agents_is_a_compaction(tmp_path: Path) -> None:
         ),
     )
     assert not problems.errors
-    assert told.compactions == (Compaction("m1", "Summarised.", time=START + 3),)
+    assert told.compactions == (Compaction("m1", "Summarised.", time=START + 3, hidden="another trajectory has it"),)
     assert [m.text for m in told.messages] == ["Go", "one", "In short: one"]
     assert (other.id, other.meta["parent"], len(other.messages)) == ("s1/terminus", "s1", 2)
     [note] = problems.notes

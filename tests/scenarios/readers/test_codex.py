@@ -161,7 +161,7 @@ def test_a_compaction_shows_what_of_it_is_readable(tmp_path: Path) -> None:
         tokens(4, prompt=30, read=20),
     )
     summary = "Go\n\n[The rest is a summary that is encrypted.]"
-    assert chat.compactions == (Compaction("m1", summary, time=START + 3),)
+    assert chat.compactions == (Compaction("m1", summary, time=START + 3, hidden="it is encrypted"),)
     assert [m.call.usage.input for m in chat.messages if m.call and m.call.usage] == [100, 30]
     assert not problems.errors
     assert not problems.notes

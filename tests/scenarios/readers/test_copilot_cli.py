@@ -113,6 +113,24 @@ def test_a_compaction(tmp_path: Path) -> None:
     assert told.compactions == (Compaction("m0", "In short", None, 900, START + 3),)
 
 
+@pytest.mark.parametrize(
+    ("counts", "call"),
+    [
+        ({"input": 900, "output": 70, "cachedInput": 600}, Call(usage=Usage(900, 70, 600))),
+        ({"inputTokens": 900, "outputTokens": 70, "model": "gpt"}, Call("gpt", usage=Usage(900, 70))),
+    ],
+)
+def test_the_call_of_a_compaction(tmp_path: Path, counts: dict[str, object], call: Call) -> None:
+    """Both names of its tokens mean the whole prompt; a summary that is not recorded is hidden."""
+    [told], problems = load(
+        tmp_path / "events.jsonl",
+        user(1, "One"),
+        row(3, "session.compaction_complete", success=True, compactionTokensUsed=counts),
+    )
+    assert not problems.errors
+    assert told.compactions == (Compaction("m0", "", time=START + 3, hidden="it is not recorded", call=call),)
+
+
 def test_what_is_unknown_is_counted(tmp_path: Path) -> None:
     """Rows of another type are notes by name."""
     _, problems = load(tmp_path / "events.jsonl", user(1, "One"), row(2, "smell.sensed"))

@@ -136,7 +136,7 @@ def test_a_session(tmp_path: Path, form: str) -> None:
 
 
 def test_a_summary_is_a_compaction(tmp_path: Path) -> None:
-    """Neither the request for it nor the summary is a message; its prompt was the whole context."""
+    """Neither the request for it nor the summary is a message; its prompt was the whole context, and it has a call."""
     told, problems = load(
         tmp_path,
         "export",
@@ -148,7 +148,8 @@ def test_a_summary_is_a_compaction(tmp_path: Path) -> None:
     )
     assert not problems.errors
     assert [m.text for m in told.messages] == ["One", "1", "Two"]
-    assert told.compactions == (Compaction("m1", "In short: 1", None, 1000, START + 7),)
+    call = Call("m", "p", Usage(1000, 7, 600, 300, cost=0.5, reasoning=2), START + 5)
+    assert told.compactions == (Compaction("m1", "In short: 1", None, 1000, START + 7, call=call),)
 
 
 def test_a_session_of_another(tmp_path: Path) -> None:

@@ -1,0 +1,176 @@
+"""Verdict on an agent's own compaction: what it did, what it saved and dropped, and what would have done better."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from math import isnan
+from typing import NamedTuple
+
+import msgspec
+
+from ..metrics.statistics.comparison import Difference
+from ..metrics.value import Missing, grouped
+from ..scenarios.compactions import RECORDED
+from .render import Table, count, dollars, percent, shares
+from .results import Results
+from .verdict import FEWEST, WHOLE, RunVerdict, how_sure, less, points_of, too_few, verdict
+from .verdict import as_json as verdict_json
+
+
+class OwnCompaction(NamedTuple):
+    """What the recorded agents did to their contexts, over the conversations that every strategy finished."""
+
+    sessions: int
+    """Sessions in which they did something."""
+    times: int
+    """Compactions, and calls in which the provider cleared more than before."""
+    calls: int
+    """Model calls from the first of them on."""
+    summaries: int
+    estimated: int
+    """Summaries whose call has no recorded usage."""
+
+
+class Audit:
+    """A run with `recorded` in it, read as an audit of the recorded agents."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        self.against_whole = verdict(results)
+        """Every strategy against sending everything."""
+
+    @cached_property
+    def own(self) -> OwnCompaction:
+        """What the agents did."""
+        run, uneven = self.results.run, self.results.summary.uneven
+        events = run.table("events")
+        events = events[(events.strategy == RECORDED) & ~events.conversation.isin(uneven)]
+        deeds = events[events.kind.isin(("summarised", "dropped", "cleared"))]
+        first = deeds.astype({"conversation": str}).groupby("conversation").step.min()
+        steps = self.results.common
+        own_steps = steps[steps.strategy == RECORDED]
+        from_step = own_steps.conversation.astype(str).map(first.to_dict()).astype(float)
+        calls = [msgspec.json.decode(text) for text in events.event[events.kind == "called"]]
+        estimated = sum(call["basis"] == "estimated" for call in calls)
+        return OwnCompaction(len(first), len(deeds), int((own_steps.step >= from_step).sum()), len(calls), estimated)
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """The conversations that `recorded` could not replay, each with the reason."""
+        return self.results.run.failures.get(RECORDED, {})
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether the agents changed something, and it can be measured."""
+        points = self.against_whole.points
+        return bool(self.own.sessions) and RECORDED in points and WHOLE in points
+
+    @cached_property
+    def places(self) -> RunVerdict:
+        """Every strategy against the agents' own compaction, or against sending everything where there was none."""
+        return replace(self.against_whole, base=RECORDED) if self.is_comparable else self.against_whole
+
+    @property
+    def nearest(self) -> str | None:
+        """The strategy that comes nearest to being better, of those that break nothing; None if none ever is."""
+        keeps = {
+            name: share
+            for name, share in self.places.keeps.items()
+            if name not in (*self.places.broken, RECORDED) and not isnan(share) and share
+        }
+        return max(keeps, key=lambda name: keeps[name], default=None)
+
+    @property
+    def better(self) -> str | None:
+        """The strategy to use instead; None where none is sure to be better."""
+        return None if self.places.shipped == RECORDED else self.places.shipped
+
+
+def audit_table(audit: Audit) -> Table:
+    """Return the verdict in at most 12 lines: what the agents did, what would have been better, how sure that is."""
+    lines = (*_of_agent(audit), *_of_others(audit), *_rest(audit))
+    return Table(_title(audit), ("", ""), lines, prose=True)
+
+
+def _title(audit: Audit) -> str:
+    better = audit.better
+    if audit.is_comparable:
+        if better == WHOLE:
+            return "Send everything: your agent's own compaction costs more than it saves"
+        return f"Use {better} in place of your agent's own compaction" if better else "Keep your agent's own compaction"
+    if RECORDED not in audit.against_whole.points:
+        found = "Your agent's own compaction cannot be measured"
+    else:
+        found = "Your agent compacted nothing"
+    return f"{found}: {better} would cost less than sending everything" if better else found
+
+
+def _of_agent(audit: Audit) -> Iterator[tuple[str, str]]:
+    """Yield what the recorded agents did, and what it saved, cost and dropped against sending everything."""
+    own, places = audit.own, audit.against_whole
+    if not audit.is_comparable:
+        return
+    sessions, calls = audit.results.summary.compared, int((audit.results.common.strategy == RECORDED).sum())
+    yield (
+        "compacted",
+        f"{count(own.times, 'time')} in {own.sessions:,} of {count(sessions, 'session')}: "
+        f"{own.calls:,} of {count(calls, 'model call')} came after it",
+    )
+    yield "saved", f"{less(places.token_change(RECORDED))} of the tokens of sending everything, its summaries included"
+    cost, whole = places.points[RECORDED].cost, places.points[WHOLE].cost
+    change = _in_words(places.cost_change(RECORDED))
+    yield "cost", f"{dollars(cost)} under {places.model} instead of {dollars(whole)}: {change}"
+    bills = audit.results.totals[audit.results.totals.model == places.model].set_index("strategy")
+    if own.summaries:
+        basis = f", estimated for {own.estimated:,} of {own.summaries:,}" if own.estimated else ", as recorded"
+        yield "", f"{dollars(bills.cost_own[RECORDED])} of it for its summaries{basis}"
+    kept = f"{percent(places.points[RECORDED].quality)} of the values that the agent used next were still there"
+    yield "dropped", f"{kept}: {points_of(places.gain(RECORDED, WHOLE))}"
+
+
+def _of_others(audit: Audit) -> Iterator[tuple[str, str]]:
+    """Yield the strategy that would have been better, or comes nearest, with how sure that is."""
+    places, better = audit.places, audit.better
+    name = better or audit.nearest
+    if places.units < FEWEST:
+        yield "why", too_few(places)
+    if name is None or places.base not in places.points:
+        return
+    points = places.points
+    change = f"{dollars(points[name].cost)}, {_in_words(places.cost_change(name))}"
+    gain = f"{places.quality.name} {points_of(places.gain(name, places.base))}"
+    yield "better" if better else "nearest", f"{name}: {change}; {gain}"
+    if places.units >= FEWEST:
+        yield "how sure", how_sure(places, name)
+
+
+def _in_words(change: Difference) -> str:
+    """Return a relative change of a bill with its interval: 12.2 % (6.8 to 17.3 %) less, 3.1 % more."""
+    if isinstance(change.value, Missing) or change.value <= 0:
+        return f"{less(change)} less"
+    ends = "" if isinstance(change.shown, Missing) else f" ({shares(change.shown.low, change.shown.high)})"
+    return f"{percent(change.value)}{ends} more"
+
+
+def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
+    """Yield what could not be measured, and where everything else is."""
+    reasons = grouped((None, why) for why in audit.left_out.values())
+    if reasons:
+        texts = "; ".join(f"{count(reason.times, 'session')}: {reason.text}" for _, reason in reasons[:2])
+        yield "left out", texts
+    yield "next", f"everything else: ctxbench report {shlex.quote(str(audit.results.run.folder))} --all"
+
+
+def as_json(audit: Audit) -> dict[str, object]:
+    """Return the exact figures of an audit."""
+    return {
+        "use": audit.better,
+        "against": audit.places.base,
+        "own": audit.own._asdict(),
+        "left_out": dict(audit.left_out),
+        "against_everything": verdict_json(audit.against_whole),
+        "against_own": verdict_json(audit.places) if audit.is_comparable else None,
+    }

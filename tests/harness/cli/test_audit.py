@@ -1,0 +1,130 @@
+"""`ctxbench audit`: from recorded sessions to a verdict on their agent's own compaction."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ctxbench.scenarios.model import Compaction, Conversation, Message
+from tests.harness.command import ctxbench, said
+
+
+def sessions(folder: Path, number: int, summary: str = "All went well.", hidden: str = "") -> Path:
+    """A folder of sessions of 12 calls. The agent compacts after 8 of them, and then uses a path from before."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for session in range(number):
+        messages = [Message("s", "system", "You help.")]
+        for turn in range(12):
+            path = f"/srv/{session}/{turn if turn != 10 else 3}.csv"
+            messages += [
+                Message(f"u{turn}", "user", f"Look at {path} " + f"and row {session * turn} " * 9),
+                Message(f"a{turn}", "assistant", f"I looked at {path}."),
+            ]
+        compactions = (Compaction("a7", summary, hidden=hidden),) if summary or hidden else ()
+        conversation = Conversation(f"s{session}{hidden[:1]}", tuple(messages), compactions=compactions)
+        (folder / f"s{session}{hidden[:1]}.jsonl").write_bytes(conversation.to_json() + b"\n")
+    return folder
+
+
+def verdict(stdout: str) -> list[str]:
+    """The lines below the last table."""
+    return stdout.strip().split("\n\n")[-1].splitlines()
+
+
+def test_an_audit(tmp_path: Path) -> None:
+    """The verdict ends the output in at most 12 lines, and the run folder is one like any other."""
+    sessions(tmp_path / "mine", 9)
+    done = ctxbench("audit", "mine", "-j", 1, cwd=tmp_path)
+    lines = verdict(done.stdout)
+    assert len(lines) <= 12
+    assert "your agent's own compaction" in lines[0]
+    assert "9 times in 9 of 9 sessions: 36 of 108 model calls came after it" in lines[1]
+    words = [line.split()[0] for line in lines[1:]]
+    assert words[:3] == ["compacted", "saved", "cost"]
+    assert "estimated for 9 of 9" in done.stdout
+    assert words[-1] == "next"
+    assert "ctxbench report runs/audit --all" in lines[-1]
+    assert "step 11 of 0 to 11" in ctxbench("show", "runs/audit", 1, 11, "-s", "recorded", cwd=tmp_path).stdout
+
+
+def test_json(tmp_path: Path) -> None:
+    """Exact figures: the path of turn 3 is not in the summary, and all else is as it was."""
+    sessions(tmp_path / "mine", 9)
+    found = json.loads(ctxbench("audit", "mine", "-j", 1, "--json", "-m", "claude-sonnet-5", cwd=tmp_path).stdout)
+    assert found["own"] == {"sessions": 9, "times": 9, "calls": 36, "summaries": 9, "estimated": 9}
+    assert found["against"] == "recorded"
+    own = found["against_everything"]["strategies"]["recorded"]
+    assert own["token_change"]["value"] < -0.1
+    assert own["quality_gain"]["value"] <= 0
+    assert found["against_own"]["strategies"]["none"]["token_change"]["value"] > 0.1
+    assert not found["left_out"]
+
+
+def test_nothing_was_compacted(tmp_path: Path) -> None:
+    """Then the alternatives are measured against sending everything."""
+    sessions(tmp_path / "mine", 2, summary="")
+    lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
+    assert lines[0].startswith("Your agent compacted nothing")
+    assert "2 conversations can make nothing sure" in lines[1]
+
+
+def test_summaries_that_are_not_recorded(tmp_path: Path) -> None:
+    """Their sessions are left out with the reason; where there are no others nothing is said of the compaction."""
+    sessions(tmp_path / "mine", 2, summary="", hidden="it is encrypted")
+    lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
+    assert lines[0].startswith("Your agent's own compaction cannot be measured")
+    reason = "2 sessions: the summary of a compaction is not in the recording: it is encrypted"
+    assert any(line.endswith(reason) for line in lines)
+    sessions(tmp_path / "mine", 2)
+    lines = verdict(ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout)
+    assert "2 times in 2 of 2 sessions" in lines[1]
+    assert any(line.endswith(reason) for line in lines)
+
+
+def test_the_newest_sessions(tmp_path: Path) -> None:
+    """`--last` reads the files that were written last, the newest first."""
+    folder = sessions(tmp_path / "mine", 4)
+    for age, name in enumerate(("s2", "s0", "s3", "s1")):
+        os.utime(folder / f"{name}.jsonl", (1e9 - age, 1e9 - age))
+    done = ctxbench("audit", "mine", "--last", 2, "-j", 1, cwd=tmp_path)
+    assert "the newest 2 of 4 sessions; --last 4 reads them all" in said(done.stderr)
+    manifest = json.loads((tmp_path / "runs/audit/manifest.json").read_text())
+    assert [Path(name).stem for name in manifest["plan"]["names"]] == ["s2", "s0"]
+
+
+def test_folders_of_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a path they are listed; --yes reads them, and without a terminal nobody can be asked."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    sessions(tmp_path / ".claude/projects/mine", 2)
+    refused = ctxbench("audit", cwd=tmp_path, code=2)
+    assert said(refused.stderr)[0] == "found on this machine:"
+    assert said(refused.stderr)[1].split("  ")[1:4] == ["Claude Code", "~/.claude/projects", "2 files"]
+    assert said(refused.stderr)[2] == "error: nobody is here to be asked whether to read them: give --yes, or a PATH"
+    assert not (tmp_path / "runs").exists()
+    assert "2 times in 2 of 2 sessions" in ctxbench("audit", "--yes", "-j", 1, cwd=tmp_path).stdout
+
+
+def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line each, and no run folder."""
+    monkeypatch.setenv("HOME", str(tmp_path / "empty"))
+    (tmp_path / "nothing").mkdir()
+    for words, error in (
+        ([], "no session folder of a known agent is here (ctxbench list formats): give a PATH"),
+        (["nowhere"], "nowhere: there is no such file or folder"),
+        (["nothing"], "nothing: no recorded session is there"),
+        (["nothing", "-m", "no-such-model"], "the price of no-such-model is not known"),
+    ):
+        done = ctxbench("audit", *words, cwd=tmp_path, code=2)
+        assert said(done.stderr)[-1].startswith(f"error: {error}")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_finished_audit_is_made_anew(tmp_path: Path) -> None:
+    """Sessions grow: the next audit replaces the last one, without a word of --overwrite."""
+    folder = sessions(tmp_path / "mine", 2)
+    ctxbench("audit", "mine", "-j", 1, cwd=tmp_path)
+    sessions(folder, 3)
+    assert "3 times in 3 of 3 sessions" in ctxbench("audit", "mine", "-j", 1, cwd=tmp_path).stdout
