@@ -50,7 +50,7 @@ SUMS = (
 
 
 REFETCH_OUTPUT = 23
-"""Tokens of the tool call that reads something again: the median of 2,405 recorded messages with calls of three agents."""
+"""Tokens of the tool call that reads something again: the median of 2,405 recorded ones of three agents."""
 
 # Ints or Floats, as the name of the column says: a union would need a cast at each use.
 Column = Any
