@@ -46,7 +46,7 @@ class Survey:
         if isinstance(sums, Missing):
             return SurveyFigure(sums, sums)
         units = [self.run.units.get(name, name) for name in self.measured.digests]
-        finished = ~np.isnan(sums).any(axis=1)
+        finished: NDArray[np.bool_] = ~np.isnan(sums).any(axis=1)
         if not finished.any():
             return SurveyFigure(Missing("failed", "in every conversation"), Missing("failed"))
         top, bottom = (float(total) for total in sums[finished].sum(axis=0))
@@ -55,7 +55,7 @@ class Survey:
         if fixed(metric, strategy) is not None:
             return SurveyFigure(value(form, top, bottom), BY_CONSTRUCTION)
         drawn = resampled(
-            by_unit(sums[finished], [unit for unit, is_in in zip(units, finished, strict=True) if is_in]),
+            by_unit(sums[finished], [unit for unit, is_in in zip(units, finished.tolist(), strict=True) if is_in]),
             lambda drawn: _of(form, drawn),
         )
         return SurveyFigure(value(form, top, bottom), drawn if isinstance(drawn, Missing) else drawn.interval())

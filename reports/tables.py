@@ -20,8 +20,8 @@ COLUMNS = (
 )
 """Metrics of the main table, from left to right."""
 
-# Metrics that most strategies have nothing to measure of (`figure_of_few`): the table needs no reason.
-_OF_FEW = ("compression_ratio", "lru_k_hit_rate")
+# Metrics that most strategies, or runs, have nothing to measure of (`figure_of_few`): the table needs no reason.
+_OF_FEW = ("compression_ratio", "lru_k_hit_rate", "constraint_recall")
 _HEADS = tuple(METRICS[column].name for column in COLUMNS)
 
 # Columns that a narrow terminal leaves out, the first to go first.
