@@ -62,7 +62,7 @@ _EN_SYSTEM = re.compile(
     rf"|(?:^|[;:]\s+|^(?:{either(_EN['conditions'])})\b[^,]*,\s+)(?:{either(_EN['verbs'].split())})\s+\S"
 )
 _EN_NOT = re.compile(rf"\b(?:{either(_EN['not_bound'])})\b")
-_EN_OWN = re.compile(rf"(?:and |but |so |well,? |yes,? |no,? |oh,? )?(?:{either(_EN['own'])})\b(?<!\bi want you)")
+_EN_OWN = re.compile(rf"(?:and |but |so |well,? |yes,? |no,? |oh,? )?(?:{either(_EN['own'])})\b")
 _EN_WISH = re.compile(rf"\b(?:{either(_EN['wishes'])})\b")
 _ZH_ORDER = re.compile(rf"(?:^|[，；：、,;:（(。]\s*|并|而且?|请|也|都|则|但)(?:{either(_ZH['orders'])})")
 _ZH_SAYS = re.compile(either(_ZH["standing"] + _ZH["bound"]))
@@ -185,7 +185,8 @@ def _prose(text: str) -> Iterator[str]:
             fenced = not fenced
             continue
         tag = _ELEMENT.match(line)
-        if tag and not tag[1] and not element and f"</{tag[2]}>" not in line:
+        # A tag that is not closed is a placeholder in a sentence, and no element.
+        if tag and not tag[1] and not element and f"</{tag[2]}>" not in line and f"</{tag[2]}>" in text:
             element = tag[2]
         elif element and f"</{element}>" in line:
             element = ""

@@ -1,7 +1,7 @@
 """Write the survey of libraries into docs/survey.md: `scripts/survey_page.py RUN` (`make survey`).
 
-The table is that of `ctxbench lab survey`; the defects are the files below docs/examples/defects, word for word. Without
-RUN the defects alone are renewed.
+The table is that of `ctxbench lab survey`; the defects are the files below docs/examples/defects, word for word.
+Without RUN the defects alone are renewed.
 """
 
 from __future__ import annotations

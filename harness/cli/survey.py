@@ -112,10 +112,8 @@ def _measured(paths: list[Path], out: Path, jobs: int, overwrite: bool) -> Surve
     from .streams import say
 
     model = _settings()["model"]
-    with (
-        redirect_stdout(sys.stderr),
-        watching() as watcher,
-    ):  # standard output is for figures, whatever a library prints
+    # Standard output is for figures, whatever a library prints.
+    with redirect_stdout(sys.stderr), watching() as watcher:
         chosen = choose()
         plan = Plan(RunInputs(tuple(map(str, paths))), chosen.strategies, probes=False, answers=False)
         execute(plan, out, jobs=jobs or os.cpu_count() or 1, overwrite=overwrite, watcher=watcher)

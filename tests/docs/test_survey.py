@@ -19,7 +19,7 @@ def test_defects_stand_word_for_word(tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_defects_that_are_there() -> None:
-    """The page's last part is that of the files now; if not: `python scripts/survey_page.py`. All else of the page stays."""
+    """The page's last part is that of the files now; if not: `python scripts/survey_page.py`. All else stays."""
     pages = script("survey_page")
     text = pages.PAGE.read_text("utf-8")
     assert pages.page(text, {"defects": pages.defects}) == text

@@ -89,6 +89,7 @@ def test_what_is_left_out_of_a_message() -> None:
         "1. Always   run\tthe tests. Is it done?\n12: never = code;"
     )
     assert list(rules_of(Message("m", "user", text))) == ["Never push to main.", "Always run the tests."]
+    assert list(rules_of(Message("m", "user", "<file> is a name.\nNever touch it."))) == ["Never touch it."]
     assert not list(rules_of(Message("m", "tool", "Never push to main.")))
 
 

@@ -28,7 +28,7 @@ def test_every_adapter_and_provider_is_run_or_left_out() -> None:
 
 
 def test_the_survey_of_a_recording(tmp_path: Path) -> None:
-    """A row per strategy with intervals; the whole history saves nothing. A finished survey is printed, not run again."""
+    """A row per strategy with intervals; the whole history saves nothing. A finished survey is printed again."""
     path = recording(tmp_path, conversations=3, turns=4, size=300)
     words = ("lab", "survey", path, "--out", tmp_path / "run")
     exact = json.loads(ctxbench(*words, "--json", cwd=tmp_path).stdout)
