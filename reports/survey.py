@@ -46,18 +46,16 @@ class Survey:
         if isinstance(sums, Missing):
             return SurveyFigure(sums, sums)
         units = [self.run.units.get(name, name) for name in self.measured.digests]
-        finished: NDArray[np.bool_] = ~np.isnan(sums).any(axis=1)
-        if not finished.any():
+        finished = np.flatnonzero(~np.isnan(sums).any(axis=1))
+        if not len(finished):
             return SurveyFigure(Missing("failed", "in every conversation"), Missing("failed"))
         top, bottom = (float(total) for total in sums[finished].sum(axis=0))
         if form != "total" and not bottom:
             return SurveyFigure(Missing("undefined", "nothing to measure"), Missing("undefined"))
         if fixed(metric, strategy) is not None:
             return SurveyFigure(value(form, top, bottom), BY_CONSTRUCTION)
-        drawn = resampled(
-            by_unit(sums[finished], [unit for unit, is_in in zip(units, finished.tolist(), strict=True) if is_in]),
-            lambda drawn: _of(form, drawn),
-        )
+        units_finished = [units[at] for at in finished.tolist()]
+        drawn = resampled(by_unit(sums[finished], units_finished), lambda drawn: _of(form, drawn))
         return SurveyFigure(value(form, top, bottom), drawn if isinstance(drawn, Missing) else drawn.interval())
 
     def _sums(self, strategy: str, metric: str) -> tuple[NDArray[np.float64] | Missing, Form]:
