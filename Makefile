@@ -24,7 +24,7 @@ INSTALL   = $(UV) pip install --quiet --python $(BIN)/python -c constraints.txt
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help house bench test test-slow test-live lint check gate baseline readme formats survey perf docs dev local-model record schema lock clean
+.PHONY: help house bench test test-slow test-live test-adapters lint check gate baseline readme formats survey perf docs dev local-model record schema lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,6 +44,9 @@ test-slow: $(VENV)/.test  ## run all tests, the slow ones too
 
 test-live: $(VENV)/.test  ## the tests with a real MLflow server, and the notebooks
 	@$(BIN)/pytest -p no:benchmark -n 2 --dist worksteal -m slow tests/harness/export tests/notebooks
+
+test-adapters: build/wheel/.made  ## each adapter with its library's newest version, in an environment of its own (EXTRAS=…)
+	@$(BIN)/python scripts/test_adapters.py "$(WHEEL)" $(EXTRAS)
 
 house:  ## print how the code is laid out: files, lines, import circles, uses of Any
 	@$(PYTHON) scripts/house.py

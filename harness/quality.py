@@ -17,8 +17,8 @@ from ..scenarios.errors import SetupError
 from .answers.answer import RunProbes, answer
 from .answers.chat import ByModel
 from .engine.plan import Plan, RunInputs, execute
+from .folder.files import placed
 from .folder.run import Run, load
-from .folder.store import placed
 from .graders.registry import grader
 from .models import Models, Settings
 from .models.cassette import Cassette, come_along, shipped, write_lines

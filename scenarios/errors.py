@@ -6,6 +6,7 @@
     ├── RunError              a run folder, or where it should go
     ├── SetupError            the models of a run: a name, a cassette, weights, a price or limit that cannot be used
     ├── NotLogged             a run that MLflow did not take
+    ├── WorkerError           a library that runs in another Python
     └── MissingExtra          a library that an extra brings
 
 Any other exception is a bug of ours, and shows a traceback. Third-party code (strategies, readers) may raise anything,
@@ -74,9 +75,13 @@ class NotLogged(UserError):
     """A run that MLflow did not accept. The run folder is unchanged, and can be logged later."""
 
 
-class MissingExtra(UserError):
-    """A library that is not installed, and the extra that brings it."""
+class WorkerError(UserError):
+    """A library that runs in another Python and failed there, or a Python that no library can run in."""
 
-    def __init__(self, library: str, extra: str) -> None:
-        super().__init__(f"{library} is not installed: pip install 'ctxbench[{extra}]'")
+
+class MissingExtra(UserError):
+    """A library that is not installed, and the extra that brings it; `also` is what else would help."""
+
+    def __init__(self, library: str, extra: str, also: str = "") -> None:
+        super().__init__(f"{library} is not installed: pip install 'ctxbench[{extra}]'{also}")
         self.extra = extra

@@ -20,16 +20,18 @@ import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from ..metrics.language import Language
 from ..scenarios.model import Fact, Message, Tool
 from ..scenarios.view import Messages
 from .events import Event
+
+if TYPE_CHECKING:  # an adapter in another Python has no NumPy
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Context(msgspec.Struct, frozen=True):

@@ -18,7 +18,6 @@ class Everything:
     """
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "design 003"
     fails: ClassVar[str] = "the conversation outgrows the model's window, or its bill"
 
     def start(self, desk: StrategyContext) -> View:  # noqa: ARG002

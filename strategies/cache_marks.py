@@ -46,7 +46,6 @@ class CacheMarks:
 
     copyable: ClassVar[bool] = True
     only_marks: ClassVar[bool] = True
-    source: ClassVar[str] = "design 000"
     fails: ClassVar[str] = "a stage before it rewrites the start of the context: every write is paid and never read"
 
     def __post_init__(self) -> None:

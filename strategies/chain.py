@@ -7,9 +7,10 @@ A recipe is a chain with a name (`data/recipes.toml`).
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points, version
+from importlib.metadata import entry_points
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -17,8 +18,10 @@ import msgspec
 
 from ..scenarios import spec as text_of
 from ..scenarios.errors import SpecError, Stopped
+from ..scenarios.spec import suggestion
 from ..scenarios.view import Messages
 from . import plugins
+from .adapters import process
 from .base import Context, LongTermMemory, Strategy, StrategyContext, View, budget_of, is_copyable, require_context
 from .functions import strategy_of
 
@@ -28,7 +31,6 @@ class Recipe(NamedTuple):
 
     chain: str
     about: str
-    source: str
     fails: str
 
 
@@ -134,12 +136,22 @@ def load_errors() -> dict[str, str]:
 def packages(strategy: Strategy) -> dict[str, str]:
     """Map each stage that another package brings to the package, its version, and a digest of the module's file.
 
-    An adapter is mapped to the library that it calls, and its version.
+    An adapter is mapped to the library that it calls, and its version where it runs.
     """
     kinds = {type(stage) for stage in (strategy.stages if isinstance(strategy, Chain) else (strategy,))}
     registered = {name: package for name, package in _registered().packages.items() if strategies()[name] in kinds}
     adapters = {name: kind.library for name, kind in strategies().items() if kind in kinds and hasattr(kind, "library")}
-    return registered | {name: f"{library} {version(library)}" for name, library in adapters.items()}
+    return registered | {name: f"{library} {process.version_of(library)}" for name, library in adapters.items()}
+
+
+def use_pythons(texts: Iterable[str]) -> None:
+    """Have adapters run in other Pythons from now on, each written as `PATH` or `LIBRARY=PATH`. Raises SpecError."""
+    interpreters = [process.interpreter(text) for text in texts]
+    libraries = {kind.library: kind for kind in strategies().values() if hasattr(kind, "library")}
+    for _, library in interpreters:
+        if library and library not in libraries:
+            raise SpecError(f"--adapter-python: no adapter calls a library {library!r}{suggestion(library, libraries)}")
+    process.use_interpreters(interpreters)
 
 
 def parse(text: str) -> Strategy:

@@ -69,7 +69,6 @@ class Facts:
     language: LanguageSetting = "auto"
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "design 002"
     fails: ClassVar[str] = "the answer is in no extracted fact, or in a tool result; alone it only adds tokens"
 
     def __post_init__(self) -> None:

@@ -81,7 +81,7 @@ def live(open_step: Callable[..., Any], /, **variables: Any) -> type[Any]:
     name = open_step.__name__
 
     def start(self: Any, desk: StrategyContext) -> View:
-        step: Step = _finished(open_step(ChatServices(desk), **{f.name: getattr(self, f.name) for f in fields(self)}))
+        step: Step = finished(open_step(ChatServices(desk), **{f.name: getattr(self, f.name) for f in fields(self)}))
         read = sent = Messages()
 
         def view(context: Context) -> Context:
@@ -91,7 +91,7 @@ def live(open_step: Callable[..., Any], /, **variables: Any) -> type[Any]:
             if known < len(read):
                 raise StepError(f"{name} has read messages that were changed since: it must be the first of its chain")
             if known < len(history):
-                sent = _matched(_finished(step(_dicts(history[known:]))), history, name)
+                sent = _matched(finished(step(_dicts(history[known:]))), history, name)
                 read = history
             return context.sending(sent)
 
@@ -104,7 +104,7 @@ def live(open_step: Callable[..., Any], /, **variables: Any) -> type[Any]:
 T = TypeVar("T")
 
 
-def _finished(answer: Awaitable[T] | T) -> T:
+def finished(answer: Awaitable[T] | T) -> T:
     """Return what a function returned, after waiting for it if it is awaitable."""
     if not inspect.isawaitable(answer):
         return answer

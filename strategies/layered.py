@@ -92,7 +92,6 @@ class Layered(RecallSettings):
     search: Literal["full", "document"] = "full"
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "design 000"
     fails: ClassVar[str] = "the question does not name its subject: the memories that it needs are not recalled"
 
     def __post_init__(self) -> None:

@@ -63,7 +63,6 @@ class Retrieval(RecallSettings):
     importance: float = 0.1
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "design 000"
     fails: ClassVar[str] = "the question shares nothing with its answer, as in 'and the other one?'"
 
     def __post_init__(self) -> None:

@@ -78,7 +78,6 @@ class Smart:
     summariser: str = ""
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "design 000"
     fails: ClassVar[str] = "an important message has no keyword, code or list, and is at neither end"
 
     def __post_init__(self) -> None:

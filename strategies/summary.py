@@ -182,7 +182,6 @@ class Summary(_SummarySettings):
     keep: float = 0.5
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "design 003"
     fails: ClassVar[str] = "the summary left out a detail that matters: each round of summarising loses some more"
 
     def __post_init__(self) -> None:
@@ -252,7 +251,6 @@ class SessionSummary(_SummarySettings):
     overhead: int = 4
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "design 000"
     fails: ClassVar[str] = "the user asks for the exact words of something that was said more than four messages ago"
 
     def __post_init__(self) -> None:

@@ -36,7 +36,6 @@ class Window:
     user_first: bool = True
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "designs 000 and 003"
     fails: ClassVar[str] = "the answer is older than the window; each dropped message also moves the cached prefix"
 
     def __post_init__(self) -> None:

@@ -3,8 +3,9 @@
     answers/ANSWERER/SHARD.parquet          the answer to each probe, under every strategy of the shard
     grades/ANSWERER/GRADER/SHARD.parquet    the grade of each answer
 
-The names are those of the answer model and the grader, made fit for a folder. The metadata of each part says by whom
-and from what it was made, and it counts only as long as that is still so. A part is whole or not there at all.
+Beside each part is its receipt, `SHARD.json` (`folder/files.py`). The names are those of the answer model and the
+grader, made fit for a folder. The metadata of each part says by whom and from what it was made, and it counts only as
+long as that is still so. A part is whole or not there at all.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...metrics.grading.rules import RulesGrader
+from ..folder.files import CHANGED, Damage, accept, is_as_written, placed
 from ..folder.run import Run
 from ..folder.schema import columns_in, schemas_of
-from ..folder.store import placed
 
 SCHEMAS = schemas_of(columns_in(__package__))
 
@@ -86,16 +87,27 @@ def write(path: Path, table: str, rows: Sequence[Mapping[str, Any]], metadata: M
     columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
     with placed(path) as draft:
         pq.write_table(pa.Table.from_arrays(columns, schema=schema), draft, compression="zstd", write_statistics=False)
+    accept(path)
 
 
 def read(path: Path, table: str, metadata: Mapping[str, str]) -> pa.Table | None:
     """Return a part with this metadata; None if it is missing, damaged, or made by or from something else."""
-    if made_by(path) != dict(metadata):
+    if made_by(path) != dict(metadata) or not is_as_written(path):
         return None
     try:
         return pq.read_table(path, schema=SCHEMAS[table])
     except (OSError, pa.ArrowException):
         return None
+
+
+def damage(run: Path) -> list[Damage]:
+    """Return the parts of answers and grades that are not as they were written."""
+    return [
+        Damage(path.relative_to(run).as_posix(), CHANGED)
+        for table in SCHEMAS
+        for path in sorted((run / table).rglob("*.parquet"))
+        if not is_as_written(path)
+    ]
 
 
 USUAL = "offline", "rules"

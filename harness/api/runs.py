@@ -27,7 +27,7 @@ from ...scenarios.model import Conversation
 from ...scenarios.spec import nearest, suggestion
 from ...scenarios.view import Messages
 from ...strategies.base import Strategy
-from ...strategies.chain import parse, spec
+from ...strategies.chain import parse, spec, use_pythons
 from ..bill.recorded import billed_models
 from ..compare import compare as pairing
 from ..compare.figures import measured
@@ -67,6 +67,7 @@ def run(
     seed: int = 0,
     summariser: str = "offline",
     embedder: str = "offline",
+    adapter_python: str | Iterable[str] = (),
     probes: bool = True,
     answers: bool = True,
     strict: bool = False,
@@ -90,6 +91,7 @@ def run(
     """
     models = _texts(model)
     _check_prices(models)
+    use_pythons(several(adapter_python))
     chosen = DEFAULT_STRATEGIES if strategies is None else tuple(map(strategy_text, several(strategies)))
     if not chosen:
         raise SpecError("strategies: none is named: leave it out for all of them")

@@ -16,8 +16,8 @@ import msgspec
 
 from ...scenarios.errors import RunError, SpecError, UserError
 from ...scenarios.spec import nearest
+from ..folder.files import placed
 from ..folder.run import Run
-from ..folder.store import placed
 from . import compression, cost, search, storage, tiers, tokens
 from .claim import Finding, Measurement, sentence, verdict_of
 from .inputs import ClaimInputs

@@ -37,6 +37,7 @@ from . import (
     streams,
     survey,
     tune,
+    verify,
     view,
 )
 from .streams import say
@@ -115,6 +116,7 @@ _add(lab, "lab validate", "~/recordings", calibrate.validate)
 _add(lab, "lab calibrate", "labels.jsonl --grader rules", calibrate.calibrate)
 _add(lab, "lab claims", "runs/standard --quick", claims.claims)
 _add(lab, "lab survey", "--markdown survey.md", survey.survey)
+_add(lab, "lab verify", "runs/standard --repair", verify.verify)
 _add(lab, "lab kv-cache", "runs/standard --memory 131072", bill.kv_cache)
 
 _add(tiers, "lab bench-tier working", "--trace mem_002", bench_tier.working)

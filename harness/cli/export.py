@@ -110,7 +110,7 @@ def dataset(
 def _place(content: bytes, to: Path) -> None:
     """Write a file as a whole; - is standard output. Raises RunError if it cannot be written."""
     from ...scenarios.errors import RunError
-    from ..folder.store import placed
+    from ..folder.files import placed
 
     if str(to) == "-":
         sys.stdout.buffer.write(content)

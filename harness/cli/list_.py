@@ -6,9 +6,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field
 from enum import StrEnum
+from importlib.metadata import distributions
 from importlib.resources import files
 from inspect import getdoc
-from textwrap import fill, indent
+from shutil import get_terminal_size
+from textwrap import fill, indent, shorten
 from typing import Annotated, Any, TypedDict, get_type_hints
 
 import typer
@@ -34,6 +36,10 @@ class Entry(TypedDict, total=False):
     written: str
     """Its name, with its parameters."""
     name: str
+    group: str
+    """The heading under which a strategy stands."""
+    installed: bool
+    """Whether the library of an adapter is installed."""
     about: str
     parameters: dict[str, object]
     types: dict[str, str]
@@ -84,6 +90,9 @@ def list_(
 
         typer.echo(msgspec.json.format(msgspec.json.encode(rows, enc_hook=repr), indent=2).decode())
         return
+    if kind is Kind.strategies and name is None:
+        _print_strategies(_strategies())
+        return
     for row_name, row in rows.items():
         typer.secho(row["written"] if isinstance(row, dict) else row_name, bold=True)
         if name is not None and isinstance(row, dict):
@@ -126,25 +135,60 @@ def _one(what: Kind, name: str) -> Entry | str:
 
 def _strategies() -> dict[str, Entry]:
     """Return strategies, recipes, and plug-ins that cannot be loaded, by name."""
-    from ...strategies.chain import NAMED, load_errors, strategies
+    from ...strategies.chain import NAMED, RECIPES, load_errors, strategies
 
     rows = {name: _entry(name, kind) for name, kind in strategies().items()}
-    for name, recipe in sorted(NAMED.items()):
-        chain, about, source, fails = recipe
-        entry = Entry(written=f"{name} = {chain}", chain=chain, about=about, source=source, fails=fails)
+    for name, recipe in NAMED.items():
+        group = _CHAINS if name in RECIPES else _DOCUMENTS
+        entry = Entry(
+            written=f"{name} = {recipe.chain}", group=group, chain=recipe.chain, about=recipe.about, fails=recipe.fails
+        )
         rows.setdefault(name, entry)
-    return rows | {name: Entry(written=name, about=f"cannot be used: {why}") for name, why in load_errors().items()}
+    errors = load_errors().items()
+    return rows | {name: Entry(written=name, group=_BROKEN, about=f"cannot be used: {why}") for name, why in errors}
+
+
+def _print_strategies(rows: Mapping[str, Entry]) -> None:
+    """Print a line per strategy under the heading of its group: its name, and the first sentence about it."""
+    columns = get_terminal_size((120, 24)).columns
+    for group in _GROUPS:
+        names = [name for name, row in rows.items() if row["group"] == group]
+        if not names:
+            continue
+        typer.secho(group, bold=True)
+        width = max(map(len, names))
+        for name in names:
+            row = rows[name]
+            about = row["about"].split(". ")[0].rstrip(".")
+            needs = "" if row.get("installed", True) else f" [{row['extra']}]"
+            line = shorten(about, max(columns - width - 4 - len(needs), 24), placeholder=" …") + needs
+            typer.echo(f"  {name:{width}}  {line}")
+        typer.echo()
+    if any(not row.get("installed", True) for row in rows.values()):
+        typer.echo("[adapter-…]: its library is not installed: pip install 'ctxbench[adapter-…]'")
+    typer.echo("Parameters, and when a strategy fails: ctxbench list strategies NAME")
+
+
+_OURS, _BOUNDS = "Strategies", "Baseline and bounds"
+_PROVIDERS, _AGENTS = "What providers do themselves", "What agents do themselves"
+_LIBRARIES, _PACKAGES, _BROKEN = "Of other libraries", "Of your packages", "Cannot be used"
+_CHAINS, _DOCUMENTS = "Chains with a name", "Variants of the design documents, and other settings with a name"
+_GROUPS = (_OURS, _BOUNDS, _CHAINS, _PROVIDERS, _AGENTS, _LIBRARIES, _DOCUMENTS, _PACKAGES, _BROKEN)
+_OF_MODULE = {"bounds": _BOUNDS, "providers": _PROVIDERS, "agents": _AGENTS, "adapters": _LIBRARIES}
 
 
 def _entry(name: str, kind: type[Any]) -> Entry:
     """Return what the list says of a strategy."""
-    entry = Entry(written=_signature(name, kind), about=_first(kind), parameters=_defaults(kind))
+    package, _, rest = kind.__module__.partition(".strategies.")
+    group = _OF_MODULE.get(rest.partition(".")[0], _OURS) if package == "ctxbench" else _PACKAGES
+    entry = Entry(written=_signature(name, kind), group=group, about=_first(kind), parameters=_defaults(kind))
     if hasattr(kind, "source"):
         entry["source"] = kind.source
     if hasattr(kind, "fails"):
         entry["fails"] = kind.fails
     if hasattr(kind, "extra"):
         entry["extra"] = kind.extra
+        entry["installed"] = any(True for _ in distributions(name=kind.library))
     return entry
 
 

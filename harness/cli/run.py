@@ -17,6 +17,7 @@ from .answering import AnswerOptions, answered_by
 from .arguments import (
     MODELS_PANEL,
     QUESTIONS_PANEL,
+    AdapterPythonOption,
     BilledModelsOption,
     EmbedderOption,
     EncodingOption,
@@ -117,6 +118,7 @@ def run(
         ),
     ] = "offline",
     embedder: EmbedderOption = "offline",
+    adapter_python: AdapterPythonOption = None,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Replay recordings through strategies and measure what each would send.
@@ -125,6 +127,7 @@ def run(
     2, after the tables, if a strategy finished no conversation or had no answer from its model.
     """
     from ...scenarios.errors import RunError, Stopped
+    from ...strategies.chain import use_pythons
     from ..engine.plan import DEFAULT_STRATEGIES, Plan, RunInputs, execute
     from ..folder.store import is_complete, remove_empty
     from .output import print_run, results_of
@@ -135,6 +138,7 @@ def run(
     _check_prices(model or (), paid)
     settings = reach.settings(summariser=summariser, embedder=embedder)
     with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
+        use_pythons(adapter_python or ())
         opened = RunInputs(names, form, turns, seed)
         plan = Plan(opened, tuple(strategy or DEFAULT_STRATEGIES), encoding, window, settings, probes, answers)
     folder = out or Path("runs") / _name(names)

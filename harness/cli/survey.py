@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from .arguments import JobsOption, JsonOption, MarkdownOption, OverwriteOption
+from .arguments import AdapterPythonOption, JobsOption, JsonOption, MarkdownOption, OverwriteOption
 
 if TYPE_CHECKING:
     from ...reports.survey import Survey
@@ -45,6 +45,7 @@ def survey(
     ] = Path("runs/survey"),
     jobs: JobsOption = 1,
     overwrite: OverwriteOption = False,
+    adapter_python: AdapterPythonOption = None,
     markdown: MarkdownOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -60,7 +61,7 @@ def survey(
 
     if as_json and markdown is not None:
         raise UserError("give --json or --markdown, not both")
-    measured = _measured(paths or _sample_recordings(), out, jobs, overwrite)
+    measured = _measured(paths or _sample_recordings(), out, jobs, overwrite, adapter_python or ())
     if as_json:
         print_json(exact(measured))
     elif markdown is not None:
@@ -103,8 +104,9 @@ def choose() -> Chosen:
     return Chosen(tuple(sources), sources, left_out)
 
 
-def _measured(paths: list[Path], out: Path, jobs: int, overwrite: bool) -> Survey:
+def _measured(paths: list[Path], out: Path, jobs: int, overwrite: bool, pythons: Sequence[str]) -> Survey:
     from ...reports.survey import Survey
+    from ...strategies.chain import use_pythons
     from ..compare.figures import measured
     from ..engine.plan import Plan, RunInputs, execute
     from ..folder.run import load, rows_of
@@ -114,6 +116,7 @@ def _measured(paths: list[Path], out: Path, jobs: int, overwrite: bool) -> Surve
     model = _settings()["model"]
     # Standard output is for figures, whatever a library prints.
     with redirect_stdout(sys.stderr), watching() as watcher:
+        use_pythons(pythons)
         chosen = choose()
         plan = Plan(RunInputs(tuple(map(str, paths))), chosen.strategies, probes=False, answers=False)
         execute(plan, out, jobs=jobs or os.cpu_count() or 1, overwrite=overwrite, watcher=watcher)

@@ -13,6 +13,7 @@ import typer
 
 from . import completion
 from .arguments import (
+    AdapterPythonOption,
     EncodingOption,
     FormatOption,
     InputsArgument,
@@ -90,6 +91,7 @@ def tune(
     form: FormatOption = None,
     encoding: EncodingOption = "o200k_base",
     turns: TurnsOption = None,
+    adapter_python: AdapterPythonOption = None,
 ) -> None:
     """Find the settings of a strategy that are worth their cost: the frontier of cost and quality.
 
@@ -99,6 +101,7 @@ def tune(
     from ...reports.tune import as_json as exact
     from ...reports.tune import tables
     from ...scenarios.errors import Stopped, UserError
+    from ...strategies.chain import use_pythons
     from ..engine.plan import RunInputs
     from ..tune.tune import TuneRequest
     from .output import print_json, print_tables, write_markdown
@@ -120,6 +123,7 @@ def tune(
     )
     try:
         with redirect_stdout(sys.stderr):
+            use_pythons(adapter_python or ())
             tuned = _searched(request, out, jobs or os.cpu_count() or 1, overwrite)
             _keep(tuned, out)
     except (Stopped, KeyboardInterrupt):

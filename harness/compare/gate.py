@@ -37,7 +37,7 @@ from ...metrics.statistics.comparison import Direction, Margin, Word, usual_marg
 from ...scenarios.errors import RunError
 from ...scenarios.spec import nearest, suggestion
 from ...scenarios.toml import Keys, Toml
-from ..folder.store import placed
+from ..folder.files import placed
 from .compare import Comparison, ComparisonRule, RunComparison, Unpaired, compare, strategies
 from .figures import CLOCK, About, Floats, MeasuredRun
 

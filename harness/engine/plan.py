@@ -28,6 +28,7 @@ from ...scenarios.spec import nearest
 from ...strategies.base import Strategy
 from ...strategies.bounds import EvidenceOnly
 from ...strategies.chain import RECIPES, Chain, packages, parse, spec
+from ..folder.files import joint_digest
 from ..folder.run import Run
 from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan
 from ..folder.store import (
@@ -38,12 +39,13 @@ from ..folder.store import (
     missing_parts,
     read_manifest,
     remove_parts,
+    run_digest,
     unwritable,
     write_manifest,
 )
 from ..models import Settings
 from ..models.settings import check_extractors, named
-from .shard import Done, Shard, digest_of
+from .shard import Done, Shard
 from .workers import run_shards
 
 # A Parquet file costs 0.4 to 1.4 ms however small it is: one for each conversation would take longer than all the rest.
@@ -99,6 +101,13 @@ class Plan:
         object.__setattr__(self, "strategies", tuple(dict.fromkeys(map(spec, parsed))))
 
 
+def plan_of(manifest: Manifest, models: Settings, answers: bool) -> Plan:
+    """Return the plan of a run that was made before. `models` has what a manifest does not: servers and cassettes."""
+    plan = manifest.plan
+    inputs = RunInputs(plan.names, plan.form, plan.turns, plan.seed)
+    return Plan(inputs, plan.strategies, plan.encoding, plan.window, models, plan.probes, answers)
+
+
 class Watcher(Protocol):
     """An observer of a run: the progress bar."""
 
@@ -148,6 +157,7 @@ def _execute(
         watcher.begin(opened.size, out, plan.strategies)
     # One id for all workers: what each of them spends counts against the same limit.
     models = plan.models if plan.models.command else replace(plan.models, command=uuid4().hex)
+    run = run_digest(unfinished)
     finished: dict[int, Done] = {}
     messages: dict[int, int] = {}
 
@@ -158,7 +168,7 @@ def _execute(
                 calls = sum(1 for conversation in group for _ in conversation.calls())
                 watcher.sharded(number, len(group), messages[number], calls)
             yield Shard(
-                number, group, list(plan.strategies), str(out), plan.encoding, models, plan.probes, plan.answers
+                number, group, list(plan.strategies), str(out), run, plan.encoding, models, plan.probes, plan.answers
             )
 
     def done(shard: Done) -> None:
@@ -167,7 +177,7 @@ def _execute(
             watcher.measured(shard.conversations, messages[shard.number], shard.steps)
 
     run_shards(shards(), jobs, done)
-    remove_parts(out, len(finished))  # of a stopped run over more recordings
+    remove_parts(out, len(finished), len(plan.strategies))  # of a stopped run over more recordings
     if missing := missing_parts(out, len(finished), len(plan.strategies)):
         raise RunError(f"{out}: parts have gone while the run went on ({missing[0]} …): run again")
     manifest = replace(
@@ -175,7 +185,7 @@ def _execute(
         complete=True,
         conversations=sum(shard.conversations for shard in finished.values()),
         shards=len(finished),
-        digest=digest_of(finished[number].digest for number in sorted(finished)),
+        digest=joint_digest(finished[number].digest for number in sorted(finished)),
         problems=tuple(
             LeftOutRecording(error.place.file, error.place.line, error.place.field, error.what, error.remedy)
             for error in problems.errors
@@ -273,7 +283,8 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> None:
                 if has_parts(out):
                     _check_same(out, unfinished, stored)
         write_manifest(out, unfinished)
-        remove_parts(out, 0 if overwrite else NO_END)
+        # Before anything is made of the parts: what is not of this run would count in the digests of answers.
+        remove_parts(out, 0 if overwrite else NO_END, 0 if overwrite else len(unfinished.plan.strategies))
     except OSError as error:
         raise unwritable(out, error) from None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -25,7 +24,8 @@ from ...strategies.bounds import EvidenceOnly, LastTurn
 from ...strategies.chain import parse
 from ...strategies.events import Called, Summarised
 from ..answers.answer import answer_usually
-from ..folder.store import PER_CELL, PER_SHARD, Constant, ResultPart
+from ..folder.files import all_damage, joint_digest
+from ..folder.store import Constant, ResultPart, parts_of
 from ..models import Models, Settings
 from ..probes.ask import CEILING, FLOOR
 from ..probes.probe_run import ProbeResult, bounded, interviewed, write_probes
@@ -43,6 +43,8 @@ class Shard(msgspec.Struct, frozen=True):
     conversations: list[Conversation]
     strategies: list[str]
     folder: str
+    run: str
+    """Digest of the run's plan and versions, for the receipts."""
     encoding: str
     models: Settings = Settings()
     probes: bool = True
@@ -70,26 +72,34 @@ def work(shard: Shard) -> Done:
     """Put a shard through its strategies and write every part that is not there yet."""
     folder, conversations = Path(shard.folder), shard.conversations
     digests = [conversation.digest() for conversation in conversations]
-    digest = digest_of(digests)
+    digest = joint_digest(digests)
     counter, models, steps = _counter(shard.encoding), _models(shard.models), 0
     try:
-        parts = [(spec, ResultPart(folder, shard.number, at)) for at, spec in enumerate(shard.strategies)]
-        todo = [(spec, part) for spec, part in parts if not _finished(part, digest)]
+        own, *cells = parts_of(folder, shard.number, len(shard.strategies))
+        # The parts of a shard that a stopped run finished are not made again.
+        whole = _is_finished(own, shard.run, digest)
+        todo = [
+            (spec, part)
+            for spec, part in zip(shard.strategies, cells, strict=True)
+            if not _is_finished(part, shard.run, digest)
+        ]
         indexes = [ConversationIndex(conversation, counter) for conversation in conversations]
-        recordings = ResultPart(folder, shard.number)
         with no_cycles():
-            # The parts of a shard that a stopped run finished are not made again.
-            if recordings.digest("conversations") != digest or not recordings.whole(PER_SHARD):
-                write_probes(recordings, _bounds(indexes, shard.strategies, models, shard.probes))
-                write_recordings(recordings, digests, conversations, indexes)
+            if not whole:
+                own.begin()
+                write_probes(own, _bounds(indexes, shard.strategies, models, shard.probes))
+                write_recordings(own, digests, conversations, indexes)
+                own.finish(shard.run, digest)
             for spec, part in todo:
+                part.begin()
                 strategy = parse(spec)
                 budget, wrong = _budget(strategy)
                 outcomes = [wrong or _replayed(index, strategy, models, shard.probes) for index in indexes]
                 write_probes(part, {spec: _probed(conversations, outcomes)})
                 logs = [outcome if isinstance(outcome, str) else outcome[0] for outcome in outcomes]
                 repeats = _repeats(indexes, logs, strategy, models, shard.probes)
-                steps += write_cells(part, digest, spec, budget, indexes, logs, repeats)
+                steps += write_cells(part, spec, budget, indexes, logs, repeats)
+                part.finish(shard.run, digest)
         if shard.answers:
             answer_usually(folder, shard.number, counter, models)
     except OSError as error:
@@ -109,14 +119,15 @@ def no_cycles() -> Iterator[None]:
             gc.enable()
 
 
-def _finished(part: ResultPart, digest: str) -> bool:
-    stored = part.digest("results")
-    if stored not in (None, digest):
+def _is_finished(part: ResultPart, run: str, digest: str) -> bool:
+    """Return whether a part is whole, as it was written, and of this run. Raises RunError for other conversations."""
+    receipts, wrong = part.receipts(run)
+    if any(receipt.shard != digest for receipt in receipts):
         raise RunError(
             f"{part.folder}: the recordings are not what they were when this run began (shard {part.name}): "
             "run with --overwrite, or name another --out"
         )
-    return stored is not None and part.whole(PER_CELL)
+    return not wrong and part.is_whole() and not all_damage(part.folder, receipts)
 
 
 # Both live as long as the process, so that the shards of a worker share counts and open connections.
@@ -204,11 +215,6 @@ def _budget(strategy: Strategy) -> tuple[int | None, str]:
 NO_CALL, NO_USAGE = Call(), Usage()
 
 
-def digest_of(digests: Iterable[str]) -> str:
-    """Return one digest for several, in order."""
-    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
-
-
 def write_recordings(
     part: ResultPart, digests: list[str], conversations: list[Conversation], indexes: Sequence[ConversationIndex]
 ) -> None:
@@ -252,7 +258,6 @@ def write_recordings(
             "tools_tokens": [index.tools(c.tools) for c, index in zip(conversations, indexes, strict=True)],
             "meta": [msgspec.json.encode(c.meta).decode() for c in conversations],
         },
-        digest_of(digests),
     )
 
 
@@ -267,7 +272,6 @@ def _compacted(conversation: Conversation) -> Iterator[bool]:
 
 def write_cells(
     part: ResultPart,
-    digest: str,
     spec: str,
     budget: int | None,
     indexes: Sequence[ConversationIndex],
@@ -305,7 +309,6 @@ def write_cells(
     marks = [marks for _, log in replayed for marks in log.marks]
     steps_columns = {**names, **measured, **_constraints(replayed), "refetch_tokens": refetch_tokens}
     part.write("steps", {**steps_columns, "marks": marks, "tools_added": _tools_added(replayed)})
-    # Written last: a part that has this table is finished, whenever the run was killed.
     part.write(
         "results",
         {
@@ -317,7 +320,6 @@ def write_cells(
             "budget": [budget] * len(logs),
             "repeats": repeats,
         },
-        digest,
     )
     return sum(steps)
 

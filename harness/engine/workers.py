@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -24,6 +24,7 @@ from typing import TypeVar
 import msgspec
 
 from ...scenarios.errors import RunError
+from ...strategies.adapters.process import Interpreter, interpreters_in_use, use_interpreters
 from .shard import Done, Shard, work, work_packed
 from .threads import one_thread
 
@@ -94,7 +95,7 @@ def _pool(jobs: int, imported: str = work.__module__) -> ProcessPoolExecutor:
     if method == "forkserver":
         context.set_forkserver_preload([imported])
         _start_fork_server()
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker, initargs=(interpreters_in_use(),))
 
 
 @contextmanager
@@ -165,9 +166,13 @@ def _room_for_a_socket() -> Iterator[None]:
         tempfile.tempdir = usual
 
 
-def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, and end when the parent is gone, however it went. Prints go to standard error."""
+def _start_worker(interpreters: Sequence[Interpreter]) -> None:
+    """Leave Ctrl-C to the parent, and end when the parent is gone, however it went. Prints go to standard error.
+
+    Adapters run in the interpreters that the parent uses.
+    """
     sys.stdout = sys.stderr
+    use_interpreters(interpreters)
     for number in LEFT_TO_THE_PARENT:
         signal.signal(number, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from ...scenarios.chat import chat_message, chat_tool
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation
+from ..folder.files import placed
 from ..folder.run import Run
-from ..folder.store import placed
 
 DATA = "data/train-00000-of-00001.parquet"
 # Conversations of a row group: few enough that a viewer reads one without the others.

@@ -18,7 +18,7 @@ import msgspec
 
 from ...metrics.figures import display_name
 from ...scenarios.errors import MissingExtra, NotLogged
-from ..folder.store import placed
+from ..folder.files import placed
 from ..models.provider import shown, without_secrets
 from .bench import HIDDEN, Bench, LoggedStrategy, exact, measures, metric_keys, name_of, prompts
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...metrics.figures import display_name
 from ...scenarios.errors import MissingExtra
-from ..folder.store import placed
+from ..folder.files import placed
 from .bench import Bench, LoggedStrategy, measures, metric_keys, name_of
 
 

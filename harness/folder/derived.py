@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .files import placed
 from .run import Run
-from .store import placed
 
 FOLDER = "bills"
 """Folder in a run for such tables."""

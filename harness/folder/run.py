@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,8 +33,9 @@ from ...scenarios.spec import nearest
 from ...scenarios.view import Messages
 from ...strategies.events import Compressed, Event, Moved, Recalled, Summarised
 from .contexts import LogColumns, LoggedContext, NumberSpan, rebuild
+from .files import Damage
 from .schema import SCHEMAS, Manifest
-from .store import ResultPart, missing_parts, read_conversations, read_manifest, whole_shards
+from .store import ResultPart, damage, is_part, read_conversations, read_manifest, whole_shards
 
 # Bytes of a table up to which it is kept in memory once it was read.
 _KEPT = 64 << 20
@@ -65,7 +67,7 @@ class Run:
             raise RunError(f"a run has no table {name!r}{nearest(name, SCHEMAS) or '; it has ' + ', '.join(SCHEMAS)}")
         if (known := self._tables.get(name)) is not None:
             return known
-        parts = sorted((self.folder / name).glob("*.parquet"))
+        parts = sorted(path for path in (self.folder / name).glob("*.parquet") if is_part(path.name))
         with self.readable():
             tables = [pq.read_table(part, schema=SCHEMAS[name]) for part in parts]
         whole = pa.concat_tables(map(self._confined, tables)) if tables else SCHEMAS[name].empty_table()
@@ -239,17 +241,21 @@ class Run:
 
 
 def load(folder: str | Path) -> Run:
-    """Open a run folder. Raises RunError if there is none, if it is not finished, or if parts of it are missing."""
+    """Open a run folder. Raises RunError if there is none, if it is not finished, or if a file is not as written."""
     run = Run(Path(folder))
     manifest = run.manifest
     if not manifest.complete:
         raise RunError(f"{folder}: this run is not finished: give the same `ctxbench run` command again to go on")
-    missing = missing_parts(run.folder, manifest.shards, len(manifest.plan.strategies))
-    if missing:
-        raise RunError(
-            f"{folder}: {len(missing)} parts are missing ({missing[0]} …): give the same `ctxbench run` again"
-        )
+    refuse_damage(run.folder, damage(run.folder, manifest))
     return run
+
+
+def refuse_damage(folder: Path, found: Sequence[Damage]) -> None:
+    """Raise RunError if files of a run are missing, changed, or not its own."""
+    if found:
+        others = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        repair = shlex.join(["ctxbench", "lab", "verify", str(folder), "--repair"])
+        raise RunError(f"{folder}: {found[0]}{others}: make it again with `{repair}`")
 
 
 def load_so_far(folder: str | Path) -> Run:
@@ -261,7 +267,9 @@ def load_so_far(folder: str | Path) -> Run:
     if run.manifest.complete:
         return load(folder)
     names: frozenset[str] = frozenset()
-    for shard in whole_shards(run.folder, len(run.manifest.plan.strategies)):
+    shards = whole_shards(run.folder, len(run.manifest.plan.strategies))
+    refuse_damage(run.folder, damage(run.folder, run.manifest, shards))
+    for shard in shards:
         with run.readable():
             part = pq.read_table(ResultPart(run.folder, shard).path("conversations"), columns=["conversation"])
         names |= frozenset(part.column("conversation").to_pylist())

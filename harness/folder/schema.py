@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ...metrics.structure import FAULTS
 from ...scenarios.errors import Place
+from .files import text_digest
 
 _TYPES: Mapping[str, pa.DataType] = {
     "text": pa.string(),
@@ -51,7 +52,7 @@ COLUMNS = columns_in(__package__)
 COLUMNS["steps"] |= {name: (pa.int32(), about) for name, about in FAULTS.items()}
 SCHEMAS = schemas_of(COLUMNS)
 
-FORMAT = 8
+FORMAT = 9
 """Number of the run folder's layout. This version reads no other."""
 USUAL_MODEL = "gpt-4o"
 """Whose context window counts where the recording does not say which model was called."""
@@ -114,3 +115,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ignored: tuple[str, ...] = ()
     """Files below the inputs that are no recordings."""
     notes: tuple[str, ...] = ()
+    blake2b: str = ""
+    """Digest of all that stands above."""
+
+    def signed(self) -> Manifest:
+        """Return the manifest with its own digest."""
+        unsigned = msgspec.structs.replace(self, blake2b="")
+        return msgspec.structs.replace(self, blake2b=text_digest(msgspec.json.encode(unsigned)))

@@ -12,7 +12,9 @@
     probes/SHARD-STRATEGY.parquet     what was sent for each question with a known answer
     probes/SHARD.parquet              the same for the bounds: last_turn, evidence_only
     timings/SHARD-STRATEGY.parquet    wall-clock times
-    results/SHARD-STRATEGY.parquet    one row per conversation × strategy, written last: the part is finished
+    results/SHARD-STRATEGY.parquet    one row per conversation × strategy
+    receipts/SHARD-STRATEGY.json      size and digest of these files, written last: the part is finished (files.py)
+    receipts/SHARD.json               the same for those of the shard
     bills/SCHEME.parquet              what caches do with the requests, of schemes that were billed (bill/simulation.py)
     answers/, grades/                 what was answered to the probes, and how that was graded (answers/store.py)
 
@@ -22,14 +24,12 @@ its place and moved there, so it is whole or not there at all. `data/columns.tom
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -41,6 +41,23 @@ import zstandard
 from ...metrics.measure import RaggedArray
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation
+from .files import (
+    CHANGED,
+    FOREIGN,
+    MISSING,
+    RANDOM,
+    Damage,
+    FileDigest,
+    Receipt,
+    all_damage,
+    file_digest,
+    joint_digest,
+    keep_on_disk,
+    placed,
+    read_receipt,
+    text_digest,
+    write_receipt,
+)
 from .schema import FORMAT, SCHEMAS, Manifest
 
 Rows = Mapping[str, Any]
@@ -56,42 +73,89 @@ class Constant:
 
 
 class ResultPart:
-    """The file names of one part: a shard, or a shard under one strategy."""
+    """The files of one part: a shard, or a shard under one strategy. Its receipt is written when all others are."""
 
     def __init__(self, folder: Path, shard: int, strategy: int | None = None) -> None:
         self.folder = folder
         self.name = f"{shard:05d}" if strategy is None else f"{shard:05d}-{strategy:03d}"
+        self._tables = PER_SHARD if strategy is None else PER_CELL
+        self._written: dict[Path, FileDigest] = {}
 
     def path(self, table: str) -> Path:
         """Return the path of a table of this part."""
-        return self.folder / table / f"{self.name}.{'jsonl.zst' if table == 'recordings' else 'parquet'}"
+        return self.folder / table / f"{self.name}{_ENDINGS.get(table, '.parquet')}"
 
-    def whole(self, tables: Iterable[str]) -> bool:
-        """Return whether all these tables of the part are there."""
-        return all(self.path(table).is_file() for table in tables)
+    @property
+    def timings_receipt(self) -> Path:
+        """Path of the receipt of the times, which alone may differ between two runs."""
+        return self.path("timings").with_suffix(".json")
 
-    def write(self, table: str, rows: Rows, digest: str = "") -> None:
-        """Write a table of this part, whole or not at all. `digest`, of the shard, goes into the file's metadata."""
-        schema = SCHEMAS[table].with_metadata({"shard": digest} if digest else None)
-        columns = [_column(rows[field.name], field.type) for field in schema]
-        with placed(self.path(table)) as path:
-            table = pa.Table.from_arrays(columns, schema=schema)
+    def is_whole(self) -> bool:
+        """Return whether all files that every part has are there."""
+        return all(self.path(table).is_file() for table in self._tables)
+
+    def write(self, table: str, rows: Rows) -> None:
+        """Write a table of this part, whole or not at all."""
+        columns = [_column(rows[field.name], field.type) for field in SCHEMAS[table]]
+        with self._placed(table) as path:
+            table = pa.Table.from_arrays(columns, schema=SCHEMAS[table])
             # Dictionaries and statistics would nearly double both size and time of these small tables (decision 3).
             pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
-
-    def digest(self, table: str) -> str | None:
-        """Return the digest of the shard that a table was written from; None if the table is missing or damaged."""
-        try:
-            digest: bytes = (pq.read_schema(self.path(table)).metadata or {}).get(b"shard", b"")
-        except (OSError, pa.ArrowException):
-            return None
-        return digest.decode()
 
     def write_recordings(self, conversations: Iterable[Conversation]) -> None:
         """Write the conversations themselves."""
         lines = b"".join(conversation.to_json() + b"\n" for conversation in conversations)
-        with placed(self.path("recordings")) as path:
-            path.write_bytes(zstandard.ZstdCompressor(level=1).compress(lines))
+        with self._placed("recordings") as path:
+            path.write_bytes(zstandard.ZstdCompressor(level=1, write_checksum=True).compress(lines))
+
+    @contextmanager
+    def _placed(self, table: str) -> Iterator[Path]:
+        with placed(self.path(table)) as draft:
+            yield draft
+            self._written[self.path(table)] = file_digest(draft)
+
+    def begin(self) -> None:
+        """Remove what is there of this part."""
+        for table in TABLES:
+            self.path(table).unlink(missing_ok=True)
+        self.timings_receipt.unlink(missing_ok=True)
+
+    def finish(self, run: str, shard: str) -> None:
+        """Write the receipts of all that was written, once it is on the disk to stay."""
+        keep_on_disk(self._written)
+        timings = self.path("timings")
+        for path, files in (
+            (self.timings_receipt, [timings] if timings in self._written else []),
+            (self.path("receipts"), [file for file in self._written if file != timings]),
+        ):
+            if files:
+                digests = {file.relative_to(self.folder).as_posix(): self._written[file] for file in sorted(files)}
+                write_receipt(path, Receipt(self._name_of(path), run, shard, digests))
+
+    def _name_of(self, path: Path) -> str:
+        return path.relative_to(self.folder).with_suffix("").as_posix()
+
+    def receipts(self, run: str) -> tuple[list[Receipt], list[Damage]]:
+        """Return the receipts of this part under a run, and what is wrong with them or with the set of its files."""
+        paths = [self.path("receipts")]
+        if "timings" in self._tables:
+            paths.append(self.timings_receipt)
+        receipts: list[Receipt] = []
+        damage: list[Damage] = []
+        for path in paths:
+            name, receipt = path.relative_to(self.folder).as_posix(), read_receipt(path)
+            if receipt is None:
+                damage.append(Damage(name, CHANGED if path.is_file() else MISSING))
+            elif (receipt.part, receipt.run) != (self._name_of(path), run):
+                damage.append(Damage(name, FOREIGN))
+            else:
+                receipts.append(receipt)
+        if not damage:
+            listed = {name for receipt in receipts for name in receipt.files}
+            there = {self.path(table) for table in TABLES if self.path(table).is_file()} - {self.path("receipts")}
+            names = {path.relative_to(self.folder).as_posix() for path in there}
+            damage = [Damage(name, FOREIGN) for name in sorted(names - listed)]
+        return receipts, damage
 
 
 def _column(values: Any, kind: Any) -> Any:
@@ -105,30 +169,14 @@ def _column(values: Any, kind: Any) -> Any:
             return pa.array(values, type=kind)
 
 
-# Random bytes in the name of a draft.
-_RANDOM = 8
-
-
-@contextmanager
-def placed(path: Path) -> Iterator[Path]:
-    """Yield a draft to write to; it is moved to its place at the end, or removed if anything goes wrong."""
-    # Process ids are alike on hosts that share a disk, and on one host in containers.
-    draft = path.with_name(f".{path.name}.{token_hex(_RANDOM)}")
-    draft.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        yield draft
-        os.replace(draft, path)  # in one step, on the same disk: a reader sees the old file or the new one
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-
-
-PER_SHARD = ("recordings", "conversations", "messages", "probes")
-PER_CELL = ("steps", "grounding", "probes", "timings", "results")
+PER_SHARD = ("recordings", "conversations", "messages", "probes", "receipts")
+PER_CELL = ("steps", "grounding", "probes", "timings", "results", "receipts")
 """Tables of which a finished run has one part per shard, and per shard and strategy. (`contexts` only where needed.)"""
 
-TABLES = (*SCHEMAS, "recordings")
+TABLES = (*SCHEMAS, "recordings", "receipts")
 """Every folder of a run."""
+
+_ENDINGS = {"recordings": ".jsonl.zst", "receipts": ".json"}
 
 ANSWERS = ("answers", "grades")
 """Folders of answers and grades, with parts of their own (`answers/store.py`)."""
@@ -136,8 +184,8 @@ ANSWERS = ("answers", "grades")
 LOCK = ".lock"
 """A file that the run which is writing holds a lock on. It stays, empty."""
 
-_PART = re.compile(r"(\d{5,})(-\d{3,})?\.(parquet|jsonl\.zst)")
-_DRAFT = re.compile(rf"\.manifest\.json\.[0-9a-f]{{{2 * _RANDOM}}}")
+_PART = re.compile(r"(\d{5,})(?:-(\d{3,}))?\.(parquet|jsonl\.zst|json)")
+_DRAFT = re.compile(rf"\.manifest\.json\.[0-9a-f]{{{2 * RANDOM}}}")
 
 
 class _PlanHeader(msgspec.Struct):
@@ -176,12 +224,17 @@ def unwritable(folder: Path, error: OSError) -> RunError:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write manifest.json."""
-    fields = msgspec.to_builtins(manifest)
+    fields = msgspec.to_builtins(manifest.signed())
     if not manifest.complete:
         fields = {name: fields[name] for name in ("format", "plan", "window", "versions", "complete")}
     text = msgspec.json.format(msgspec.json.encode(fields), indent=2)
     with placed(folder / "manifest.json") as path:
         path.write_bytes(text + b"\n")
+    if manifest.complete:
+        # Until now only what stands in the files was sure to stay: their names, and the receipts, come to that at once.
+        receipts = [*(folder / "receipts").glob("*"), *(folder / "timings").glob("*.json")]
+        tables = (folder / table for table in TABLES if (folder / table).is_dir())
+        keep_on_disk([*receipts, *tables, folder / "manifest.json", folder])
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -192,9 +245,12 @@ def read_manifest(folder: Path) -> Manifest:
         what = f"a run folder of format {header.format!r}, this version reads {FORMAT}"
         raise RunError(f"{path}: {what}: run again with --overwrite, or name another --out")
     try:
-        return msgspec.json.decode(text, type=Manifest)
+        manifest = msgspec.json.decode(text, type=Manifest)
     except msgspec.DecodeError as error:
         raise RunError(f"{path}: damaged, or not of a run ({error})") from None
+    if manifest.complete and manifest.signed() != manifest:
+        raise RunError(f"{path}: is not as it was written: run again with --overwrite")
+    return manifest
 
 
 def check_manifest(folder: Path) -> None:
@@ -226,32 +282,69 @@ def is_complete(folder: Path) -> bool:
         return False
 
 
+def run_digest(manifest: Manifest) -> str:
+    """Return the digest of a run's plan and versions."""
+    return text_digest(msgspec.json.encode((manifest.plan, manifest.versions)))
+
+
+def parts_of(folder: Path, shard: int, strategies: int) -> list[ResultPart]:
+    """Return the parts of a shard: its own, and that under each strategy."""
+    return [ResultPart(folder, shard), *(ResultPart(folder, shard, at) for at in range(strategies))]
+
+
 def missing_parts(folder: Path, shards: int, strategies: int) -> list[str]:
-    """Return the parts that a finished run of so many shards and strategies lacks, as paths below the folder."""
-    paths = [ResultPart(folder, shard).path(table) for table in PER_SHARD for shard in range(shards)]
-    paths += [
-        ResultPart(folder, shard, at).path(table)
-        for table in PER_CELL
-        for shard in range(shards)
-        for at in range(strategies)
-    ]
-    return [str(path.relative_to(folder)) for path in paths if not path.is_file()]
+    """Return the parts that a finished run of so many shards and strategies lacks, by their names."""
+    parts = (part for shard in range(shards) for part in parts_of(folder, shard, strategies))
+    return [part.name for part in parts if not part.is_whole()]
+
+
+def damage(folder: Path, manifest: Manifest, shards: Iterable[int] | None = None) -> list[Damage]:
+    """Return the files of a run that are missing, changed, or not its own. `shards` None = all of a finished run."""
+    run, strategies = run_digest(manifest), len(manifest.plan.strategies)
+    found: list[Damage] = []
+    receipts: list[Receipt] = []
+    digests: list[str] = []
+    for shard in range(manifest.shards) if shards is None else shards:
+        of_shard: list[Receipt] = []
+        for part in parts_of(folder, shard, strategies):
+            known, wrong = part.receipts(run)
+            of_shard += known
+            found += wrong
+        digests += [receipt.shard for receipt in of_shard[:1]]
+        found += [Damage(f"{receipt.part}.json", FOREIGN) for receipt in of_shard if receipt.shard != digests[-1]]
+        receipts += of_shard
+    if shards is None:
+        found += _foreign(folder, manifest.shards, strategies)
+        if not found and joint_digest(digests) != manifest.digest:
+            found.append(Damage("receipts", "the recordings are not those of this run"))
+    return found + all_damage(folder, receipts)
+
+
+def _foreign(folder: Path, shards: int, strategies: int) -> list[Damage]:
+    """Return the files named like parts that a run of so many shards and strategies does not have."""
+    found = []
+    for table in TABLES:
+        for path in sorted((folder / table).glob("*")):
+            part = _PART.fullmatch(path.name)
+            if part and (int(part[1]) >= shards or int(part[2] or 0) >= strategies):
+                found.append(Damage(path.relative_to(folder).as_posix(), FOREIGN))
+    return found
 
 
 def whole_shards(folder: Path, strategies: int) -> list[int]:
     """Return the shards that are measured under every strategy, of a run that may still go on."""
     shards = sorted(int(path.stem) for path in (folder / "conversations").glob("*.parquet") if path.stem.isdecimal())
-    return [
-        shard
-        for shard in shards
-        if ResultPart(folder, shard).whole(PER_SHARD)
-        and all(ResultPart(folder, shard, at).whole(PER_CELL) for at in range(strategies))
-    ]
+    return [shard for shard in shards if all(part.is_whole() for part in parts_of(folder, shard, strategies))]
+
+
+def is_part(name: str) -> bool:
+    """Return whether a file is named like those of a part."""
+    return _PART.fullmatch(name) is not None
 
 
 def has_parts(folder: Path) -> bool:
     """Return whether anything has been measured here."""
-    return any(_PART.fullmatch(path.name) for table in TABLES for path in (folder / table).glob("*"))
+    return any(is_part(path.name) for table in TABLES for path in (folder / table).glob("*"))
 
 
 def is_free(folder: Path) -> bool:
@@ -259,8 +352,8 @@ def is_free(folder: Path) -> bool:
     return all(path.name in (".DS_Store", LOCK) or _DRAFT.fullmatch(path.name) for path in folder.iterdir())
 
 
-def remove_parts(folder: Path, shards: int = 0) -> None:
-    """Remove the parts of all shards from number `shards` on, and what a killed run left half written.
+def remove_parts(folder: Path, shards: int, strategies: int) -> None:
+    """Remove the parts of all shards and strategies from these numbers on, and what a killed run left half written.
 
     Nothing else is touched, whatever it is.
     """
@@ -272,7 +365,7 @@ def remove_parts(folder: Path, shards: int = 0) -> None:
         for path in table.glob("*"):
             part = _PART.fullmatch(path.name)
             draft = _PART.match(path.name[1:]) if path.name.startswith(".") else None
-            if draft or (part and int(part[1]) >= shards):
+            if draft or (part and (int(part[1]) >= shards or int(part[2] or -1) >= strategies)):
                 path.unlink()
 
 

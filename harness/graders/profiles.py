@@ -14,7 +14,7 @@ from ...metrics.grading.agreement import Agreement, Estimate, Known, corrected
 from ...metrics.statistics.intervals import Ends
 from ...metrics.value import Missing, Value
 from ...scenarios.errors import RunError
-from ..folder.store import placed
+from ..folder.files import placed
 from ..models.weights import cache_folder
 from .labels import Sample
 

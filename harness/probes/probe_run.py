@@ -262,9 +262,7 @@ FIELDS = ("kept", "marks", "tokens_full", "tokens_sent")
 """What a failed probe has none of, and any other as it is."""
 
 
-def write_probes(
-    part: ResultPart, strategies: Mapping[str, Sequence[tuple[str, Sequence[ProbeResult]]]], digest: str = ""
-) -> None:
+def write_probes(part: ResultPart, strategies: Mapping[str, Sequence[tuple[str, Sequence[ProbeResult]]]]) -> None:
     """Write the probes of one part. `strategies` maps each strategy to its conversations with their probes."""
     rows = [
         (spec, name, result)
@@ -280,7 +278,6 @@ def write_probes(
             "strategy": Constant(only, len(rows)) if only is not None else [spec for spec, _, _ in rows],
             **_columns([result for _, _, result in rows]),
         },
-        digest,
     )
 
 

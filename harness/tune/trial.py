@@ -23,8 +23,8 @@ from ...metrics.value import Missing, Value
 from ...scenarios.errors import RunError
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
+from ..folder.files import placed
 from ..folder.run import Run, load, rows_of
-from ..folder.store import placed
 
 TOKENS = "tokens"
 """The cost where no model is billed: tokens sent, including those of the strategy's own model calls."""

@@ -31,7 +31,8 @@ from ...strategies import plugins
 from ...strategies.chain import packages, parse
 from ..engine.plan import RunInputs
 from ..engine.workers import side_by_side
-from ..folder.store import alone, is_free, placed, unwritable
+from ..folder.files import placed
+from ..folder.store import alone, is_free, unwritable
 from .search import BATCH, SampledSetting, Sampler, Trials, batch, check, name_of
 from .space import SearchedStrategy, SearchSpace, searched, written
 from .space import space as space_of

@@ -25,8 +25,8 @@ import pyarrow as pa
 from markupsafe import escape
 
 from ...harness.folder.derived import read_derived, write_derived
+from ...harness.folder.files import placed
 from ...harness.folder.run import Run
-from ...harness.folder.store import placed
 from ...harness.models.weights import cache_folder
 from ..figures.frames import PLACES
 from ..figures.style import written

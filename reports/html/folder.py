@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ...harness.folder.store import placed
+from ...harness.folder.files import placed
 from ...metrics.value import Missing
 from ...scenarios.errors import RunError
 from ..render import Table, line, markdown, printable

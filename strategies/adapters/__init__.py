@@ -6,38 +6,57 @@ opened or converted, so that listing and parsing import none. Every adapter name
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 import msgspec
 
 from ...scenarios.chat import arguments_object
 from ...scenarios.errors import MissingExtra
-from ..functions import live
-from ..services import content_text
+from ..functions import Step, live
+from ..services import ChatServices, content_text
+from . import process
 
 
 def adapter(library: str, extra: str, fails: str) -> Callable[[Callable[..., Any]], type[Any]]:
     """Return a decorator like `live` for a strategy of a library, which is a package that `extra` brings.
 
-    A strategy raises MissingExtra when it is made without its library. `chain.packages` has the library's version.
+    The library is called here, or in another Python if the run names one for it (`process`). A strategy raises
+    MissingExtra when it is made without its library. `chain.packages` has the library's version.
     """
 
     def check_installed(self: Any) -> None:  # noqa: ARG001
         try:
-            version(library)
+            process.version_of(library)
         except PackageNotFoundError:
-            raise MissingExtra(library, extra) from None
+            raise MissingExtra(library, extra, process.remedy(library)) from None
 
-    return lambda open_step: live(
-        open_step, library=library, extra=extra, source=library, fails=fails, __post_init__=check_installed
-    )
+    def strategy(open_step: Callable[..., Any]) -> type[Any]:
+        @wraps(open_step)
+        def open_in_place(services: ChatServices, **parameters: Any) -> Step | Any:
+            path = process.place_of(library)
+            if path is None:
+                return open_step(services, **parameters)
+            return process.open_step(path, f"{open_step.__module__}:{open_step.__name__}", services, parameters)
+
+        variables = {"library": library, "extra": extra, "source": library, "fails": fails}
+        return live(open_in_place, open_step=staticmethod(open_step), __post_init__=check_installed, **variables)
+
+    return strategy
 
 
 def imported(module: str, library: str, extra: str) -> Any:
-    """Return a module of a library. Raises MissingExtra if the library is not installed."""
+    """Return a module of a library. Raises MissingExtra if the library is not installed.
+
+    What the library logs is not printed, unless the program has set up logging.
+    """
+    log = logging.getLogger(module.partition(".")[0])
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())
     try:
         return import_module(module)
     except ModuleNotFoundError:
@@ -48,6 +67,22 @@ def arguments_of(call: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a dict's tool call as an object; text that is none is wrapped in `INVALID_JSON`."""
     decoded: dict[str, Any] = msgspec.json.decode(arguments_object(call["function"]["arguments"]))
     return decoded
+
+
+def results_together(messages: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return message dicts in groups: tool results that follow one another together, every other message alone."""
+    groups: list[list[dict[str, Any]]] = []
+    for message in messages:
+        if message["role"] == "tool" and groups and groups[-1][0]["role"] == "tool":
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+    return groups
+
+
+def origin(message: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Return those of the fields that a message dict has, for a library's message that has no field for them."""
+    return {key: message[key] for key in keys if key in message}
 
 
 def chat_call(name: str, call_id: str, arguments: Any, recorded: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
@@ -66,3 +101,13 @@ def chat_call(name: str, call_id: str, arguments: Any, recorded: Iterable[Mappin
 def chat_dict(role: str, content: Any, **others: Any) -> dict[str, Any]:
     """Return a message in OpenAI's form. Other keys that have no value are left out."""
     return {"role": role, "content": content_text(content), **{key: value for key, value in others.items() if value}}
+
+
+def chat_tokens(services: ChatServices, messages: Iterable[Mapping[str, Any]]) -> int:
+    """Return the tokens of message dicts: texts, names and arguments of calls, 4 a message."""
+    total = 0
+    for message in messages:
+        calls = [call["function"] for call in message.get("tool_calls", ())]
+        texts = [message["content"], *(text for call in calls for text in (call["name"], call["arguments"]))]
+        total += 4 + sum(map(services.count_tokens, texts))
+    return total

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ..functions import ChatDict, Step
 from ..services import ChatServices
-from . import adapter, arguments_of, chat_call, chat_dict, imported
+from . import adapter, arguments_of, chat_call, chat_dict, chat_tokens, imported
 
 _CORE, _LANGCHAIN, _EXTRA = "langchain-core", "langchain", "adapter-langchain"
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
@@ -60,12 +60,7 @@ def token_counter(services: ChatServices) -> Any:
     """Return a function that counts messages of langchain-core: texts, names and arguments of calls, 4 a message."""
 
     def count(messages: Iterable[Any]) -> int:
-        total = 0
-        for message in from_langchain(messages):
-            calls = [call["function"] for call in message.get("tool_calls", ())]
-            texts = [message["content"], *(text for call in calls for text in (call["name"], call["arguments"]))]
-            total += 4 + sum(map(services.count_tokens, texts))
-        return total
+        return chat_tokens(services, from_langchain(messages))
 
     return count
 

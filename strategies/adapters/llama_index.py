@@ -1,4 +1,4 @@
-"""LlamaIndex: `ChatMemoryBuffer` and `ChatSummaryMemoryBuffer`; messages of llama-index-core.
+"""LlamaIndex: `ChatMemoryBuffer`, `ChatSummaryMemoryBuffer`, `Memory`; messages of llama-index-core.
 
 A memory is given each new message and asked for all of them. System prompts stand before it, as its chat engines have
 them. Tokens are counted by the run's encoding, and the run's summariser writes the summaries.
@@ -97,3 +97,52 @@ def _remember(services: ChatServices, kind: str, **settings: Any) -> Step:
         return [*system, *from_llama_index(memory.get())]
 
     return step
+
+
+@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones")
+def memory(
+    services: ChatServices,
+    token_limit: int = 30_000,
+    chat_history_token_ratio: float = 0.7,
+    token_flush_size: int = 3000,
+) -> Step:
+    """Send the newest messages from a user message on (`Memory`).
+
+    Once there are over `token_limit` × `chat_history_token_ratio` tokens, the oldest `token_flush_size` go at a time.
+    Calls and their ids are counted as Python prints them. There are no memory blocks.
+    """
+    limits = {"token_limit": token_limit, "chat_history_token_ratio": chat_history_token_ratio}
+    memory = imported("llama_index.core.memory", _LIBRARY, _EXTRA).Memory.from_defaults(
+        tokenizer_fn=lambda text: range(services.count_tokens(text)), token_flush_size=token_flush_size, **limits
+    )
+    memory.sql_store, system = _list_store(), list[ChatDict]()
+
+    async def step(new: list[ChatDict]) -> list[ChatDict]:
+        system.extend(message for message in new if message["role"] == "system")
+        others = [message for message in new if message["role"] != "system"]
+        # A program has no ids to count, and messages that come back without one are known by their content.
+        for message in to_llama_index({key: message[key] for key in message if key != "id"} for message in others):
+            await memory.aput(message)
+        return [*system, *from_llama_index(await memory.aget())]
+
+    return step
+
+
+def _list_store() -> Any:
+    """Return a store of a memory's messages. LlamaIndex's own sorts by the wall clock and keeps a thread for each."""
+    store = imported("llama_index.core.storage.chat_store.sql", _LIBRARY, _EXTRA).SQLAlchemyChatStore
+    active = list[Any]()
+
+    class ListStore(store):  # type: ignore[misc, valid-type]
+        """Keeps the active messages in a list."""
+
+        async def get_messages(self, key: str, **query: Any) -> list[Any]:  # noqa: ARG002
+            return list(active)
+
+        async def add_message(self, key: str, message: Any, **columns: Any) -> None:  # noqa: ARG002
+            active.append(message)
+
+        async def archive_oldest_messages(self, key: str, n: int) -> None:  # noqa: ARG002
+            del active[:n]
+
+    return ListStore("messages")

@@ -1,18 +1,23 @@
-"""OpenAI Agents SDK: `ToolOutputTrimmer`; items of the Responses API, which need no library.
+"""OpenAI Agents SDK: `ToolOutputTrimmer`, `OpenAIResponsesCompactionSession`; items of the Responses API.
 
+The items need no library.
 All items of a message carry its id, which tells them from those of the next message.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
+from ..base import Prompt, texts
 from ..functions import ChatDict, Step
 from ..services import ChatServices
 from . import adapter, chat_call, chat_dict, imported
 
 _LIBRARY, _EXTRA = "openai-agents", "adapter-openai-agents"
+# Longest summary in place of what OpenAI writes, whose length is not documented.
+_MAX_TOKENS = 1024
 
 
 def to_items(messages: Iterable[ChatDict]) -> list[dict[str, Any]]:
@@ -35,7 +40,10 @@ def to_items(messages: Iterable[ChatDict]) -> list[dict[str, Any]]:
 
 
 def from_items(items: Iterable[dict[str, Any]]) -> list[ChatDict]:
-    """Return input items as message dicts: an assistant's text and the calls behind it are one message."""
+    """Return input items as message dicts: an assistant's text and the calls behind it are one message.
+
+    A compaction item is an assistant's message.
+    """
     messages: list[ChatDict] = []
     for item in items:
         named = {"id": item.get("id")}
@@ -49,6 +57,8 @@ def from_items(items: Iterable[dict[str, Any]]) -> list[ChatDict]:
                     messages.append(chat_dict("assistant", "", **named))
                 call = chat_call(item["name"], item["call_id"], item["arguments"])
                 messages[-1].setdefault("tool_calls", []).append(call)
+            case "compaction":
+                messages.append(chat_dict("assistant", item["encrypted_content"]))
             case _:
                 messages.append(chat_dict(item["role"], item["content"], name=item.get("name"), **named))
     return messages
@@ -73,3 +83,51 @@ def tool_output_trimmer(
         return from_items(trim(config.CallModelData(model_data=data, agent=None, context=None)).input)
 
     return step
+
+
+@adapter(_LIBRARY, _EXTRA, "the summary leaves out what the assistant and the tools said")
+def compaction_session(services: ChatServices, threshold: int = 10) -> Step:
+    """Compact all but the user's messages (`OpenAIResponsesCompactionSession`).
+
+    As in the SDK's runs: after an answer, once there are `threshold` others, of which calls, texts and results are one
+    each. What OpenAI writes is encrypted: the run's summariser writes in its place.
+    """
+    agents = imported("agents", _LIBRARY, _EXTRA)
+    memory = imported("agents.memory", _LIBRARY, _EXTRA)
+    session = memory.OpenAIResponsesCompactionSession(
+        "session",
+        agents.SQLiteSession("session"),
+        client=_compact_client(services),
+        should_trigger_compaction=lambda context: len(context["compaction_candidate_items"]) >= threshold,
+    )
+    system = list[ChatDict]()
+
+    async def step(new: list[ChatDict]) -> list[ChatDict]:
+        for message in new:
+            if message["role"] == "system":
+                system.append(message)
+                continue
+            await session.add_items(to_items([message]))
+            if message["role"] == "assistant" and "tool_calls" not in message:
+                await session.run_compaction()
+        return [*system, *from_items(await session.get_items())]
+
+    return step
+
+
+def _compact_client(services: ChatServices) -> Any:
+    """Return a client that has `responses.compact`: all user messages, and one item by the run's summariser."""
+
+    async def compact(model: str, input: list[dict[str, Any]]) -> Any:  # noqa: ARG001
+        instruction = texts("summary_prompt")["en"].replace("{limit}", str(_MAX_TOKENS))
+        text = services.desk.complete(Prompt(instruction, tuple(map(_line, input)), _MAX_TOKENS))
+        users = [item for item in input if item.get("role") == "user"]
+        return SimpleNamespace(output=[*users, {"type": "compaction", "encrypted_content": text}])
+
+    return SimpleNamespace(responses=SimpleNamespace(compact=compact))
+
+
+def _line(item: dict[str, Any]) -> str:
+    """Return an item as a line of a transcript."""
+    call = (item.get(key) for key in ("name", "arguments", "content", "output", "encrypted_content"))
+    return f"{item.get('role', item.get('type'))}: {' '.join(text for text in call if text)}"

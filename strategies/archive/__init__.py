@@ -63,7 +63,6 @@ class Archive(ArchiveSettings):
     """
 
     once: ClassVar[bool] = True
-    source: ClassVar[str] = "design 001"
     fails: ClassVar[str] = "a placeholder hides what the model needs, or all results are just short of the threshold"
 
     def start(self, desk: StrategyContext) -> View:

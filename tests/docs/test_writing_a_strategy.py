@@ -20,6 +20,8 @@ from tests.harness.command import CTXBENCH, ctxbench
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS / "examples"
+OTHERS = {"__pycache__", "defects"}
+"""Folders without examples of the page."""
 TEXT = (DOCS / "writing-a-strategy.md").read_text("utf-8")
 NAMED = re.findall(r"^`(\S+)`\n\n```\w+\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 BLOCKS = [block.splitlines() for block in re.findall(r"^```console\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)]
@@ -34,7 +36,7 @@ def test_the_page_shows_the_files_that_are_tested(name: str, code: str) -> None:
 
 def test_every_example_is_on_the_page() -> None:
     """No example is left behind when the page changes."""
-    files = {str(each.relative_to(EXAMPLES)) for each in EXAMPLES.rglob("*.*") if "__pycache__" not in each.parts}
+    files = {str(each.relative_to(EXAMPLES)) for each in EXAMPLES.rglob("*.*") if not OTHERS & {*each.parts}}
     assert {name for name, _ in NAMED} == {name for name in files if name.endswith((".py", ".toml"))}
 
 

@@ -79,7 +79,6 @@ class Focus:
     language: LanguageSetting = "auto"
 
     copyable: ClassVar[bool] = True
-    source: ClassVar[str] = "design 004"
     fails: ClassVar[str] = "a tool's result alone is longer than the limit: every request with it is over budget"
 
     def __post_init__(self) -> None:

@@ -348,7 +348,6 @@ class Tiered:
     collect: bool = False
     language: LanguageSetting = "auto"
 
-    source: ClassVar[str] = "design 004"
     fails: ClassVar[str] = "the question shares no words or values with the messages that it needs"
     copyable: ClassVar[bool] = True
 

@@ -38,6 +38,17 @@ def test_a_strategy_is_explained(name: str) -> None:
     assert row["fails"][:40] in shown
 
 
+def test_strategies_have_a_line_each() -> None:
+    """Each strategy stands once, in one line under the heading of its kind, and an adapter with its missing extra."""
+    rows, shown = listed("strategies"), ctxbench("list", "strategies", cwd=EXAMPLES).stdout.splitlines()
+    lines = {line.split()[0]: line for line in shown if line.startswith("  ")}
+    assert sorted(lines) == sorted(rows)
+    headings = [line for line in shown if line and not line.startswith(" ")]
+    assert {row["group"] for row in rows.values()} < set(headings)
+    for name, row in rows.items():
+        assert (f"[{row.get('extra')}]" in lines[name]) == (not row.get("installed", True))
+
+
 def test_what_a_parameter_may_be() -> None:
     """Types are written as on the page of a strategy: plain names, unions, the words that are allowed."""
     types = listed("strategies", "facts")["facts"]["types"]
@@ -48,7 +59,7 @@ def test_what_a_parameter_may_be() -> None:
 
 @pytest.mark.parametrize("name", sorted(NAMED))
 def test_a_recipe_is_explained_with_its_stages(name: str) -> None:
-    """A recipe or preset: its chain, where it is from, when it fails, and every strategy in it, once."""
+    """A recipe or preset: its chain, when it fails, and every strategy in it, once."""
     row, shown = listed("strategies", name)[name], ctxbench("list", "strategies", name, cwd=EXAMPLES).stdout
     assert row["chain"] == NAMED[name].chain
     stages = getattr(parse(name), "stages", (parse(name),))

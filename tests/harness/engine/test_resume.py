@@ -43,11 +43,11 @@ from pathlib import Path
 import ctxbench.harness.engine.plan as run, ctxbench.harness.folder.store as store
 from ctxbench.harness.engine.plan import RunInputs
 run.SHARD_CONVERSATIONS = 2
-write = store.Part.write
+write = store.ResultPart.write
 def slow(self, *rest):
     time.sleep(0.004)
     write(self, *rest)
-store.Part.write = slow
+store.ResultPart.write = slow
 print("ready", flush=True)
 run.execute(run.Plan(RunInputs((sys.argv[1],)), ("none", "window(max_tokens=400)", "last_turn")), Path(sys.argv[2]))
 """
@@ -68,7 +68,7 @@ def test_killed_at_random_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             command = [sys.executable, "-c", SLOW, str(path), str(out)]
             with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
                 assert process.stdout is not None
-                process.stdout.readline()
+                assert process.stdout.readline() == b"ready\n"
                 time.sleep(chance.uniform(0, 0.5))
                 process.send_signal(signal.SIGKILL)
                 process.wait()
@@ -95,14 +95,16 @@ def test_a_changed_recording_is_not_resumed(tmp_path: Path) -> None:
         execute(plan(path), tmp_path / "again")
 
 
-@pytest.mark.parametrize("table", ["recordings", "conversations", "messages", "steps", "timings", "results"])
+@pytest.mark.parametrize(
+    "table", ["recordings", "conversations", "messages", "steps", "timings", "results", "receipts"]
+)
 def test_a_part_that_is_gone_is_noticed_and_made_again(tmp_path: Path, small_shards: None, table: str) -> None:
     """A run with a part missing is not read; the same command makes the part again."""
     path = recording(tmp_path, conversations=6)
     execute(plan(path), tmp_path / "run")
     whole = bytes_of(tmp_path / "run")
     max((tmp_path / "run" / table).iterdir()).unlink()
-    with pytest.raises(RunError, match="1 parts are missing"):
+    with pytest.raises(RunError, match=r"/00001.*is missing: make it again with `ctxbench lab verify"):
         load(tmp_path / "run")
     execute(plan(path), tmp_path / "run")
     assert bytes_of(tmp_path / "run") == whole

@@ -55,3 +55,18 @@ def test_too_short_is_not_stored() -> None:
     talk = Talk()
     assert talk.ask("a", 0) == CacheUsage(0, 0, 0, 1005)
     assert talk.cache.finish() == 0
+
+
+def test_adk_s_cache_of_what_came_twice() -> None:
+    """Google's ADK (G4) keeps what a second prompt begins with again: of ab, abc and abcd the first creates nothing,
+    the second creates ab, and the third reads it and pays for its storage."""
+    prefixes, cache = Prefixes(), CachedContent(CachedContentRules(least=0, lifetime=1800.0))
+
+    def ask(names: str, at: float, *marks: CacheMark) -> CacheUsage:
+        ends = [1000 * count for count in range(1, len(names) + 1)]
+        return cache.request(CacheRequest(prefixes.of(names), ends, ends[-1], at, at, marks))
+
+    assert ask("ab", 0) == CacheUsage(0, 0, 0, 2000)
+    assert ask("abc", 60, CacheMark(1)) == CacheUsage(2000, 0, 0, 1000, 1, created=2000)
+    assert ask("abcd", 120, CacheMark(1)) == CacheUsage(2000, 0, 0, 2000, 1, token_seconds=2000 * 60)
+    assert cache.finish() == 2000 * 1740

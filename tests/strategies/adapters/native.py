@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, entry_points, version
@@ -16,7 +17,7 @@ from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.chat import chat_message
 from ctxbench.scenarios.errors import MissingExtra
 from ctxbench.scenarios.model import Conversation, Message
-from ctxbench.strategies.chain import packages, parse, spec
+from ctxbench.strategies.chain import packages, parse, spec, use_pythons
 from ctxbench.strategies.events import Called
 from ctxbench.strategies.functions import ChatDict
 from tests.builders import answering, calling, conversations, talk
@@ -25,6 +26,8 @@ from tests.strategies.stubs import Stub, events, played
 COUNT = TokenCounter().text
 ARGUMENTS = ("{}", '{"a": 1}', '{"a":1,"b":[null,"ü"]}', "no json", "[1]", '{"INVALID_JSON": "x"}')
 SUMMARY = "The parts that were read so far."
+SUMMARISING = ("summar", "events_compaction")
+"""Words in the names of strategies that ask the summariser."""
 
 Seen = list[tuple[str, str, tuple[str, ...], str | None]]
 """What a provider would see of messages: role, text, ids of calls, and which call a result answers."""
@@ -72,11 +75,11 @@ def check_conversion(convert: Callable[[list[ChatDict]], Any], back: Callable[[A
     comes_back()
 
 
-def work(turns: int = 14) -> Conversation:
+def work(turns: int = 14, line: str = "row {turn} of the file, of many words ", lines: int = 9) -> Conversation:
     """A conversation of an agent: questions, calls with long results, answers."""
     said: list[Any] = [("system", "You help with files.")]
     for turn in range(turns):
-        result = answering(f"r{turn}", f"x{turn}", f"row {turn} of the file, of many words " * 9)
+        result = answering(f"r{turn}", f"x{turn}", line.format(turn=turn) * lines)
         said += [("user", f"Read part {turn}, please."), calling(f"c{turn}", f"x{turn}"), result]
         said.append(("assistant", f"Part {turn} has {turn * 7} rows."))
     return talk(*said)
@@ -95,9 +98,23 @@ def seen(messages: list[ChatDict]) -> Seen:
     ]
 
 
-def check_native(text: str, native: Native) -> None:
-    """Check that at every call the messages are those of the library called natively, and that it shortens some."""
-    conversation = work()
+def check_native(text: str, native: Native, asks: bool | None = None, conversation: Conversation | None = None) -> None:
+    """Check that at every call the messages are those of the library called natively, and that it shortens some.
+
+    They are the same when the library runs in a process of another Python. `asks` says whether the run's model writes
+    for it, as it does where a strategy is called a summary.
+    """
+    conversation = conversation or work()
+    (point,) = entry_points(group="ctxbench.strategies", name=text.split("(")[0])
+    _check_native(text, native, asks, conversation)
+    use_pythons([f"{point.load().library}={sys.executable}"])
+    try:
+        _check_native(text, native, asks, conversation)
+    finally:
+        use_pythons([])
+
+
+def _check_native(text: str, native: Native, asks: bool | None, conversation: Conversation) -> None:
     native_step = native(conversation)
     strategy = parse(text)
     models, read, shortened = Stub(reply=lambda prompt: SUMMARY), 0, 0
@@ -108,7 +125,8 @@ def check_native(text: str, native: Native) -> None:
         shortened += sent != seen(dicts(conversation.messages[: step.at]))
         read = step.at
     assert shortened > len(steps) // 3
-    assert bool([called for step in steps for called in events(step, Called)]) == ("summar" in text)
+    called = any(events(step, Called) for step in steps)
+    assert called == (any(word in text for word in SUMMARISING) if asks is None else asks)
     assert spec(strategy) == text
 
 

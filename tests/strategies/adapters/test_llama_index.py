@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from ctxbench.scenarios.chat import chat_message
-from ctxbench.scenarios.model import Conversation
+from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.adapters import llama_index
 from tests.strategies.adapters.native import (
     COUNT,
@@ -21,6 +26,8 @@ from tests.strategies.adapters.native import (
     library,
 )
 
+DEFECT = Path(__file__).parents[3] / "docs/examples/defects/llama_index_lone_tool_result.py"
+
 
 def test_a_conversion_loses_nothing() -> None:
     """Messages come back from LlamaIndex's to the letter: ids, names, calls, arguments as they were written."""
@@ -28,9 +35,36 @@ def test_a_conversion_loses_nothing() -> None:
     check_conversion(llama_index.to_llama_index, llama_index.from_llama_index)
 
 
-def native_memory(conversation: Conversation, summarises: bool) -> Callable[[int, int], Seen]:
+def llama_index_message(message: Message) -> Any:
+    """The message as a LlamaIndex program writes it."""
+    more: dict[str, Any] = {"tool_calls": chat_message(message)["tool_calls"]} if message.calls else {}
+    if message.answers:
+        more["tool_call_id"] = message.answers
+    return library("llama_index.core.llms").ChatMessage(message.text, role=message.role, additional_kwargs=more)
+
+
+def llama_index_seen(conversation: Conversation, messages: list[Any]) -> Seen:
+    """The system prompt, and what a memory returned."""
+    first = conversation.messages[0]
+    kept = [
+        (
+            message.role.value,
+            message.content or "",
+            tuple(call["id"] for call in message.additional_kwargs.get("tool_calls", ())),
+            message.additional_kwargs.get("tool_call_id"),
+        )
+        for message in messages
+    ]
+    return [(first.role, first.text, (), None), *kept]
+
+
+def tokens(text: str) -> list[int]:
+    return [0] * COUNT(text)
+
+
+def native_buffer(conversation: Conversation, summarises: bool) -> Callable[[int, int], Seen]:
     llms, memories = library("llama_index.core.llms"), library("llama_index.core.memory")
-    limits: dict[str, Any] = {"token_limit": 600, "tokenizer_fn": lambda text: [0] * COUNT(text)}
+    limits: dict[str, Any] = {"token_limit": 600, "tokenizer_fn": tokens}
     if summarises:
 
         class Summing(llms.MockLLM):  # type: ignore[misc, name-defined]
@@ -40,32 +74,37 @@ def native_memory(conversation: Conversation, summarises: bool) -> Callable[[int
         limits["llm"] = Summing()
     kind = memories.ChatSummaryMemoryBuffer if summarises else memories.ChatMemoryBuffer
     memory = kind.from_defaults(**limits)
-    first = conversation.messages[0]
 
     def step(start: int, stop: int) -> Seen:
         for message in conversation.messages[max(start, 1) : stop]:
-            more: dict[str, Any] = {"tool_calls": chat_message(message)["tool_calls"]} if message.calls else {}
-            if message.answers:
-                more["tool_call_id"] = message.answers
-            memory.put(llms.ChatMessage(message.text, role=message.role, additional_kwargs=more))
-        kept = [
-            (
-                message.role.value,
-                message.content or "",
-                tuple(call["id"] for call in message.additional_kwargs.get("tool_calls", ())),
-                message.additional_kwargs.get("tool_call_id"),
-            )
-            for message in memory.get()
-        ]
-        return [(first.role, first.text, (), None), *kept]
+            memory.put(llama_index_message(message))
+        return llama_index_seen(conversation, memory.get())
+
+    return step
+
+
+def native_memory(conversation: Conversation, engine: Any) -> Callable[[int, int], Seen]:
+    memory = library("llama_index.core.memory").Memory.from_defaults(
+        token_limit=900, token_flush_size=100, tokenizer_fn=tokens, async_engine=engine
+    )
+
+    async def put(messages: tuple[Message, ...]) -> list[Any]:
+        for message in messages:
+            await memory.aput(llama_index_message(message))
+        kept: list[Any] = await memory.aget()
+        return kept
+
+    def step(start: int, stop: int) -> Seen:
+        return llama_index_seen(conversation, asyncio.run(put(conversation.messages[max(start, 1) : stop])))
 
     return step
 
 
 NATIVE: dict[str, Native] = {
-    "llamaindex.chat_memory_buffer(token_limit=600)": lambda talk: native_memory(talk, summarises=False),
-    "llamaindex.chat_summary_memory_buffer(token_limit=600)": lambda talk: native_memory(talk, summarises=True),
+    "llamaindex.chat_memory_buffer(token_limit=600)": lambda talk: native_buffer(talk, summarises=False),
+    "llamaindex.chat_summary_memory_buffer(token_limit=600)": lambda talk: native_buffer(talk, summarises=True),
 }
+MEMORY = "llamaindex.memory(token_limit=900, token_flush_size=100)"
 
 
 @pytest.mark.parametrize("text", NATIVE)
@@ -75,7 +114,22 @@ def test_it_sends_what_the_library_would(text: str) -> None:
     check_native(text, NATIVE[text])
 
 
-@pytest.mark.parametrize("text", NATIVE)
+def test_memory_sends_what_the_library_s_own_store_would() -> None:
+    """At every call the messages are those of a native memory, which keeps them in SQLite."""
+    library("llama_index.core")
+    engine = create_async_engine("sqlite+aiosqlite://")
+    check_native(MEMORY, lambda talk: native_memory(talk, engine))
+    asyncio.run(engine.dispose())
+
+
+def test_a_chat_memory_buffer_sends_a_result_without_its_call() -> None:
+    """The example shows it natively: of a turn that is over the limit the newest result is sent alone."""
+    library("llama_index.core")
+    shown = subprocess.run([sys.executable, DEFECT], capture_output=True, text=True, check=True)
+    assert shown.stdout == "['tool']\n"
+
+
+@pytest.mark.parametrize("text", [*NATIVE, MEMORY])
 def test_a_run_notes_the_library_s_version(text: str) -> None:
     """The library stands beside the strategy with its version; without it there is one line that names the extra."""
     check_version(text)

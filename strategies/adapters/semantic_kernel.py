@@ -1,0 +1,104 @@
+"""Semantic Kernel: `ChatHistoryTruncationReducer` and `ChatHistorySummarizationReducer`; messages of semantic-kernel.
+
+A reducer is a chat history. It is given each new message and is reduced before each model call. The run's summariser
+writes the summaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..functions import ChatDict, Step
+from ..services import ChatServices
+from . import adapter, chat_call, chat_dict, imported, origin
+
+_LIBRARY, _EXTRA = "semantic-kernel", "adapter-semantic-kernel"
+
+
+def to_semantic_kernel(messages: Iterable[ChatDict]) -> list[Any]:
+    """Return message dicts as `ChatMessageContent`s, whose `metadata` have their ids. Raises MissingExtra."""
+    contents = imported("semantic_kernel.contents", _LIBRARY, _EXTRA)
+    return [
+        contents.ChatMessageContent(
+            role=message["role"],
+            items=_items(contents, message),
+            name=message.get("name"),
+            metadata=origin(message, "id"),
+        )
+        for message in messages
+    ]
+
+
+def _items(contents: Any, message: ChatDict) -> list[Any]:
+    if message["role"] == "tool":
+        name = message.get("name")
+        return [contents.FunctionResultContent(id=message["tool_call_id"], name=name, result=message["content"])]
+    texts = [contents.TextContent(text=message["content"])] if message["content"] else []
+    calls = [(call["id"], call["function"]) for call in message.get("tool_calls", ())]
+    return texts + [contents.FunctionCallContent(id=call_id, **function) for call_id, function in calls]
+
+
+def from_semantic_kernel(messages: Iterable[Any]) -> list[ChatDict]:
+    """Return `ChatMessageContent`s as message dicts; each function result is one."""
+    converted = []
+    for message in messages:
+        named = {"id": message.metadata.get("id"), "name": message.name}
+        results = [item for item in message.items if item.content_type == "function_result"]
+        calls = [item for item in message.items if item.content_type == "function_call"]
+        converted += [chat_dict("tool", str(result.result), tool_call_id=result.id, **named) for result in results]
+        if not results:
+            tool_calls = [chat_call(call.name, call.id, call.arguments) for call in calls]
+            converted.append(chat_dict(message.role.value, message.content, tool_calls=tool_calls, **named))
+    return converted
+
+
+def chat_completion(services: ChatServices) -> Any:
+    """Return a chat completion service of Semantic Kernel that the run's summariser answers. Raises MissingExtra."""
+    connectors = imported("semantic_kernel.connectors.ai.chat_completion_client_base", _LIBRARY, _EXTRA)
+
+    class SummariserService(connectors.ChatCompletionClientBase):  # type: ignore[misc, name-defined]
+        """Asks the run's summariser."""
+
+        async def _inner_get_chat_message_contents(self, chat_history: Any, settings: Any) -> list[Any]:  # noqa: ARG002
+            reply = services.complete(from_semantic_kernel(chat_history.messages))
+            return to_semantic_kernel([chat_dict("assistant", reply)])
+
+    return SummariserService(ai_model_id="summariser")
+
+
+@adapter(_LIBRARY, _EXTRA, "the answer rests on a message before the last ones, as the task itself may")
+def truncation(services: ChatServices, target_count: int = 20, threshold_count: int = 0) -> Step:  # noqa: ARG001
+    """Send the newest messages, once there are `threshold_count` over the target (`ChatHistoryTruncationReducer`)."""
+    return _reduce("ChatHistoryTruncationReducer", target_count=target_count, threshold_count=threshold_count)
+
+
+@adapter(_LIBRARY, _EXTRA, "the summary leaves out what is asked for later, tool results among it")
+def summarization(
+    services: ChatServices,
+    target_count: int = 20,
+    threshold_count: int = 0,
+    use_single_summary: bool = True,
+    include_function_content_in_summary: bool = False,
+) -> Step:
+    """Summarise all but the newest messages (`ChatHistorySummarizationReducer`)."""
+    return _reduce(
+        "ChatHistorySummarizationReducer",
+        service=chat_completion(services),
+        target_count=target_count,
+        threshold_count=threshold_count,
+        use_single_summary=use_single_summary,
+        include_function_content_in_summary=include_function_content_in_summary,
+    )
+
+
+def _reduce(kind: str, **settings: Any) -> Step:
+    """Return a step that adds what is new to a reducer, reduces it and sends what it holds."""
+    reducer = getattr(imported("semantic_kernel.contents", _LIBRARY, _EXTRA), kind)(**settings)
+
+    async def step(new: list[ChatDict]) -> list[ChatDict]:
+        reducer.messages.extend(to_semantic_kernel(new))
+        await reducer.reduce()
+        return from_semantic_kernel(reducer.messages)
+
+    return step
