@@ -24,7 +24,7 @@ INSTALL   = $(UV) pip install --quiet --python $(BIN)/python -c constraints.txt
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help house bench test test-slow test-live test-adapters lint check gate baseline readme formats perf docs dev local-model record schema lock clean
+.PHONY: help house bench test test-slow test-live test-adapters lint check gate baseline readme formats survey perf docs dev local-model record schema lock clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -76,6 +76,9 @@ readme: $(VENV)/.run  ## run the standard scenarios and write their tables into 
 
 formats: $(VENV)/.test  ## write the table of what is read of the sample recordings into docs/formats.md
 	@$(BIN)/python scripts/formats_table.py $${CTXBENCH_RECORDINGS:-../shared/data} 2> /dev/null
+
+survey: $(VENV)/.run  ## run the strategies of all installed libraries over the sample recordings and write docs/survey.md
+	@$(BIN)/python scripts/survey_page.py runs/survey
 
 perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
 	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ..metrics.constraints import Constraints, constraints
 from ..metrics.grounding import Demands, demands, said
 from ..metrics.measure import Runs
 from ..metrics.probes import PlacedProbe, placed_probes
@@ -131,7 +132,7 @@ def check_context(value: object, conversation: Conversation) -> Context:
 
 
 class ConversationIndex:
-    """What is known of a conversation under any strategy: token sums, structure, demands, facts.
+    """What is known of a conversation under any strategy: token sums, structure, constraints, demands, facts.
 
     One index serves all strategies that the conversation is replayed through.
     """
@@ -172,6 +173,11 @@ class ConversationIndex:
     def asked(self) -> list[PlacedProbe]:
         """The conversation's probes, in the order in which they are asked."""
         return placed_probes(self.conversation)
+
+    @cached_property
+    def constraints(self) -> Constraints:
+        """The standing rules of system and user, found once however many strategies are measured."""
+        return constraints(self.conversation)
 
     @cached_property
     def demands(self) -> Demands:

@@ -192,6 +192,14 @@ METRICS: Mapping[str, Metric] = {
         "share",
         "higher",
     ),
+    "constraint_recall": Metric(
+        "constraint recall",
+        "share of the standing rules and prohibitions that system and user had stated still in the context, word for "
+        "word",
+        Ratio(lambda s: s.constraints_kept, lambda s: s.constraints, "no rule was found in what system and user said"),
+        "share",
+        "higher",
+    ),
     "prefix_reuse": Metric(
         "prefix reuse",
         "share of the tokens sent that repeat the prefix of the call before (tools, then messages), after each "
@@ -384,6 +392,15 @@ BILLED: Mapping[str, Metric] = {
         version=2,
         table="bill",
     ),
+    "cost_with_refetch": Metric(
+        "cost with re-fetching (model)",
+        "the same, with one further call for each call whose context lacks what the recorded model used next: a model, "
+        "no measurement",
+        Total(lambda s: s.cost + s.cost_own + s.cost_refetch, "a model's price is not known"),
+        "usd",
+        "lower",
+        table="bill",
+    ),
     "cost_saving": Metric(
         "cost saved",
         "share of the cost of the whole history, which is cached as well, that is not spent",
@@ -443,7 +460,7 @@ _FIXED: Mapping[str, Mapping[str, float]] = {
             *("without_newest", "dropped_system", "over_budget"),
         )
     },
-    **{key: dict.fromkeys(_WHOLE, 1.0) for key in ("grounding", "answer_in_context")},
+    **{key: dict.fromkeys(_WHOLE, 1.0) for key in ("grounding", "constraint_recall", "answer_in_context")},
     **{key: dict.fromkeys((*_WHOLE, "evidence_only"), 1.0) for key in ("context_recall", "context_recall_any")},
     **{key: dict.fromkeys((*_WHOLE, "evidence_only"), 0.0) for key in _NOT_SENT},
     "cost_saving": {"none": 0.0},

@@ -15,7 +15,8 @@ escapes do not matter.
 A demand is **retained** if any message sent has the value, in its text or in the arguments of its calls.
 
     wanted = demands(conversation)                       # once per conversation
-    kept = retained(wanted, runs, written)               # once per strategy: the number retained, by row
+    kept = retained(wanted, runs, written)               # once per strategy: is each demand retained?
+    by_row(wanted, kept)                                 # the number retained, by row
     wanted.step, wanted.of, wanted.kind, wanted.values   # the rows
 
     `references` tells which earlier message each message goes back to.
@@ -32,6 +33,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ..scenarios.model import Conversation, Message
 from .language import is_name
@@ -83,6 +85,8 @@ class Demands:
     """Row of each demand."""
     value: Ints
     """Value of each demand."""
+    source: Ints
+    """Place of the message that last gave the value of each demand before the call: a user's or a tool's."""
     found: Ints
     """Occurrences of the values in the recording, as value · 2³² + message, ascending."""
 
@@ -98,15 +102,18 @@ def demands(conversation: Conversation) -> Demands:
     which, where = places(list(numbers), [said(message) for message in messages] if numbers else [])
     first = _first_said(messages, len(numbers), which, where)
     rows: dict[tuple[int, Of, str], int] = {}
-    row_values: dict[tuple[int, int], None] = {}
+    row_values: dict[tuple[int, int], int] = {}
     for step, at, leaf in leaves:
         of: Of = "call" if messages[at].calls else "answer"
         whole = leaf.whole is not None and first[numbers[leaf.whole.spellings]] < at
         for kind, written in [leaf.whole] if whole and leaf.whole else leaf.parts:
             value = numbers[written]
             if first[value] < at:
-                row_values.setdefault((rows.setdefault((step, of, kind), len(rows)), value))
+                row_values.setdefault((rows.setdefault((step, of, kind), len(rows)), value), at)
     pairs = np.array(list(row_values), np.int64).reshape(-1, 2)
+    given = np.array([message.role in ("user", "tool") for message in messages], bool)[where]
+    sources = which[given] * _STRIDE + where[given]
+    calls = np.array(list(row_values.values()), np.int64)
     return Demands(
         step=np.array([step for step, _, _ in rows], np.int64),
         of=[of for _, of, _ in rows],
@@ -116,19 +123,20 @@ def demands(conversation: Conversation) -> Demands:
         spellings=list(numbers),
         row=pairs[:, 0],
         value=pairs[:, 1],
+        source=sources[np.searchsorted(sources, pairs[:, 1] * _STRIDE + calls) - 1] % _STRIDE if len(pairs) else calls,
         found=which * _STRIDE + where,
     )
 
 
-def retained(demands: Demands, runs: Runs, written: Sequence[Message] = ()) -> Ints:
-    """Return how many demands of each row are retained in the context of their step.
+def retained(demands: Demands, runs: Runs, written: Sequence[Message] = ()) -> NDArray[np.bool_]:
+    """Return which demands are retained in the context of their step.
 
     `runs` are the messages sent at each step, numbered over the recording and then over `written`. The cost is one
     vectorised binary search for each pair of a demand and a run of its step.
     """
     hits = demands.found
     if not len(demands.row):
-        return np.zeros(0, np.int64)
+        return np.zeros(0, bool)
     if written:
         which, where = places(demands.spellings, [said(message) for message in written])
         hits = np.sort(np.concatenate([hits, which * _STRIDE + where + demands.size]))
@@ -145,7 +153,22 @@ def retained(demands: Demands, runs: Runs, written: Sequence[Message] = ()) -> I
         base = demands.value[owner] * _STRIDE
         kept[owner[np.searchsorted(hits, base + stop[run]) > np.searchsorted(hits, base + start[run])]] = True
         low = high
+    return kept
+
+
+def by_row(demands: Demands, kept: NDArray[np.bool_]) -> Ints:
+    """Return how many demands of each row are retained."""
     return np.bincount(demands.row[kept], minlength=len(demands.step))
+
+
+def refetched(demands: Demands, kept: NDArray[np.bool_], tokens: Ints, steps: int) -> Ints:
+    """Return for each of the steps the tokens of the messages that would have to be read again, each message once.
+
+    They are the sources of the demands that are not retained. `tokens` are those of the recorded messages.
+    """
+    step = demands.step[demands.row[~kept]]
+    pairs = np.unique(step * _STRIDE + demands.source[~kept])
+    return np.bincount(pairs // _STRIDE, tokens[pairs % _STRIDE], steps).astype(np.int64)
 
 
 def said(message: Message) -> str:
@@ -251,14 +274,9 @@ def references(conversation: Conversation) -> list[Reference]:
 
 def _of_calls(conversation: Conversation) -> Iterator[Reference]:
     wanted = demands(conversation)
-    calls, said_by = list(conversation.calls()), [message.role for message in conversation.messages]
-    values, places = wanted.found >> 32, wanted.found & 0xFFFFFFFF
-    for row, value in zip(wanted.row, wanted.value, strict=True):
-        at = calls[wanted.step[row]]
-        low, high = np.searchsorted(values, [value, value + 1])
-        before = [int(to) for to in places[low:high] if to < at and said_by[to] in ("user", "tool")]
-        if before:
-            yield Reference(at, before[-1], "call")
+    calls = list(conversation.calls())
+    for row, source in zip(wanted.row, wanted.source.tolist(), strict=True):
+        yield Reference(calls[wanted.step[row]], source, "call")
 
 
 def _of_quotes(conversation: Conversation) -> Iterator[Reference]:

@@ -41,7 +41,8 @@ _WORD = re.compile(rf"([{HAN}]+)|\d++(?>(?:[.,:]\d++){{0,8}})(?![^\W{HAN}])|[^\W
 # The same for text without Chinese: a pattern without a group takes half of the time.
 _ASCII_WORD = re.compile(_WORD.pattern.replace(f"([{HAN}]+)|", "", 1))
 _END = re.compile(r"(?<![.!?])[.!?]++[\"'”’)\]*_`]{0,4}(?=\s)|[。！？；…]++[”’』」）》\"')]{0,4}")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
+FENCE = re.compile(r"\s*(?:```|~~~)")
+"""The start of a line that opens or closes a block of code."""
 _CODE = re.compile(r"\t| {4}|[<{}|$>#@]|(?:def|class|import|from|return|if|for|while) .*[:=(]|[\w.]+\(.*\)$|[\w.]+ = ")
 _CODE_ENDS = frozenset(";{}[](|\\")
 _MARK = re.compile(r"\s*(?:[-*•·>#]+|\(?\d{1,3}[.)、]|\(?[A-Za-z][.)])$")  # the bullet or number of a list item
@@ -73,7 +74,7 @@ def sentences(text: str) -> list[str]:
     for line in text.splitlines():
         if not line or line.isspace():
             continue
-        if _FENCE.match(line):
+        if FENCE.match(line):
             fenced = not fenced
             continue
         if fenced or _CODE.match(line) or line.rstrip()[-1] in _CODE_ENDS:

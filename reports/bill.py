@@ -23,12 +23,20 @@ from .render import MARKS, Table, count, dollars, percent, tokens
 
 _KEYS = ["model", "placement", "strategy"]
 _HEADS = (
-    *("strategy", "cost", "own calls", "saved against none", "breaks even", "saved against uncached"),
+    *(
+        "strategy",
+        "cost",
+        "own calls",
+        "with re-fetching",
+        "saved against none",
+        "breaks even",
+        "saved against uncached",
+    ),
     *("cache hit rate", "calls with a hit"),
 )
 _MORE_HEADS = ("read", "written", "fresh")
 # Columns that a narrow terminal leaves out, the first to go first.
-_SPARE = ("fresh", "written", "read", "calls with a hit", "own calls", "saved against uncached")
+_SPARE = ("fresh", "written", "read", "calls with a hit", "own calls", "with re-fetching", "saved against uncached")
 _MOST_CAUSES = 3
 # Share of a cost below which a range is none.
 _NARROW = 0.01
@@ -38,6 +46,8 @@ HOW = (
     "cache of its own. A summary that `offline` made costs what the billed model would take for as many tokens.",
     "Breaks even: the median turn from which on the strategy has cost less than none, and the share of conversations "
     "that get there. Cache hit rate: the share of input tokens read from the cache.",
+    "With re-fetching is a model, no measurement: the cost, and one further call for each call whose context lacks "
+    "what the recorded model used next. It sends the context again and behind it the messages that have the values.",
 )
 _BREAKS_NOTE = (
     "A call breaks the prefix where it does not begin with the whole prompt before it. Tokens lost are those behind "
@@ -148,6 +158,7 @@ def bill_of(title: str, rows: pd.DataFrame, lacking: Collection[str]) -> Table:
             row.strategy,
             _range(row.cost, row.cost_missed),
             dollars(row.cost_own),
+            "–" if row.placement == BOUND else dollars(row.cost + row.cost_own + row.cost_refetch),
             _saved(row.strategy, row.saved_against_none, lacking),
             _even(row),
             _saved(row.strategy, row.saved_against_uncached, lacking),

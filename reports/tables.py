@@ -16,16 +16,18 @@ from .results import RunSummary, growth_rows
 
 COLUMNS = (
     *("saving", "net_saving", "tokens_sent", "prefix_reuse", "compression_ratio", "lru_k_hit_rate", "grounding"),
-    *("overflows", "rejected_openai", "rejected_anthropic", "latency_p50"),
+    *("constraint_recall", "overflows", "rejected_openai", "rejected_anthropic", "latency_p50"),
 )
 """Metrics of the main table, from left to right."""
 
-# Metrics that most strategies have nothing to measure of (`figure_of_few`): the table needs no reason.
-_OF_FEW = ("compression_ratio", "lru_k_hit_rate")
+# Metrics that most strategies, or runs, have nothing to measure of (`figure_of_few`): the table needs no reason.
+_OF_FEW = ("compression_ratio", "lru_k_hit_rate", "constraint_recall")
 _HEADS = tuple(METRICS[column].name for column in COLUMNS)
 
 # Columns that a narrow terminal leaves out, the first to go first.
-_SPARE = tuple(METRICS[column].name for column in ("latency_p50", "tokens_sent", "overflows", "net_saving"))
+_SPARE = tuple(
+    METRICS[column].name for column in ("latency_p50", "tokens_sent", "overflows", "net_saving", "constraint_recall")
+)
 # The first mark follows a saving with calls that lack the newest message, the second a strategy that no model answered.
 _LACKS, _UNANSWERED = MARKS
 _LACKING = "Part of this saving comes from calls that lack the newest message"
@@ -85,7 +87,8 @@ def main_table(summary: RunSummary) -> Table:
     notes = [
         _compared(summary),
         "Saved compares the tokens of all calls with those of the whole history; net also charges the strategy's own "
-        "model calls. Grounding recall is the share of values the recorded model used next that the context still has.",
+        "model calls. Grounding recall is the share of values the recorded model used next that the context still has; "
+        "constraint recall that of the rules stated before.",
         "Compression: tokens that summaries, placeholders and shortened messages stand for, over their own; LRU-K hit "
         "rate: of the Working tier, from its first eviction on. – means that there was nothing to measure.",
         f"Overflows: calls over {_window(summary)}. `ctxbench list metrics` explains every column.",

@@ -77,7 +77,7 @@ def charged(
     started = requests.started
     pauses = np.nan_to_num(started[own.rows] - started[last])
     cached = [
-        _still_cached(_rules(scheme, started[row]), int(sent.tokens[before]), int(sent.cached[before]), pause, scheme)
+        still_cached(rules_at(scheme, started[row]), int(sent.tokens[before]), int(sent.cached[before]), pause, scheme)
         if reads
         else 0
         for row, before, pause, reads in zip(
@@ -96,12 +96,13 @@ class SentPrompts(NamedTuple):
     """Tokens read or written."""
 
 
-def _rules(scheme: Scheme, started: float) -> Rules | None:
+def rules_at(scheme: Scheme, started: float) -> Rules | None:
+    """Return the rules of the scheme's model when a call started; NaN = the time is not known."""
     rule = rule_of(scheme, None if np.isnan(started) else day_of(started))
     return None if rule is None else rule.rules
 
 
-def _still_cached(rules: Rules | None, tokens: int, marked: int, pause: float, scheme: Scheme) -> int:
+def still_cached(rules: Rules | None, tokens: int, marked: int, pause: float, scheme: Scheme) -> int:
     """Return how much of a prompt the cache has after a pause in seconds."""
     match rules:
         case ExplicitRules():

@@ -103,6 +103,11 @@ class RunRequests:
         return self._ints("at")
 
     @cached_property
+    def refetch_tokens(self) -> Ints:
+        """Tokens of the messages that have the values used next and that the request lacks."""
+        return self._ints("refetch_tokens")
+
+    @cached_property
     def bounds(self) -> list[int]:
         """The first row of each conversation and strategy, and the end of the last."""
         size = len(self._table)

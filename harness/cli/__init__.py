@@ -36,6 +36,7 @@ from . import (
     report,
     run,
     streams,
+    survey,
     tune,
     verify,
     view,
@@ -116,6 +117,7 @@ _add(lab, "lab check-reader", "~/recordings", check_reader.check_reader)
 _add(lab, "lab validate", "~/recordings", calibrate.validate)
 _add(lab, "lab calibrate", "labels.jsonl --grader rules", calibrate.calibrate)
 _add(lab, "lab claims", "runs/standard --quick", claims.claims)
+_add(lab, "lab survey", "--markdown survey.md", survey.survey)
 _add(lab, "lab verify", "runs/standard --repair", verify.verify)
 _add(lab, "lab kv-cache", "runs/standard --memory 131072", bill.kv_cache)
 

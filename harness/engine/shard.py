@@ -10,9 +10,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
-from ...metrics.grounding import retained
-from ...metrics.measure import MeasuredResult, measure
+from ...metrics.constraints import retained_constraints
+from ...metrics.grounding import by_row, refetched, retained
+from ...metrics.measure import Ints, MeasuredResult, measure
 from ...metrics.survival import Round, survival
 from ...metrics.tokens import TokenCounter
 from ...scenarios.errors import RunError, Stopped
@@ -302,10 +304,11 @@ def write_cells(
     )
     _write_contexts(part, spec, replayed)
     _write_events(part, spec, replayed)
-    _write_grounding(part, spec, replayed)
+    refetch_tokens = _write_grounding(part, spec, replayed)
     _write_survival(part, spec, replayed)
     marks = [marks for _, log in replayed for marks in log.marks]
-    part.write("steps", {**names, **measured, "marks": marks, "tools_added": _tools_added(replayed)})
+    steps_columns = {**names, **measured, **_constraints(replayed), "refetch_tokens": refetch_tokens}
+    part.write("steps", {**steps_columns, "marks": marks, "tools_added": _tools_added(replayed)})
     part.write(
         "results",
         {
@@ -319,6 +322,18 @@ def write_cells(
         },
     )
     return sum(steps)
+
+
+def _constraints(replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> dict[str, list[int]]:
+    """Return for each step how many constraints had been stated, and how many of those its context still had."""
+    pairs = [
+        (index.constraints.by_step, retained_constraints(index.constraints, log.runs, log.written))
+        for index, log in replayed
+    ]
+    return {
+        "constraints": [count for stated, _ in pairs for count in stated.tolist()],
+        "constraints_kept": [count for _, kept in pairs for count in kept.tolist()],
+    }
 
 
 def _tools_added(replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> list[list[str]]:
@@ -384,9 +399,13 @@ def _write_events(part: ResultPart, spec: str, replayed: Iterable[tuple[Conversa
     )
 
 
-def _write_grounding(part: ResultPart, spec: str, replayed: Sequence[tuple[ConversationIndex, ContextLog]]) -> None:
-    """Write what the recorded model used next, and how much of it each context still had."""
+def _write_grounding(part: ResultPart, spec: str, replayed: Sequence[tuple[ConversationIndex, ContextLog]]) -> Ints:
+    """Write what the recorded model used next, and how much of it each context still had.
+
+    Returns for each step the tokens of the messages that have the rest.
+    """
     demands = [index.demands for index, _ in replayed]
+    kept = [retained(index.demands, log.runs, log.written) for index, log in replayed]
     rows = sum(len(demand.step) for demand in demands)
     part.write(
         "grounding",
@@ -401,10 +420,20 @@ def _write_grounding(part: ResultPart, spec: str, replayed: Sequence[tuple[Conve
             "values": [count for demand in demands for count in demand.values.tolist()],
             "kept": [
                 count
-                for (_, log), demand in zip(replayed, demands, strict=True)
-                for count in retained(demand, log.runs, log.written).tolist()
+                for demand, is_kept in zip(demands, kept, strict=True)
+                for count in by_row(demand, is_kept).tolist()
             ],
         },
+    )
+    tokens = (np.diff(index.ledger.running(len(index.conversation.messages))) for index, _ in replayed)
+    return np.concatenate(
+        [
+            np.zeros(0, np.int64),
+            *(
+                refetched(index.demands, is_kept, of_messages, len(log.runs.at))
+                for (index, log), is_kept, of_messages in zip(replayed, kept, tokens, strict=True)
+            ),
+        ]
     )
 
 

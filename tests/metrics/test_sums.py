@@ -21,6 +21,7 @@ MORE = ("not_user_first", "empty", "over_budget")
 def steps(rows: list[list[int]]) -> pd.DataFrame:
     made = pd.DataFrame(rows, columns=[*NUMBERS, *REPLACED, *FAULTS, *MORE])
     made = made.assign(step=range(len(made)), newest=made.demands > 2, demands_kept=made.demands // 2)
+    made = made.assign(constraints=made.demands, constraints_kept=made.demands // 3)
     return made.assign(policy="lru_k", lookup_hits=made.lookups // 2)
 
 

@@ -299,6 +299,27 @@ def test_summaries_cost_by_the_prompt_that_asks_for_them(run: Run, monkeypatch: 
             assert found.cost_own.item() == pytest.approx(cost)
 
 
+@pytest.mark.parametrize("size", [1, 2000])
+def test_what_the_context_lacks_is_charged_as_read_again(tmp_path: Path, size: int) -> None:
+    """The order's number is gone from the second context: that context once more, cached in steps of 128 tokens where
+    it is long enough, the message that has the number, and 23 tokens of output. `none` lacks nothing."""
+    told = Message("a", "user", "The order is ORD-77123. " + "Thanks! " * 50, time=1.79e9)
+    asked = Message("c", "user", "Which order? " * size, time=1.79e9 + 20)
+    answers = (
+        Message("b", "assistant", "Yes.", time=1.79e9 + 5),
+        Message("d", "assistant", "ORD-77123", time=1.79e9 + 25),
+    )
+    run = conversation(tmp_path, told, answers[0], asked, answers[1], strategies=("none", "last_turn"))
+    calls, each = bill(run, [Scheme("gpt-4o")]).calls(Scheme("gpt-4o")), price("gpt-4o")
+    found = calls.set_index(["strategy", "step"]).cost_refetch
+    told_tokens, sent = TokenCounter().message(told), calls[calls.strategy == "last_turn"].tokens.iloc[1]
+    cached = sent // 128 * 128 if size > 1 else 0
+    assert found["last_turn", 1] == pytest.approx(
+        cached * each.read + (sent - cached + told_tokens) * each.input + 23 * each.output
+    )
+    assert found["last_turn", 0] == found["none", 0] == found["none", 1] == 0
+
+
 def test_a_bill_is_a_range_where_not_every_call_finds_the_cache(tmp_path: Path) -> None:
     """Half of the calls find the newest prefix: of three prompts in a row the last reads it, the first, or nothing."""
     said = [replace(message, text=message.text * size) for message, size in zip(SAID, (1, 400, 1, 400, 1), strict=True)]

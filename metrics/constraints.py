@@ -1,0 +1,194 @@
+"""Constraint recall: are the rules that system and user have stated still in the context of each later call?
+
+A **constraint** is a sentence of a system or user message that states a standing rule, prohibition or instruction. It
+is found by cues (`data/constraints.toml`):
+
+- it has a clause that begins as an order and goes on with a verb ("never …", "always …", "do not …", "only …", 不要,
+  务必, 禁止 …);
+- or it speaks of all that comes ("from now on", "as a rule", 以后…一律);
+- or it binds the one who is spoken to ("you must", "the agent should only", "must not", 你必须);
+- or, in a system message alone, it has any modal verb or begins with an imperative: there statements are rules.
+
+These are no constraints: questions; quoted text, in lines that begin with `>` and in quotation marks; code, in fences
+and in lines that look like it; tables, headings, and the content of elements such as `<document>`; what users say of
+themselves or of the past; sentences under `FEWEST` words or over `LONGEST` characters; and what tools say.
+
+A constraint is **retained** if a message that is sent has the sentence word for word, apart from white space and the
+mark of a list item.
+
+    stated = constraints(conversation)              # once per conversation
+    total = stated.by_step                          # how many had been stated before each call
+    kept = retained_constraints(stated, runs, written)
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..scenarios.model import Conversation, Message
+from .grounding import said
+from .language import FENCE, HAN, either, sentences, word_lists
+from .measure import Runs
+from .values import Ints, places
+
+LONGEST = 400
+"""Characters of the longest sentence that can be a constraint."""
+FEWEST = 3
+"""Words, or Han characters, of the shortest one."""
+
+_LISTS = word_lists(__package__, "constraints")
+_EN, _ZH = _LISTS["en"], _LISTS["zh"]
+
+_MARK = re.compile(
+    r"\A(?:(?:[-*•·–—]+|\(?\d{1,3}(?:\.\d{1,3})*[.)、]?|\(?[A-Za-z][.)]|\[[ xX]?\])\s+|\d{1,3}[、.．]\s*)"
+)
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|`[^`]*`")
+_EMPHASIS = re.compile(r"\*{1,3}|(?<!\w)_{1,2}|_{1,2}(?!\w)")
+_ELEMENT = re.compile(rf"\s*<(/?)({either(_LISTS['material'])})(?:\s[^>]*)?>", re.IGNORECASE)
+# A line of code, of a table, of a diff or of a file with line numbers; a heading; a quoted line.
+_NO_PROSE = re.compile(r"\s*(?:[<{}|$>#@]|//|\d+[:|]|[\w.]+ = )|.*[;{}\[(|\\]\s*$")
+_WORDS = re.compile(rf"[{HAN}]|[^\W\d_]+")
+
+_OPENS = r"(?:^|[:;,.!(—–]\s*|\s-\s|\b(?:and|but|then|please|also|so|or)\s+)(?:please\s+|important\s*[:!]\s*)?"
+_EN_ORDER = re.compile(rf"{_OPENS}(?:{either(_EN['orders'])})\s+(?!(?:{either(_EN['no_orders'])})\b)[a-z]")
+_EN_SAYS = re.compile(rf"\b(?:{either(_EN['standing'] + _EN['bound'])})\b")
+_EN_SYSTEM = re.compile(
+    rf"\b(?:{either(_EN['system'])})\b"
+    rf"|(?:^|[;:]\s+|^(?:{either(_EN['conditions'])})\b[^,]*,\s+)(?:{either(_EN['verbs'].split())})\s+\S"
+)
+_EN_NOT = re.compile(rf"\b(?:{either(_EN['not_bound'])})\b")
+_EN_OWN = re.compile(rf"(?:and |but |so |well,? |yes,? |no,? |oh,? )?(?:{either(_EN['own'])})\b")
+_EN_WISH = re.compile(rf"\b(?:{either(_EN['wishes'])})\b")
+_ZH_ORDER = re.compile(rf"(?:^|[，；：、,;:（(。]\s*|并|而且?|请|也|都|则|但)(?:{either(_ZH['orders'])})")
+_ZH_SAYS = re.compile(either(_ZH["standing"] + _ZH["bound"]))
+_ZH_SYSTEM = re.compile(either(_ZH["system"]))
+_ZH_NOT = re.compile(either(_ZH["not_bound"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """The constraints of one conversation, in the order in which they are first stated."""
+
+    rules: list[str]
+    by_step: Ints
+    """How many had been stated before each model call."""
+    size: int
+    """Number of messages of the recording."""
+    occurrences: tuple[Ints, Ints]
+    """Constraint and message, by their numbers, wherever a recorded message has a constraint word for word."""
+
+
+def constraints(conversation: Conversation) -> Constraints:
+    """Return all constraints of a conversation, in one pass over its text."""
+    stated_at: dict[str, int] = {}
+    for at, message in enumerate(conversation.messages):
+        for rule in rules_of(message):
+            stated_at.setdefault(rule, at)
+    places_stated, rules = list(stated_at.values()), list(stated_at)
+    return Constraints(
+        rules,
+        np.array([bisect_left(places_stated, at) for at in conversation.calls()], np.int64),
+        len(conversation.messages),
+        _occurrences(rules, conversation.messages),
+    )
+
+
+def retained_constraints(stated: Constraints, runs: Runs, written: Sequence[Message] = ()) -> Ints:
+    """Return how many of the constraints stated before each call are retained in its context.
+
+    `runs` are the messages sent at each step, numbered over the recording and then over `written`. The cost is one
+    vectorised binary search for each run; constraints are counted anew only where other messages that have some are
+    sent than at a step before.
+    """
+    kept = np.zeros(len(stated.by_step), np.int64)
+    if not stated.rules:
+        return kept
+    rule, message = stated.occurrences
+    if written:
+        more, at = _occurrences(stated.rules, written)
+        rule, message = np.concatenate([rule, more]), np.concatenate([message, at + stated.size])
+    having, group = np.unique(message, return_inverse=True)
+    rules: list[list[int]] = [[] for _ in having]
+    for number, at_group in zip(rule.tolist(), group.tolist(), strict=True):
+        rules[at_group].append(number)
+    low, high = (np.searchsorted(having, np.array(column, np.int64)) for column in (runs.start, runs.stop))
+    has_some = high > low
+    steps = np.repeat(np.arange(len(kept)), np.array(runs.size, np.int64))[has_some]
+    spans = list(zip(low[has_some].tolist(), high[has_some].tolist(), strict=True))
+    bounds = np.searchsorted(steps, np.arange(len(kept) + 1)).tolist()
+    counts: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
+    for step, said_before in enumerate(stated.by_step.tolist()):
+        key = said_before, tuple(spans[bounds[step] : bounds[step + 1]])
+        if key not in counts:
+            sent = {number for first, last in key[1] for numbers in rules[first:last] for number in numbers}
+            # A tool may have said it before the user did: it is no constraint yet.
+            counts[key] = sum(number < said_before for number in sent)
+        kept[step] = counts[key]
+    return kept
+
+
+def _occurrences(rules: Sequence[str], messages: Sequence[Message]) -> tuple[Ints, Ints]:
+    if not rules:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    return places([(rule,) for rule in rules], [" ".join(said(message).split()) for message in messages])
+
+
+def is_standing_rule(sentence: str, role: str) -> bool:
+    """Return whether a sentence of a system or user message states a standing rule."""
+    bare = _EMPHASIS.sub("", _QUOTED.sub("…", sentence)).strip()
+    if len(sentence) > LONGEST or bare.endswith(("?", "？", "吗。", ":", "：")) or len(_WORDS.findall(bare)) < FEWEST:
+        return False
+    lower = bare.lower()
+    return _is_english_rule(lower, role) or (not bare.isascii() and _is_chinese_rule(bare, role))
+
+
+def _is_english_rule(sentence: str, role: str) -> bool:
+    if role == "system":
+        return any(pattern.search(sentence) for pattern in (_EN_SYSTEM, _EN_ORDER, _EN_SAYS))
+    if _EN_OWN.match(sentence) and not _EN_WISH.search(sentence):
+        return False
+    rest = _EN_NOT.sub("…", sentence)
+    return _EN_ORDER.search(rest) is not None or _EN_SAYS.search(rest) is not None
+
+
+def _is_chinese_rule(sentence: str, role: str) -> bool:
+    rest = _ZH_NOT.sub("…", sentence)
+    if role == "system" and _ZH_SYSTEM.search(rest):
+        return True
+    return _ZH_ORDER.search(rest) is not None or _ZH_SAYS.search(rest) is not None
+
+
+def rules_of(message: Message) -> Iterator[str]:
+    """Yield the standing rules of a system or user message in order, without list marks, white space as one space."""
+    if message.role in ("system", "user"):
+        for sentence in sentences("\n".join(_prose(message.text))):
+            rule = unmarked(sentence)
+            if is_standing_rule(rule, message.role):
+                yield rule
+
+
+def unmarked(sentence: str) -> str:
+    """Return a sentence without the mark of its list item, white space as one space."""
+    return _MARK.sub("", " ".join(sentence.split()), count=1)
+
+
+def _prose(text: str) -> Iterator[str]:
+    """Yield the lines of a text that are neither code, quotes nor material in an element of XML."""
+    fenced, element = False, ""
+    for line in text.splitlines():
+        if FENCE.match(line):
+            fenced = not fenced
+            continue
+        tag = _ELEMENT.match(line)
+        # A tag that is not closed is a placeholder in a sentence, and no element.
+        if tag and not tag[1] and not element and f"</{tag[2]}>" not in line and f"</{tag[2]}>" in text:
+            element = tag[2]
+        elif element and f"</{element}>" in line:
+            element = ""
+        elif not (fenced or element or _NO_PROSE.match(line)):
+            yield line
