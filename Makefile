@@ -105,7 +105,7 @@ schema: $(VENV)/.test  ## write docs/recording.schema.json from the model
 
 lock:  ## write constraints.txt from the newest versions that fit
 	@rm -rf build/lock && $(PYTHON) -m venv build/lock
-	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,adapter-openai-agents,datasets,deepseek,local,hnswlib,mlflow,notebooks,polars,prometheus,tensorboard,tune,wandb,docs]' libcachesim
+	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,adapter-langchain,adapter-langmem,adapter-llama-index,adapter-openai-agents,datasets,deepseek,local,hnswlib,mlflow,notebooks,polars,prometheus,tensorboard,tune,wandb,docs]' libcachesim
 	@build/lock/bin/pip freeze --all --exclude ctxbench --exclude pip | grep -E '^[A-Za-z0-9._-]+==' | LC_ALL=C sort -f > constraints.txt
 
 clean:  ## remove everything that these commands made
@@ -135,14 +135,14 @@ $(VENV)/.run: build/wheel/.made constraints.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
-	@$(INSTALL) "$(WHEEL)[test,datasets,deepseek,docs,local,mlflow,notebooks,polars,prometheus,tensorboard,tune,wandb]"
+	@$(INSTALL) "$(WHEEL)[test,adapter-langchain,adapter-langmem,adapter-llama-index,adapter-openai-agents,datasets,deepseek,docs,local,mlflow,notebooks,polars,prometheus,tensorboard,tune,wandb]"
 	@$(INSTALL) --only-binary libcachesim libcachesim || echo "no libcachesim for this machine: its tests are skipped"
 	@touch $@
 
 # The editable install and the wheel have the same name: whichever is made last counts, and the other's stamps go.
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
 	@echo "installing into $(VENV) …"
-	@$(INSTALL) -e ".[test,datasets,deepseek,docs,local,mlflow,notebooks,polars,prometheus,tensorboard,tune,wandb]"
+	@$(INSTALL) -e ".[test,adapter-langchain,adapter-langmem,adapter-llama-index,adapter-openai-agents,datasets,deepseek,docs,local,mlflow,notebooks,polars,prometheus,tensorboard,tune,wandb]"
 	@rm -f $(VENV)/.run $(VENV)/.test $(VENV)/.local $(VENV)/.perf $(VENV)/.docs
 	@touch $@
 

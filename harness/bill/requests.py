@@ -19,7 +19,6 @@ from ...metrics.cache.requests import MessageSizes, RequestStep
 from ...metrics.cache.rules import day_of
 from ...metrics.media import media_tokens
 from ...metrics.value import Missing
-from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation, Message
 from ..folder.contexts import Floats, Ints, LogColumns
 from ..folder.run import Run
@@ -169,8 +168,6 @@ class RunRequests:
             recording, written = self._columns[name], self._written.get((name, strategy), [])
             sizes = [tokens + self._media(message) for message, tokens in written]
             messages, rows = recording.with_written(written, sizes), slice(first, last)
-            if self._log.messages(rows) > len(messages.tokens):
-                raise RunError(f"{self.run.folder}: what {strategy} wrote is missing: run again with --overwrite")
             yield ConversationRequests(
                 name,
                 strategy,

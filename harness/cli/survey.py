@@ -1,4 +1,4 @@
-"""`ctxbench lab survey`: the strategies of libraries and providers, beside some of ours, on the same recordings."""
+"""`ctxbench lab survey`: the strategies of libraries, providers and agents, beside some of ours, on the same recordings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def survey(
     markdown: MarkdownOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run the strategies of all installed libraries, of providers and some of ours, and print one table.
+    """Run the strategies of all installed libraries, of providers, of agents and some of ours, and print one table.
 
     Libraries that are not installed are left out and named. Each strategy is measured over the conversations that it
     finished.
@@ -86,7 +86,7 @@ def _sample_recordings() -> list[Path]:
 
 
 def choose() -> Chosen:
-    """Return our strategies of the survey, then the providers' and the adapters' by name, each with its settings."""
+    """Return our strategies of the survey, then all others by name, each with its settings."""
     from ...scenarios.errors import MissingExtra
     from ...strategies.chain import parse, spec, strategies
 
@@ -95,7 +95,7 @@ def choose() -> Chosen:
     left_out: dict[str, str] = {}
     for name, kind in sorted(strategies().items()):
         library = getattr(kind, "library", "")
-        if library or ".providers." in kind.__module__:
+        if library or kind.__module__.split(".")[-2] in ("providers", "agents"):
             for parameters in settings["settings"].get(name, ("",)):
                 try:
                     sources[spec(parse(f"{name}({parameters})"))] = library or "documentation"

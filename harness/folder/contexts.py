@@ -125,10 +125,6 @@ class ListColumn:
         sums: Ints = np.diff(running[self._offsets])
         return sums
 
-    def highest(self, rows: slice) -> int:
-        """Return the highest number in some rows, 0 if there is none."""
-        return int(self._part(rows)[1].max(initial=0))
-
     def identity(self, rows: slice) -> bytes:
         """Return bytes that are equal where the rows are."""
         offsets, values = self._part(rows)
@@ -181,10 +177,6 @@ class LogColumns:
         """Return a value that is equal where the requests of the rows are."""
         lists = (column.identity(rows) for column in (self._starts, self._stops, self._marks))
         return (self.kept[rows].tobytes(), self.tokens[rows].tobytes(), *lists, tuple(self._tools[rows]))
-
-    def messages(self, rows: slice) -> int:
-        """Return how many messages there must be, recorded and written, for the log of some rows to be whole."""
-        return self._stops.highest(rows)
 
     @cached_property
     def _starts(self) -> ListColumn:

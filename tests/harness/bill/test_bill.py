@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
-from shutil import copytree, rmtree
 
 import msgspec
 import pandas as pd
@@ -169,14 +168,6 @@ def test_before_the_look_back(tmp_path: Path) -> None:
     billed = bill(conversation(tmp_path, *old), [Scheme("claude-3-5-sonnet-20241022")])
     first, second = billed.calls(billed.schemes[0]).itertuples()
     assert second.read == first.written > 0
-
-
-def test_a_run_that_lost_what_strategies_wrote(run: Run, tmp_path: Path) -> None:
-    """It is one error that says what is missing, not a bill."""
-    copytree(run.folder, tmp_path / "run")
-    rmtree(tmp_path / "run" / "contexts")
-    said = ctxbench("bill", tmp_path / "run", "-m", "gpt-4o", cwd=tmp_path, code=2).stderr
-    assert "wrote is missing: run again with --overwrite" in said
 
 
 def test_marks_alone(run: Run) -> None:
