@@ -1,4 +1,4 @@
-"""`ctxbench lab survey`: the strategies of libraries, providers and agents, beside some of ours, on the same recordings."""
+"""`ctxbench lab survey`: strategies of libraries, providers and agents, beside some of ours, on the same recordings."""
 
 from __future__ import annotations
 

@@ -330,8 +330,11 @@ def response_usage(
     """
     used = usage(reported, place, problems, cost)
     recorded = reported.get("iterations") if isinstance(reported, dict) else None
-    if not isinstance(recorded, list) or len(recorded) < 2:
+    if not isinstance(recorded, list) or not recorded:
         return used, ()
+    if len(recorded) == 1:
+        # A compaction on demand reports zeros of its own, and what it read and wrote as its only iteration.
+        return used or usage(recorded[0], place.below("iterations[0]"), problems, cost), ()
     iterations, last = list[Iteration](), None
     for at, part in enumerate(recorded):
         one = usage(part, place.below(f"iterations[{at}]"), problems)

@@ -60,6 +60,15 @@ def test_a_block_that_changes_under_the_only_mark() -> None:
     assert used == [CacheUsage(0, 4000, 0, 0)] * 3
 
 
+def test_the_prompt_after_a_compaction() -> None:
+    """The provider's example (C7): five blocks of system prompt that have a mark of their own are read after a
+    compaction, and the summary is written; without that mark nothing is read."""
+    for marks, used in (((4,), CacheUsage(5000, 1000, 0, 0, 4)), ((), CacheUsage(0, 6000, 0, 0))):
+        talk, cache = Talk(), ExplicitCache(ExplicitRules(least=0, look_back=1))
+        cache.request(talk.request("SSSSSabcd", *marks, 8))
+        assert cache.request(talk.request("SSSSSz", *marks, 5, at=10)) == used
+
+
 def test_short_prefixes_are_plain_input() -> None:
     """Under the model's least size nothing is read or written, and nothing is said."""
     talk, cache = Talk(), ExplicitCache(ExplicitRules(least=2001))

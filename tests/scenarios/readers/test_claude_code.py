@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from ctxbench.scenarios.errors import RecordingError
+from ctxbench.scenarios.errors import Place, RecordingError
 from ctxbench.scenarios.model import Compaction, Conversation, Usage
 from ctxbench.scenarios.read import detect, find, read
 from ctxbench.scenarios.readers.claude_code import ClaudeCode
+from ctxbench.scenarios.readers.requests import response_usage
 from ctxbench.scenarios.source import Problems
 
 START = 1_700_000_000
@@ -289,6 +290,15 @@ def test_a_response_of_several_requests(tmp_path: Path) -> None:
         ("claude-opus-5", 500, 9),
         ("opus", 141, 40),
     ]
+
+
+def test_a_compaction_on_demand() -> None:
+    """The provider's example (D1): zeros for the response, and one iteration of 144 tokens read and 276 written."""
+    part = {"type": "compaction", "input_tokens": 144, "output_tokens": 276}
+    used, iterations = response_usage(
+        {"input_tokens": 0, "output_tokens": 0, "iterations": [part]}, Place("answer.json"), Problems()
+    )
+    assert (used, iterations) == (Usage(144, 276), ())
 
 
 @pytest.mark.parametrize("iterations", [[], None, [ADVISED["iterations"][0]], "none"])  # type: ignore[index]
