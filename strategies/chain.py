@@ -110,7 +110,8 @@ class _Registered(NamedTuple):
 @cache
 def _registered() -> _Registered:
     registered = _Registered({}, {}, {})
-    for point in sorted(entry_points(group="ctxbench.strategies")):
+    # Those with a dot are of providers and libraries: ours are named first, in lists and to who misspelt one.
+    for point in sorted(entry_points(group="ctxbench.strategies"), key=lambda point: ("." in point.name, point.name)):
         try:
             kind = point.load()
             registered.kinds[point.name] = kind if isinstance(kind, type) else strategy_of(kind, point.name)

@@ -43,7 +43,7 @@ def test_a_chain_is_its_stages() -> None:
     ("text", "said"),
     [
         ("windw(max_tokens=8)", "unknown strategy 'windw'; did you mean 'window'"),
-        ("xyzzy", "unknown strategy 'xyzzy'; there are anthropic.clear_tool_uses, anthropic.compact,"),
+        ("xyzzy", "unknown strategy 'xyzzy'; there are aider, archive, cache_marks,"),
         ("window(max_token=8)", "no parameter 'max_token'; it takes max_tokens, messages, model,"),
         ("window(max_token=8)", "did you mean 'max_tokens'?"),
         ("window(bogus=8)", "it takes max_tokens, messages, model, reserve, user_first"),

@@ -13,7 +13,7 @@ import pytest
 from ctxbench.harness.answers.answer import Offline, RunProbes, answer
 from ctxbench.harness.answers.store import answered
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import load
+from ctxbench.harness.folder.run import Run, load
 from ctxbench.harness.models import Models, Settings
 from ctxbench.metrics.grading import Grade, GradedItem
 from ctxbench.metrics.tokens import TokenCounter
@@ -130,7 +130,7 @@ def test_answers_that_are_not_whole_or_stale_are_left_out_and_said(tmp_path: Pat
     execute(plan(talks(tmp_path), ("none",)), tmp_path / "other")
     shutil.copy(tmp_path / "other" / "probes" / "00001.parquet", other)
     shutil.copy(tmp_path / "run" / "probes" / "00000.parquet", other)
-    assert answered(load(tmp_path / "run")).whole == ()
+    assert answered(Run(tmp_path / "run")).whole == ()
 
 
 def test_a_run_that_is_replaced_keeps_no_old_answers(tmp_path: Path, small_shards: None) -> None:

@@ -105,9 +105,9 @@ def test_a_run_that_changed_is_simulated_again(run: Run, simulated: list[Scheme]
     part = next((run.folder / "messages").iterdir())
     table = pq.read_table(part)
     pq.write_table(table, part, compression="none")
-    again = billed(load(run.folder))
+    again = billed(Run(run.folder))
     assert simulated == [*SCHEMES, *SCHEMES]
-    pd.testing.assert_frame_equal(billed(load(run.folder)), again, check_exact=True)
+    pd.testing.assert_frame_equal(billed(Run(run.folder)), again, check_exact=True)
     assert simulated == [*SCHEMES, *SCHEMES]
     assert len(files(run)) == len(SCHEMES)
 
