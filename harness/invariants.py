@@ -32,7 +32,7 @@ from .replay import ConversationIndex, RecordedContext, Step, replay, replay_vie
 COUNTER = TokenCounter()
 
 QUESTIONS = ("What did row 42 say earlier?", "之前第42行说了什么？")
-"""What is asked in between."""
+"""Questions asked in between."""
 
 
 @dataclass(frozen=True)

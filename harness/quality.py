@@ -50,7 +50,7 @@ Done = Callable[[int], None]
 
 
 class Replies(NamedTuple):
-    """Which replies of the model were requested, and which of them are not recorded."""
+    """Replies of the model that were requested, and those of them that are not recorded."""
 
     asked: frozenset[str]
     lacking: frozenset[str]

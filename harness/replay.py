@@ -132,7 +132,7 @@ def check_context(value: object, conversation: Conversation) -> Context:
 
 
 class ConversationIndex:
-    """What is known of a conversation under any strategy: token sums, structure, constraints, demands, facts.
+    """Facts of a conversation under any strategy: token sums, structure, constraints, demands, stated facts.
 
     One index serves all strategies that the conversation is replayed through.
     """
@@ -181,7 +181,7 @@ class ConversationIndex:
 
     @cached_property
     def demands(self) -> Demands:
-        """What the recorded model used of what had been said, at each of its calls."""
+        """Values that the recorded model used of what had been said, at each of its calls."""
         return demands(self.conversation)
 
     def facts_in(self, name: str) -> tuple[FollowedFact, ...]:

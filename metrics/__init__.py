@@ -1,1 +1,1 @@
-"""What is measured: token counts, structural faults, figures over a run. Pure functions, no clock, no files."""
+"""Measures: token counts, structural faults, figures over a run. Pure functions, no clock, no files."""

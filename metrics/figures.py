@@ -50,7 +50,7 @@ class Metric:
     """One metric of a run. `version` is raised when the formula changes: figures of two versions do not compare."""
 
     name: str
-    """What tables, figures, pages and trackers call it."""
+    """Its name in tables, figures, pages and trackers."""
     about: str
     """Its meaning in one line."""
     of: Callable[[pd.DataFrame], Value]

@@ -63,7 +63,7 @@ _LINE = 20
 
 @dataclass(slots=True)
 class _Sums:
-    """What one pass over the conversations collects."""
+    """Sums that one pass over the conversations collects."""
 
     conversations: int = 0
     tokens: Counter[str] = field(default_factory=Counter)

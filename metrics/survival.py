@@ -32,7 +32,7 @@ START = 24
 
 
 class FollowedFact(NamedTuple):
-    """What a summary must have for a fact to survive: one spelling of each value, and a share of the words."""
+    """The parts of a fact that a summary must have: one spelling of each value, and a share of the words."""
 
     kind: str
     values: tuple[tuple[str, ...], ...]

@@ -1,1 +1,1 @@
-"""What people look at: tables now. Tables choose columns, templates place them, neither computes."""
+"""Tables, figures and pages for people. Tables choose columns, templates place them, neither computes."""

@@ -21,7 +21,7 @@ from .verdict import as_json as verdict_json
 
 
 class OwnCompaction(NamedTuple):
-    """What the recorded agents did to their contexts, over the conversations that every strategy finished."""
+    """The recorded agents' own compactions and edits, over the conversations that every strategy finished."""
 
     sessions: int
     """Sessions in which they did something."""
@@ -44,7 +44,7 @@ class Audit:
 
     @cached_property
     def own(self) -> OwnCompaction:
-        """What the agents did."""
+        """The agents' own compactions and edits, counted."""
         run, uneven = self.results.run, self.results.summary.uneven
         events = run.table("events")
         events = events[(events.strategy == RECORDED) & ~events.conversation.isin(uneven)]

@@ -38,7 +38,7 @@ class Survey:
     inputs: Sequence[str]
     """Names of the recordings' folders."""
     left_out: Sequence[str]
-    """Which strategies cannot run here, and why, a line each."""
+    """Strategies that cannot run here, a line each with the reason."""
 
     def figure(self, strategy: str, metric: str) -> SurveyFigure:
         """Return a figure over the conversations that the strategy finished, with its 95 % interval."""

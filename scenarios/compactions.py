@@ -1,4 +1,4 @@
-"""What a compaction leaves of a recorded history: the messages that the agent sent from then on.
+"""The messages that an agent sent from a compaction on: what it left of the recorded history.
 
 `recorded` replays them, and `lab validate` compares them with the recorded usage.
 """

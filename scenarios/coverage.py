@@ -41,7 +41,7 @@ class TextCoverage:
     characters: int
     """Of all distinct texts in the files."""
     covered: int
-    """Of those that stand in a message, a call, a tool, a summary, a probe or a fact, or that hold one whole."""
+    """Characters of the texts that stand in a message, call, tool, summary, probe or fact, or hold one whole."""
     missing: dict[str, int]
     """Characters of the others by key path, `.messages[].metadata.note`, most first."""
     unshown: dict[str, int]

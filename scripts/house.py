@@ -1,14 +1,16 @@
 """Print how the code is laid out: files, lines, import circles, `Any`, comments. `make house` and `make lint` run it.
 
 The import graph counts every relative import, also those inside functions and under TYPE_CHECKING. With `--check` the
-exit code is 1 if there is an import circle, or if two classes that are not private have the same name. The kinds of
-embedded scenario do not know each other, so each may have a `World` of its own.
+exit code is 1 if there is an import circle, if two classes that are not private have the same name, or if a docstring
+begins with a word that leaves its subject open (`What`, `Those` …). The kinds of embedded scenario do not know each
+other, so each may have a `World` of its own.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import re
 import sys
 import tokenize
 from collections import defaultdict
@@ -18,6 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ROOMS = ("scenarios", "metrics", "strategies", "harness", "reports")
 KINDS = "scenarios/embedded/"
+OPEN = re.compile(r"(What|Whatever|Who|Whose|Which|Those|Of (each|every|those)|That which)\b")
+"""First words of docstrings that do not say what they are about."""
 
 
 def main(arguments: list[str]) -> int:
@@ -28,7 +32,7 @@ def main(arguments: list[str]) -> int:
     trees = {path: ast.parse(text) for path, text in texts.items()}
     sizes = sorted((len(text.splitlines()) for text in texts.values()), reverse=True)
     graph = imports(root, trees)
-    circles, same = circles_of(graph), same_classes(root, trees)
+    circles, same, vague = circles_of(graph), same_classes(root, trees), list(open_docstrings(root, trees))
     comments = sum(map(comment_lines, texts.values()))
     print(f"files                                       {len(sizes):>7,}")
     print(f"lines                                       {sum(sizes):>7,}")
@@ -42,7 +46,19 @@ def main(arguments: list[str]) -> int:
     print(f"classes of one name                         {len(same):>7,}")
     for name, places in same.items():
         print(f"    {name}: {', '.join(places)}")
-    return int("--check" in arguments and bool(circles or same))
+    print(f"docstrings without a subject                {len(vague):>7,}")
+    for place in vague:
+        print(f"    {place}")
+    return int("--check" in arguments and bool(circles or same or vague))
+
+
+def open_docstrings(root: Path, trees: dict[Path, ast.Module]) -> Iterator[str]:
+    """Yield the docstrings, those of attributes too, that begin with a word of `OPEN`, with their places."""
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            match node:
+                case ast.Expr(value=ast.Constant(value=str(text))) if OPEN.match(text):
+                    yield f"{path.relative_to(root)}:{node.lineno}: {text.splitlines()[0]}"
 
 
 def half(sizes: list[int]) -> int:

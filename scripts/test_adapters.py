@@ -20,7 +20,7 @@ from pathlib import Path
 FOLDER = Path("build/adapters")
 NEWER_PYTHONS = ("3.12", "3.13")
 BESIDE = ("pytest", "hypothesis")
-"""What the tests of adapters import beside ctxbench and the library."""
+"""Packages that the tests of adapters import beside ctxbench and the library."""
 
 
 def extras() -> dict[str, list[str]]:

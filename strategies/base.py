@@ -1,4 +1,4 @@
-"""What a strategy is: a frozen dataclass whose `start` opens one conversation and returns a Context → Context function.
+"""The protocol of a strategy: a frozen dataclass whose `start` opens one conversation, and returns Context → Context.
 
     @dataclass(frozen=True, slots=True)
     class LastTen:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # an adapter in another Python has no NumPy
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What a model is sent: messages in order, the cache marks on them, and the tools offered."""
+    """A request to a model: messages in order, the cache marks on them, and the tools offered."""
 
     messages: Messages
     marks: tuple[int, ...] = ()

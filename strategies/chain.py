@@ -98,7 +98,7 @@ class Chain:
 
 
 class _Registered(NamedTuple):
-    """What the entry points bring, by name."""
+    """Strategies that the entry points bring, by name."""
 
     kinds: dict[str, type[Any]]
     errors: dict[str, str]

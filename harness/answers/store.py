@@ -111,7 +111,7 @@ def damage(run: Path) -> list[Damage]:
 
 
 USUAL = "offline", "rules"
-"""Who answers and who grades in every run."""
+"""The answerer and the grader of every run."""
 
 
 @dataclass(frozen=True)

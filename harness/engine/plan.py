@@ -81,7 +81,7 @@ DEFAULT_STRATEGIES = (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run measures. Two runs with equal plans on equal recordings have equal results."""
+    """The question that a run answers. Two runs with equal plans on equal recordings have equal results."""
 
     inputs: RunInputs
     strategies: tuple[str, ...]

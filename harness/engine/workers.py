@@ -31,7 +31,7 @@ from .threads import one_thread
 T = TypeVar("T")
 
 LEFT_TO_THE_PARENT = {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}
-"""What a terminal sends to all processes at once. SIGTERM is not in it: the pool itself ends workers by that."""
+"""Signals that a terminal sends to all processes at once. SIGTERM is none: the pool itself ends workers by that."""
 
 SOCKET_ROOM = 104 - len("/pymp-xxxxxxxx/listener-xxxxxxxx") - 1
 """Bytes that the temporary folder may have in the path of the fork server's socket (macOS; 4 more on Linux)."""

@@ -50,7 +50,7 @@ class FileDigest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one part consists of."""
+    """The files of one part, with their digests, and the run and recordings that they are of."""
 
     part: str
     """Its name, as `receipts/00000-003`."""

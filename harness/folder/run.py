@@ -540,7 +540,7 @@ class _SentContexts:
 
 
 class _Summaries(NamedTuple):
-    """What the summaries of one strategy cover in one conversation."""
+    """Messages that the summaries of one strategy cover in one conversation."""
 
     covered: dict[int, list[str]]
     """By step: ids of the messages that a summary newly covers."""

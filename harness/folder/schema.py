@@ -55,7 +55,7 @@ SCHEMAS = schemas_of(COLUMNS)
 FORMAT = 9
 """Number of the run folder's layout. This version reads no other."""
 USUAL_MODEL = "gpt-4o"
-"""Whose context window counts where the recording does not say which model was called."""
+"""The model whose context window counts where the recording does not say which model was called."""
 
 
 class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

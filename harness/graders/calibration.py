@@ -52,7 +52,7 @@ class Graded(NamedTuple):
     seconds: float
     cost: Cost | None
     fitted_on: NDArray[np.bool_]
-    """Which of the graded answers the grader was fitted on."""
+    """Mask of the graded answers that the grader was fitted on."""
 
     @property
     def pairs(self) -> list[tuple[Labelled, Grade]]:

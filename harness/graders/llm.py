@@ -386,7 +386,7 @@ class Preference(msgspec.Struct, frozen=True):
     better: Literal["first", "second", "tie"]
     """As the pair was given, however it was shown. A tie where both orders were shown and disagree."""
     shown_first: tuple[Side, ...]
-    """Which answer was shown first, in each of the calls."""
+    """The answer that was shown first, in each of the calls."""
     reason: str = ""
     raw: str = ""
 

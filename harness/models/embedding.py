@@ -41,7 +41,7 @@ OWN = 64
 GRAM = 4
 """Letters in a piece of a word. Pieces let `booking` find `booked`, and endpoints find their parts."""
 PIECE = 0.5
-"""What a piece weighs of its word."""
+"""Weight of a piece of a word."""
 LENGTH = 12.0
 """How long the signature is, beside words that weigh 1 to 2.4 each. Without it the shortest texts win every search."""
 

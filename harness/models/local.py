@@ -206,11 +206,11 @@ class Choice(msgspec.Struct, frozen=True):
 
     model: str
     prefix: str
-    """What many choices share. It is read once, and what is made of it is used again: the same bits every time."""
+    """The part that many choices share. It is read once, and used again: the same bits every time."""
     text: str
     tokens: tuple[str, ...]
     prompt: str = ""
-    """Which prompt this is, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
+    """Name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
 
     def canonical(self) -> str:
         """Return the request as the cassette writes it."""
@@ -228,7 +228,7 @@ class Likely(msgspec.Struct, frozen=True):
     """How likely a model takes the tokens of a choice to be."""
 
     logprobs: dict[str, float]
-    """Of those tokens that are among the likeliest."""
+    """Log-probabilities of the tokens that are among the likeliest."""
     floor: float
     """The others are less likely than this."""
     input_tokens: int = 0

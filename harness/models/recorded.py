@@ -30,15 +30,15 @@ class ModelRequest(msgspec.Struct, frozen=True):
     temperature: float
     max_tokens: int
     tools: tuple[Tool, ...] = ()
-    """What it may call."""
+    """Tools that it may call."""
     silent: bool = False
     """It is sent the tools, as what was said before needs them, and may call none."""
     schema: Mapping[str, Any] | None = None
     """A JSON schema that the answer has to keep to, where the provider can see to that."""
     vote: int = 0
-    """Which of several answers to the same request."""
+    """Number of the answer, of several to the same request."""
     prompt: str = ""
-    """Which prompt this is, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
+    """Name of the prompt, NAME@DIGEST: tells a recorded answer to a prompt that has changed."""
 
     def canonical(self) -> str:
         """Return the request as the cassette writes it."""

@@ -51,10 +51,10 @@ class Settings(msgspec.Struct, frozen=True):
     command: str = ""
     """Under which its money is counted, a name that no other command has."""
     answerer: str = "offline"
-    """Who answers probes: "offline", "local", or a litellm model name."""
+    """The answerer of probes: "offline", "local", or a litellm model name."""
 
     grader: str = "local"
-    """Which model the graders that need one ask: "local", or a litellm model name. It is looked at when one is made."""
+    """The model that graders ask, if they need one: "local", or a litellm model name. Looked at when it is made."""
 
     def identity(self) -> dict[str, str]:
         """Return what the results depend on."""

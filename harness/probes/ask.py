@@ -188,7 +188,7 @@ class Again:
 
 
 FLOOR, CEILING = "last_turn", "evidence_only"
-"""What bounds every strategy. Every run asks them its probes."""
+"""Bounds of every strategy. Every run asks them its probes."""
 
 
 _SHARED = (

@@ -48,7 +48,7 @@ class ProbeResult:
     tokens_written: tuple[int, ...] = ()
     marks: tuple[int, ...] = ()
     tools: tuple[Tool, ...] | None = None
-    """Those offered, if they are not the recording's."""
+    """Tools offered, if they are not the recording's."""
     events: tuple[Event, ...] = ()
     loadable: tuple[tuple[str, str], ...] = ()
     """(message, what the model asks for it with; empty if it is offered no tool)."""
@@ -207,7 +207,7 @@ FOCUS = "focus"
 
 
 class Substitutions:
-    """What stands for messages that are not sent, from the events that a strategy has reported so far."""
+    """Texts that stand for messages which are not sent, from the events that a strategy has reported so far."""
 
     __slots__ = ("_by", "_recalled", "_texts", "archived", "held")
 
@@ -259,7 +259,7 @@ class Substitutions:
 
 
 FIELDS = ("kept", "marks", "tokens_full", "tokens_sent")
-"""What a failed probe has none of, and any other as it is."""
+"""Columns that a failed probe has no values in; it has all others."""
 
 
 def write_probes(part: ResultPart, strategies: Mapping[str, Sequence[tuple[str, Sequence[ProbeResult]]]]) -> None:
@@ -337,18 +337,18 @@ class StoredProbe(NamedTuple):
     question: Message
     """The newest message of what the strategy was given. It is in the context as well, if the strategy sends it."""
     context: Context | None
-    """What would be sent; None if nothing was, for the reason in `failed`."""
+    """Messages that would be sent; None if nothing was, for the reason in `failed`."""
     failed: str
     step: int | None
     """The newest step at or before it."""
     kept: int
     """Messages that the context starts with as that step's does."""
     written: dict[Message, int]
-    """What the strategy wrote for this probe alone, with its tokens."""
+    """Messages that the strategy wrote for this probe alone, with their tokens."""
     evidence: dict[str, State]
-    """Of each message that it rests on and that had been said."""
+    """State of each message that it rests on and that had been said."""
     loadable: dict[str, str]
-    """What is in an archive or a lower tier, and what the model has to ask for; empty if it is offered no tool."""
+    """Messages in an archive or a lower tier, each with what the model asks for; empty without a tool for it."""
     events: tuple[Event, ...]
     place: float | None
     """Where in what is sent the evidence is that is sent: 0 = at the start, 1 = at the end."""

@@ -33,7 +33,7 @@ class Load:
     name: str
     samples: Sequence[Trace]
     of: str
-    """What a sample is: a seed or a conversation."""
+    """The kind of a sample: a seed or a conversation."""
 
     @property
     def accesses(self) -> float:

@@ -29,7 +29,7 @@ from ..folder.run import Run, load, rows_of
 TOKENS = "tokens"
 """The cost where no model is billed: tokens sent, including those of the strategy's own model calls."""
 QUALITIES = ("answer_quality", "context_recall", "grounding")
-"""What quality is measured by: the first of these that the recordings allow."""
+"""Measures of quality: the first of these that the recordings allow is taken."""
 LACKING = "without_newest"
 
 
@@ -53,7 +53,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 Sums = list[tuple[float, float]]
-"""What each conversation adds to either sum (`metrics/value.py`)."""
+"""Contribution of each conversation to either sum (`metrics/value.py`)."""
 
 
 class Tried(msgspec.Struct, frozen=True):

@@ -61,7 +61,7 @@ class MessageSizes(NamedTuple):
     tools: int
     """Tokens of the recorded tools."""
     keys: Sequence[Hashable] | None = None
-    """What is equal in another conversation has an equal key; None where no other one shares the cache."""
+    """A key per block, equal where another conversation sends the same; None where no other one shares the cache."""
     tools_key: Hashable = None
     """The same of the recorded tools."""
     blocks: Sequence[ContentBlocks] | None = None

@@ -207,7 +207,7 @@ class _Thread:
 
 @dataclass(slots=True)
 class HttpExchanges:
-    """What the requests of one file refer to: earlier responses, compactions, stored contents."""
+    """Earlier responses, compactions and stored contents that the requests of one file refer to."""
 
     problems: Problems
     responses: Responses = field(init=False)

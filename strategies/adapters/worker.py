@@ -97,7 +97,7 @@ class Channel:
 
 
 class RemoteDesk:
-    """What `ChatServices` needs of the services of a conversation that is replayed in the other process."""
+    """The services of a conversation that is replayed in the other process, as `ChatServices` needs them."""
 
     def __init__(self, channel: Channel, conversation: str, now: float | None) -> None:
         self._channel, self.conversation, self.now = channel, conversation, now

@@ -20,7 +20,7 @@ from ..parts.compaction import ClientHistory, CompactingClient, wording
 from ..parts.units import NOTHING, at_least
 
 OUTPUT_RESERVE, MARGIN = 20_000, 13_000
-"""What Claude Code leaves of the window: at most so much for an answer, and a margin."""
+"""Tokens of the window that Claude Code leaves free: at most so many for an answer, and a margin."""
 
 COLD = 300.0
 """Seconds after which Anthropic's cache of five minutes has nothing."""

@@ -63,7 +63,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Which other conversations' results may be read: those created before a moment, of a thread or of any."""
+    """Conversations whose results may be read: those created before a moment, of a thread or of any."""
 
     besides: str
     """The own conversation."""

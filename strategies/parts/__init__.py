@@ -1,1 +1,1 @@
-"""What strategies are made of: units of a history, passages, summaries, facts, memories."""
+"""Parts that strategies share: units of a history, passages, summaries, facts, memories."""
