@@ -189,7 +189,7 @@ class RunVerdict:
     @property
     def crossed(self) -> list[str]:
         """The strategies that would be shipped but for what they break."""
-        return [name for name, share in self.keeps.items() if share >= SURE and name in self.broken]
+        return [name for name in self._fit() if name in self.broken]
 
     @property
     def shipped(self) -> str | None:
@@ -197,8 +197,17 @@ class RunVerdict:
         if self.units < FEWEST:
             return None
         points = self.candidates
-        fit = [name for name, share in self.keeps.items() if share >= SURE and name in points]
-        return min(fit, key=lambda name: points[name].cost, default=None)
+        return min((name for name in self._fit() if name in points), key=lambda name: points[name].cost, default=None)
+
+    def _fit(self) -> list[str]:
+        """Return the strategies that are sure to cost less than the base and to keep its quality."""
+        return [name for name, share in self.keeps.items() if share >= SURE and self.is_cheaper(name)]
+
+    def is_cheaper(self, name: str) -> bool:
+        """Return whether the interval of the bill's change is below zero."""
+        # Where few conversations make up the bill, resamples agree too much: the interval knows how few they are.
+        shown = self.cost_change(name).shown
+        return not isinstance(shown, Missing) and shown.high < 0
 
     @property
     def conversations(self) -> int:
@@ -443,7 +452,10 @@ def _figures(verdict: RunVerdict, name: str) -> Iterator[tuple[str, str]]:
 def how_sure(verdict: RunVerdict, name: str) -> str:
     """Return in how many resamples a strategy costs less than the base and loses no more than accepted."""
     kept, drawn = percent(verdict.keeps[name]), sample(verdict.conversations, verdict.units)
-    return f"cheaper, and at most {accepted_points(verdict)} worse, in {kept} of {DRAWS:,} resamples of {drawn}"
+    words = f"cheaper, and at most {accepted_points(verdict)} worse, in {kept} of {DRAWS:,} resamples of {drawn}"
+    if verdict.keeps[name] < SURE or verdict.is_cheaper(name):
+        return words
+    return f"{words}, but few of these decide that: it saves {less(verdict.cost_change(name))}"
 
 
 def _why_nothing(verdict: RunVerdict) -> str:

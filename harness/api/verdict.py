@@ -16,7 +16,7 @@ from ...reports import gate as gate_tables
 from ...reports.compare import as_json
 from ...reports.render import Table, html, percent, plain
 from ...reports.tables import incomplete
-from ...reports.verdict import FEWEST, SURE, WHOLE, RunVerdict, accepted_points, answer, five_measures, too_few
+from ...reports.verdict import FEWEST, SURE, WHOLE, RunVerdict, accepted_points, answer, five_measures, less, too_few
 from ...scenarios.errors import RunError
 from ...scenarios.spec import nearest
 from ..compare.compare import RunComparison
@@ -123,6 +123,8 @@ class BenchmarkVerdict:
             wanted = f"{100 * SURE:g} % are needed"
             bound = f"at most {accepted_points(places)} worse"
             objections.append(f"cheaper, and {bound}, in {percent(sure)} of the resamples: {wanted}")
+        elif not places.is_cheaper(strategy):
+            objections.append(f"few conversations decide its bill: it saves {less(places.cost_change(strategy))}")
         return objections
 
     def _missing(self, strategy: str) -> str:

@@ -100,6 +100,17 @@ SHARES = {
 }
 
 
+def test_resamples_that_few_conversations_decide() -> None:
+    """Three of twelve conversations make up the bill and halve it, the others grow: cheaper in 96.7 % of the resamples,
+    and an interval with zero in it, so it is not shipped, and the answer says why."""
+    costs = {"none": [100.0, 90.0, 80.0, *[1.0] * 9], "short": [50.0, 45.0, 40.0, *[1.05] * 9]}
+    found = by_hand(costs, dict.fromkeys(costs, [0.9] * 12))
+    assert found.keeps["short"] == pytest.approx(0.967, abs=0.01)
+    assert not found.is_cheaper("short")
+    assert found.shipped is None
+    assert "but few of these decide that: it saves 48." in told(answer(found))["nearest"]
+
+
 def test_another_base() -> None:
     """Against `good`, which costs 36, `cheap` (20) loses too much, `none` (80) is dearer, and nothing breaks `good`."""
     found = replace(by_hand(COSTS, SHARES, {"good": 3, "broken": 3}), base="good")
