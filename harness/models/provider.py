@@ -262,7 +262,12 @@ _PASSING = {408, 409, 425, 429}
 _SHOWN = 200
 _SECRETS = re.compile(
     r"(?<![^\W_])(sk|pk|key|gsk|xai|AIza)[-_][\w\-]{6,}|AIza[\w\-]{10,}|Bearer\s+\S+|(?<=://)[^/\s@]+@"
-    r"|(?<=[?&])[\w\-]*(key|token|secret|password|signature)=[^\s&#]+",
+    r"|Basic\s+(?=\S*[\d=])[\w+/=]{8,}"
+    r"|(?<=[?&])[\w\-]*(key|token|secret|password|signature)=[^\s&#]+"
+    # Headers as they are printed, `api-key: …`, `'x-api-key': '…'`; tokens of GitHub, Hugging Face, Slack, AWS; JWTs.
+    r"|(?<=api-key)[\"']?\s*[:=]\s*[\"']?[\w\-.~+/=]{6,}"
+    r"|\b(gh[pousr]_|github_pat_|hf_|xox[abprs]-|glpat-)[\w\-]{10,}|\b(AKIA|ASIA)[0-9A-Z]{16}\b"
+    r"|\beyJ[\w\-]{8,}\.[\w\-]{8,}\.[\w\-]*",
     re.IGNORECASE,
 )
 _PREFIXES = re.compile(r"^((litellm\.)?\w*(Error|Exception|Timeout)\s*[:\-]\s*)+")

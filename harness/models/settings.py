@@ -128,9 +128,15 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def _reachable(api_base: str) -> None:
-    """Raise SetupError for an api base that is no address of a server."""
+    """Raise SetupError for an api base that is no address of a server, or that has a user or a password in it."""
     try:
         parts = urlsplit(api_base)
+        # It would stand in error texts and in the command that goes on with a stopped run.
+        if parts.username is not None or parts.password is not None:
+            raise SetupError(
+                f"the api base at {parts.hostname or 'this server'} has a user or password in it: leave it out, and "
+                "give the key in the environment (OPENAI_API_KEY …)"
+            )
         good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:  # a port that is no number, a bracket that is not closed
         good = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,32 @@ def test_keys_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     assert without_secrets("use sk-abcdef123 or a plain word") == "use *** or ***"
     assert without_secrets("http://me:pw@host/x?a=1&access_token=zz") == "http://***host/x?a=1&***"
     assert without_secrets("task-1234567 of disk-cache-3") == "task-1234567 of disk-cache-3"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "Authorization: Basic dXNlcjpwYXNzd29yZA==",
+        "{'api-key': 'c0ffee1234567890'}",
+        "x-api-key: c0ffee1234567890",
+        "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        "hf_abcdefghijklmnopqrstuvwxyz",
+        "AKIAIOSFODNN7EXAMPLE",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc-def_123",
+    ],
+)
+def test_kinds_of_secrets(secret: str) -> None:
+    """Headers, tokens of services and JWTs go, wherever they stand in a text; the words around them stay."""
+    told = without_secrets(f"refused: {secret} (401)")
+    assert told.startswith("refused: ")
+    assert told.endswith(" (401)")
+    assert not any(len(part) > 9 for part in re.findall(r"[\w+/=]+", told.replace("Authorization", "")))
+
+
+def test_words_that_are_no_secrets() -> None:
+    """What only begins like one stays."""
+    plain = "Basic authentication is needed; the api-key is missing; the hf_hub and the eye"
+    assert without_secrets(plain) == plain
 
 
 def test_waiting(tmp_path: Path) -> None:

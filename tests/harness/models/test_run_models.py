@@ -128,6 +128,7 @@ def test_replies_that_are_used_all_the_same(server: Server, tmp_path: Path) -> N
         (Settings(api_base="foo"), "the api base 'foo' is no address of a server: write it like http://"),
         (Settings(api_base="localhost:8000/v1"), "is no address of a server"),
         (Settings(api_base="ftp://host/v1"), "is no address of a server"),
+        (Settings(api_base="https://me:pw@host/v1"), "the api base at host has a user or password in it: leave it out"),
         (Settings(api_base="http:///v1"), "is no address of a server"),
         (Settings(api_base="http://host:port/v1"), "is no address of a server"),
     ],
