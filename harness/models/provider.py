@@ -234,23 +234,36 @@ def _answer(response: Any) -> ModelAnswer:
     choice = response.choices[0]
     refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
     calls = tuple(
-        ToolCall(call.id or f"call_{at}", call.function.name or "", call.function.arguments or "{}")
+        ToolCall(call.id or f"call_{at}", _text(call.function.name), _text(call.function.arguments) or "{}")
         for at, call in enumerate(getattr(choice.message, "tool_calls", None) or ())
     )
     return ModelAnswer(
-        choice.message.content or "", _reported(response), choice.finish_reason or "", refusal or "", calls
+        _text(choice.message.content), _reported(response), choice.finish_reason or "", _text(refusal), calls
     )
 
 
+def _text(reply: str | None) -> str:
+    """Return a part of a reply as text that can be stored: halves of surrogate pairs are replaced by U+FFFD."""
+    # JSON may escape one half alone, which no encoding can write: counting or storing it would raise.
+    return (reply or "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _reported(response: Any) -> TokenUsage | None:
-    """Return the usage that a response reports. litellm writes 0 where the provider reported nothing."""
+    """Return the usage that a response reports; None if there is none, or one that cannot be: ours is charged then.
+
+    litellm writes 0 where the provider reported nothing.
+    """
     usage = getattr(response, "usage", None)
     if usage is None or not usage.prompt_tokens:
         return None
     details = getattr(usage, "prompt_tokens_details", None)
     read = getattr(details, "cached_tokens", None) or 0
     written = getattr(usage, "cache_creation_input_tokens", None) or 0
-    return TokenUsage(usage.prompt_tokens, usage.completion_tokens or 0, read, written)
+    counts = (usage.prompt_tokens, usage.completion_tokens or 0, read, written)
+    # A negative count would give back what a spend limit has counted.
+    if not all(isinstance(count, int) and 0 <= count < _MOST_TOKENS for count in counts):
+        return None
+    return TokenUsage(*counts) if read + written <= counts[0] else None
 
 
 GIVEN_UP = "was given up for the rest of the run"
@@ -260,6 +273,7 @@ STRIKES = 2
 provider is there. A call with five tries takes 15 s, and a run makes thousands."""
 _PASSING = {408, 409, 425, 429}
 _SHOWN = 200
+_MOST_TOKENS = 1 << 53
 _SECRETS = re.compile(
     r"(?<![^\W_])(sk|pk|key|gsk|xai|AIza)[-_][\w\-]{6,}|AIza[\w\-]{10,}|Bearer\s+\S+|(?<=://)[^/\s@]+@"
     r"|Basic\s+(?=\S*[\d=])[\w+/=]{8,}"

@@ -10,6 +10,7 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -199,6 +200,27 @@ def test_an_empty_answer_is_an_answer(server: Server, message: dict[str, object]
     server.acts = [f"reply {json.dumps(body)}"]
     assert provider(server).chat(ASK) == answer
     assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": -5, "completion_tokens": 1, "total_tokens": -4},
+        {"prompt_tokens": 5, "completion_tokens": -9, "total_tokens": -4},
+        {"prompt_tokens": 1 << 60, "completion_tokens": 1, "total_tokens": 1},
+        {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6, "prompt_tokens_details": {"cached_tokens": 6}},
+    ],
+)
+def test_a_usage_that_cannot_be(server: Server, usage: dict[str, Any]) -> None:
+    """Negative or absurd counts, and more read than sent, count as not reported."""
+    server.usage = usage
+    assert provider(server).chat(ASK).usage is None
+
+
+def test_half_a_character(server: Server) -> None:
+    """A lone surrogate in a reply is replaced, so that the reply can be counted and stored; a pair is a character."""
+    server.text = "a \ud83d b \ud83d\ude00"
+    assert provider(server).chat(ASK).text == "a \ufffd b \U0001f600"
 
 
 def test_cached_tokens(server: Server) -> None:
