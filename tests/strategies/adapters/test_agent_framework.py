@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.adapters import agent_framework
+from ctxbench.strategies.functions import finished
 from tests.strategies.adapters.native import (
     COUNT,
     SUMMARY,
@@ -72,7 +72,7 @@ def native_compaction(kind: str, asks: str | None = None, **settings: Any) -> Na
 
         def step(start: int, stop: int) -> Seen:
             state.extend(framework_messages(conversation, start, stop))
-            return framework_seen(asyncio.run(framework.apply_compaction(state, strategy=strategy)))
+            return framework_seen(finished(framework.apply_compaction(state, strategy=strategy)))
 
         return step
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import pytest
 
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.adapters import autogen
+from ctxbench.strategies.functions import finished
 from tests.builders import answering, calling, talk
 from tests.strategies.adapters.native import (
     COUNT,
@@ -91,7 +91,7 @@ def native_context(kind: str, **settings: Any) -> Native:
             return await context.get_messages()
 
         def step(start: int, stop: int) -> Seen:
-            kept = asyncio.run(fill(start, stop))
+            kept = finished(fill(start, stop))
             return [(first.role, first.text, (), None), *map(autogen_seen, kept)]
 
         return step

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +13,7 @@ from ctxbench.strategies.adapters import google_adk
 from ctxbench.strategies.base import ModelError
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Failed
+from ctxbench.strategies.functions import finished
 from tests.strategies.adapters.native import (
     COUNT,
     SUMMARY,
@@ -91,7 +91,7 @@ def native_runner(conversation: Conversation, **settings: Any) -> Callable[[int,
                 async for _ in runner.run_async(user_id="ann", session_id=session.id, new_message=content):
                     pass
 
-    asyncio.run(run())
+    finished(run())
     in_turn = iter(requests)
     return lambda start, stop: next(in_turn)
 

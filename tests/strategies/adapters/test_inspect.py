@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies import live
 from ctxbench.strategies.adapters import inspect
+from ctxbench.strategies.functions import finished
 from tests.strategies.adapters.native import (
     COUNT,
     SUMMARY,
@@ -78,7 +78,7 @@ def native_handler(conversation: Conversation, kind: str, **settings: Any) -> Ca
 
     said, requests = conversation.messages, list[Seen]()
     replies = [message for message in said if message.role == "assistant"]
-    asyncio.run(run())
+    finished(run())
     in_turn = iter(requests)
     return lambda start, stop: next(in_turn)
 

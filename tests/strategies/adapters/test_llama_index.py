@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from ctxbench.scenarios.chat import chat_message
 from ctxbench.scenarios.model import Conversation, Message
 from ctxbench.strategies.adapters import llama_index
+from ctxbench.strategies.functions import finished
 from tests.strategies.adapters.native import (
     COUNT,
     SUMMARY,
@@ -95,7 +95,7 @@ def native_memory(conversation: Conversation, engine: Any) -> Callable[[int, int
         return kept
 
     def step(start: int, stop: int) -> Seen:
-        return llama_index_seen(conversation, asyncio.run(put(conversation.messages[max(start, 1) : stop])))
+        return llama_index_seen(conversation, finished(put(conversation.messages[max(start, 1) : stop])))
 
     return step
 
@@ -119,7 +119,7 @@ def test_memory_sends_what_the_library_s_own_store_would() -> None:
     library("llama_index.core")
     engine = create_async_engine("sqlite+aiosqlite://")
     check_native(MEMORY, lambda talk: native_memory(talk, engine))
-    asyncio.run(engine.dispose())
+    finished(engine.dispose())
 
 
 def test_a_chat_memory_buffer_sends_a_result_without_its_call() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.adapters import openai_agents
 from ctxbench.strategies.chain import parse
+from ctxbench.strategies.functions import finished
 from tests.builders import answering, calling, talk
 from tests.strategies.adapters.native import (
     SUMMARY,
@@ -111,7 +111,7 @@ def native_runs(conversation: Conversation) -> Callable[[int, int], Seen]:
                     agent, message.text, session=session, run_config=agents.RunConfig(tracing_disabled=True)
                 )
 
-    asyncio.run(run())
+    finished(run())
     sent = iter(calls)
     return lambda start, stop: next(sent)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ from ctxbench.scenarios.chat import chat_message
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies import live
 from ctxbench.strategies.adapters import pydantic_ai
+from ctxbench.strategies.functions import finished
 from tests.builders import talk
 from tests.strategies.adapters.native import (
     COUNT,
@@ -71,7 +71,7 @@ def native_agent(conversation: Conversation, kind: str, **settings: Any) -> Call
                 result = await agent.run(message.text, message_history=history)
                 history = result.all_messages()
 
-    asyncio.run(run())
+    finished(run())
     in_turn = iter(requests)
     return lambda start, stop: next(in_turn)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import pytest
 
 from ctxbench.scenarios.model import Conversation
 from ctxbench.strategies.adapters import semantic_kernel
+from ctxbench.strategies.functions import finished
 from tests.strategies.adapters.native import (
     SUMMARY,
     Native,
@@ -69,7 +69,7 @@ def native_reducer(kind: str, **settings: Any) -> Native:
                     reducer.add_message(contents.ChatMessageContent(role="assistant", items=[function]))
                 else:
                     reducer.add_assistant_message(message.text)
-            asyncio.run(reducer.reduce())
+            finished(reducer.reduce())
             return list(map(kernel_seen, reducer.messages))
 
         return step
