@@ -246,7 +246,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise RunError(f"{path}: {what}: run again with --overwrite, or name another --out")
     try:
         manifest = msgspec.json.decode(text, type=Manifest)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunError(f"{path}: damaged, or not of a run ({error})") from None
     if manifest.complete and manifest.signed() != manifest:
         raise RunError(f"{path}: is not as it was written: run again with --overwrite")
