@@ -78,14 +78,16 @@ def _rows(damaged: list[Damage]) -> list[dict[str, Any]]:
 
 
 def _print(folder: Path, manifest: Manifest, damaged: list[Damage], left: list[Damage], repaired: bool) -> None:
+    from ...reports.render import count
+
     unfinished = "" if manifest.complete or repaired else "; the run is not finished"
     if not damaged:
         typer.echo(f"{folder}: every file is as it was written{unfinished}")
         return
     if not left:
-        typer.echo(f"{folder}: made again, and as it was written now: {len(damaged)} files were damaged")
+        typer.echo(f"{folder}: made again, and as it was written now: {count(len(damaged), 'damaged file')}")
     else:
-        typer.echo(f"{folder}: {len(left)} files are damaged{unfinished}")
+        typer.echo(f"{folder}: {count(len(left), 'damaged file')}{unfinished}")
     for found in damaged[:_MOST_SHOWN]:
         typer.echo(f"  {found}")
     if len(damaged) > _MOST_SHOWN:

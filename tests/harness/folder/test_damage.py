@@ -201,7 +201,7 @@ def test_verify_and_repair(tmp_path: Path) -> None:
     assert "every file is as it was written" in ctxbench("lab", "verify", run, cwd=tmp_path).stdout
     (run / "steps" / "00000-001.parquet").unlink()
     found = ctxbench("lab", "verify", run, cwd=tmp_path, code=1)
-    assert "1 files are damaged\n  steps/00000-001.parquet: is missing" in found.stdout
+    assert "1 damaged file\n  steps/00000-001.parquet: is missing" in found.stdout
     assert "--repair" in found.stderr
     found = ctxbench("lab", "verify", run, "--repair", "--json", cwd=tmp_path)
     assert json.loads(found.stdout) == {
