@@ -1,4 +1,4 @@
-"""Tables on a terminal, as Markdown and as HTML, and figures in words: shares, tokens, dollars, missing values."""
+"""Tables on a terminal, as Markdown, HTML and CSV, and figures in words: shares, tokens, dollars, missing values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape as escape_html
 from io import StringIO
 from textwrap import wrap
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -17,6 +17,10 @@ from rich.table import Table as RichTable
 
 from ..metrics.figures import METRICS, NOTHING_EVICTED
 from ..metrics.value import Missing, Value
+from ..scenarios.text import csv_text, printable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WIDE = 100_000
 """A width that fits any row."""
@@ -71,6 +75,28 @@ def plain(tables: Sequence[Table]) -> str:
     text = StringIO()
     show(Console(file=text, width=WIDE, highlight=False, color_system=None), tables)
     return text.getvalue()
+
+
+def as_csv(frame: pd.DataFrame) -> str:
+    """Return a table as CSV with exact figures: a missing one is its reason in brackets, no text starts a formula."""
+    columns = [frame.iloc[:, at] for at in range(frame.shape[1])]
+    shown = {
+        at: column if column.dtype.kind in "biuf" else list(map(_csv_value, column))
+        for at, column in enumerate(columns)
+    }
+    heads = [csv_text(str(name)) for name in frame.columns]
+    written: str = type(frame)(shown).to_csv(index=False, header=heads, lineterminator="\n")
+    return written
+
+
+def _csv_value(value: object) -> object:
+    match value:
+        case Missing(why=why, detail=detail):
+            return csv_text(f"({why}: {detail})" if detail else f"({why})")
+        case str():
+            return csv_text(value)
+        case _:
+            return value
 
 
 def _print_paragraph(console: Console, text: str, style: str) -> None:
@@ -327,13 +353,6 @@ def sample(conversations: int, units: int) -> str:
 def independent(conversations: int, units: int) -> str:
     """Return how many independent units there are, after a comma; nothing where every conversation is one."""
     return "" if units == conversations else f", {count(units, 'independent unit')}"
-
-
-def printable(text: str) -> str:
-    """Return text that cannot steer a terminal: control, bidirectional and invisible characters become `·`."""
-    if text.replace("\n", "").isprintable():
-        return text
-    return "".join(char if char.isprintable() or char == "\n" else "·" for char in text)
 
 
 def reasons(values: Iterable[Value]) -> str:

@@ -19,12 +19,13 @@ import pandas as pd
 
 from ...metrics.figures import METRICS
 from ...metrics.prices import BUNDLED
-from ...reports.render import count, printable
+from ...reports.render import count
 from ...reports.results import Results
 from ...reports.verdict import verdict
 from ...scenarios.errors import RunError, SetupError, SpecError
 from ...scenarios.model import Conversation
 from ...scenarios.spec import nearest, suggestion
+from ...scenarios.text import printable
 from ...scenarios.view import Messages
 from ...strategies.base import Strategy
 from ...strategies.chain import parse, spec, use_pythons

@@ -152,6 +152,7 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
     """Write every call under every scheme, and where the prefix of its prompt broke."""
     import pandas as pd
 
+    from ...reports.render import as_csv
     from ...scenarios.errors import RunError, UserError
 
     if file.suffix not in (".csv", ".parquet"):
@@ -161,7 +162,7 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
     frames = [_calls(billed, scheme) for scheme in billed.schemes if scheme in billed.usages]
     whole = pd.concat(frames, ignore_index=True).merge(broken, "left", ["conversation", "strategy", "step"])
     try:
-        whole.to_csv(file, index=False) if file.suffix == ".csv" else whole.to_parquet(file, index=False)
+        file.write_text(as_csv(whole), "utf-8") if file.suffix == ".csv" else whole.to_parquet(file, index=False)
     except OSError as error:
         raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
 

@@ -179,7 +179,8 @@ def _list(run: Run, as_json: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from ...reports.render import WIDE, printable
+    from ...reports.render import WIDE
+    from ...scenarios.text import printable_line
     from .output import print_json
 
     heads = ("steps", "messages", "tokens")
@@ -198,7 +199,7 @@ def _list(run: Run, as_json: bool) -> None:
     for head in heads:
         shown.add_column(head, justify="right", no_wrap=True)
     for row in rows:
-        name = escape(printable(row["conversation"]).replace("\n", "·"))
+        name = escape(printable_line(row["conversation"]))
         shown.add_row(str(row["number"]), name, *(f"{row[head]:,}" for head in heads))
     Console(width=WIDE, highlight=False).print(shown)  # a narrow terminal wraps a row: an id can be copied whole
     typer.echo(f"\n{command('show', run.folder)} NUMBER|CONVERSATION [STEP] [--strategy SPEC]")
@@ -227,7 +228,7 @@ def _show(at: StepDiff, full: bool) -> None:
 
 
 def _print_question(stored: StoredProbe, console: Console) -> None:
-    from ...reports.render import printable
+    from ...scenarios.text import printable
 
     kind = f" ({printable(stored.probe.category)})" if stored.probe.category else ""
     accepted = " · ".join(stored.probe.answers) or (
@@ -238,7 +239,8 @@ def _print_question(stored: StoredProbe, console: Console) -> None:
 
 
 def _print_evidence(stored: StoredProbe, console: Console) -> None:
-    from ...reports.render import percent, printable
+    from ...reports.render import percent
+    from ...scenarios.text import printable
 
     states = " · ".join(f"{name} {state}" for name, state in stored.evidence.items())
     console.print(f"\nevidence     {printable(states) or 'none before this question'}", markup=False, soft_wrap=True)
@@ -264,7 +266,7 @@ def _lines(at: StepDiff, full: bool, most: int | None) -> Iterator[Text]:
     """Yield a line for each message: status, id, role, origin where not all are recorded, and its text."""
     from rich.text import Text
 
-    from ...reports.render import printable
+    from ...scenarios.text import printable
 
     longest = min(max((len(diff.message.id) for diff in at.messages), default=0), _ID)
     beside = any(diff.origin != "recorded" for diff in at.messages)
@@ -283,7 +285,7 @@ def _action_lines(at: StepDiff, cut: bool) -> Iterator[Text]:
     """Yield the tools that the strategy added, and a line for each event of the step: its kind and its fields."""
     from rich.text import Text
 
-    from ...reports.render import printable
+    from ...scenarios.text import printable
     from ..diff import kind_of
 
     lines = [("tools", ", ".join(at.tools_added))] if at.tools_added else []

@@ -16,6 +16,7 @@ from typing import TextIO
 import typer
 
 from ...scenarios.errors import RunError, Stopped
+from ...scenarios.text import printable_line
 
 # Files and notes that are printed one by one.
 _MOST_FILES = 4
@@ -85,7 +86,7 @@ def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
 
 def say(text: str) -> None:
     """Print one line on standard error. Nothing in it can steer the terminal."""
-    typer.echo("".join(char if char.isprintable() else "·" for char in text), err=True)
+    typer.echo(printable_line(text), err=True)
 
 
 # What the user was told who stopped the command.

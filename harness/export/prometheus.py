@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ...scenarios.errors import MissingExtra
+from ...scenarios.text import printable_line
 from ..bill.bill import bill
 from ..bill.simulation import Scheme
 from ..folder.run import Run
@@ -62,7 +63,7 @@ def _metrics(run: Run, models: Sequence[str]) -> Iterator[Metric]:
         "agent_cache_hit_rate", "Share of the prompt tokens that the cache had", labels=[*BY, "model"]
     )
     for row in bills.to_dict("records"):
-        labels = [str(row[name]) for name in (*BY, "model")]
+        labels = [printable_line(str(row[name])) for name in (*BY, "model")]
         for kind, column in TYPES.items():
             usage.add_metric([*labels, kind], row[column])
         if row["tokens"]:
@@ -74,7 +75,7 @@ def _metrics(run: Run, models: Sequence[str]) -> Iterator[Metric]:
         "agent_token_savings_total", "Tokens of the whole history less the tokens sent: may be negative", labels=BY
     )
     for row in _summed(_savings(run), scenarios).to_dict("records"):
-        labels = [str(row[name]) for name in BY]
+        labels = [printable_line(str(row[name])) for name in BY]
         summaries.add_metric(labels, row["summaries"])
         saved.add_metric(labels, row["saved"])
     yield summaries

@@ -9,12 +9,9 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from ...harness.folder.files import placed
-from ...metrics.value import Missing
 from ...scenarios.errors import RunError
-from ..render import Table, line, markdown, printable
+from ..render import Table, as_csv, line, markdown
 from ..results import Results
 from ..verdict import in_order, verdict
 from .inspector import inspected
@@ -38,7 +35,11 @@ def write(results: Results, folder: Path, inspect: Sequence[str] = (), *, figure
         "report.html": page(results, report_sections, inspected(results, inspect), order).encode(),
         "report.md": as_markdown(results, report_sections, figures=figures).encode(),
         **{f"figures/{name}": data for section in report_sections if figures for name, data in _figures(section)},
-        **{f"tables/{name}.csv": _csv(frame) for section in report_sections for name, frame in section.frames.items()},
+        **{
+            f"tables/{name}.csv": as_csv(frame).encode()
+            for section in report_sections
+            for name, frame in section.frames.items()
+        },
     }
     try:
         _clear(folder)
@@ -97,24 +98,3 @@ def as_markdown(results: Results, report_sections: Sequence[ReportSection], *, f
                     f"{line(part.about)}\n",
                 ]
     return "\n".join(parts)
-
-
-def _csv(frame: pd.DataFrame) -> bytes:
-    """Return exact figures. A missing one is its reason in brackets; no text starts a formula in a spreadsheet."""
-    plain = {
-        name: column if pd.api.types.is_numeric_dtype(column) else [_cell(value) for value in column.tolist()]
-        for name, column in frame.items()
-    }
-    data: str = pd.DataFrame(plain).to_csv(index=False, lineterminator="\n")
-    return data.encode()
-
-
-def _cell(value: object) -> object:
-    match value:
-        case Missing(why=why, detail=detail):
-            return f"({why}: {detail})" if detail else f"({why})"
-        case str():
-            text = printable(value)
-            return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
-        case _:
-            return value

@@ -24,7 +24,7 @@ from ...scenarios.errors import RunError
 from ...scenarios.media import media_counts
 from ...scenarios.model import Conversation, Message
 from ...scenarios.spec import nearest
-from ..render import printable
+from ...scenarios.text import printable
 from ..results import Results
 
 ROOM = 1_900_000

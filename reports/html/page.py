@@ -16,8 +16,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...metrics.figures import BILLED, METRICS
+from ...scenarios.text import printable
 from ..figures.frames import PLACES
-from ..render import CROSS, Table, count, printable, sample, tokens
+from ..render import CROSS, Table, count, sample, tokens
 from ..results import Results
 from ..verdict import WHOLE
 from .charts import Chart, Spec, library, pack, packed, stills

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 from io import StringIO
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
-from ctxbench.reports.render import Table, markdown, percent, show
+from ctxbench.metrics.value import Missing
+from ctxbench.reports.render import Table, as_csv, markdown, percent, show
 
 NAMES = ("none", "layered | smart | session_summary | cache_marks", "window(max_tokens=8000)")
 HEADS = ("strategy", "saved", "tokens sent", "OpenAI refuses", "decides in")
@@ -99,3 +102,21 @@ def test_marks_are_no_markup() -> None:
 def test_shares(share: float, text: str) -> None:
     """A zero has no sign, and what is close to 0 or 1 does not read as it."""
     assert percent(share) == text
+
+
+def test_csv() -> None:
+    """A missing figure is its reason, a number is exact, and neither a cell nor a column's name is a formula."""
+    frame = pd.DataFrame(
+        {
+            "a": [0.1 + 0.2, float("nan")],
+            "@b": [Missing("failed", "why, not"), 3],
+            "=c\x1b[2J": ["=1+1", "\u202e,\n"],
+            "\t+d": ["-1", "\r=1"],
+        }
+    )
+    rows = list(csv.reader(as_csv(frame).splitlines(keepends=True)))
+    assert rows == [
+        ["a", "'@b", "'=c·[2J", "'·+d"],
+        [repr(0.1 + 0.2), "(failed: why, not)", "'=1+1", "'-1"],
+        ["", "3", "·,\n", "'·=1"],
+    ]

@@ -75,6 +75,15 @@ def test_scenarios(tmp_path: Path) -> None:
     assert {"docs_qa", "coding", "traps"} <= set(scenarios_of(load(tmp_path / "run")).values())
 
 
+def test_hostile_names(tmp_path: Path) -> None:
+    """A file's name with line breaks, quotes and terminal codes makes one label, and no sample of its own."""
+    path = recording(tmp_path, conversations=1, turns=2).rename(tmp_path / 'a"}\nfake_total{x="\x1b[2J.jsonl')
+    execute(plan(path, strategies=("none",)), tmp_path / "run")
+    text = prometheus(load(tmp_path / "run"), MODELS[:1])
+    labels = {label for _, *found in parsed(text) for label in found if label.startswith("scenario=")}
+    assert labels == {'scenario=a"}·fake_total{x="·[2J.jsonl'}
+
+
 def test_the_command(run: Path, tmp_path: Path) -> None:
     """A file as the textfile collector reads it; what is said of a place that cannot be written to."""
     ctxbench("export", "prometheus", run, "--to", "a.prom", "-m", MODELS[0], "-m", MODELS[1], cwd=tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,7 +9,6 @@ import pandas as pd
 import pytest
 
 from ctxbench.harness.folder.run import Run
-from ctxbench.metrics.value import Missing
 from ctxbench.reports.html import folder
 from ctxbench.reports.html.folder import as_markdown, check, write
 from ctxbench.reports.html.page import ReportSection
@@ -63,15 +61,6 @@ def test_a_folder_of_others(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot be written"):
         check(tmp_path / "file" / "below")
-
-
-def test_tables_as_csv(tmp_path: Path) -> None:
-    """A missing figure is its reason, a number is exact, and no text is a formula to a spreadsheet."""
-    frame = pd.DataFrame(
-        {"a": [0.1 + 0.2, float("nan")], "b": [Missing("failed", "why, not"), 3], "c": ["=1+1", "\u202e,\n"]}
-    )
-    rows = list(csv.reader(folder._csv(frame).decode().splitlines(keepends=True)))
-    assert rows == [["a", "b", "c"], [repr(0.1 + 0.2), "(failed: why, not)", "'=1+1"], ["", "3", "·,\n"]]
 
 
 def test_markdown_of_hostile_texts(run: Run) -> None:
