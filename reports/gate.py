@@ -11,9 +11,10 @@ from ..harness.compare.compare import Comparison, MetricChange
 from ..harness.compare.gate import FAILS, Gate, Result
 from ..metrics.statistics.comparison import Word
 from ..metrics.value import Missing
+from ..scenarios.text import printable
 from .compare import as_json as compared_json
 from .compare import between, cells, how_to_read, margin, moved, says_all, some, unpaired, whole
-from .render import Table, amount, count, printable
+from .render import Table, amount, count
 
 _TITLES: dict[Result, str] = {
     "passes": "The gate passes",

@@ -59,7 +59,7 @@ def side_by_side(task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int,
             if len(under_way) >= 2 * jobs:
                 _collect(under_way, done)
             with _nameless_main(), _held_back():
-                under_way.add(pool.submit(task, piece))
+                under_way.add(_submit(pool, task, piece))
         while under_way:
             _collect(under_way, done)
     except BrokenProcessPool:
@@ -74,16 +74,28 @@ def side_by_side(task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int,
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+def _submit(pool: ProcessPoolExecutor, task: Callable[[bytes], T], piece: bytes) -> Future[T]:
+    """Give a piece to the pool, which starts a worker where it has too few. Raises RunError if none can be started."""
+    try:
+        return pool.submit(task, piece)
+    except (EOFError, ConnectionError):  # the fork server was ended while a worker was asked of it
+        raise RunError(
+            f"the process that starts workers was ended, perhaps for want of memory; {_AGAIN}, with fewer --jobs"
+        ) from None
+
+
+_AGAIN = "what is finished is kept: run the same command again to go on"
+
+
 def _why_broken(codes: Iterable[int | None]) -> str:
     """Explain why a worker died, from the exit codes of all, and what to do. The pool ends the others by SIGTERM."""
     code = next((exit_code for exit_code in codes if exit_code not in (None, -signal.SIGTERM)), -signal.SIGTERM)
-    again = "what is finished is kept: run the same command again to go on"
     if code >= 0:
-        return f"a worker ended with exit code {code}, as when a strategy calls os._exit: mend that; {again}"
+        return f"a worker ended with exit code {code}, as when a strategy calls os._exit: mend that; {_AGAIN}"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
     if name in ("SIGKILL", "SIGTERM"):
-        return f"a worker was ended by {name}, perhaps for want of memory; {again}, with fewer --jobs"
-    return f"a worker crashed ({name}), in a strategy or in a library that it uses: mend that; {again}"
+        return f"a worker was ended by {name}, perhaps for want of memory; {_AGAIN}, with fewer --jobs"
+    return f"a worker crashed ({name}), in a strategy or in a library that it uses: mend that; {_AGAIN}"
 
 
 def _pool(jobs: int, imported: str = work.__module__) -> ProcessPoolExecutor:

@@ -10,8 +10,9 @@ from ...harness.graders.calibration import Calibrated
 from ...metrics.grading.agreement import curve
 from ...metrics.validation.comparison import ComparedCall
 from ...metrics.value import Missing
+from ...scenarios.text import printable
 from ..calibration import figure as figure_in_words
-from ..render import count, printable
+from ..render import count
 from .panels import short
 from .style import COLOURS, FAINT, INK, MARKERS, figure, legible, style
 

@@ -17,7 +17,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
 from ...scenarios.errors import RunError
-from ..render import printable
+from ...scenarios.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -195,6 +195,11 @@ def test_damage_is_one_problem(damage: Callable[[Path], None], tmp_path: Path) -
 @given(data=st.data())
 def test_any_byte_may_be_damaged(data: st.DataObject) -> None:
     """Whatever is cut off, flipped or inserted, sound conversations come out, or problems, and nothing else."""
+    read_damaged(data)
+
+
+def read_damaged(data: st.DataObject) -> None:
+    """Damage an archive or a compressed file somewhere, read it, and check what comes out."""
     with TemporaryDirectory() as folder:
         kind = data.draw(st.sampled_from([*ARCHIVES, *(f".jsonl{suffix}" for suffix in PACKERS)]))
         path = Path(folder, f"chats{kind}")

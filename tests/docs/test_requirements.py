@@ -1,0 +1,59 @@
+"""What is installed: every file has a hash, at the version of constraints.txt, and no address stands in any list."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LISTS = sorted((ROOT / "requirements").glob("*.txt"))
+PIN = re.compile(r"([a-z0-9][a-z0-9.-]*)==([A-Za-z0-9.+!-]+)(?: ; [^\\]+?)?(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n")
+
+
+def plain(name: str) -> str:
+    """Return a package's name as an index writes it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins(path: Path) -> dict[str, str]:
+    """Return the version of each package in a list."""
+    return {plain(name): version for name, version in PIN.findall(path.read_text())}
+
+
+def constraints() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return {plain(name): version for name, version in (line.split("==") for line in lines)}
+
+
+@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
+def test_every_line_is_a_pin_with_hashes(path: Path) -> None:
+    """Nothing else stands in the list: no address, no option, no package without a hash."""
+    assert PIN.sub("", path.read_text()) == ""
+
+
+def test_constraints_are_names_and_versions() -> None:
+    """One `name==version` a line, in order, and nothing else."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line) for line in lines)
+    assert lines == sorted(lines, key=lambda line: line.encode().upper())
+
+
+@pytest.mark.parametrize("name", ["bench", "test", "hnswlib", "libcachesim"])
+def test_versions_are_those_of_the_constraints(name: str) -> None:
+    """The lists agree, but for packages that another system or another Python needs alone."""
+    text, pinned = (ROOT / "requirements" / f"{name}.txt").read_text(), constraints()
+    elsewhere = {plain(line.split("==")[0]) for line in text.splitlines() if " ; " in line}
+    found = pins(ROOT / "requirements" / f"{name}.txt")
+    assert {each: version for each, version in found.items() if pinned.get(each) != version}.keys() <= elsewhere
+
+
+@pytest.mark.parametrize(("name", "extras"), [("bench", ()), ("test", ("test", "mlflow", "docs", "adapter-langchain"))])
+def test_what_the_project_names_is_listed(name: str, extras: tuple[str, ...]) -> None:
+    """A dependency added to pyproject.toml without `make hashes` would not be installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(each for extra in extras for each in project["optional-dependencies"][extra])]
+    names = {plain(re.split(r"[<>=!\[; ]", each)[0]) for each in wanted}
+    assert names <= pins(ROOT / "requirements" / f"{name}.txt").keys()
