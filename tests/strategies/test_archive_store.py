@@ -115,7 +115,7 @@ def test_a_uuid_that_is_taken_by_other_content(tmp_path: Path) -> None:
 
 
 def test_content_that_was_changed_is_not_loaded(tmp_path: Path) -> None:
-    """A row that says something else than what was archived is refused: the placeholder stays, and the model is told."""
+    """A row that says something else than what was archived is refused, and the model is told."""
     opened = Opening(at_file(tmp_path, fresh=False), conversation(asking(1, "when?", "gate", LONG)))
     opened.at("a1")
     with closing(sqlite3.connect(tmp_path / "archive.db")) as connection, connection:

@@ -114,7 +114,7 @@ def _state(tiers: Tiers, files: list[str]) -> _State:
 def _restore(reader: SnapshotReader, record: Callable[[Event], None], embed: Embed | None, model: str) -> Tiers:
     state = reader.json("state", _State)
     if state.version != VERSION:
-        raise ValueError(f"it is of version {state.version}, this ctxbench reads {VERSION}")
+        raise reader.refuse(f"is of version {state.version}, this ctxbench reads {VERSION}: build it again")
     rules = msgspec.convert(state.rules, TierRules)
     files = {name: reader.stream(f"archive.{at}")(reader.size(f"archive.{at}")) for at, name in enumerate(state.files)}
     archive = ArchiveTier(MemoryFiles(files), msgspec.convert(state.coding, Coding), keep=KEPT)
