@@ -363,13 +363,14 @@ class ResultStore:
 
     def _create_tables(self) -> str:
         """Create what is not there, and return the name of the archive."""
-        try:
-            _Base.metadata.create_all(self._engine)
-        except DBAPIError as error:
-            if "already exists" not in str(error.orig):
-                raise
-            # Another process created it between the look and the statement.
-            _Base.metadata.create_all(self._engine)
+        for _ in range(1 + len(_Base.metadata.tables)):
+            try:
+                _Base.metadata.create_all(self._engine)
+                break
+            except DBAPIError as error:
+                # Another process may create each of them between the look and the statement.
+                if "already exists" not in str(error.orig):
+                    raise
         with self._engine.begin() as connection:
             # In this order: the total is there before the first result.
             has_results = bool(self._rows(connection, select(ToolResultArchive.uuid).limit(1)))
