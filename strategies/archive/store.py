@@ -174,14 +174,14 @@ class ArchiveTotal(_Base):
     archive: Mapped[str] = mapped_column(String(2 * _DIGEST))
     results: Mapped[int] = mapped_column(BigInteger)
     digests: Mapped[int] = mapped_column(BigInteger)
-    """Sum of the first four bytes of each row's digest: added by the database itself, it never overflows."""
+    """Sum of the first four bytes of each row's digest: added by the database itself, which holds 2³¹ of them."""
 
 
 _CARD = [column for column in ToolResultArchive.__table__.columns if column.name != "result_full"]
 _NAMES = [column.name for column in _CARD]
 _SIGNED = _NAMES[: _NAMES.index("digest")]
 _NAME = select(ArchiveTotal.archive)
-_TOTAL = [ArchiveTotal.archive, ArchiveTotal.results, ArchiveTotal.digests]
+_TOTAL: list[Any] = [ArchiveTotal.archive, ArchiveTotal.results, ArchiveTotal.digests]
 # One statement each, so that total and rows are of one moment. Without a row there is the total alone.
 _ONE = (
     select(ArchiveTotal.archive, *_CARD, ToolResultArchive.result_full)
@@ -219,7 +219,7 @@ class ResultStore:
         A read-only store will do, as long as it has every result.
         """
         content = encode_text(text)
-        row = {
+        row: dict[str, Any] = {
             "uuid": card.uuid,
             "conversation_id": fit_column(card.conversation),
             "thread_id": fit_column(card.thread) if card.thread else None,

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxbench.strategies.archive.store import ResultStore
 from tests.attacks import archive, tiers
 
 
@@ -37,7 +38,7 @@ def test_a_whole_archive_answers_everything(place: archive.Target) -> None:
         place.file.write_bytes(data)
         if journal:
             place.journal.write_bytes(journal)
-        store = archive.ResultStore(archive.address(place.file), 1)
+        store = ResultStore(archive.address(place.file), 1)
         assert archive.answers(store) == place.expected
 
 
