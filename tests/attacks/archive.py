@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from unittest.mock import patch
 
 from ctxbench.strategies.archive.record import Card, StoreError, Visibility, identify
 from ctxbench.strategies.archive.store import ResultStore, address_problem
@@ -135,10 +136,12 @@ class Target(NamedTuple):
 @contextmanager
 def target() -> Iterator[Target]:
     """Make an archive, another one, and the answers of the first."""
-    with TemporaryDirectory(dir=MEMORY) as name:
-        folder = Path(name)
-        for which in ("one", "other"):
-            filled(folder / which, which)
+    with TemporaryDirectory(dir=MEMORY) as where:
+        folder = Path(where)
+        for name, which in ((32 * "1", "one"), (32 * "2", "other")):
+            # The archive's name is random: with another one, a seed would not do the same again.
+            with patch("ctxbench.strategies.archive.store.token_hex", return_value=name):
+                filled(folder / which, which)
         whole, foreign = ((folder / which).read_bytes() for which in ("one", "other"))
         torn = _torn(folder / "one")
         (folder / "archive.db").write_bytes(whole)
@@ -325,13 +328,23 @@ def tear(place: Target, chance: Random) -> str:
     return f"journal {what}"
 
 
-DAMAGES = (flip, flip, flip, blank, cut, swap_pages, change_row, swap_rows, lose_rows, double_row, foreign_row)
-DAMAGES = (*DAMAGES, change_count, tear)
+DAMAGES: tuple[Callable[[Target, Random], str], ...] = (
+    flip,
+    blank,
+    cut,
+    swap_pages,
+    change_row,
+    swap_rows,
+    lose_rows,
+    double_row,
+    foreign_row,
+    change_count,
+    tear,
+)
 
 
-def try_damage(place: Target, chance: Random) -> str:
+def try_damage(place: Target, damage: Callable[[Target, Random], str], chance: Random) -> str:
     """Damage the archive once, and return what is then silently wrong; empty if nothing is."""
-    damage = chance.choice(DAMAGES)
     done = damage(place, chance)
     try:
         address_problem(address(place.file))
@@ -359,7 +372,10 @@ def attack(seed: int, tries: int) -> Outcome:
     with target() as place:
         for number in range(tries):
             chance = Random(f"{seed}/{number}")
-            said = try_exchange(place, chance) if number % 50 == 49 else try_damage(place, chance)
+            if number % 50 == 49:
+                said = try_exchange(place, chance)
+            else:
+                said = try_damage(place, flip if number % 3 == 0 else chance.choice(DAMAGES), chance)
             if said:
                 lost.append(f"seed {seed}, try {number}: {said}")
     return Outcome(tries, tries - len(lost), lost)
