@@ -33,11 +33,13 @@ from sqlalchemy import (
     BigInteger,
     Connection,
     DateTime,
+    Dialect,
     Integer,
     Row,
     Select,
     String,
     Text,
+    TypeDecorator,
     bindparam,
     create_engine,
     delete,
@@ -123,7 +125,7 @@ _MOMENT = DateTime().with_variant(DATETIME(fsp=6), "mysql", "mariadb")
 _READ_ONLY = re.compile("read-?only|unable to open")
 _REMEDIES = {
     "locked": "end the program that holds it",
-    "full": "free some space",
+    "is full": "free some space",
     "readonly": "make it writable",
     "malformed": "move it away: the next run archives its results anew",
 }
@@ -135,6 +137,22 @@ _ANOTHER = "is another archive than before"
 _FAULTS = (SQLAlchemyError, ImportError, OSError, UnicodeDecodeError)
 # Errors of values that no row of ours has: text that is no JSON or no time, numbers and bytes in place of text.
 _UNREADABLE = (ValueError, TypeError, AttributeError, ArithmeticError, MemoryError, RecursionError)
+
+
+class _JsonText(TypeDecorator[Any]):
+    """JSON as text, where the database's own type changes numbers: SQLite has 1 for 1.0, MySQL 1e22 for a large one."""
+
+    impl = _LONG
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str:  # noqa: ARG002
+        return json.dumps(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
+        return None if value is None else json.loads(value)
+
+
+_JSON = JSON().with_variant(_JsonText(), "sqlite", "mysql", "mariadb")
 
 
 class _Base(DeclarativeBase):
@@ -150,11 +168,11 @@ class ToolResultArchive(_Base):
     conversation_id: Mapped[str] = mapped_column(String(36), index=True)
     thread_id: Mapped[str | None] = mapped_column(String(36), index=True)
     tool_name: Mapped[str] = mapped_column(String(100))
-    tool_input: Mapped[Any] = mapped_column(JSON)
+    tool_input: Mapped[Any] = mapped_column(_JSON)
     query_summary: Mapped[str] = mapped_column(String(500))
     result_summary: Mapped[str] = mapped_column(Text)
     result_length: Mapped[int] = mapped_column(Integer)
-    sources: Mapped[Any] = mapped_column(JSON)
+    sources: Mapped[Any] = mapped_column(_JSON)
     created_at: Mapped[datetime | None] = mapped_column(_MOMENT)
     """Recorded time in UTC. The design's default, the time of writing, would not be the same twice."""
     result_digest: Mapped[str] = mapped_column(String(2 * _DIGEST))
@@ -284,8 +302,10 @@ class ResultStore:
             old = [
                 row
                 for row in self._all(connection)
-                if row.created_at is not None and row.created_at < moment
-                if own in (None, row.conversation_id) and its in (None, row.thread_id)
+                if row.created_at is not None
+                and row.created_at < moment
+                and own in (None, row.conversation_id)
+                and its in (None, row.thread_id)
             ]
             if old:
                 connection.execute(_DELETE, [{"old": row.uuid} for row in old])
@@ -304,12 +324,12 @@ class ResultStore:
         for row in rows:
             self._check(row, row[3:])
         if len({row.uuid for row in rows}) != results or sum(_share(row.digest) for row in rows) != digests:
-            raise self._damaged(f"has {len(rows)} results, and not the {results} that were written")
+            raise self._damaged(f"has {len(rows)} results, and its total says {results!r}")
         return rows
 
-    def _rows(self, connection: Connection, statement: Select[Any], uuid: str = "") -> list[Row[Any]]:
+    def _rows(self, connection: Connection, statement: Select[Any], uuid: str | None = None) -> list[Row[Any]]:
         try:
-            return list(connection.execute(statement, {"uuid": uuid} if uuid else {}).all())
+            return list(connection.execute(statement, None if uuid is None else {"uuid": uuid}).all())
         except _UNREADABLE:
             raise self._damaged("a row cannot be read") from None
 
