@@ -263,9 +263,9 @@ def _tokens(window: str) -> int:
 def _make(out: Path) -> None:
     """Make the folder, if nothing is there. Raises RunError if it holds anything but a run."""
     try:
-        if (out / "manifest.json").exists():
-            return
-        if out.exists() and (not out.is_dir() or not is_free(out)):
+        is_taken = out.exists() and (not out.is_dir() or not is_free(out))
+        # Looked for last: what took it may be a run that began a moment ago.
+        if is_taken and not (out / "manifest.json").exists():
             raise RunError(f"{out}: is not a run folder and not empty: name another with --out")
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -267,9 +267,9 @@ class Cassette:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last where a damaged schema is quoted
             what = getattr(error, "strerror", None) or " ".join(str(error).split())
-            no_code = sqlite3.SQLITE_CORRUPT if isinstance(error, sqlite3.Error) else sqlite3.SQLITE_CANTOPEN
+            no_code = sqlite3.SQLITE_CANTOPEN if isinstance(error, OSError) else sqlite3.SQLITE_CORRUPT
             code = getattr(error, "sqlite_errorcode", no_code) & 0xFF
             match code:
                 case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:

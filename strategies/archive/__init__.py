@@ -37,11 +37,13 @@ class Archive(ArchiveSettings):
     has the same uuid whenever the same message of the same conversation has the same text, and is written once, so that
     a run may be repeated on one store. If the uuid has other content there, the result is sent whole, for good
     (`Failed`). If it has the same content from a call with other arguments (two conversations with one id), the first
-    row stays (`Failed`). If the store is locked (for `wait` seconds, SQLite), full or unreachable, results are sent
-    whole and the next call tries again; a result that cannot be loaded stays a placeholder for its turn (`Failed`).
+    row stays (`Failed`). If the store is locked (for `wait` seconds, SQLite), full, unreachable or damaged, results
+    are sent whole and the next call tries again; a result that cannot be loaded stays a placeholder for its turn
+    (`Failed`). A row that was changed, lost or brought from another archive counts as damage; that the whole file is
+    empty or an older copy of itself cannot be seen.
     Once locked, the store is waited for a hundredth of `wait` until it has been reached again. Faults of an address
-    that show without reaching a server are errors at once: no driver, no such folder, a file that is no database or has
-    another table of that name.
+    that show without reaching a server are errors at once: no driver, no such folder, a file that is no database, has
+    another table of that name, or has one of an earlier version, without digests.
 
     **Other conversations** (`scope`): `thread` (those archived with the same `thread`) or `all`. The newest `reach`
     results created before the recorded moment of the call are searched too, and sent as a system message before the

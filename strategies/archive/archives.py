@@ -202,8 +202,6 @@ class Archives:
         if row is None:
             raise NotArchived(uuid)
         card, text = row
-        if uuid in self.cards and identify(self._desk.conversation, self.cards[uuid].message, text) != uuid:
-            raise StoreError(f"the content of {uuid} is not what was stored")
         budget, count = self._settings.load_tokens, self._desk.text_tokens
         if budget is None or count(text) <= budget:
             return text
@@ -225,7 +223,7 @@ class Archives:
             return wording.not_found.format(uuid=single_line(uuid, 100))
         except StoreError as error:
             self._desk.record(Failed("load", str(error), "the model is told so"))
-            return wording.not_loaded.format(uuid=uuid, why=error)
+            return wording.not_loaded.format(uuid=uuid, why=error.what)
         self._desk.record(Loaded(uuid, "model", len(text)))
         return text
 

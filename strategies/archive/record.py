@@ -27,7 +27,15 @@ TOOL = "load_tool_history"
 
 
 class StoreError(Exception):
-    """The store could not be read or written: locked, full, unreachable. The text says why, in one line."""
+    """A store that could not be read or written: locked, full, unreachable, damaged. Its text is one line."""
+
+    def __init__(self, where: str, what: str, remedy: str) -> None:
+        super().__init__(where, what, remedy)
+        self.what = what
+
+    def __str__(self) -> str:
+        """Return where, what was wrong and what to do."""
+        return "{}: {} ({})".format(*self.args)
 
 
 class NotArchived(LookupError):

@@ -30,6 +30,18 @@ _HEAD = struct.Struct("<12sI")
 _LENGTH = struct.Struct("<Q")
 _DIGEST = 32
 _BLOCK = 1 << 20
+_UNFIT = (
+    msgspec.MsgspecError,
+    UserError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    MemoryError,
+    RuntimeError,
+)
 Kind = TypeVar("Kind")
 
 
@@ -161,12 +173,20 @@ def writing(path: Path, kind: str) -> Iterator[SnapshotWriter]:
 
 @contextmanager
 def reading(path: Path, kind: str) -> Iterator[SnapshotReader]:
-    """Open a snapshot of a kind for reading, after checking all of it. Raises SnapshotError."""
+    """Open a snapshot of a kind for reading, after checking all of it. Raises SnapshotError.
+
+    Raises it for what cannot be restored from an intact file, too: sections that are missing, or that do not fit.
+    """
     try:
         with open(path, "rb") as file:
             yield SnapshotReader(file, path, kind)
+    except SnapshotError:
+        raise
     except OSError as error:
         raise SnapshotError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except _UNFIT as error:
+        what = " ".join(str(error).split()) or type(error).__name__
+        raise SnapshotError(f"{path}: cannot be restored: {what}: write it again") from None
 
 
 def _checked_table(file: BinaryIO, path: Path, kind: str) -> _Table:

@@ -113,7 +113,9 @@ def test_what_cannot_be_loaded_stays_a_placeholder(tmp_path: Path) -> None:
     opened.at("a2")
     (tmp_path / "archive.db").write_text("these are no rows" * 100)
     assert whole(opened.at("c3")) == []
-    assert opened.events == (Failed("load", f"{strategy.store}: file is not a database", "the placeholder is sent"),)
+    assert opened.events == (
+        Failed("load", f"{strategy.store}: file is not a database (name another store)", "the placeholder is sent"),
+    )
 
 
 def test_partial_loading() -> None:

@@ -16,13 +16,16 @@ from hypothesis import strategies as st
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message, ToolCall
 from ctxbench.strategies.archive import Archive
-from ctxbench.strategies.archive.record import NotArchived, StoreError, identify
+from ctxbench.strategies.archive.record import Card, NotArchived, identify
 from ctxbench.strategies.archive.store import ResultStore, decode_text, encode_text
 from ctxbench.strategies.chain import parse
-from ctxbench.strategies.events import Archived, Deleted, Failed
+from ctxbench.strategies.events import Archived, Deleted, Failed, Loaded
 from tests.strategies.tool_results import LONG, Opening, archives, asking, at_file, conversation
 
 ANY = st.text(st.characters(), max_size=60)  # every code point, lone surrogates and NUL with them
+
+
+NUMBERS = (st.integers() | st.floats(allow_nan=False, allow_infinity=False)).map(str)
 
 
 def rows(folder: Path, columns: str = "*") -> list[tuple[object, ...]]:
@@ -40,7 +43,9 @@ def test_any_text_is_encoded_without_loss(text: str) -> None:
     assert decode_text(stored) == text
 
 
-@given(st.text(max_size=60), ANY, ANY)
+@given(st.text(max_size=60), ANY | NUMBERS, ANY)
+@example("", "12345678901234567890123", "1.0")
+@example("", "-0.0", "")
 def test_any_result_comes_back_byte_for_byte(text: str, arguments: str, name: str) -> None:
     """Through the table and back: nothing is lost by archiving (001 §1.2), whatever the call and the ids hold."""
     operations = archives(Archive(threshold=1), name=name)
@@ -103,10 +108,10 @@ def test_two_conversations_that_write_the_same_id(tmp_path: Path) -> None:
 def test_a_uuid_that_is_taken_by_other_content(tmp_path: Path) -> None:
     """The result is sent whole, for good, and it is said once; what is there is not overwritten."""
     talk = conversation(asking(1, "when?", "gate", LONG), asking(2, "so?", "x", "short"))
-    Opening(at_file(tmp_path, fresh=False), talk).at("a1")
-    with closing(sqlite3.connect(tmp_path / "archive.db")) as connection, connection:
-        connection.execute("UPDATE tool_result_archive SET result_full = 'other'")
-    opened = Opening(at_file(tmp_path, fresh=False), talk)
+    strategy = at_file(tmp_path, fresh=False)
+    card = Card(identify("talk", "t1", LONG), "talk", "t1", "", "search", None, "", "", 5, (), None)
+    ResultStore(strategy.store, 1).save(card, "other")
+    opened = Opening(strategy, talk)
     assert opened.at("a1")["t1"] == LONG
     assert [each.instead for each in opened.events if isinstance(each, Failed)] == ["t1 is sent whole"]
     assert opened.at("a2")["t1"] == LONG
@@ -115,13 +120,59 @@ def test_a_uuid_that_is_taken_by_other_content(tmp_path: Path) -> None:
 
 
 def test_content_that_was_changed_is_not_loaded(tmp_path: Path) -> None:
-    """A row that says something else than what was archived is refused."""
-    operations = archives(at_file(tmp_path))
-    operations.process(Message("t", "tool", LONG), None)
+    """A row that says something else than what was archived is refused, and the model is told."""
+    opened = Opening(at_file(tmp_path, fresh=False), conversation(asking(1, "when?", "gate", LONG)))
+    opened.at("a1")
     with closing(sqlite3.connect(tmp_path / "archive.db")) as connection, connection:
         connection.execute("UPDATE tool_result_archive SET result_full = 'other'")
-    with pytest.raises(StoreError, match="not what was stored"):
-        operations.load(operations.uuids["t"])
+    uuid = identify("talk", "t1", LONG)
+    told = opened.calls(json.dumps({"uuid": uuid}))
+    assert f"the content of {uuid} is not as it was written" in told
+    [failed] = opened.events
+    assert isinstance(failed, Failed)
+    assert "archive.db: " in failed.why
+    assert "(move it away: the next run archives its results anew)" in failed.why
+
+
+def test_what_is_damaged_is_not_archived_again(tmp_path: Path) -> None:
+    """A run on a store in which its own row was changed sends that result whole, and says so at each call."""
+    talk = conversation(asking(1, "when?", "gate", LONG), asking(2, "so?", "x", "short"))
+    Opening(at_file(tmp_path, fresh=False), talk).at("a1")
+    with closing(sqlite3.connect(tmp_path / "archive.db")) as connection, connection:
+        connection.execute("UPDATE tool_result_archive SET query_summary = 'other'")
+    opened = Opening(at_file(tmp_path, fresh=False), talk)
+    for call in ("a1", "a2"):
+        assert opened.at(call)["t1"] == LONG
+        [failed] = opened.events
+        assert isinstance(failed, Failed)
+        assert "is not as it was written" in failed.why
+
+
+def test_what_is_lost_is_said_where_others_are_searched(tmp_path: Path) -> None:
+    """A row that was removed behind our back leaves no gap unsaid: a conversation that may see all others is told."""
+    for name in ("one", "two"):
+        Opening(at_file(tmp_path, fresh=False), conversation(asking(1, "a", "b", LONG, time=1e9), name=name)).at("a1")
+    here = conversation(asking(1, "earlier?", "b", "short", time=2e9), name="here")
+    strategy = at_file(tmp_path, scope="all", trigger="keyword")
+    opened = Opening(strategy, here)
+    opened.at("a1")
+    assert [type(each) for each in opened.events] == [Loaded]
+    with closing(sqlite3.connect(tmp_path / "archive.db")) as connection, connection:
+        connection.execute("DELETE FROM tool_result_archive WHERE conversation_id = 'one'")
+    opened = Opening(strategy, here)
+    opened.at("a1")
+    [failed] = opened.events
+    assert isinstance(failed, Failed)
+    assert "has 1 results, and its total says 2" in failed.why
+    assert failed.instead == "only what this conversation archived is searched"
+
+
+def test_an_archive_of_an_earlier_version(tmp_path: Path) -> None:
+    """A table without digests is refused before a run, and is left as it is."""
+    with closing(sqlite3.connect(tmp_path / "archive.db")) as connection:
+        connection.execute("CREATE TABLE tool_result_archive (uuid TEXT, result_full TEXT)")
+    with pytest.raises(SpecError, match="an archive of an earlier ctxbench, without digests: name another file"):
+        parse(f"archive(store='sqlite:///{tmp_path / 'archive.db'}')")
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,11 @@ def test_a_locked_store(tmp_path: Path) -> None:
         sent = opened.at("a2")
         assert sent["t1"] == sent["t2"] == LONG
         assert opened.events == (
-            Failed("archive", f"{strategy.store}: database is locked", "what is left is sent whole, for now"),
+            Failed(
+                "archive",
+                f"{strategy.store}: database is locked (end the program that holds it)",
+                "what is left is sent whole, for now",
+            ),
         )
         other.execute("COMMIT")
     sent = opened.at("a3")
@@ -45,7 +49,7 @@ def test_a_full_store(tmp_path: Path) -> None:
     engine = opened.view.archives._store._engine  # type: ignore[attr-defined]
     event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA max_page_count = 1"))
     assert opened.at("a2")["t2"] == LONG * 9
-    why = f"{strategy.store}: database or disk is full"
+    why = f"{strategy.store}: database or disk is full (free some space)"
     assert opened.events == (Failed("archive", why, "what is left is sent whole, for now"),)
     assert opened.calls(json.dumps({"uuid": identify("talk", "t1", LONG)})) == LONG
 
@@ -63,7 +67,7 @@ def test_a_store_that_may_only_be_read(tmp_path: Path) -> None:
     assert opened.at("a2")["t2"] == LONG + "more"
     [failed] = opened.events
     assert isinstance(failed, Failed)
-    assert failed.why == f"{strategy.store}: attempt to write a readonly database"
+    assert failed.why == f"{strategy.store}: attempt to write a readonly database (make it writable)"
 
 
 def test_a_lock_is_waited_for_once(tmp_path: Path) -> None:
@@ -110,6 +114,6 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "archive.db").write_text("these are no rows" * 100)
     opened = Opening(strategy, conversation(asking(1, "a", "b", LONG)))
     assert opened.at("a1")["t1"] == LONG
-    why = f"{strategy.store}: file is not a database"
+    why = f"{strategy.store}: file is not a database (name another store)"
     assert opened.events == (Failed("archive", why, "what is left is sent whole, for now"),)
     assert (tmp_path / "archive.db").read_text() == "these are no rows" * 100

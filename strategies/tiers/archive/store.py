@@ -6,7 +6,7 @@ continues.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -141,10 +141,13 @@ class ArchiveFiles:
             return sum(self.files.size(name) for name in (INDEX, *self.index.names()))
 
     def check_end(self, part: PartEntry) -> None:
-        """Raise Damaged if a part's file is longer than its sections."""
-        name = part_name(part.number)
-        sections = (section for section in (part.table, part.content, part.summary) if section is not None)
-        end = max(section.start + section.size for section in sections)
+        """Raise Damaged if a part's file, or its dictionary's, is longer than its sections."""
+        self._check_end(part_name(part.number), (part.table, part.content, part.summary))
+        if part.dictionary and self.index.dictionary is not None:
+            self._check_end(dictionary_name(part.dictionary), (self.index.dictionary.data,))
+
+    def _check_end(self, name: str, sections: Iterable[IndexSection | None]) -> None:
+        end = max(section.start + section.size for section in sections if section is not None)
         size = self.files.size(name)
         if size > end:
             raise Damaged(self.files.where / name, f"it has {size} bytes instead of {end}")

@@ -18,7 +18,6 @@ from typing import Any
 
 import msgspec
 
-from ....scenarios.errors import UserError
 from ....scenarios.model import Message
 from ...events import Compressed, Moved
 from ..archive import ArchivedMessage, ArchiveTier, MemoryFiles
@@ -79,10 +78,7 @@ def save(tiers: Tiers, path: Path, model: str = "") -> None:
 def load(path: Path, record: Callable[[Event], None], embed: Embed | None = None, model: str = "") -> Tiers:
     """Read all tiers from a file. Later events go to `record`. Raises SnapshotError."""
     with reading(path, KIND) as reader:
-        try:
-            return _restore(reader, record, embed, model)
-        except (msgspec.MsgspecError, UserError, ValueError, TypeError, KeyError) as error:
-            raise reader.refuse(f"cannot be restored: {error}") from None
+        return _restore(reader, record, embed, model)
 
 
 def _state(tiers: Tiers, files: list[str]) -> _State:
@@ -118,7 +114,7 @@ def _state(tiers: Tiers, files: list[str]) -> _State:
 def _restore(reader: SnapshotReader, record: Callable[[Event], None], embed: Embed | None, model: str) -> Tiers:
     state = reader.json("state", _State)
     if state.version != VERSION:
-        raise ValueError(f"it is of version {state.version}, this ctxbench reads {VERSION}: build it again")
+        raise reader.refuse(f"is of version {state.version}, this ctxbench reads {VERSION}: build it again")
     rules = msgspec.convert(state.rules, TierRules)
     files = {name: reader.stream(f"archive.{at}")(reader.size(f"archive.{at}")) for at, name in enumerate(state.files)}
     archive = ArchiveTier(MemoryFiles(files), msgspec.convert(state.coding, Coding), keep=KEPT)

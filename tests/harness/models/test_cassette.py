@@ -151,6 +151,16 @@ def test_a_damaged_cassette(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_damaged_schema(tmp_path: Path) -> None:
+    """A table's definition that is no text any more is damage like any other, and no UnicodeDecodeError."""
+    path = tmp_path / "c"
+    with Cassette(path) as cassette:
+        cassette.put(entry(1))
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE replies", b"CREATE TABL\xee replies"))
+    with pytest.raises(SetupError, match="the cassette is damaged, or no cassette"), Cassette(path) as cassette:
+        cassette.get("k")
+
+
 def test_a_cassette_to_replay_that_is_not_there(tmp_path: Path) -> None:
     """Nothing is made where a cassette is only to be read."""
     with pytest.raises(SetupError, match="no such cassette: record one with --cassette-mode auto"):

@@ -53,11 +53,14 @@ def said_of(folder: Path) -> str:
 
 @pytest.mark.parametrize("cut", [0, 1, 10, -1])
 def test_a_file_that_ends_too_soon_or_too_late(tmp_path: Path, cut: int) -> None:
-    """A part that is cut, or that has more at its end, is damaged."""
+    """A part or a dictionary that is cut, or that has more at its end, is damaged."""
     archive_of(tmp_path)
-    part = min(tmp_path.glob("part-*"))
-    part.write_bytes(part.read_bytes()[:cut] if cut >= 0 else part.read_bytes() + b"\n")
-    assert part.name in said_of(tmp_path)
+    for pattern in ("part-*", "dictionary-*"):
+        path = min(tmp_path.glob(pattern))
+        whole = path.read_bytes()
+        path.write_bytes(whole[:cut] if cut >= 0 else whole + b"\n")
+        assert path.name in said_of(tmp_path)
+        path.write_bytes(whole)
 
 
 def test_damage_costs_one_block_only(tmp_path: Path) -> None:
