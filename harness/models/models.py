@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from .cassette import Cassette
     from .local import Choice, Likely, Local, RecordedChoices
     from .provider import Provider
-    from .recorded import ModelRequest, Purse, Recorded
+    from .purse import Purse
+    from .recorded import ModelRequest, Recorded
 
 
 class Models:
@@ -76,9 +77,9 @@ class Models:
     @cached_property
     def purse(self) -> Purse:
         """The money of this command."""
-        from .recorded import Purse
+        from .purse import purse_of
 
-        return Purse(self.cassette, self.settings.command, self.settings.spend_limit)
+        return purse_of(self.settings, self.cassette)
 
     @cached_property
     def provider(self) -> Provider:
