@@ -438,7 +438,7 @@ def report_spending(settings: Settings, run: Path | None = None) -> None:
     spent, by_run = known
     earlier = by_run.dollars - spent.dollars
     if spent.refused:
-        before = f", {in_dollars(round(earlier, 4))} of it by earlier commands on this run" if earlier > 0 else ""
+        before = f", {in_dollars(round(earlier, 6))} of it by earlier commands on this run" if earlier > 0 else ""
         say(
             f"the spend limit of {in_dollars(settings.spend_limit or 0)} was reached{before}: "
             f"{spent.refused:,} calls were not made. "

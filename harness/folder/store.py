@@ -1,6 +1,9 @@
 """A run is a folder. Everything in it but `timings/` is the same bytes for the same input, however it was made.
 
+What its live model calls cost is the exception: `spent` in the manifest, and `.account`.
+
     manifest.json                     what was asked for, versions, digests, problems; `complete` once all is there
+    .account                          the name under which its money is counted, where a model was called
     recordings/SHARD.jsonl.zst        the conversations, lossless (ctxbench JSONL)
     conversations/SHARD.parquet       one row per conversation
     messages/SHARD.parquet            one row per recorded message: tokens, time, recorded usage; no text

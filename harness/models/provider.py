@@ -9,7 +9,6 @@ litellm names them (OPENAI_API_KEY …); a server of one's own that wants none g
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import os
@@ -17,6 +16,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -96,10 +96,8 @@ class Provider:
                 **_form(request, bool(self.api_base)),
                 **self._common(request.model),
             )
-            try:
+            with _readable():
                 return _answer(response, self._other(request.model, response))
-            except (AttributeError, TypeError, ValueError) as error:  # it has answered, whatever that is
-                raise Failure(f"its answer cannot be read: {shown(str(error))}", passing=True, lost=True) from None
 
         return self._retried(request.model, call, charge)
 
@@ -108,17 +106,8 @@ class Provider:
 
         def call() -> EmbeddingReply:
             response = _litellm().embedding(model=model, input=list(texts), **self._common(model))
-            rows = sorted(response.data, key=lambda row: row["index"])
-            vectors = [row["embedding"] for row in rows]
-            if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
-                raise Failure(
-                    f"answered with {len(vectors)} vectors for {len(texts)} texts",
-                    passing=True,
-                    lost=True,
-                    usage=_reported(response),
-                )
-            usage = _reported(response)
-            return EmbeddingReply(vectors, usage and usage.input, bool(self._other(model, response)))
+            with _readable():
+                return _vectors(response, len(texts), bool(self._other(model, response)))
 
         return self._retried(model, call, charge)
 
@@ -215,36 +204,38 @@ def _litellm() -> Any:
 
     litellm.suppress_debug_info = True
     litellm.cache = None  # in a plain install it crashes on its first hit
-    litellm.DEFAULT_MAX_RETRIES = 0  # calls for embeddings take `max_retries=0` for "as usual", which is 2
-    _refuse_redirects(litellm)
+    _confine(litellm)
     return litellm
 
 
-def _refuse_redirects(litellm: Any) -> None:
-    """Have litellm's clients take a redirect for an error: another host would be handed the prompt, perhaps the key.
+def _confine(litellm: Any) -> None:
+    """Have a call of litellm be one request to one host.
 
-    Clients of OpenAI's library are given the session of `litellm.client_session`. Its own have no such setting.
+    A redirect is an error: another host would be handed the prompt, and perhaps the key. OpenAI's clients are given the
+    session of `litellm.client_session`; litellm's own have no such setting.
     """
     import httpx
     from litellm.llms.custom_httpx.http_handler import get_ssl_configuration
 
+    litellm.DEFAULT_MAX_RETRIES = 0  # calls for embeddings take `max_retries=0` for "as usual", which is 2
     if litellm.client_session is None or litellm.client_session.is_closed:
         litellm.client_session = httpx.Client(verify=get_ssl_configuration(), follow_redirects=False)
-    _refuse_redirects_in_handlers(litellm)
+    _confine_handlers(litellm)
 
 
 @cache
-def _refuse_redirects_in_handlers(litellm: Any) -> None:
-    from litellm.llms.custom_httpx.http_handler import HTTPHandler
+def _confine_handlers(litellm: Any) -> None:
+    from litellm.llms.custom_httpx import http_handler
 
-    create_client = HTTPHandler.create_client
+    handler_type: Any = http_handler.HTTPHandler
+    create_client = handler_type.create_client
 
     def create(handler: Any) -> Any:
         client = create_client(handler)
         client.follow_redirects = False
         return client
 
-    HTTPHandler.create_client = create
+    handler_type.create_client = create
     litellm.module_level_client.client.follow_redirects = False
 
 
@@ -306,6 +297,23 @@ def _answer(response: Any, other: str) -> ModelAnswer:
     )
 
 
+def _vectors(response: Any, texts: int, substituted: bool) -> EmbeddingReply:
+    rows = sorted(response.data or (), key=lambda row: row["index"])
+    vectors, usage = [row["embedding"] for row in rows], _reported(response)
+    if len(vectors) != texts or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
+        raise Failure(f"answered with {len(vectors)} vectors for {texts} texts", passing=True, lost=True, usage=usage)
+    return EmbeddingReply(vectors, None if usage is None else usage.input, substituted)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Raise what an answer of another form raises as a Failure: the model has answered, so it may charge."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        raise Failure(f"its answer cannot be read: {shown(str(error))}", passing=True, lost=True) from None
+
+
 def _text(reply: str | None) -> str:
     """Return a part of a reply as text that can be stored: halves of surrogate pairs are replaced by U+FFFD."""
     # JSON may escape one half alone, which no encoding can write: counting or storing it would raise.
@@ -363,7 +371,13 @@ try failed half: with five tries that takes 15 s, and a run makes thousands. One
 (429) weighs 1, as that provider is there: four at once, 15 s each, are given up after the minute that limits are of."""
 _PASSING = {408, 409, 425, 429}
 _GATEWAY_TIMEOUTS = {504, 524}
+_UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+"""What reading an answer of another form raises; that of JSON and of pydantic among them."""
 _SHOWN = 200
+_NO_KEY = re.compile(
+    r"missing [\w ]*(credentials|api key)|(locate|configure) [\w ]*credentials|credentials were not found",
+    re.IGNORECASE,
+)
 _MOST_TOKENS = 1 << 53
 _SECRETS = re.compile(
     r"(?<![^\W_])(sk|pk|key|gsk|xai|AIza)[-_][\w\-]{6,}|AIza[\w\-]{10,}|Bearer\s+\S+|(?<=://)[^/\s@]+@"
@@ -415,9 +429,9 @@ def failure_of(error: Exception, timeout: float) -> Failure:
     # (decision 9).
     causes = list(_causes(error))
     response = next((cause.response for cause in causes if isinstance(cause, httpx.HTTPStatusError)), None)
-    status = response.status_code if response is not None else getattr(error, "status_code", None)
+    status: int | None = response.status_code if response is not None else getattr(error, "status_code", None)
     text = shown(str(error))
-    if response is not None and 300 <= status < 400:
+    if response is not None and response.is_redirect:
         return _redirected(response)
     if response is None and any(isinstance(cause, (TimeoutError, httpx.TimeoutException)) for cause in causes):
         sent = not any(isinstance(cause, (httpx.ConnectTimeout, httpx.PoolTimeout)) for cause in causes)
@@ -428,19 +442,19 @@ def failure_of(error: Exception, timeout: float) -> Failure:
         return Failure(why, passing=True, strikes=None if sent else STRIKES, lost=sent)
     if _is_out_of_credit(status, _body(response) or text):
         return Failure(f"the provider's account has no credit or quota left ({status}): {text}", final=True)
-    if status in (401, 403) or "missing credentials" in text.lower():
+    if status in (401, 403) or _NO_KEY.search(text):
         what = f"the provider refused the key ({status})" if status in (401, 403) else "there is no key"
         return Failure(f"{what}: set its provider's variable in the environment (OPENAI_API_KEY …)", final=True)
     if status == 404:
         return Failure(f"there is no such model at the provider, or the api base is wrong (404): {text}", final=True)
     after = _retry_after(response)
     if status == 429:
-        delay = "" if after is None else f", which asks to wait {after:g} s"
+        delay = "" if after is None else f", which asks to wait {after:.0f} s"
         return Failure(f"too many requests for the provider (429){delay}", passing=True, after=after, strikes=1)
     passing = status is None or status >= 500 or status in _PASSING
-    # Half an answer is an answer; a gateway that waited in vain has passed the request on.
-    half = response is None and any(isinstance(cause, json.JSONDecodeError) for cause in causes)
-    lost = half or (response is not None and status in _GATEWAY_TIMEOUTS)
+    # An answer that litellm cannot read is one all the same; a gateway that waited in vain has passed the request on.
+    unread = response is None and any(isinstance(cause, _UNREADABLE) for cause in causes)
+    lost = unread or (response is not None and status in _GATEWAY_TIMEOUTS)
     return Failure(f"{text} ({status})" if status else text, passing=passing, after=after, lost=lost)
 
 

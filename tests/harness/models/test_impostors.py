@@ -79,6 +79,15 @@ def test_a_redirect_of_embeddings_is_not_followed(server: Server, other: Server,
     assert len(server.seen) == 2
 
 
+@pytest.mark.parametrize("model", [*MODELS, *EMBEDDERS])
+def test_a_try_is_one_request(server: Server, model: str) -> None:
+    """litellm and the clients below it try nothing again by themselves: such calls would be paid for unseen."""
+    server.acts, asked = ["status 500"] * 9, Provider(server.url, retries=0)
+    with pytest.raises(ModelError):
+        asked.embed(model, ["x"]) if model in EMBEDDERS else asked.chat(ModelRequest(model, "x", 0.0, 5))
+    assert len(server.seen) == 1
+
+
 def test_a_redirect_on_the_same_host(server: Server) -> None:
     """A redirect within a server is an error as well, which names the address to give."""
     server.acts = ["redirect 308 /v2/chat/completions"]
