@@ -100,7 +100,7 @@ def answered_by(opened: Run, settings: Settings, asking: AnswerOptions, overwrit
     except (Stopped, KeyboardInterrupt):
         say_stopped(f"finished work is stored. To continue: {same_command()}")
         raise
-    note_spending(models.settings)
+    note_spending(settings.path(), settings.command, opened.folder)
     return graded
 
 

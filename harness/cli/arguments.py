@@ -298,7 +298,9 @@ class ModelOptions:
     spend_limit: Annotated[
         float | None,
         typer.Option(
-            metavar="DOLLARS", help="Limit of what this command may spend at providers.", rich_help_panel=MODELS_PANEL
+            metavar="DOLLARS",
+            help="Limit of what this command, and all commands on its run folder together, may spend at providers.",
+            rich_help_panel=MODELS_PANEL,
         ),
     ] = None
     api_base: Annotated[
@@ -428,12 +430,10 @@ def answered_by_none(folder: Path) -> list[str]:
 
 def report_spending(settings: Settings, run: Path | None = None) -> None:
     """Print what the calls of this command cost, on a run folder or on none: a command's last line."""
-    from msgspec.structs import replace
-
     from ...reports.render import count
     from ..models.purse import in_dollars, spending
 
-    if (known := spending(replace(settings, run=str(run or "")))) is None:
+    if (known := spending(settings.path(), settings.command, run)) is None:
         return
     spent, by_run = known
     earlier = by_run.dollars - spent.dollars

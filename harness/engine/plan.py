@@ -198,7 +198,7 @@ def _execute(
         ),
         ignored=tuple(problems.ignored),
         notes=(*problems.notes, *_media_notes(Run(out))),
-        spent=spent_on_run(models),
+        spent=spent_on_run(models.path(), models.command, out),
     )
     write_manifest(out, manifest)
     return manifest

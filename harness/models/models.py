@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -77,9 +78,12 @@ class Models:
     @cached_property
     def purse(self) -> Purse:
         """The money of this command."""
-        from .purse import purse_of
+        from .purse import Purse, purse_of_run
 
-        return purse_of(self.settings, self.cassette)
+        settings = self.settings
+        if not settings.run:
+            return Purse(self.cassette, settings.command, settings.spend_limit)
+        return purse_of_run(self.cassette, settings.command, settings.spend_limit, Path(settings.run))
 
     @cached_property
     def provider(self) -> Provider:

@@ -372,7 +372,7 @@ try failed half: with five tries that takes 15 s, and a run makes thousands. One
 _PASSING = {408, 409, 425, 429}
 _GATEWAY_TIMEOUTS = {504, 524}
 _UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
-"""What reading an answer of another form raises; that of JSON and of pydantic among them."""
+"""Errors of reading an answer of another form; those of JSON and of pydantic are among them."""
 _SHOWN = 200
 _NO_KEY = re.compile(
     r"missing [\w ]*(credentials|api key)|(locate|configure) [\w ]*credentials|credentials were not found",

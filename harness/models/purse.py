@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from sqlite3 import Connection
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -21,9 +21,6 @@ from ...strategies.base import ModelError
 from ..folder.schema import Spending
 from ..folder.store import account, read_manifest, write_manifest
 from .cassette import Cassette
-
-if TYPE_CHECKING:
-    from .settings import Settings
 
 _ROUNDING = 1e-12  # sums of prices are floats: the last call that the limit allows must not fail by a rounding
 _FIELDS = Spending.__struct_fields__
@@ -127,14 +124,10 @@ class Charge:
         self._purse.book(replace(spent, dollars=spent.dollars - (self._most or 0.0)))
 
 
-def purse_of(settings: Settings, cassette: Cassette) -> Purse:
-    """Return the purse of a command."""
-    if not settings.run:
-        return Purse(cassette, settings.command, settings.spend_limit)
-    folder = Path(settings.run)
+def purse_of_run(cassette: Cassette, command: str, limit: float | None, folder: Path) -> Purse:
+    """Return the purse of a command that works on a run folder."""
     known = read_manifest(folder).spent
-    earlier = Spending() if known is UNSET else known
-    return Purse(cassette, settings.command, settings.spend_limit, account(folder), earlier)
+    return Purse(cassette, command, limit, account(folder), Spending() if known is UNSET else known)
 
 
 def spent(cassette: Cassette, name: str) -> Spending | None:
@@ -151,33 +144,32 @@ class Spent(NamedTuple):
     """Over all commands on its run folder; the command's own if it works on none."""
 
 
-def spending(settings: Settings) -> Spent | None:
-    """Return what a command has spent; None if it called no model that is not on this machine."""
+def spending(cassette: Path, command: str, run: Path | None = None) -> Spent | None:
+    """Return what a command has spent; None if it called no model."""
     try:
-        with Cassette(settings.path(), read_only=True) as cassette:
-            by_command = spent(cassette, settings.command)
+        with Cassette(cassette, read_only=True) as accounts:
+            by_command = spent(accounts, command)
             if by_command is None:
                 return None
-            name = account(Path(settings.run)) if settings.run else settings.command
-            return Spent(by_command, spent(cassette, name) or by_command)
+            return Spent(by_command, spent(accounts, account(run)) or by_command if run else by_command)
     except SetupError:  # no model of this command needed one
         return None
 
 
-def spent_on_run(settings: Settings) -> Spending | UnsetType:
+def spent_on_run(cassette: Path, command: str, run: Path) -> Spending | UnsetType:
     """Return what all commands have spent on a run folder, as its manifest has it."""
-    known = spending(settings)
+    known = spending(cassette, command, run)
     by_run = Spending() if known is None else known.by_run
     if by_run.dollars or by_run.unpriced or by_run.unanswered or by_run.substituted:
         return by_run
-    return read_manifest(Path(settings.run)).spent
+    return read_manifest(run).spent
 
 
-def note_spending(settings: Settings) -> None:
+def note_spending(cassette: Path, command: str, run: Path) -> None:
     """Write what was spent on a run folder into its manifest."""
-    manifest, spent = read_manifest(Path(settings.run)), spent_on_run(settings)
-    if spent != manifest.spent:
-        write_manifest(Path(settings.run), replace(manifest, spent=spent))
+    manifest, sums = read_manifest(run), spent_on_run(cassette, command, run)
+    if sums != manifest.spent:
+        write_manifest(run, replace(manifest, spent=sums))
 
 
 def in_dollars(amount: float) -> str:
