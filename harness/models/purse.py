@@ -37,7 +37,7 @@ class Purse:
         run: str = "",
         earlier: Spending = Spending(),  # noqa: B008
     ) -> None:
-        """`run` is the account of the run folder, and `earlier` what it has cost if this cassette does not know it."""
+        """`run` is the account of the run folder, and `earlier` what it has cost by its manifest, on any cassette."""
         self._cassette, self._limit = cassette, limit
         self._accounts = dict.fromkeys((command, run or command), Spending())
         if run:
@@ -70,7 +70,8 @@ class Purse:
 
     def spent(self, name: str) -> Spending:
         """Return the sums of one account until now."""
-        return spent(self._cassette, name) or self._accounts[name]
+        known = spent(self._cassette, name) or Spending()
+        return max(known, self._accounts[name], key=lambda sums: sums.dollars)  # sums only grow: the larger is newer
 
     def _add(self, database: Connection, change: Spending) -> None:
         for name in self._accounts:

@@ -280,3 +280,6 @@ def test_what_was_spent_stands_in_the_manifest(server: Server, tmp_path: Path) -
     assert load(tmp_path / "moved").manifest.spent == expected
     _run(server, path, "moved", cassette=str(tmp_path / "d"), mode="replay")
     assert load(tmp_path / "moved").manifest.spent == expected
+    _run(server, path, "moved", mode="record")  # on the first cassette, which knows of one third
+    thrice = Spending(3 * calls, pytest.approx(3 * calls * 0.00021))
+    assert load(tmp_path / "moved").manifest.spent == thrice
