@@ -352,6 +352,11 @@ class Results:
         return miss_ratios(self.run)
 
 
+def spent_json(manifest: Manifest) -> dict[str, float] | None:
+    """Return what the live calls of all commands on a run cost; None if there was nothing to pay."""
+    return None if manifest.spent is msgspec.UNSET else msgspec.structs.asdict(manifest.spent)
+
+
 def as_json(summary: RunSummary) -> dict[str, object]:
     """Return the exact figures for `--json`; a missing one is `{"why": "undefined", "detail": "no second step"}`.
 
@@ -362,6 +367,7 @@ def as_json(summary: RunSummary) -> dict[str, object]:
         "plan": summary.manifest.plan,
         "versions": summary.manifest.versions,
         "digest": summary.manifest.digest,
+        "spent": spent_json(summary.manifest),
         "conversations": summary.conversations,
         "independent_units": summary.units,
         "subagents": summary.subagents,

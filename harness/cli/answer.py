@@ -20,6 +20,7 @@ from .arguments import (
     RunArgument,
     RunOutOption,
     flat,
+    report_spending,
     run_folder,
 )
 from .streams import command, same_command, say, say_stopped
@@ -48,6 +49,7 @@ def answer(
     from ...reports.answers import notes as notes_of
     from ...reports.answers import tables as shown
     from ...reports.calibration import corrected_json, corrected_of, corrected_table
+    from ...reports.results import spent_json
     from ..answers.figures import figures as of
     from ..folder.run import load
     from ..graders.profiles import Profiles
@@ -65,13 +67,14 @@ def answer(
     if as_json:
         print_json(
             exact(figures, notes)
-            | {"orders": agreement_json(orders)}
+            | {"orders": agreement_json(orders), "spent": spent_json(load(opened.folder).manifest)}
             | ({"corrected": corrected_json(extra)} if extra is not None else {})
         )
     else:
         print_tables(
             [*shown(figures, notes), agreement_table(orders), *([corrected_table(extra)] if extra is not None else [])]
         )
+    report_spending(settings, opened.folder)
     if not graded.answers.answer.notna().any():
         say(f"error: {graded.answerer} answered nothing: see the table Why answers or grades are missing")
         raise typer.Exit(2)
@@ -155,6 +158,8 @@ def quality(
         print_tables(by_graders(answers, brief=in_brief))
         if not in_brief:
             typer.echo(f"\nresults: {out}/   ({command('report', out)} --all)")
+    if answerer:
+        report_spending(settings, out)
     if replies is None:
         return
     if not replies.are_whole:

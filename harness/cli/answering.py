@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import completion
-from .arguments import QUESTIONS_PANEL, report_spending
+from .arguments import QUESTIONS_PANEL
 from .progress import counting
 from .streams import same_command, say, say_stopped
 
@@ -71,10 +71,12 @@ class AnswerOptions:
 
 
 def answered_by(opened: Run, settings: Settings, asking: AnswerOptions, overwrite: bool = False) -> Answered:
-    """Answer and grade a run, with the estimated cost first, and report what was spent.
+    """Answer and grade a run, with the estimated cost first, and note in its manifest what was spent.
 
     Raises UserError if the user does not agree to the cost, or cannot be asked.
     """
+    from msgspec.structs import replace
+
     from ...metrics.tokens import TokenCounter
     from ...scenarios.errors import Stopped
     from ..answers.answer import Offline, RunProbes, answer
@@ -82,9 +84,10 @@ def answered_by(opened: Run, settings: Settings, asking: AnswerOptions, overwrit
     from ..answers.estimate import estimates
     from ..graders.registry import grader as named
     from ..models import Models
+    from ..models.purse import note_spending
 
     counter = TokenCounter(opened.manifest.plan.encoding)
-    models = Models(checked(settings))
+    models = Models(replace(checked(settings), run=str(opened.folder)))
     is_model = asking.answerer != "offline"
     answerer = ByModel(models, counter, asking.rounds, asking.answer_tokens) if is_model else Offline(counter)
     try:
@@ -97,7 +100,7 @@ def answered_by(opened: Run, settings: Settings, asking: AnswerOptions, overwrit
     except (Stopped, KeyboardInterrupt):
         say_stopped(f"finished work is stored. To continue: {same_command()}")
         raise
-    report_spending(models.settings)
+    note_spending(settings.path(), settings.command, opened.folder)
     return graded
 
 

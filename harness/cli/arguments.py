@@ -298,7 +298,9 @@ class ModelOptions:
     spend_limit: Annotated[
         float | None,
         typer.Option(
-            metavar="DOLLARS", help="Limit of what this command may spend at providers.", rich_help_panel=MODELS_PANEL
+            metavar="DOLLARS",
+            help="Limit of what this command, and all commands on its run folder together, may spend at providers.",
+            rich_help_panel=MODELS_PANEL,
         ),
     ] = None
     api_base: Annotated[
@@ -397,9 +399,8 @@ def flat(function: Callable[P, None]) -> Callable[P, None]:
     return command
 
 
-def report_model_calls(folder: Path, settings: Settings) -> None:
-    """Print what was spent, calls that the spend limit prevented, and failures, which strategies survive silently."""
-    report_spending(settings)
+def report_model_calls(folder: Path) -> None:
+    """Print the failures of calls, which strategies survive silently."""
     from ...metrics.value import grouped
     from ...reports.render import count
     from ..models.provider import GIVEN_UP
@@ -427,26 +428,32 @@ def answered_by_none(folder: Path) -> list[str]:
     return unanswered(load(folder).table("events"))
 
 
-def report_spending(settings: Settings) -> None:
-    """Print the calls that were paid, and those that the spend limit prevented."""
-    from ...scenarios.errors import SetupError
-    from ..models.cassette import Cassette
-    from ..models.recorded import Purse, in_dollars
+def report_spending(settings: Settings, run: Path | None = None) -> None:
+    """Print what the calls of this command cost, on a run folder or on none: a command's last line."""
+    from ...reports.render import count
+    from ..models.purse import in_dollars, spending
 
-    try:
-        with Cassette(settings.path(), read_only=True) as cassette:
-            spent = Purse(cassette, settings.command).spent()
-    except SetupError:  # no model of this run needed one
+    if (known := spending(settings.path(), settings.command, run)) is None:
         return
-    if spent.calls:
-        unknown = f" and {spent.unpriced:,} calls whose price is not known" if spent.unpriced else ""
-        say(f"models: {spent.calls:,} calls, ${spent.dollars:.4f}{unknown}; replies are in {settings.path()}")
+    spent, by_run = known
+    earlier = by_run.dollars - spent.dollars
     if spent.refused:
+        before = f", {in_dollars(round(earlier, 6))} of it by earlier commands on this run" if earlier > 0 else ""
         say(
-            f"the spend limit of {in_dollars(settings.spend_limit or 0)} was reached: "
+            f"the spend limit of {in_dollars(settings.spend_limit or 0)} was reached{before}: "
             f"{spent.refused:,} calls were not made. "
             "A higher limit with --overwrite completes the run and replays the recorded replies"
         )
+    if spent.calls or spent.unanswered:
+        unknown = f" and {spent.unpriced:,} calls whose price is not known" if spent.unpriced else ""
+        notes = [f"replies are in {settings.path()}"]
+        if earlier > 0:
+            notes.append(f"earlier commands on this run cost ${earlier:.4f}")
+        if spent.unanswered:
+            notes.append(f"{count(spent.unanswered, 'try', 'tries')} had no answer: charged as the most it can cost")
+        if spent.substituted:
+            notes.append(f"{count(spent.substituted, 'reply', 'replies')} named another model than was asked")
+        say(f"models: {spent.calls:,} calls, ${spent.dollars:.4f}{unknown}; {'; '.join(notes)}")
 
 
 def _failures(folder: Path) -> list[Failed]:

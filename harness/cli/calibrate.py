@@ -146,7 +146,6 @@ def calibrate(
     except (Stopped, KeyboardInterrupt):
         say_stopped(f"replies of models are in {settings.path()}. To continue: {same_command()}")
         raise
-    report_spending(settings)
     if figure is not None:
         from ...reports.figures.agreement import roc
         from ...reports.figures.style import save
@@ -157,6 +156,7 @@ def calibrate(
     else:
         print_tables(list(tables(results)))
     _keep(results, out)
+    report_spending(settings)
 
 
 def _check_date(text: str) -> None:

@@ -37,6 +37,7 @@ from .arguments import (
     flat,
     prices_of,
     report_model_calls,
+    report_spending,
 )
 from .streams import command, report_ignored, same_command, say, say_stopped
 
@@ -159,7 +160,7 @@ def run(
     if not manifest.conversations:
         remove_empty(folder)
         raise RunError("no conversation could be read: nothing was measured")
-    report_model_calls(folder, plan.models)
+    report_model_calls(folder)
     if (asking.answerer, asking.grader) != ("offline", "rules"):
         _have_answered(folder, settings, asking, overwrite)
     if complete and not watcher.steps:
@@ -180,6 +181,7 @@ def run(
     in_mlflow = not mlflow or _is_logged(folder, tracking_uri, tuple(model or ()), prices)
     if report:
         _write_report(results)
+    report_spending(settings, folder)
     if none := _finished_none(folder):
         say(f"error: no conversation was finished by {', '.join(none)}: {to_print} --all shows why")
     if without := answered_by_none(folder):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .arguments import JobsOption, JsonOption, ModelOptions, RunArgument, flat, run_folder
+from .arguments import JobsOption, JsonOption, ModelOptions, RunArgument, flat, report_spending, run_folder
 from .streams import command, say
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def _make_again(folder: Path, manifest: Manifest, jobs: int, reach: ModelOptions
     plan = plan_of(manifest, settings, answers=(folder / "answers").is_dir())
     with watching() as watcher:
         execute(plan, folder, jobs=jobs or os.cpu_count() or 1, watcher=watcher)
+    report_spending(settings, folder)
 
 
 def _rows(damaged: list[Damage]) -> list[dict[str, Any]]:

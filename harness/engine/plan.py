@@ -6,6 +6,7 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import chain
@@ -45,6 +46,7 @@ from ..folder.store import (
     write_manifest,
 )
 from ..models import Settings
+from ..models.purse import spent_on_run
 from ..models.settings import check_extractors, named
 from .shard import Done, Shard
 from .workers import run_shards
@@ -160,7 +162,7 @@ def _execute(
     if watcher is not None:
         watcher.begin(opened.size, out, plan.strategies)
     # One id for all workers: what each of them spends counts against the same limit.
-    models = plan.models if plan.models.command else replace(plan.models, command=uuid4().hex)
+    models = replace(plan.models, command=plan.models.command or uuid4().hex, run=str(out))
     run = run_digest(unfinished)
     finished: dict[int, Done] = {}
     messages: dict[int, int] = {}
@@ -196,6 +198,7 @@ def _execute(
         ),
         ignored=tuple(problems.ignored),
         notes=(*problems.notes, *_media_notes(Run(out))),
+        spent=spent_on_run(models.path(), models.command, out),
     )
     write_manifest(out, manifest)
     return manifest
@@ -281,8 +284,11 @@ def _enter(out: Path, unfinished: Manifest, overwrite: bool) -> None:
         if (out / "manifest.json").exists():
             if overwrite:
                 check_manifest(out)
+                with suppress(RunError):  # of another format
+                    unfinished = replace(unfinished, spent=read_manifest(out).spent)
             else:
                 stored = read_manifest(out)
+                unfinished = replace(unfinished, spent=stored.spent)
                 # A run that was stopped before its first part, or had a mistake in its plan, is in nobody's way.
                 if has_parts(out):
                     _check_same(out, unfinished, stored)

@@ -96,9 +96,26 @@ class LeftOutRecording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{Place(self.file, self.line, self.field)}: {self.what}{f' ({self.remedy})' if self.remedy else ''}"
 
 
+class Spending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Calls that were made to models, and what they cost. Replies that a cassette replays do not count."""
+
+    calls: int = 0
+    """Number of calls that were answered."""
+    dollars: float = 0.0
+    """US dollars, with what is set aside for calls under way."""
+    unpriced: int = 0
+    """Calls whose price is not known."""
+    unanswered: int = 0
+    """Tries whose answer was lost, by a time-out or a broken connection: each is charged as the most it can cost."""
+    substituted: int = 0
+    """Answers that name another model than was asked."""
+    refused: int = 0
+    """Calls that were not made because of the spend limit."""
+
+
 # A field that nobody wrote is an error: the manifest of another version must not be read as one of this.
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of `manifest.json`. Until the run is complete, the fields with a default are not written."""
+    """The content of `manifest.json`. Until the run is complete, `spent` is the only field with a default in it."""
 
     format: int
     plan: ManifestPlan
@@ -115,6 +132,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ignored: tuple[str, ...] = ()
     """Files below the inputs that are no recordings."""
     notes: tuple[str, ...] = ()
+    spent: Spending | msgspec.UnsetType = msgspec.UNSET
+    """Cost of the calls of all commands on this folder; not there if none had to be paid for."""
     blake2b: str = ""
     """Digest of all that stands above."""
 

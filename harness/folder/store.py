@@ -1,6 +1,9 @@
 """A run is a folder. Everything in it but `timings/` is the same bytes for the same input, however it was made.
 
+What its live model calls cost is the exception: `spent` in the manifest, and `.account`.
+
     manifest.json                     what was asked for, versions, digests, problems; `complete` once all is there
+    .account                          the name under which its money is counted, where a model was called
     recordings/SHARD.jsonl.zst        the conversations, lossless (ctxbench JSONL)
     conversations/SHARD.parquet       one row per conversation
     messages/SHARD.parquet            one row per recorded message: tokens, time, recorded usage; no text
@@ -24,12 +27,14 @@ its place and moved there, so it is whole or not there at all. `data/columns.tom
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -183,6 +188,8 @@ ANSWERS = ("answers", "grades")
 
 LOCK = ".lock"
 """A file that the run which is writing holds a lock on. It stays, empty."""
+ACCOUNT = ".account"
+"""A file with the name under which the folder's money is counted, where a model was called."""
 
 _PART = re.compile(r"(\d{5,})(?:-(\d{3,}))?\.(parquet|jsonl\.zst|json)")
 _DRAFT = re.compile(rf"\.manifest\.json\.[0-9a-f]{{{2 * RANDOM}}}")
@@ -217,6 +224,23 @@ def alone(folder: Path) -> Iterator[None]:
         lock.release()
 
 
+def account(folder: Path) -> str:
+    """Return the name under which the money of a run folder is counted; a folder that has none gets one."""
+    path = folder / ACCOUNT
+    if not path.exists():
+        draft = folder / f"{ACCOUNT}.{token_hex(RANDOM)}"
+        draft.write_text(token_hex(16))
+        try:
+            os.link(draft, path)  # unlike a move, this leaves the file of another process that was first
+        except FileExistsError:
+            pass
+        except OSError:  # a disk without links
+            os.replace(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+    return path.read_text()
+
+
 def unwritable(folder: Path, error: OSError) -> RunError:
     """Return the error for a folder that cannot be written."""
     return RunError(f"{folder}: cannot be written: {error.strerror or error}: name another folder with --out")
@@ -226,7 +250,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write manifest.json."""
     fields = msgspec.to_builtins(manifest.signed())
     if not manifest.complete:
-        fields = {name: fields[name] for name in ("format", "plan", "window", "versions", "complete")}
+        begun = ("format", "plan", "window", "versions", "complete", "spent")
+        fields = {name: value for name, value in fields.items() if name in begun}
     text = msgspec.json.format(msgspec.json.encode(fields), indent=2)
     with placed(folder / "manifest.json") as path:
         path.write_bytes(text + b"\n")
@@ -371,7 +396,7 @@ def remove_parts(folder: Path, shards: int, strategies: int) -> None:
 
 def remove_empty(folder: Path) -> None:
     """Remove a run that has measured nothing, and its folder if nothing else is in it."""
-    for name in ("manifest.json", LOCK):
+    for name in ("manifest.json", LOCK, ACCOUNT):
         (folder / name).unlink(missing_ok=True)
     for path in (*(folder / table for table in TABLES), folder):
         with suppress(OSError):

@@ -37,9 +37,13 @@ APPLICATION = int.from_bytes(b"ctxb", "big")
 
 _TABLES = """
 CREATE TABLE replies (key TEXT PRIMARY KEY, kind TEXT NOT NULL, model TEXT NOT NULL, request TEXT, reply BLOB NOT NULL);
-CREATE TABLE spending (run TEXT PRIMARY KEY, calls INTEGER NOT NULL DEFAULT 0, dollars REAL NOT NULL DEFAULT 0,
-                       unpriced INTEGER NOT NULL DEFAULT 0, refused INTEGER NOT NULL DEFAULT 0);
 """
+_ACCOUNTS = """
+CREATE TABLE IF NOT EXISTS accounts (name TEXT PRIMARY KEY, calls INTEGER NOT NULL, dollars REAL NOT NULL,
+                                     unpriced INTEGER NOT NULL, unanswered INTEGER NOT NULL,
+                                     substituted INTEGER NOT NULL, refused INTEGER NOT NULL)
+"""
+"""Sums of `purse.py`. Cassettes that were made before it get it when they are opened to be written."""
 _SHUT = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
 # Keys of one SELECT. SQLite takes some more.
 _AT_ONCE = 500
@@ -210,6 +214,7 @@ class Cassette:
                 _make_tables(database)
             database.execute("COMMIT")
             self._same_layout(database)
+            database.execute(_ACCOUNTS)
             self._log_ahead(database)
             database.execute("PRAGMA synchronous=NORMAL")
         except BaseException:

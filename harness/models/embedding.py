@@ -30,7 +30,8 @@ from ...strategies.events import Called
 from .base import Embedded, Reply
 from .cassette import Cassette, CassetteEntry, canonical, key_of
 from .provider import Provider
-from .recorded import Mode, Purse
+from .purse import Purse
+from .recorded import Mode
 
 Vectors = NDArray[np.float32]
 
@@ -266,14 +267,10 @@ class Remote:
         """Return one vector per text, as the provider made it."""
         cut_texts = [self._cut(text, counter) for text in texts]
         most = sum(map(counter.text, cut_texts))
-        reserved = self._purse.reserve(self._name, _cost(self._name, most))
-        try:
-            embedded = self._provider.embed(self._name, cut_texts)
-        except ModelError:
-            self._purse.give_back(reserved)
-            raise
-        used = most if embedded.tokens is None else embedded.tokens
-        self._purse.pay(reserved, _cost(self._name, used))
+        with self._purse.charge(self._name, TokenUsage(most, 0)) as charge:
+            embedded = self._provider.embed(self._name, cut_texts, charge)
+            used = most if embedded.tokens is None else embedded.tokens
+            charge.pay(TokenUsage(used, 0), embedded.substituted)
         return np.array(embedded.vectors, np.float32)
 
     def _cut(self, text: str, counter: TokenCounter) -> str:

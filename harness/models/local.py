@@ -24,6 +24,7 @@ from ...metrics.prices import TokenUsage
 from ...scenarios.errors import MissingExtra, SetupError
 from ...strategies.base import ModelError
 from .cassette import Cassette, CassetteEntry, canonical, key_of
+from .purse import Charge
 from .recorded import Mode, ModelAnswer, ModelRequest, said
 from .weights import NAME, weights
 
@@ -81,8 +82,8 @@ class Local:
         # Pieces of a chat that are in the model's cache.
         self._starts: list[str] = []
 
-    def chat(self, request: ModelRequest) -> ModelAnswer:
-        """Return the model's answer. Raises ModelError."""
+    def chat(self, request: ModelRequest, charge: Charge | None = None) -> ModelAnswer:  # noqa: ARG002
+        """Return the model's answer, which costs nothing. Raises ModelError."""
         request_fields = {
             "messages": said(request.asked),
             "temperature": request.temperature,

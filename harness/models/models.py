@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from .cassette import Cassette
     from .local import Choice, Likely, Local, RecordedChoices
     from .provider import Provider
-    from .recorded import ModelRequest, Purse, Recorded
+    from .purse import Purse
+    from .recorded import ModelRequest, Recorded
 
 
 class Models:
@@ -76,9 +78,12 @@ class Models:
     @cached_property
     def purse(self) -> Purse:
         """The money of this command."""
-        from .recorded import Purse
+        from .purse import Purse, purse_of_run
 
-        return Purse(self.cassette, self.settings.command, self.settings.spend_limit)
+        settings = self.settings
+        if not settings.run:
+            return Purse(self.cassette, settings.command, settings.spend_limit)
+        return purse_of_run(self.cassette, settings.command, settings.spend_limit, Path(settings.run))
 
     @cached_property
     def provider(self) -> Provider:

@@ -10,13 +10,16 @@ litellm names them (OPENAI_API_KEY …); a server of one's own that wants none g
 from __future__ import annotations
 
 import logging
+import math
 import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -24,9 +27,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from ...metrics.prices import TokenUsage
 from ...scenarios.model import ToolCall
 from ...strategies.base import ModelError
+from .purse import Charge
 from .recorded import ModelAnswer, ModelRequest, said
 
 if TYPE_CHECKING:
+    from httpx import Response
     from tenacity import RetryCallState
 
 
@@ -42,13 +47,15 @@ class EmbeddingReply(NamedTuple):
     vectors: list[list[float]]
     tokens: int | None
     """As the provider reported them; None if it did not."""
+    substituted: bool = False
+    """The reply names another model than was asked."""
 
 
 class Provider:
-    """Calls models. One that rejected its key, or that does not exist, is not called again.
+    """Calls models. One that rejected its key, has no credit left, or does not exist is not called again.
 
-    Nor is one to which no connection could be made in all tries of a call, or that did not answer in all tries of two
-    calls in a row (`STRIKES`).
+    Nor is one to which no connection could be made in all tries of a call, that did not answer in all tries of two
+    calls in a row, or that had too many requests in all tries of twenty (`STRIKES`).
     """
 
     def __init__(
@@ -72,41 +79,37 @@ class Provider:
         self._dead: dict[str, Failure] = {}
         self._strikes: dict[str, int] = {}
         self._retries_logged: Counter[str] = Counter()
+        self._others: set[tuple[str, str]] = set()
 
-    def chat(self, request: ModelRequest) -> ModelAnswer:
-        """Return the answer to a request. Raises ModelError."""
+    def chat(self, request: ModelRequest, charge: Charge | None = None) -> ModelAnswer:
+        """Return the answer to a request. `charge` is told of each try whose answer was lost. Raises ModelError."""
 
         def call() -> ModelAnswer:
-            return _answer(
-                _litellm().completion(
-                    model=request.model,
-                    messages=said(request.asked),
-                    temperature=request.temperature,
-                    max_tokens=request.max_tokens,
-                    drop_params=True,  # some models take no temperature
-                    _skip_mcp_handler=True,  # with tools litellm imports `mcp`, which a plain install has not
-                    **request.choices(),
-                    **_form(request, bool(self.api_base)),
-                    **self._common(request.model),
-                )
+            response = _litellm().completion(
+                model=request.model,
+                messages=said(request.asked),
+                temperature=request.temperature,
+                max_tokens=request.max_tokens,
+                drop_params=True,  # some models take no temperature
+                _skip_mcp_handler=True,  # with tools litellm imports `mcp`, which a plain install has not
+                **request.choices(),
+                **_form(request, bool(self.api_base)),
+                **self._common(request.model),
             )
+            with _readable():
+                return _answer(response, self._other(request.model, response))
 
-        return self._retried(request.model, call)
+        return self._retried(request.model, call, charge)
 
-    def embed(self, model: str, texts: Sequence[str]) -> EmbeddingReply:
-        """Return a vector for each text, from one call. Raises ModelError."""
+    def embed(self, model: str, texts: Sequence[str], charge: Charge | None = None) -> EmbeddingReply:
+        """Return a vector for each text, from one call, as `chat` does. Raises ModelError."""
 
         def call() -> EmbeddingReply:
             response = _litellm().embedding(model=model, input=list(texts), **self._common(model))
-            rows = sorted(response.data, key=lambda row: row["index"])
-            vectors = [row["embedding"] for row in rows]
-            if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
-                raise Failure(f"answered with {len(vectors)} vectors for {len(texts)} texts", passing=True)
-            return EmbeddingReply(
-                vectors, response.usage.prompt_tokens if response.usage and response.usage.prompt_tokens else None
-            )
+            with _readable():
+                return _vectors(response, len(texts), bool(self._other(model, response)))
 
-        return self._retried(model, call)
+        return self._retried(model, call, charge)
 
     def _common(self, model: str) -> dict[str, Any]:
         parameters: dict[str, Any] = {"timeout": self.timeout, "max_retries": 0, "num_retries": 0}
@@ -116,14 +119,32 @@ class Provider:
                 parameters["api_key"] = "none"  # OpenAI's client does not start without one
         return parameters
 
-    def _retried(self, model: str, call: Callable[[], T]) -> T:
+    def _other(self, model: str, response: Any) -> str:
+        """Return the model that a response names if it is another than was asked; the first time it is logged."""
+        name = str(getattr(response, "model", None) or "")
+        if is_same_model(model, name):
+            return ""
+        name = shown(_text(name))
+        if (model, name) not in self._others:
+            self._others.add((model, name))
+            _log.warning("%s: its reply names another model: %s", model, name)
+        return name
+
+    def _retried(self, model: str, call: Callable[[], T], charge: Charge | None) -> T:
         from tenacity import Retrying, retry_if_exception, stop_after_attempt
+
+        def again(state: RetryCallState) -> None:
+            failure = state.outcome.exception() if state.outcome is not None else None
+            if charge is not None and isinstance(failure, Failure) and failure.lost:
+                charge.lose(failure.usage)
+                charge.renew()
+            self._tell(model, state)
 
         tries = Retrying(
             stop=stop_after_attempt(self.retries + 1),
             wait=lambda state: self._wait(state.outcome.exception(), state.attempt_number),  # type: ignore[union-attr]
             retry=retry_if_exception(self._worth_another),
-            before_sleep=lambda state: self._tell(model, state),
+            before_sleep=again,
             reraise=True,
         )
         try:
@@ -132,6 +153,8 @@ class Provider:
                     raise ModelError(f"{model}: {self._dead[model]}")
                 result: T = tries(self._tried, call)
         except Failure as failure:
+            if charge is not None and failure.lost:
+                charge.lose(failure.usage)
             self._count(model, failure)
             attempts = tries.statistics["attempt_number"]
             times = f" ({attempts} tries)" if attempts > 1 else ""
@@ -181,7 +204,39 @@ def _litellm() -> Any:
 
     litellm.suppress_debug_info = True
     litellm.cache = None  # in a plain install it crashes on its first hit
+    _confine(litellm)
     return litellm
+
+
+def _confine(litellm: Any) -> None:
+    """Have a call of litellm be one request to one host.
+
+    A redirect is an error: another host would be handed the prompt, and perhaps the key. OpenAI's clients are given the
+    session of `litellm.client_session`; litellm's own have no such setting.
+    """
+    import httpx
+    from litellm.llms.custom_httpx.http_handler import get_ssl_configuration
+
+    litellm.DEFAULT_MAX_RETRIES = 0  # calls for embeddings take `max_retries=0` for "as usual", which is 2
+    if litellm.client_session is None or litellm.client_session.is_closed:
+        litellm.client_session = httpx.Client(verify=get_ssl_configuration(), follow_redirects=False)
+    _confine_handlers(litellm)
+
+
+@cache
+def _confine_handlers(litellm: Any) -> None:
+    from litellm.llms.custom_httpx import http_handler
+
+    handler_type: Any = http_handler.HTTPHandler
+    create_client = handler_type.create_client
+
+    def create(handler: Any) -> Any:
+        client = create_client(handler)
+        client.follow_redirects = False
+        return client
+
+    handler_type.create_client = create
+    litellm.module_level_client.client.follow_redirects = False
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
@@ -228,9 +283,9 @@ def _form(request: ModelRequest, own_server: bool) -> dict[str, Any]:
     return {"response_format": {"type": "json_object"}} if "response_format" in parameters else {}
 
 
-def _answer(response: Any) -> ModelAnswer:
+def _answer(response: Any, other: str) -> ModelAnswer:
     if not response.choices:  # litellm takes that for an answer
-        raise Failure("answered with no choices", passing=True)
+        raise Failure("answered with no choices", passing=True, lost=True, usage=_reported(response))
     choice = response.choices[0]
     refusal = (getattr(choice.message, "provider_specific_fields", None) or {}).get("refusal")
     calls = tuple(
@@ -238,8 +293,25 @@ def _answer(response: Any) -> ModelAnswer:
         for at, call in enumerate(getattr(choice.message, "tool_calls", None) or ())
     )
     return ModelAnswer(
-        _text(choice.message.content), _reported(response), choice.finish_reason or "", _text(refusal), calls
+        _text(choice.message.content), _reported(response), choice.finish_reason or "", _text(refusal), calls, other
     )
+
+
+def _vectors(response: Any, texts: int, substituted: bool) -> EmbeddingReply:
+    rows = sorted(response.data or (), key=lambda row: row["index"])
+    vectors, usage = [row["embedding"] for row in rows], _reported(response)
+    if len(vectors) != texts or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
+        raise Failure(f"answered with {len(vectors)} vectors for {texts} texts", passing=True, lost=True, usage=usage)
+    return EmbeddingReply(vectors, None if usage is None else usage.input, substituted)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Raise what an answer of another form raises as a Failure: the model has answered, so it may charge."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        raise Failure(f"its answer cannot be read: {shown(str(error))}", passing=True, lost=True) from None
 
 
 def _text(reply: str | None) -> str:
@@ -266,13 +338,46 @@ def _reported(response: Any) -> TokenUsage | None:
     return TokenUsage(*counts) if read + written <= counts[0] else None
 
 
+_NAMED_BY_USER = ("azure/", "azure_ai/", "sagemaker")
+"""Providers whose models are deployments, with names of the user's own."""
+_VENDOR = re.compile(r"^(?:[a-z]+\.)+(?=[a-z])")  # of Bedrock: us.anthropic.claude-…
+_VERSION = re.compile(r"(?:-v\d+:\d+|:latest|:free|-latest)$")  # of Bedrock, Ollama, OpenRouter, Mistral
+_DATED = re.compile(r"(.+?)(?:[-@](20\d{6}|20\d\d-\d\d-\d\d|\d\d-\d\d|\d{3,4}))?")
+
+
+def is_same_model(asked: str, named: str) -> bool:
+    """Return whether a reply names the model that was asked, or none.
+
+    The provider's name may stand before it, and a date or a version behind one of them: `openai/gpt-4o` is
+    `gpt-4o-2024-08-06`. Two dates are two models.
+    """
+    if not named or asked.startswith(_NAMED_BY_USER):
+        return True
+    (one, date), (other, other_date) = _name_and_date(asked), _name_and_date(named)
+    return one == other and (date == other_date or not (date and other_date))
+
+
+def _name_and_date(model: str) -> tuple[str, str]:
+    plain = _VERSION.sub("", _VENDOR.sub("", model.lower().rpartition("/")[2]))
+    parts = _DATED.fullmatch(plain)
+    return (parts[1], parts[2] or "") if parts else (plain, "")
+
+
 GIVEN_UP = "was given up for the rest of the run"
 """In the words of every call that is not made because the calls before it failed."""
-STRIKES = 2
-"""A call whose every try failed is one, a connection that could not be made two, too many requests (429) none: that
-provider is there. A call with five tries takes 15 s, and a run makes thousands."""
+STRIKES = 20
+"""Weight of the calls in a row that are enough. A connection that could not be made weighs as much, a call whose every
+try failed half: with five tries that takes 15 s, and a run makes thousands. One whose every try was too many requests
+(429) weighs 1, as that provider is there: four at once, 15 s each, are given up after the minute that limits are of."""
 _PASSING = {408, 409, 425, 429}
+_GATEWAY_TIMEOUTS = {504, 524}
+_UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+"""Errors of reading an answer of another form; those of JSON and of pydantic are among them."""
 _SHOWN = 200
+_NO_KEY = re.compile(
+    r"missing [\w ]*(credentials|api key)|(locate|configure) [\w ]*credentials|credentials were not found",
+    re.IGNORECASE,
+)
 _MOST_TOKENS = 1 << 53
 _SECRETS = re.compile(
     r"(?<![^\W_])(sk|pk|key|gsk|xai|AIza)[-_][\w\-]{6,}|AIza[\w\-]{10,}|Bearer\s+\S+|(?<=://)[^/\s@]+@"
@@ -298,6 +403,8 @@ class Failure(Exception):
         final: bool = False,
         after: float | None = None,
         strikes: int | None = None,
+        lost: bool = False,
+        usage: TokenUsage | None = None,
     ) -> None:
         super().__init__(why)
         self.passing = passing
@@ -306,41 +413,94 @@ class Failure(Exception):
         """No other call of this model can work either."""
         self.after = after
         """Seconds that the provider asks to wait."""
-        self.strikes = int(passing) if strikes is None else strikes
-        """Of the `STRIKES` of calls in a row after which the model is not asked any more."""
+        self.strikes = (STRIKES // 2 if passing else 0) if strikes is None else strikes
+        """Weight of the `STRIKES` of calls in a row after which the model is not asked any more."""
+        self.lost = lost
+        """The model may have answered, and the provider may charge for it."""
+        self.usage = usage
+        """Of a lost answer, as the provider reported it."""
 
 
 def failure_of(error: Exception, timeout: float) -> Failure:
     """Return the failure that an exception of litellm means."""
-    status, text = getattr(error, "status_code", None), shown(str(error))
-    if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout":
-        return Failure(f"no answer within {timeout:g} s", passing=True)
-    if status in (401, 403) or "missing credentials" in text.lower():
+    import httpx
+
+    # litellm gives whatever is no HTTP error a status of its own, and drops codes and bodies: its causes have them
+    # (decision 9).
+    causes = list(_causes(error))
+    response = next((cause.response for cause in causes if isinstance(cause, httpx.HTTPStatusError)), None)
+    status: int | None = response.status_code if response is not None else getattr(error, "status_code", None)
+    text = shown(str(error))
+    if response is not None and response.is_redirect:
+        return _redirected(response)
+    if response is None and any(isinstance(cause, (TimeoutError, httpx.TimeoutException)) for cause in causes):
+        sent = not any(isinstance(cause, (httpx.ConnectTimeout, httpx.PoolTimeout)) for cause in causes)
+        return Failure(f"no answer within {timeout:g} s", passing=True, lost=sent)
+    if response is None and any(isinstance(cause, httpx.TransportError) for cause in causes):
+        sent = not any(isinstance(cause, (httpx.ConnectError, httpx.ProxyError)) for cause in causes)
+        why = "the connection failed or broke off: is the provider, or the api base, reachable?"
+        return Failure(why, passing=True, strikes=None if sent else STRIKES, lost=sent)
+    if _is_out_of_credit(status, _body(response) or text):
+        return Failure(f"the provider's account has no credit or quota left ({status}): {text}", final=True)
+    if status in (401, 403) or _NO_KEY.search(text):
         what = f"the provider refused the key ({status})" if status in (401, 403) else "there is no key"
         return Failure(f"{what}: set its provider's variable in the environment (OPENAI_API_KEY …)", final=True)
     if status == 404:
         return Failure(f"there is no such model at the provider, or the api base is wrong (404): {text}", final=True)
-    if "insufficient_quota" in text:
-        return Failure(f"the provider's account has no credit left ({status})", final=True)
-    # litellm gives whatever is no HTTP error the status 500, so only the words tell these apart (decision 9).
-    if "connection error" in text.lower():
-        why = "the connection failed or broke off: is the provider, or the api base, reachable?"
-        return Failure(why, passing=True, strikes=STRIKES if _not_connected(error) else 1)
+    after = _retry_after(response)
     if status == 429:
-        after = _retry_after(error)
-        delay = "" if after is None else f", which asks to wait {after:g} s"
-        return Failure(f"too many requests for the provider (429){delay}", passing=True, after=after, strikes=0)
+        delay = "" if after is None else f", which asks to wait {after:.0f} s"
+        return Failure(f"too many requests for the provider (429){delay}", passing=True, after=after, strikes=1)
     passing = status is None or status >= 500 or status in _PASSING
-    return Failure(f"{text} ({status})" if status else text, passing=passing, after=_retry_after(error))
+    # An answer that litellm cannot read is one all the same; a gateway that waited in vain has passed the request on.
+    unread = response is None and any(isinstance(cause, _UNREADABLE) for cause in causes)
+    lost = unread or (response is not None and status in _GATEWAY_TIMEOUTS)
+    return Failure(f"{text} ({status})" if status else text, passing=passing, after=after, lost=lost)
 
 
-def _not_connected(error: BaseException | None) -> bool:
-    """Return whether a connection was never made (refused, an unknown host), which only the exception's causes tell."""
-    while error is not None:
-        if type(error).__name__ == "ConnectError":
-            return True
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an exception, what caused it, and so on."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
         error = error.__cause__ or error.__context__
-    return False
+
+
+def _body(response: Response | None) -> str:
+    """Return the text of a response, if it was read."""
+    import httpx
+
+    try:
+        return "" if response is None else response.text
+    except httpx.StreamError:
+        return ""
+
+
+def _redirected(response: Response) -> Failure:
+    """Return the failure of a call that was answered by a redirect."""
+    to = response.url.join(response.headers.get("location", ""))
+    where = shown(str(to.copy_with(query=None, fragment=None, userinfo=b"")))
+    return Failure(
+        f"the provider redirects ({response.status_code}) to {where}, which is not followed: nothing was sent there. "
+        "If that is right, give its address with --api-base",
+        final=True,
+    )
+
+
+_NO_CREDIT = re.compile(
+    r"insufficient[ _]?(quota|balance|credit|funds)|billing_(hard_limit_reached|not_active|error)|account is not active"
+    r"|exceeded_current_quota|arrearage|credit balance is too low|(used all|out of|not enough) (available )?credits"
+    r"|reached (its|your) .{0,40}(spending|usage) limit|PerDay|tokens per day",
+    re.IGNORECASE,
+)
+"""In the answers of providers whose money or quota is used up: codes of OpenAI, Moonshot and DashScope, words of
+Anthropic, xAI, DeepSeek and OpenRouter, the quota ids of Gemini's days (RESOURCE_EXHAUSTED is also said of a minute's),
+and Bedrock's."""
+
+
+def _is_out_of_credit(status: int | None, body: str) -> bool:
+    return status == 402 or (status in (400, 403, 429) and _NO_CREDIT.search(body) is not None)
 
 
 def without_secrets(text: str) -> str:
@@ -358,18 +518,18 @@ def shown(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
-def _retry_after(error: Any) -> float | None:
-    """Return the header Retry-After in seconds from now; it is given as a number or as a date."""
-    headers = getattr(error, "litellm_response_headers", None) or getattr(
-        getattr(error, "response", None), "headers", {}
-    )
-    value = {str(name).lower(): str(text) for name, text in dict(headers or {}).items()}.get("retry-after", "")
+def _retry_after(response: Response | None) -> float | None:
+    """Return the header Retry-After in seconds from now; it is given as a number or as a date.
+
+    None where there is none, or one that cannot be: not a number, without end, or in the past.
+    """
+    value = "" if response is None else response.headers.get("retry-after", "")
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
     except ValueError:
-        pass
-    try:
-        when = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (when - datetime.now(UTC)).total_seconds()) if when.tzinfo else None
+        try:
+            when = parsedate_to_datetime(value)
+        except ValueError:
+            return None
+        seconds = (when - datetime.now(UTC)).total_seconds() if when.tzinfo else math.nan
+    return seconds if 0 <= seconds < math.inf else None

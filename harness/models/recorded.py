@@ -6,7 +6,7 @@ An answer that holds no text is an answer: it was paid for, it is recorded, and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -17,6 +17,7 @@ from ...scenarios.model import Message, Tool, ToolCall
 from ...strategies.base import ModelError, Prompt
 from .base import Reply, Unusable
 from .cassette import Cassette, CassetteEntry, canonical, key_of
+from .purse import Charge, Purse
 
 Mode = Literal["auto", "replay", "record"]
 
@@ -76,13 +77,15 @@ class ModelAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why it ended: "stop", "length" …"""
     refusal: str = ""
     calls: tuple[ToolCall, ...] = ()
+    model: str = ""
+    """The model that the reply names, if it is another than was asked."""
 
 
 class ChatModel(Protocol):
     """Answers requests: a provider, or a model in this process."""
 
-    def chat(self, request: ModelRequest) -> ModelAnswer:
-        """Return the answer. Raises ModelError where there is none."""
+    def chat(self, request: ModelRequest, charge: Charge) -> ModelAnswer:
+        """Return the answer; `charge` is told of tries whose answer was lost. Raises ModelError where there is none."""
         ...
 
 
@@ -114,29 +117,24 @@ class Recorded:
         if self._full:
             raise ModelError(self._full)
         try:
-            answer = self._called(request, counter)
-            entry = CassetteEntry(key, "chat", self.name, msgspec.json.encode(answer), text)
-            return self._cassette.put(entry, replace=self._mode == "record")
+            return self._called(request, text, key, counter)
         except SetupError as error:  # what cannot be stored is not paid for a second time
             self._full = str(error)
             raise ModelError(self._full) from None
 
-    def _called(self, request: ModelRequest, counter: TokenCounter) -> ModelAnswer:
+    def _called(self, request: ModelRequest, text: str, key: str, counter: TokenCounter) -> bytes:
         if self._mode == "replay" or self._chat is None or self._purse is None:
             raise ModelError(self._cassette.lacks(self.name, request.prompt))
         self._cassette.to_be_written()
-        prompt_tokens = _prompt_tokens(request, counter)
         # The worst case is set aside first: if only what was spent were checked, each worker could go over by a call.
-        reserved = self._purse.reserve(
-            self.name, BUNDLED.cost(self.name, TokenUsage(prompt_tokens, request.max_tokens))
-        )
-        try:
-            answer = self._chat.chat(request)
-        except ModelError:
-            self._purse.give_back(reserved)
-            raise
-        self._purse.pay(reserved, BUNDLED.cost(self.name, _usage(request, answer, counter)))
-        return answer
+        most = TokenUsage(_prompt_tokens(request, counter), request.max_tokens)
+        with self._purse.charge(self.name, most) as charge:
+            answer = self._chat.chat(request, charge)
+            entry = CassetteEntry(key, "chat", self.name, msgspec.json.encode(answer), text)
+            try:  # stored before anything else is done with it
+                return self._cassette.put(entry, replace=self._mode == "record")
+            finally:
+                charge.pay(_usage(request, answer, counter), substituted=bool(answer.model))
 
     def _reply(self, request: ModelRequest, answer: ModelAnswer, counter: TokenCounter) -> Reply:
         usage = _usage(request, answer, counter)
@@ -212,73 +210,3 @@ def _schema(text: str) -> dict[str, Any]:
     return (
         schema if isinstance(schema, dict) and schema.get("type") == "object" else {"type": "object", "properties": {}}
     )
-
-
-_ROUNDING = 1e-12  # sums of prices are floats: the last call that the limit allows must not fail by a rounding
-
-
-class Spent(NamedTuple):
-    """The calls of a command at its providers, and their cost."""
-
-    calls: int = 0
-    """Number of calls that a provider answered; replays from the cassette do not count."""
-    dollars: float = 0.0
-    unpriced: int = 0
-    """Calls among them whose price is not known."""
-    refused: int = 0
-    """Calls that were not made because of the limit."""
-
-
-class Purse:
-    """The money of one command."""
-
-    def __init__(self, cassette: Cassette, run: str, limit: float | None = None) -> None:
-        self._cassette, self._run, self._limit = cassette, run, limit
-
-    def reserve(self, model: str, most: float | None) -> float:
-        """Set aside the most that a call can cost (None = not known), and return it.
-
-        Raises ModelError if that would go over the limit, or if there is a limit and the price is not known.
-        """
-        if self._limit is None:
-            return 0.0
-        if most is None:
-            raise ModelError(f"{model}: its price is not known, so the spend limit cannot be kept: run without one")
-        with self._cassette.transaction() as database:
-            database.execute("INSERT OR IGNORE INTO spending (run) VALUES (?)", (self._run,))
-            rows = database.execute(
-                "UPDATE spending SET dollars = dollars + ? WHERE run = ? AND dollars + ? <= ?",
-                (most, self._run, most, self._limit + _ROUNDING),
-            ).rowcount
-            if not rows:
-                database.execute("UPDATE spending SET refused = refused + 1 WHERE run = ?", (self._run,))
-        if not rows:
-            raise ModelError(f"{model}: the spend limit of {in_dollars(self._limit)} is reached")
-        return most
-
-    def pay(self, reserved: float, cost: float | None) -> None:
-        """Book a call that was answered, for which `reserved` had been set aside."""
-        self._change(1, (cost or 0.0) - reserved, int(cost is None))
-
-    def give_back(self, reserved: float) -> None:
-        """Return the money set aside for a call that got no answer."""
-        if reserved:
-            self._change(0, -reserved, 0)
-
-    def spent(self) -> Spent:
-        """Return the sums of this command until now."""
-        rows = self._cassette.ask("SELECT calls, dollars, unpriced, refused FROM spending WHERE run = ?", (self._run,))
-        return Spent(*rows[0]) if rows else Spent()
-
-    def _change(self, calls: int, dollars: float, unpriced: int) -> None:
-        with self._cassette.transaction() as database:
-            database.execute("INSERT OR IGNORE INTO spending (run) VALUES (?)", (self._run,))
-            database.execute(
-                "UPDATE spending SET calls = calls + ?, dollars = dollars + ?, unpriced = unpriced + ? WHERE run = ?",
-                (calls, dollars, unpriced, self._run),
-            )
-
-
-def in_dollars(amount: float) -> str:
-    """Return a small amount as it is written, not in powers of ten: $0.00005."""
-    return "$" + f"{amount:.12f}".rstrip("0").rstrip(".")

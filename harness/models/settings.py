@@ -38,7 +38,7 @@ class Settings(msgspec.Struct, frozen=True):
     api_base: str = ""
     """Where the models of all providers are, if not where litellm says."""
     spend_limit: float | None = None
-    """US dollars, all worker processes of a command together."""
+    """US dollars, all worker processes of a command, and all commands on its run folder, together."""
     timeout: float = 60.0
     """Seconds for one call."""
     retries: int = 4
@@ -50,6 +50,8 @@ class Settings(msgspec.Struct, frozen=True):
     """Calls at once in one process."""
     command: str = ""
     """Under which its money is counted, a name that no other command has."""
+    run: str = ""
+    """The run folder that the money is spent on, so that the limit holds over restarts; empty = none."""
     answerer: str = "offline"
     """The answerer of probes: "offline", "local", or a litellm model name."""
 

@@ -14,6 +14,7 @@ from ctxbench.harness.answers.store import folder_of
 from ctxbench.harness.cli import app
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
+from ctxbench.harness.folder.schema import Spending
 from ctxbench.scenarios.errors import UserError
 from ctxbench.scenarios.model import Conversation, Message, Probe, ToolCall
 from ctxbench.strategies.events import Archived
@@ -144,7 +145,9 @@ def test_a_model_loads_what_was_archived(ran: Path, server: Server) -> None:
     shown = json.loads(first.stdout)["strategies"][ARCHIVE]
     assert (shown["loaded"], shown["rounds"]) == (1, 7)
     assert shown["cost"] == pytest.approx(7 * 0.00021)
-    assert any(f"models: {calls} calls" in line for line in said(first.stderr))
+    assert said(first.stderr)[-1].startswith(f"models: {calls} calls, $0.003")
+    spent = json.loads(first.stdout)["spent"]
+    assert (spent["calls"], spent["dollars"]) == (calls, pytest.approx(calls * 0.00021))
     again = answer(*words, "--cassette-mode", "replay", "--overwrite")
     assert again.stdout == first.stdout
     assert len(server.seen) == calls
@@ -171,6 +174,21 @@ def test_what_is_dear_is_asked_for(ran: Path, server: Server) -> None:
     assert not parts(ran / "run")
     answer(*words, "--yes")
     assert len(server.seen) == 14, "of equal contexts one is asked"
+
+
+def test_the_limit_holds_over_commands(ran: Path, server: Server) -> None:
+    """What earlier commands on the same run spent counts, whatever they made of it, and the manifest has the sum."""
+    words = ("-a", "openai/gpt-4o-mini", "--cassette", "c", "--api-base", server.url, "--spend-limit", 0.004)
+    answer(*words)
+    calls = len(server.seen)
+    assert calls * 0.00021 < 0.004
+    answer(*words, "--overwrite", "--cassette-mode", "record")
+    assert calls < len(server.seen) < 2 * calls
+    spent = load(ran / "run").manifest.spent
+    assert isinstance(spent, Spending)
+    assert spent.calls == len(server.seen)
+    assert 0.003 < spent.dollars <= 0.004
+    assert spent.refused > 0
 
 
 def test_grades_are_estimated_too(ran: Path, server: Server) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 import time
@@ -29,6 +30,8 @@ class Server:
         self.at_once = self.most_at_once = 0
         self.usage: dict[str, Any] | None = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
         self.text = "a summary"
+        self.model = ""
+        """That replies name; empty = the one that was asked."""
         self.pause = 0.0
         self.closing = threading.Event()
         self.lock = threading.Lock()
@@ -40,6 +43,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
+
+    def do_GET(self) -> None:
+        """Follow of a redirect that turns into a GET: it is seen, and answered as any other."""
+        self.headers.add_header("Content-Length", "2")
+        self.rfile = io.BytesIO(b"{}")  # type: ignore[assignment]
+        self.do_POST()
 
     def do_POST(self) -> None:
         state: Server = self.server.state
@@ -59,13 +68,19 @@ class _Handler(BaseHTTPRequestHandler):
                 state.at_once -= 1
 
     def act(self, state: Server, act: str, argument: str, body: dict[str, Any]) -> None:
-        good = json.dumps(self.embeddings(state, body) if "input" in body else self.completion(state, body))
+        good = json.dumps(self.good(state, body))
         match act:
             case "":
                 self.say(200, good)
             case "status":
                 code, _, message = argument.partition(" ")
                 self.say(int(code), json.dumps({"error": {"message": message or "no", "type": "t", "code": None}}))
+            case "error":  # a status with any body
+                code, _, text = argument.partition(" ")
+                self.say(int(code), text)
+            case "redirect":
+                code, _, to = argument.partition(" ")
+                self.say(int(code), "", {"Location": to})
             case "wait":  # 429, and how long to wait
                 self.say(429, json.dumps({"error": {"message": "slow down"}}), {"Retry-After": argument})
             case "hang":
@@ -104,13 +119,30 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 raise AssertionError(act)
 
+    def good(self, state: Server, body: dict[str, Any]) -> dict[str, Any]:
+        if self.path.endswith("/messages"):
+            return self.message(state, body)
+        return self.embeddings(state, body) if "input" in body else self.completion(state, body)
+
+    def message(self, state: Server, body: dict[str, Any]) -> dict[str, Any]:
+        """A reply as Anthropic makes it."""
+        return {
+            "id": "m1",
+            "type": "message",
+            "role": "assistant",
+            "model": state.model or body.get("model"),
+            "content": [{"type": "text", "text": state.text}],
+            "stop_reason": "end_turn",
+            "usage": {"input_tokens": 1000, "output_tokens": 100},
+        }
+
     def completion(self, state: Server, body: dict[str, Any]) -> dict[str, Any]:
         said = {"role": "assistant", "content": state.text}
         made = {
             "id": "c1",
             "object": "chat.completion",
             "created": 1,
-            "model": body.get("model"),
+            "model": state.model or body.get("model"),
             "choices": [{"index": 0, "message": said, "finish_reason": "stop"}],
         }
         return made if state.usage is None else {**made, "usage": state.usage}
@@ -122,7 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
         ]
         return {
             "object": "list",
-            "model": body.get("model"),
+            "model": state.model or body.get("model"),
             "data": data,
             "usage": {"prompt_tokens": 7, "total_tokens": 7},
         }

@@ -169,7 +169,7 @@ def test_a_request_that_the_provider_refuses(server: Server, monkeypatch: pytest
 def test_no_credit_left(server: Server) -> None:
     """A 429 that means an empty account is not tried again."""
     server.acts = ["status 429 insufficient_quota: You exceeded your current quota"]
-    with pytest.raises(ModelError, match="no credit left"):
+    with pytest.raises(ModelError, match="no credit or quota left"):
         provider(server).chat(ASK)
     assert len(server.seen) == 1
 
@@ -249,7 +249,7 @@ def test_calls_at_once(server: Server) -> None:
 def test_embeddings(server: Server) -> None:
     """Vectors come in the order of the texts, with the tokens that the provider reported."""
     server.acts = ["status 500"]
-    assert provider(server).embed("openai/e", ["one", "three"]) == ([[3.0, 1.0], [5.0, 1.0]], 7)
+    assert provider(server).embed("openai/e", ["one", "three"]) == ([[3.0, 1.0], [5.0, 1.0]], 7, False)
     assert server.seen[-1]["input"] == ["one", "three"]
 
 

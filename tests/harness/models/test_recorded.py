@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from ctxbench.harness.folder.schema import Spending
 from ctxbench.harness.models import Models, Reply, Settings, Unusable
 from ctxbench.harness.models.cassette import Cassette
-from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest, Purse, Recorded, Spent, in_dollars
+from ctxbench.harness.models.purse import Charge, Purse, in_dollars
+from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest, Recorded
 from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.metrics.tokens import TokenCounter
@@ -30,7 +32,7 @@ class Scripted:
     def __init__(self, *answers: ModelAnswer | ModelError) -> None:
         self.answers, self.asked = list(answers), list[ModelRequest]()
 
-    def chat(self, request: ModelRequest) -> ModelAnswer:
+    def chat(self, request: ModelRequest, charge: Charge) -> ModelAnswer:
         self.asked.append(request)
         answer = self.answers.pop(0)
         if isinstance(answer, ModelError):
@@ -134,7 +136,7 @@ def test_an_empty_answer_is_paid_for(cassette: Cassette, answer: ModelAnswer, sa
             recorded(cassette, model).complete(ASK, COUNTER)
         assert caught.value.reply.input_tokens == 10
     assert len(model.asked) == 1
-    assert Purse(cassette, "run").spent().calls == 1
+    assert Purse(cassette, "run").spent("run").calls == 1
 
 
 def test_what_failed_is_not_recorded(cassette: Cassette) -> None:
@@ -142,7 +144,7 @@ def test_what_failed_is_not_recorded(cassette: Cassette) -> None:
     model = Scripted(ModelError("down"), ModelAnswer("short", TokenUsage(10, 1)))
     with pytest.raises(ModelError, match="down"):
         recorded(cassette, model, limit=1.0).complete(ASK, COUNTER)
-    assert Purse(cassette, "run").spent() == Spent()
+    assert Purse(cassette, "run").spent("run") == Spending()
     assert recorded(cassette, model).complete(ASK, COUNTER).text == "short"
 
 
@@ -165,15 +167,17 @@ def test_the_limit_by_hand(cassette: Cassette) -> None:
         with pytest.raises(ModelError, match=r"^openai/gpt-4o-mini: the spend limit of \$0.0001 is reached$"):
             within.complete(prompt, COUNTER)
     assert len(model.asked) == 3
-    spent = Purse(cassette, "run").spent()
+    spent = Purse(cassette, "run").spent("run")
     assert (spent.calls, spent.refused, spent.dollars) == (3, 2, pytest.approx(0.00009))
     assert within.complete(prompts[0], COUNTER).text == "short"  # what is recorded is free
 
 
 def test_each_command_has_its_own_money(cassette: Cassette) -> None:
     """What another command spent does not count."""
-    Purse(cassette, "before", 1.0).pay(0.0, 0.9)
-    assert Purse(cassette, "now", 1.0).reserve("m", 0.5) == 0.5
+    Purse(cassette, "before", 1.0).reserve("m", 0.9)
+    Purse(cassette, "now", 1.0).reserve("m", 0.9)
+    with pytest.raises(ModelError, match="the spend limit"):
+        Purse(cassette, "now", 1.0).reserve("m", 0.9)
 
 
 def test_a_price_that_is_not_known(cassette: Cassette) -> None:
@@ -181,7 +185,7 @@ def test_a_price_that_is_not_known(cassette: Cassette) -> None:
     model = Scripted(*[ModelAnswer("short", TokenUsage(10, 1))] * 2)
     free = Recorded("openai/mine", model, cassette, Purse(cassette, "run"), "auto")
     assert free.complete(ASK, COUNTER).cost is None
-    assert Purse(cassette, "run").spent() == Spent(calls=1, unpriced=1)
+    assert Purse(cassette, "run").spent("run") == Spending(calls=1, unpriced=1)
     limited = Recorded("openai/mine", model, cassette, Purse(cassette, "run", 1.0), "record")
     with pytest.raises(ModelError, match="openai/mine: its price is not known, so the spend limit cannot be kept"):
         limited.complete(ASK, COUNTER)
@@ -192,10 +196,10 @@ def _spend(path: str, calls: int) -> None:
         purse = Purse(cassette, "run", 1.0)
         for _ in range(calls):
             try:
-                taken = purse.reserve("m", 0.02)
+                purse.reserve("m", 0.02)
             except ModelError:
                 continue
-            purse.pay(taken, 0.01)
+            purse.book(Spending(1, -0.01))
 
 
 def test_the_limit_holds_over_processes(tmp_path: Path) -> None:
@@ -208,7 +212,7 @@ def test_the_limit_holds_over_processes(tmp_path: Path) -> None:
     for worker in workers:
         worker.join()
     with Cassette(tmp_path / "c") as cassette:
-        spent = Purse(cassette, "run").spent()
+        spent = Purse(cassette, "run").spent("run")
     assert spent.calls + spent.refused == 200
     assert 90 <= spent.calls <= 99
     assert spent.dollars == pytest.approx(spent.calls * 0.01)

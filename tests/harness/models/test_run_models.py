@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from ctxbench.harness.engine.plan import Plan, RunInputs
 from ctxbench.harness.folder.run import load
+from ctxbench.harness.folder.schema import Spending
 from ctxbench.harness.models import Settings
 from ctxbench.harness.models.cassette import Cassette, CassetteEntry, canonical, key_of
 from ctxbench.scenarios.errors import SetupError
@@ -31,7 +35,16 @@ def test_a_run_is_recorded_and_replayed(server: Server, tmp_path: Path) -> None:
     again = ctxbench(*words, "--cassette-mode", "replay", "-o", "b", "-j", 2, cwd=tmp_path)
     assert len(server.seen) == calls
     assert not any("models:" in line or "failed" in line for line in said(again.stderr))
-    assert bytes_of(tmp_path / "a") == bytes_of(tmp_path / "b")
+    differ = {"manifest.json", ".account"}  # which have what the run cost
+    one, other = (bytes_of(tmp_path / name) for name in "ab")
+    assert {name: one[name] for name in one if name not in differ} == {
+        name: other[name] for name in other if name not in differ
+    }
+    paid, free = (load(tmp_path / name).manifest for name in "ab")
+    assert replace(paid, spent=UNSET).signed() == free
+    assert isinstance(paid.spent, Spending)
+    assert (paid.spent.calls, paid.spent.dollars) == (calls, pytest.approx(calls * 0.00021))
+    assert json.loads(ctxbench("report", "a", "--json", cwd=tmp_path).stdout)["spent"]["calls"] == calls
     assert [each.name for each in tmp_path.glob("c.sqlite*")] == ["c.sqlite"]
     manifest = load(tmp_path / "a").manifest
     assert manifest.plan.summariser == "openai/gpt-4o-mini"
@@ -62,7 +75,7 @@ def test_a_run_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
     done = ctxbench(*words, "--spend-limit", 0.001, "-j", 2, "-o", "r", cwd=tmp_path)
     assert len(server.seen) * 0.00021 <= 0.001
     lines = said(done.stderr)
-    assert any(line.startswith(f"models: {len(server.seen)} calls, $0.000") for line in lines)
+    assert lines[-1].startswith(f"models: {len(server.seen)} calls, $0.000")
     assert any(line.startswith("the spend limit of $0.001 was reached: ") for line in lines)
     assert any(
         line.startswith("failed ")

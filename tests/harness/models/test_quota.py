@@ -1,0 +1,138 @@
+"""Quota that is used up, too many requests without end, and waits that cannot be."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from ctxbench.harness.models.provider import STRIKES, Provider
+from ctxbench.harness.models.recorded import ModelRequest
+from ctxbench.strategies.base import ModelError
+from tests.harness.models.server import UNCLOSED, Server
+
+pytestmark = UNCLOSED
+OPENAI, ANTHROPIC, GEMINI = "openai/m", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
+        monkeypatch.setenv(f"{name}_API_KEY", "sk-verysecret123")
+
+
+def provider(server: Server, retries: int = 2, backoff: float = 0.01) -> Provider:
+    return Provider(server.url, timeout=5.0, retries=retries, backoff=backoff)
+
+
+def error(http: int, message: str, **more: object) -> str:
+    """An error as most providers send it."""
+    return f"error {http} {json.dumps({'error': {'message': message, **more}})}"
+
+
+def gemini(period: str) -> str:
+    """An error of Gemini, whose violated quota is of a day or of a minute."""
+    quota = f"GenerateRequestsPer{period}PerProjectPerModel-FreeTier"
+    violations = [{"quotaMetric": "generate_content_free_tier_requests", "quotaId": quota, "quotaValue": "20"}]
+    details = [{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": violations}]
+    exceeded = "You exceeded your current quota, please check your plan and billing details."
+    return error(429, exceeded, code=429, status="RESOURCE_EXHAUSTED", details=details)
+
+
+@pytest.mark.parametrize(
+    ("model", "act"),
+    [
+        (OPENAI, error(429, "You exceeded your current quota.", type="insufficient_quota", code="insufficient_quota")),
+        (OPENAI, error(429, "Slow down.", type="requests", code="insufficient_quota")),
+        (OPENAI, error(400, "Billing hard limit has been reached", type="x", code="billing_hard_limit_reached")),
+        (OPENAI, error(429, "Your account is not active, check your billing details.", code="billing_not_active")),
+        (OPENAI, error(402, "Insufficient Balance", type="unknown_error", code="invalid_request_error")),
+        (OPENAI, error(402, "no")),
+        (OPENAI, error(403, "Your team has either used all available credits or reached its monthly spending limit.")),
+        (OPENAI, error(429, "Your account is suspended", type="exceeded_current_quota_error")),
+        (
+            ANTHROPIC,
+            error(400, "Your credit balance is too low to access the Anthropic API.", type="invalid_request_error"),
+        ),
+        (ANTHROPIC, error(400, "You have reached your specified API usage limits.", type="invalid_request_error")),
+        (ANTHROPIC, error(402, "There is a problem with your payment", type="billing_error")),
+        (GEMINI, gemini("Day")),
+    ],
+)
+def test_quota_that_is_used_up(server: Server, model: str, act: str) -> None:
+    """It is known by status, code or body, said in one line, not tried again, and nor is any other call."""
+    server.acts, asked = [act] * 9, provider(server)
+    for _ in range(3):
+        with pytest.raises(
+            ModelError, match=rf"^{model}: the provider's account has no credit or quota left \(\d+\): "
+        ):
+            asked.chat(ModelRequest(model, "x", 0.0, 5))
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "act"),
+    [
+        (OPENAI, error(429, "Rate limit reached for requests", type="requests", code="rate_limit_exceeded")),
+        (ANTHROPIC, error(429, "This request would exceed your rate limit", type="rate_limit_error")),
+        (GEMINI, gemini("Minute")),
+        (OPENAI, error(500, "insufficient_quota", code="insufficient_quota")),
+    ],
+)
+def test_quota_that_comes_back(server: Server, model: str, act: str) -> None:
+    """Too many requests in a minute, and a server's own failure, are tried again."""
+    server.acts = [act] * 3
+    with pytest.raises(ModelError, match=r"\(3 tries\)$"):
+        provider(server).chat(ModelRequest(model, "x", 0.0, 5))
+    assert len(server.seen) == 3
+
+
+def test_too_many_requests_without_end(server: Server) -> None:
+    """After twenty calls in a row whose every try was answered so, the model is given up, in one line."""
+    server.acts, asked, request = (
+        ["wait 0"] * 99,
+        provider(server, retries=1, backoff=0),
+        ModelRequest(OPENAI, "x", 0, 5),
+    )
+    for _ in range(STRIKES):
+        with pytest.raises(ModelError, match=r"^openai/m: too many requests for the provider \(429\)"):
+            asked.chat(request)
+    with pytest.raises(
+        ModelError, match=r"^openai/m: was given up for the rest of the run: too many requests .* \(429\)"
+    ):
+        asked.chat(request)
+    assert len(server.seen) == 2 * STRIKES == 40
+
+
+def test_too_many_requests_now_and_then(server: Server) -> None:
+    """One answer among them, and the count begins anew."""
+    asked, request = provider(server, retries=0), ModelRequest(OPENAI, "x", 0.0, 5)
+    for _ in range(2):
+        server.acts = ["wait 0"] * (STRIKES - 1)
+        for _ in range(STRIKES - 1):
+            with pytest.raises(ModelError, match="too many requests"):
+                asked.chat(request)
+        assert asked.chat(request).text == "a summary"
+
+
+PAST = format_datetime(datetime(2020, 1, 1, tzinfo=UTC), usegmt=True)
+
+
+@pytest.mark.parametrize(
+    "wait", ["nan", "inf", "-inf", "-5", "1e999", "soon", "", PAST, "Mon, 99 Foo 2020 25:61:61 GMT"]
+)
+def test_a_wait_that_cannot_be(server: Server, wait: str) -> None:
+    """The provider is asked again after the back-off, as if it had said nothing."""
+    server.acts = [f"wait {wait}"]
+    assert provider(server, backoff=0.3).chat(ModelRequest(OPENAI, "x", 0.0, 5)).text == "a summary"
+    first, second = (seen["at"] for seen in server.seen)
+    assert 0.3 <= second - first < 3
+
+
+def test_a_wait_in_the_future(server: Server) -> None:
+    """A date that is further away than anyone waits ends the call."""
+    server.acts = [f"wait {format_datetime(datetime.now(UTC) + timedelta(days=1), usegmt=True)}"]
+    with pytest.raises(ModelError, match=r"which asks to wait 86\d\d\d s$"):
+        provider(server).chat(ModelRequest(OPENAI, "x", 0.0, 5))
