@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Outcome(NamedTuple):
-    """What an attack found. Each thing lost is a text that says what was done and what came of it."""
+    """Counts of an attack. Each text in `lost` says what was done, and what came of it."""
 
     tried: int
     held: int

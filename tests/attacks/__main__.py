@@ -16,11 +16,11 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ctxbench.reports.render import Table, show
-from tests.attacks import Outcome, folders, providers, recordings, sizes, stops
+from tests.attacks import Outcome, archive, concurrency, folders, providers, recordings, sizes, stops, tiers
 
 
 class Attack(NamedTuple):
-    """An attack by its name, with the tries of a round, fewer of which are in every CI run."""
+    """An attack by its name, with the tries of a round. `in_ci` of them are in every run of the tests."""
 
     name: str
     attack: Callable[[int, int], Outcome]
@@ -45,6 +45,9 @@ ATTACKS = (
     Attack("full disks", stops.full_disk, 8, 2),
     Attack("clocks that jump", stops.clock, 4, 1, 0.5),
     Attack("faults of providers", providers.faults, 40, 8, 2),
+    Attack("archives of strategies", archive.attack, 500, 0),
+    Attack("files of memory tiers", tiers.attack, 1000, 0),
+    Attack("two processes at once", concurrency.attack, 100, 0),
 )
 
 

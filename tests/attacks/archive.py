@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from ctxbench.strategies.archive.record import Card, StoreError, Visibility, identify
 from ctxbench.strategies.archive.store import ResultStore, address_problem
-from tests.attacks import Outcome
+from tests.attacks import Outcome, outcome
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 LATE = 2e9
@@ -378,4 +378,4 @@ def attack(seed: int, tries: int) -> Outcome:
                 said = try_damage(place, flip if number % 3 == 0 else chance.choice(DAMAGES), chance)
             if said:
                 lost.append(f"seed {seed}, try {number}: {said}")
-    return Outcome(tries, tries - len(lost), lost)
+    return outcome(tries, lost)

@@ -24,7 +24,7 @@ def place() -> Iterator[archive.Target]:
 def test_any_damage_to_the_archive_is_noticed(
     place: archive.Target, damage: Callable[[archive.Target, Random], str], seed: int
 ) -> None:
-    """Whatever is done to its file, its rows or its journal: each answer afterwards is right, or a StoreError."""
+    """Damage its file, its rows or its journal in any way: each answer afterwards is right, or a StoreError."""
     assert archive.try_damage(place, damage, Random(seed)) == ""
 
 

@@ -22,7 +22,7 @@ from ctxbench.strategies.tiers.archive import ArchiveError, ArchiveTier, Coding
 from ctxbench.strategies.tiers.snapshot_file import SnapshotError
 from ctxbench.strategies.tiers.tiered import TierRules, Tiers
 from ctxbench.strategies.tiers.tiered import snapshot as tiered
-from tests.attacks import Outcome
+from tests.attacks import Outcome, outcome
 from tests.attacks.archive import MEMORY
 from tests.strategies.tiers.archive.builders import item, items
 from tests.strategies.tiers.rag.builders import embed, tier
@@ -158,4 +158,4 @@ def attack(seed: int, tries: int) -> Outcome:
             said = (try_archive if number % 2 else try_snapshot)(place, chance)
             if said:
                 lost.append(f"seed {seed}, try {number}: {said}")
-    return Outcome(tries, tries - len(lost), lost)
+    return outcome(tries, lost)

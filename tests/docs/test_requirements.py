@@ -1,4 +1,4 @@
-"""What is installed: every file has a hash, at the version of constraints.txt, and no address stands in any list."""
+"""Lists of what is installed: a hash for every file, the versions of constraints.txt, and no addresses."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def test_what_is_dear_is_asked_for(ran: Path, server: Server) -> None:
 
 
 def test_the_limit_holds_over_commands(ran: Path, server: Server) -> None:
-    """What earlier commands on the same run spent counts, whatever they made of it, and the manifest has the sum."""
+    """Money that earlier commands spent on the same run counts, whatever came of it, and the manifest has the sum."""
     words = ("-a", "openai/gpt-4o-mini", "--cassette", "c", "--api-base", server.url, "--spend-limit", 0.004)
     answer(*words)
     calls = len(server.seen)

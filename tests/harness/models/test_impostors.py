@@ -34,7 +34,7 @@ MODELS = (
     "hosted_vllm/m",
     "huggingface/m",
 )
-"""Of each way that litellm has to a server: OpenAI's client, Azure's, and its own handlers."""
+"""Model names for each way that litellm has to a server: OpenAI's client, Azure's, and its own handlers."""
 EMBEDDERS = ("openai/e", "azure/e", "ollama/e", "cohere/embed-v4.0", "mistral/e", "hosted_vllm/e")
 
 
@@ -54,7 +54,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_redirect_is_not_followed(server: Server, other: Server, model: str) -> None:
-    """Whatever the provider and the kind of redirect, the other host hears nothing, and it is not asked again."""
+    """A redirect of any provider and any kind leads nowhere: the other host hears nothing, and is not asked again."""
     for code in (301, 302, 303, 307, 308):
         server.acts, asked = (
             [f"redirect {code} {other.url}/stolen?key=1"],

@@ -77,7 +77,7 @@ def test_a_refusal_is_free(cassette: Cassette, server: Server, act: str) -> None
 
 
 def test_a_connection_that_was_not_made_is_free(cassette: Cassette, server: Server) -> None:
-    """What was never sent is not charged."""
+    """A request that was never sent is not charged."""
     server.url = "http://127.0.0.1:9/v1"
     with pytest.raises(ModelError, match="the connection failed"):
         recorded(cassette, server).complete(ASK, COUNTER)
