@@ -8,6 +8,7 @@ from threading import Lock
 
 from ctxbench.harness.models import Models, Settings
 from ctxbench.harness.models.local import Choice, Likely, RecordedChoices
+from ctxbench.harness.models.purse import Charge
 from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest, Recorded
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.strategies.base import ModelError
@@ -21,7 +22,7 @@ class Talker:
     def __init__(self, says: Callable[[ModelRequest], str | ModelError]) -> None:
         self.says, self.asked, self.lock = says, list[ModelRequest](), Lock()
 
-    def chat(self, request: ModelRequest) -> ModelAnswer:
+    def chat(self, request: ModelRequest, charge: Charge) -> ModelAnswer:
         with self.lock:
             self.asked.append(request)
         said = self.says(request)
