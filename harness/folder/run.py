@@ -164,6 +164,13 @@ class Run:
         return [row["tokens"] for row in self.rows("messages", conversation)]
 
     @cached_property
+    def messages(self) -> pd.DataFrame:
+        """The table `messages` in order, with `whole`: tokens of the conversation's messages before each."""
+        messages = self.table("messages").sort_values(["conversation", "at"], kind="stable")
+        whole = messages.groupby("conversation", observed=True).tokens.cumsum() - messages.tokens
+        return messages.assign(whole=whole)
+
+    @cached_property
     def failures(self) -> dict[str, dict[str, str]]:
         """By strategy: the conversations in which it failed, and why."""
         results = self.table("results")
