@@ -24,6 +24,7 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from .language import HAN, STOP_WORDS, is_constraint, is_decision, sentences, words
@@ -42,43 +43,62 @@ FEW = 0.2
 """Share of new words under which a sentence that brings no new value says nothing new."""
 
 
-class _Sentence:
-    """A candidate sentence: its text, words and values, and the part of its gain that does not depend on the others."""
+class Features(NamedTuple):
+    """What a sentence has whatever stands around it: its words, its values, and the worth of its cues."""
 
-    __slots__ = ("base", "length", "terms", "text", "tokens", "values", "weight")
-
-    def __init__(self, text: str, tokens: int, matters: Matters) -> None:
-        self.text, self.tokens, self.length = text, tokens, math.sqrt(max(tokens, 1))
-        self.terms = frozenset(words(text)) - STOP_WORDS
-        self.values, self.base = matters
-        self.weight = 0.0
-
-
-class Matters(NamedTuple):
-    """Features of a sentence that do not depend on its neighbours: its values, and the worth of its cues."""
-
+    terms: frozenset[str]
     values: tuple[Value, ...]
     cues: float
 
 
-def matters(sentence: str) -> Matters:
+def features(sentence: str) -> Features:
     """Read the features of one sentence. By far the slowest part of extracting."""
-    return Matters(values(sentence), CUE * is_decision(sentence) + CUE * is_constraint(sentence))
+    cues = CUE * is_decision(sentence) + CUE * is_constraint(sentence)
+    return Features(frozenset(words(sentence)) - STOP_WORDS, values(sentence), cues)
 
 
-def extract(
-    texts: Sequence[str], budget: int, count: Callable[[str], int], read: Callable[[str], Matters] = matters
-) -> str:
+def pieces(text: str) -> list[str]:
+    """Return the sentences of a text, each cut into parts of at most PIECE characters."""
+    return [piece for sentence in sentences(text) for piece in _pieces(sentence)]
+
+
+class SentenceCache(NamedTuple):
+    """`pieces` and `features`, or versions of them that remember."""
+
+    pieces: Callable[[str], Sequence[str]] = pieces
+    features: Callable[[str], Features] = features
+
+    @classmethod
+    def of(cls, texts: int, sentences: int) -> SentenceCache:
+        """Return a cache of that many texts and sentences, the least recently used of which are forgotten."""
+        return cls(lru_cache(texts)(pieces), lru_cache(sentences)(features))
+
+
+UNCACHED = SentenceCache()
+
+
+class _Sentence:
+    """A candidate sentence: its text and features, and the part of its gain that does not depend on the others."""
+
+    __slots__ = ("base", "length", "terms", "text", "tokens", "values", "weight")
+
+    def __init__(self, text: str, tokens: int, features: Features) -> None:
+        self.text, self.tokens, self.length = text, tokens, math.sqrt(max(tokens, 1))
+        self.terms, self.values, self.base = features
+        self.weight = 0.0
+
+
+def extract(texts: Sequence[str], budget: int, count: Callable[[str], int], cache: SentenceCache = UNCACHED) -> str:
     """Return a summary of at most `budget` tokens by `count`, one sentence per line, in the order of the texts.
 
     Where over a quarter of the budget is left because no whole sentence fits any more, the start of one fills it, cut
     between words. Empty only if all texts are blank, or if the budget has no room for one character. Callers that
-    extract from the same texts more than once may pass a `read` that remembers.
+    extract from the same texts more than once may pass a `cache` that remembers.
     """
     if budget <= 0:
         return ""
-    pieces = dict.fromkeys(piece for text in texts for sentence in sentences(text) for piece in _pieces(sentence))
-    candidates = [_Sentence(piece, count(piece + "\n"), read(piece)) for piece in pieces]
+    different = dict.fromkeys(piece for text in texts for piece in cache.pieces(text))
+    candidates = [_Sentence(piece, count(piece + "\n"), cache.features(piece)) for piece in different]
     selected, too_long = _selected(candidates, budget + count("\n"), _weighed(candidates))
     lines = {at: candidates[at].text for at in selected}
     while count(_text(lines)) > budget:  # more than the sum of the lines, which no tokenizer rules out
@@ -101,13 +121,15 @@ def _weighed(candidates: Sequence[_Sentence]) -> dict[str, float]:
     often = Counter(term for candidate in candidates for term in candidate.terms)
     weight = {term: math.log(1 + len(candidates) / times) for term, times in often.items()}
     centroid: dict[str, float] = defaultdict(float)
-    norms = [math.sqrt(math.fsum(weight[term] ** 2 for term in candidate.terms)) or 1.0 for candidate in candidates]
+    square = {term: value**2 for term, value in weight.items()}
+    norms = [math.sqrt(math.fsum(map(square.__getitem__, candidate.terms))) or 1.0 for candidate in candidates]
     for candidate, norm in zip(candidates, norms, strict=True):
-        candidate.weight = math.fsum(weight[term] for term in candidate.terms)
+        candidate.weight = math.fsum(map(weight.__getitem__, candidate.terms))
         for term in candidate.terms:
             centroid[term] += weight[term] / norm
+    pull = {term: value * centroid[term] for term, value in weight.items()}
     central = [
-        math.fsum(weight[term] * centroid[term] for term in candidate.terms) / norm
+        math.fsum(map(pull.__getitem__, candidate.terms)) / norm
         for candidate, norm in zip(candidates, norms, strict=True)
     ]
     most = max(central, default=0.0) or 1.0
@@ -126,14 +148,15 @@ def _selected(candidates: Sequence[_Sentence], room: int, weight: dict[str, floa
     def new(candidate: _Sentence) -> tuple[int, float]:
         """Count the values of a candidate that are new, and weigh its words that are."""
         values = sum(value not in known_values for value in candidate.values)
-        return values, math.fsum(weight[term] for term in candidate.terms - known_terms)
+        return values, math.fsum(map(weight.__getitem__, candidate.terms - known_terms))
 
-    def adds(candidate: _Sentence) -> float:
-        values, words = new(candidate)
+    def adds(candidate: _Sentence, values: int, words: float) -> float:
         return (candidate.base + VALUE * min(values, VALUES) + min(words / (rich or 1.0), 2.0)) / candidate.length
 
     # Lazy greedy: no graph of sentences, so nothing grows with the square of the material.
-    heap = [(-adds(candidate), at, 0) for at, candidate in enumerate(candidates)]
+    heap = [
+        (-adds(candidate, len(candidate.values), candidate.weight), at, 0) for at, candidate in enumerate(candidates)
+    ]
     heapq.heapify(heap)
     while heap:
         _, at, seen = heapq.heappop(heap)
@@ -143,7 +166,7 @@ def _selected(candidates: Sequence[_Sentence], room: int, weight: dict[str, floa
             continue
         # Its gain is older than the last selection, and can only have fallen: look again when it is first once more.
         if seen < len(selected):
-            heapq.heappush(heap, (-adds(candidate), at, len(selected)))
+            heapq.heappush(heap, (-adds(candidate, *new(candidate)), at, len(selected)))
             continue
         values, words = new(candidate)
         if selected and not values and words < FEW * candidate.weight:

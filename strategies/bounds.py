@@ -72,14 +72,16 @@ class EvidenceOnly:
                 return context
             last = len(messages) - 1
             newest = next((at for at in range(last, -1, -1) if messages[at].role == "user"), last)
-            chosen: list[Messages] = []
-            passed = 0
-            for start, stop in dialogue.units.bounds():
-                if stop > newest or any(message.id in evidence for message in messages[start:stop]):
-                    first, end = dialogue.place(start), dialogue.place(stop - 1) + 1
-                    chosen += [desk.systems(history[passed:first]), history[first:end]]
-                    passed = end
-            sent = sum(chosen, Messages()) + desk.systems(history[passed:])
+            units = dialogue.units
+            tail = units.before(newest)
+            kept = {units.around(at) for at, message in enumerate(messages) if message.id in evidence}
+            sent, passed = Messages(), 0
+            for start, stop in sorted(unit for unit in kept if unit[1] <= tail):
+                first, end = dialogue.place(start), dialogue.place(stop - 1) + 1
+                sent += desk.systems(history[passed:first]) + history[first:end]
+                passed = end
+            begin = dialogue.place(tail)
+            sent += desk.systems(history[passed:begin]) + history[begin:]
             return context if len(sent) == len(history) else context.sending(desk.whole(sent))
 
         return view

@@ -49,9 +49,8 @@ def token_factors(run: Run, model: str) -> TokenFactors:
     `o200k_base`: under another encoding, and for a family that was not measured, the factor is 1.
     """
     family = token_factor(model) if run.manifest.plan.encoding == FACTORED else None
-    messages = run.table("messages").sort_values(["conversation", "at"], kind="stable")
-    whole = messages.groupby("conversation", observed=True).tokens.cumsum() - messages.tokens
-    calls = messages.assign(whole=whole)[(messages.model == model) & messages.usage_input.notna()]
+    messages = run.messages
+    calls = messages[(messages.model == model) & messages.usage_input.notna()]
     if not len(calls):
         return TokenFactors(family.factor, family.factor, family) if family else TokenFactors()
     calls = calls.assign(media=_media_before(run, calls))
@@ -76,11 +75,10 @@ def hidden_prefixes(run: Run) -> dict[str, int]:
     by the factor of its model, less what of it is recorded. `ctxbench lab validate` has it as a constant likewise.
     """
     tools = run.table("conversations").astype({"conversation": str}).set_index("conversation").tools_tokens
-    messages = run.table("messages").astype({"conversation": str, "model": str})
-    messages = messages.sort_values(["conversation", "at"], kind="stable")
-    starts = messages.groupby("conversation").role.first()
-    whole = messages.groupby("conversation").tokens.cumsum() - messages.tokens
-    calls = messages.assign(whole=whole)[messages.usage_input.notna() & ~messages.compacted]
+    messages = run.messages
+    starts = messages[messages["at"] == 0].astype({"conversation": str}).set_index("conversation").role
+    calls = messages[messages.usage_input.notna() & ~messages.compacted]
+    calls = calls.astype({"conversation": str, "model": str})
     firsts = calls.drop_duplicates("conversation").set_index("conversation")
     firsts = firsts[(starts.loc[firsts.index] != "system") & (tools.loc[firsts.index] == 0)]
     firsts = firsts[_media_before(run, firsts.reset_index()).to_numpy() == 0]

@@ -60,6 +60,10 @@ class ConversationRequests:
         return day_of(self.began) if self.timed else None
 
 
+ALIKE = ("steps", "hidden", "at", "bounds", "output", "started", "recordings", "_blocks", "_table", "_log", "_written")
+"""What is the same of the requests of a run, whatever counts their media: it is worked out once."""
+
+
 @dataclass(frozen=True)
 class RunRequests:
     """All requests of a run. Its columns have one row per row of the table `steps`.
@@ -74,7 +78,11 @@ class RunRequests:
 
     def with_media(self, model: str, factor: float) -> RunRequests:
         """Return the requests with media by the rule of a model; these, where the run has none."""
-        return replace(self, model=model, factor=factor) if self.run.media else self
+        if not self.run.media:
+            return self
+        requests = replace(self, model=model, factor=factor)
+        vars(requests).update({name: getattr(self, name) for name in ALIKE})
+        return requests
 
     @cached_property
     def steps(self) -> pd.DataFrame:
@@ -90,11 +98,14 @@ class RunRequests:
     @cached_property
     def tokens(self) -> Ints:
         """Tokens of each request, those of a hidden prefix and of media included."""
-        if self.model:
-            return np.array([step.tokens for result in self for step in result.steps], np.int64)
-        return self._ints("tokens_sent") + self._of_recordings(
+        tokens = self._ints("tokens_sent") + self._of_recordings(
             lambda recording, at: [recording.hidden] * len(at)
         ).astype(np.int64)
+        if self.model:
+            for result, (first, last) in zip(self, pairwise(self.bounds), strict=True):
+                if result.conversation in self.run.media or any(message.media for message in self.written(result)):
+                    tokens[first:last] = [step.tokens for step in result.steps]
+        return tokens
 
     @cached_property
     def at(self) -> Ints:
@@ -236,6 +247,11 @@ class RunRequests:
         return [message for message, _ in self._written.get((requests.conversation, requests.strategy), [])]
 
     @cached_property
+    def _blocks(self) -> dict[str, list[ContentBlocks]]:
+        """The content blocks of each recorded message, by conversation."""
+        return {name: list(map(ContentBlocks.of, recorded.messages)) for name, recorded in self.recordings.items()}
+
+    @cached_property
     def _table(self) -> pa.Table:
         return self.run.arrow("steps")
 
@@ -244,9 +260,6 @@ class RunRequests:
         conversations = self.run.table("conversations")
         rows = zip(conversations.conversation, conversations.tools_tokens, conversations.meta, strict=True)
         about = {str(name): (int(tools), msgspec.json.decode(meta or "{}")) for name, tools, meta in rows}
-        blocks = {
-            name: list(map(ContentBlocks.of, conversation.messages)) for name, conversation in self.recordings.items()
-        }
         columns: dict[str, _RecordingColumns] = {}
         for name, messages in self.run.table("messages").groupby("conversation", observed=True, sort=False):
             tools, meta = about[str(name)]
@@ -255,7 +268,8 @@ class RunRequests:
             hidden = self.hidden.get(str(name), 0)
             media = map(self._media, self.recordings[str(name)].messages)
             sizes = [text + shown for text, shown in zip(tokens, media, strict=True)]
-            columns[str(name)] = _RecordingColumns(tokens, sizes, roles, time, tools, shares, blocks[str(name)], hidden)
+            blocks = self._blocks[str(name)]
+            columns[str(name)] = _RecordingColumns(tokens, sizes, roles, time, tools, shares, blocks, hidden)
         return columns
 
     @cached_property

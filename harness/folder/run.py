@@ -34,6 +34,7 @@ from ...scenarios.view import Messages
 from ...strategies.events import Compressed, Event, Moved, Recalled, Summarised
 from .contexts import LogColumns, LoggedContext, NumberSpan, rebuild
 from .files import Damage
+from .rows import PartRows
 from .schema import SCHEMAS, Manifest
 from .store import ResultPart, damage, is_part, read_conversations, read_manifest, whole_shards
 
@@ -163,6 +164,13 @@ class Run:
         return [row["tokens"] for row in self.rows("messages", conversation)]
 
     @cached_property
+    def messages(self) -> pd.DataFrame:
+        """The table `messages` in order, with `whole`: tokens of the conversation's messages before each."""
+        messages = self.table("messages").sort_values(["conversation", "at"], kind="stable")
+        whole = messages.groupby("conversation", observed=True).tokens.cumsum() - messages.tokens
+        return messages.assign(whole=whole)
+
+    @cached_property
     def failures(self) -> dict[str, dict[str, str]]:
         """By strategy: the conversations in which it failed, and why."""
         results = self.table("results")
@@ -198,26 +206,25 @@ class Run:
         path = ResultPart(self.folder, shard, number).path(table)
         if not path.is_file():
             return []
-        where = pc.field("conversation") == conversation
-        if strategy is not None:
-            where &= pc.field("strategy") == strategy
         with self.readable():
             # A worker that answers a shard asks for each conversation and strategy: it reads each file once.
-            if self.shard is None:
-                part = pq.read_table(path, filters=where, columns=columns, use_threads=False)
-            else:
-                part = self._part(path).filter(where)
-            rows: list[dict[str, Any]] = (part if columns is None else part.select(columns)).to_pylist()
+            if self.shard is not None:
+                return self._part(path).rows(conversation, strategy, columns)
+            where = pc.field("conversation") == conversation
+            if strategy is not None:
+                where &= pc.field("strategy") == strategy
+            part = pq.read_table(path, filters=where, columns=columns, use_threads=False)
+            rows: list[dict[str, Any]] = part.to_pylist()
         return rows
 
-    def _part(self, path: Path) -> pa.Table:
+    def _part(self, path: Path) -> PartRows:
         """Return one file, cached: of a single shard it is read again and again."""
         if path not in self._parts:
-            self._parts[path] = pq.read_table(path, use_threads=False)
+            self._parts[path] = PartRows(path)
         return self._parts[path]
 
     @cached_property
-    def _parts(self) -> dict[Path, pa.Table]:
+    def _parts(self) -> dict[Path, PartRows]:
         return {}
 
     @cached_property

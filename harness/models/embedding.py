@@ -12,14 +12,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.extract import extract, matters
+from ...metrics.extract import SentenceCache, extract
 from ...metrics.language import HAN, cutter
 from ...metrics.models import model_map
 from ...metrics.prices import BUNDLED, TokenUsage
@@ -49,7 +50,8 @@ LENGTH = 12.0
 _WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
 # Letters of a word that are looked at: a long hash or blob is as rare by its start.
 _LONGEST = 64
-_REMEMBERED = 100_000
+_REMEMBERED = 50_000
+"""Words, and summaries, after which all are forgotten."""
 
 Slots = tuple[tuple[int, ...], tuple[float, ...]]
 """Coordinates, and what is added to each."""
@@ -295,15 +297,24 @@ def _unit(name: str, vectors: Vectors) -> Vectors:
 class ExtractiveSummariser:
     """Replies with the sentences of the material that matter most. It reads no instruction, and costs nothing.
 
-    Every strategy has it summarise the same messages: it remembers the sentences it read, about a shard's (40 MB).
+    Strategies have it summarise the same messages, half of the time with the same budget: it remembers about a
+    shard's sentences (40 MB) and summaries.
     """
 
     def __init__(self) -> None:
-        self._read = lru_cache(1 << 16)(matters)
+        self._sentences = SentenceCache.of(texts=1 << 14, sentences=1 << 16)
+        self._summaries: dict[bytes, str] = {}
 
     def complete(self, prompt: Prompt, counter: TokenCounter) -> Reply:
         """Return at most `prompt.max_tokens` tokens, exactly. Raises ModelError if nothing fits."""
-        text = extract(prompt.material, prompt.max_tokens, counter.text, self._read)
+        key = msgspec.msgpack.encode((prompt.max_tokens, counter.encoding, prompt.material))
+        key = hashlib.blake2b(key, digest_size=16).digest()
+        text = self._summaries.get(key)
+        if text is None:
+            if len(self._summaries) >= _REMEMBERED:
+                self._summaries.clear()
+            text = extract(prompt.material, prompt.max_tokens, counter.text, self._sentences)
+            self._summaries[key] = text
         if not text:
             blank = not any(material.strip() for material in prompt.material)
             why = "the material is empty" if blank else f"nothing fits in {prompt.max_tokens} tokens"

@@ -9,6 +9,7 @@ import re
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -49,6 +50,7 @@ class ParsedQuestion:
     """It asks for the state before a change; otherwise the newest counts."""
 
 
+@lru_cache(1 << 12)
 def read(text: str) -> ParsedQuestion:
     """Parse a question, English or Chinese."""
     language = language_of(text)

@@ -50,6 +50,11 @@ class Units:
             return at
         return self.starts[bisect_right(self.starts, at) - 1]
 
+    def around(self, at: int) -> tuple[int, int]:
+        """Return (start, stop) of the unit of message `at`."""
+        unit = bisect_right(self.starts, at)
+        return self.starts[unit - 1], self.starts[unit] if unit < len(self.starts) else len(self._read)
+
     def bounds(self) -> list[tuple[int, int]]:
         """Return (start, stop) of each unit."""
         return list(zip(self.starts, [*self.starts[1:], len(self._read)], strict=True))
