@@ -140,7 +140,7 @@ def target() -> Iterator[Target]:
         folder = Path(where)
         for name, which in ((32 * "1", "one"), (32 * "2", "other")):
             # The archive's name is random: with another one, a seed would not do the same again.
-            with patch("ctxbench.strategies.archive.store.token_hex", return_value=name):
+            with patch("ctxbench.strategies.archive.store.new_name", return_value=name):
                 filled(folder / which, which)
         whole, foreign = ((folder / which).read_bytes() for which in ("one", "other"))
         torn = _torn(folder / "one")
