@@ -121,16 +121,17 @@ class Target(NamedTuple):
     torn: tuple[bytes, bytes]
     """The file and its journal as a writer left them that was killed between two writes."""
     expected: Answers
+    name: str = "archive.db"
 
     @property
     def file(self) -> Path:
         """File of the archive."""
-        return self.folder / "archive.db"
+        return self.folder / self.name
 
     @property
     def journal(self) -> Path:
         """Rollback journal beside it."""
-        return self.folder / "archive.db-journal"
+        return self.folder / f"{self.name}-journal"
 
 
 @contextmanager
