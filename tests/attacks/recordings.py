@@ -66,5 +66,6 @@ def _searched(seed: int, tries: int, attempt: Callable[[st.DataObject], object])
         search()
     except Exception as error:
         found = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
-        return outcome(tried, [str(each) or repr(each) for each in found])
+        # Its notes are the smallest example, draw by draw.
+        return outcome(tried, ["\n".join((repr(each), *getattr(each, "__notes__", ()))) for each in found])
     return outcome(tried, [])
