@@ -272,26 +272,30 @@ class ResultStore:
         A read-only store will do, as long as it has every result.
         """
         content = encode_text(text)
-        row: dict[str, Any] = {
-            "uuid": card.uuid,
-            "conversation_id": fit_column(card.conversation),
-            "thread_id": fit_column(card.thread) if card.thread else None,
-            "tool_name": card.tool,
-            "tool_input": json.dumps(card.arguments),
-            "query_summary": card.query,
-            "result_summary": card.summary,
-            "result_length": card.length,
-            "sources": json.dumps(card.sources),
-            "created_at": None if card.created is None else _moment(card.created),
-            "result_digest": digest_of(content.encode()),
-            "result_full": content,
-        }
         try:
+            row: dict[str, Any] = {
+                "uuid": card.uuid,
+                "conversation_id": fit_column(card.conversation),
+                "thread_id": fit_column(card.thread) if card.thread else None,
+                "tool_name": card.tool,
+                "tool_input": json.dumps(card.arguments),
+                "query_summary": card.query,
+                "result_summary": card.summary,
+                "result_length": card.length,
+                "sources": json.dumps(card.sources),
+                "created_at": None if card.created is None else _moment(card.created),
+                "result_digest": digest_of(content.encode()),
+                "result_full": content,
+            }
             with self._connected() as connection:
                 row["digest"] = row_digest([row[name] for name in _SIGNED], self._archive)
                 connection.execute(insert(ToolResultArchive), row)
                 self._count(connection, Total.of([row["digest"]]))
-        except _FAULTS as error:
+        except (
+            *_FAULTS,
+            UnicodeEncodeError,
+            RecursionError,
+        ) as error:  # the last for arguments that are nested too deep
             may_exist = isinstance(error, IntegrityError) or _READ_ONLY.search(one_line(error))
             existing = self.load(card.uuid) if may_exist else None
             if existing is None:
@@ -318,7 +322,7 @@ class ResultStore:
             raise self._damaged(f"the content of {uuid} is not as it was written")
         if visibility is not None and not _newest([_place(row)], visibility, 1):
             return None
-        return _card(row), decode_text(content)
+        return self._card(row), decode_text(content)
 
     def cards(self, visibility: Visibility, most: int) -> list[Card]:
         """Return the newest visible cards of other conversations, newest first.
@@ -330,7 +334,7 @@ class ResultStore:
             if rows is None:
                 all_rows = self._all(connection)
                 rows = [all_rows[uuid] for uuid in _newest(map(_place, all_rows.values()), visibility, most)]
-        return [_card(CardRow._make(row)) for row in rows]
+        return [self._card(CardRow._make(row)) for row in rows]
 
     def delete(self, before: float, conversation: str | None = None, thread: str | None = None) -> tuple[str, ...]:
         """Delete results created before a moment, of a conversation, a thread or all. Returns their uuids, sorted."""
@@ -418,6 +422,25 @@ class ResultStore:
             same = False
         if not same:
             raise self._damaged(f"the row of {str(values[0])[:36]!r} is not as it was written")
+
+    def _card(self, row: CardRow) -> Card:
+        try:
+            arguments, sources = _read_json(row.tool_input), _read_json(row.sources)
+        except _UNREADABLE:  # whole, but nested too deep to be read here
+            raise self._damaged("a row cannot be read") from None
+        return Card(
+            uuid=row.uuid,
+            conversation=row.conversation_id,
+            message="",
+            thread=row.thread_id or "",
+            tool=row.tool_name,
+            arguments=arguments,
+            query=row.query_summary,
+            summary=row.result_summary,
+            length=row.result_length,
+            sources=source_texts(sources),
+            created=None if row.created_at is None else _seconds(row.created_at),
+        )
 
     def _count(self, connection: Connection, more: Total) -> None:
         """Add to the total."""
@@ -537,22 +560,6 @@ def _newest(places: Iterable[Values], visibility: Visibility, most: int) -> list
 
 
 _read_json = json.JSONDecoder().decode
-
-
-def _card(row: CardRow) -> Card:
-    return Card(
-        uuid=row.uuid,
-        conversation=row.conversation_id,
-        message="",
-        thread=row.thread_id or "",
-        tool=row.tool_name,
-        arguments=_read_json(row.tool_input),
-        query=row.query_summary,
-        summary=row.result_summary,
-        length=row.result_length,
-        sources=source_texts(_read_json(row.sources)),
-        created=None if row.created_at is None else _seconds(row.created_at),
-    )
 
 
 def _moment(seconds: float) -> str:
