@@ -69,7 +69,7 @@ def main(
     console = Console(stderr=True)
     with Progress(console=console, transient=True) as progress:
         for each in progress.track(chosen):
-            whole, last = _attacked(each, seconds * each.share, seed, rounds, found)
+            whole, last = attacked(each, seconds * each.share, seed, rounds, found)
             rows.append((each.name, f"{whole.tried:,}", f"{whole.held:,}", f"{len(whole.lost):,}", f"{seed} … {last}"))
     lost = sum(int(row[3].replace(",", "")) for row in rows)
     notes = (f"What was lost is in {found}/." if lost else "Nothing was lost.",)
@@ -78,7 +78,7 @@ def main(
     raise typer.Exit(bool(lost))
 
 
-def _attacked(attack: Attack, seconds: float, seed: int, rounds: int, found: Path) -> tuple[Outcome, int]:
+def attacked(attack: Attack, seconds: float, seed: int, rounds: int, found: Path) -> tuple[Outcome, int]:
     """Attack in rounds until the time is over, once at least; return the sum, and the seed of the last round."""
     tried = held = 0
     lost: list[str] = []
