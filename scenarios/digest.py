@@ -43,7 +43,7 @@ def share(digest: str) -> int:
     return int(digest[:8], 16)
 
 
-class Total(NamedTuple):
+class RowTotal(NamedTuple):
     """The number of rows, and the sum of the first four bytes of each digest: 64 bits hold 2³¹ of them."""
 
     rows: int = 0
@@ -55,6 +55,6 @@ class Total(NamedTuple):
         shares = list(map(share, digests))
         return cls(len(shares), sum(shares))
 
-    def less(self, other: Total) -> Total:
+    def less(self, other: RowTotal) -> RowTotal:
         """Return the total without the rows of another."""
-        return Total(self.rows - other.rows, self.digests - other.digests)
+        return RowTotal(self.rows - other.rows, self.digests - other.digests)

@@ -36,14 +36,14 @@ import msgspec
 
 from ...scenarios.errors import SetupError
 from ..folder.schema import Spending
-from .rows import Damage, Rows, Table, Values, make_tables, names_of
+from .rows import DigestedRows, DigestedTable, RowDamage, Values, make_tables, names_of
 
 SCHEMA = 2
 """Version of the tables. Another number is another layout, which this version does not read."""
 APPLICATION = int.from_bytes(b"ctxb", "big")
 """SQLite's application id of a cassette."""
 
-_REPLIES = Table(
+_REPLIES = DigestedTable(
     "replies",
     "replies",
     {
@@ -55,7 +55,7 @@ _REPLIES = Table(
     },
 )
 _SUMS = {name: f"{'REAL' if name == 'dollars' else 'INTEGER'} NOT NULL" for name in Spending.__struct_fields__}
-_ACCOUNTS = Table("accounts", "accounts of money", {"name": "TEXT PRIMARY KEY NOT NULL"} | _SUMS)
+_ACCOUNTS = DigestedTable("accounts", "accounts of money", {"name": "TEXT PRIMARY KEY NOT NULL"} | _SUMS)
 _SHUT = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
 
 
@@ -146,7 +146,7 @@ class Cassette:
         except SetupError:
             self._end()
             raise
-        self._replies, self._accounts = (Rows(table, self._open, name) for table in (_REPLIES, _ACCOUNTS))
+        self._replies, self._accounts = (DigestedRows(table, self._open, name) for table in (_REPLIES, _ACCOUNTS))
 
     def __enter__(self) -> Self:
         return self
@@ -258,7 +258,7 @@ class Cassette:
     def _name(self) -> str:
         names = names_of(self._open)
         if len(names) != 1:
-            raise Damage("its name is not as it was written")
+            raise RowDamage("its name is not as it was written")
         return names[0]
 
     @contextmanager
@@ -343,7 +343,7 @@ class Cassette:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except Damage as damage:
+        except RowDamage as damage:
             raise DamageError(f"{self.path}: {damage}: {self._remedy()}") from None
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last where a damaged schema is quoted
             what = getattr(error, "strerror", None) or " ".join(str(error).split())
@@ -401,12 +401,12 @@ class DamagedCassette(Cassette):
             # Where one of the places of the name is damaged, the other one is the name that rows were written with.
             names = names_of(self._open)
             if not names:
-                raise Damage("its name is lost")
+                raise RowDamage("its name is lost")
             name = max(names, key=lambda name: len(self._salvaged(_REPLIES, name)[0]))
             replies, dropped = self._salvaged(_REPLIES, name)
             accounts, dropped_accounts = self._salvaged(_ACCOUNTS, name)
             if not (replies or dropped or accounts):  # rather kept than overwritten by an empty one
-                raise Damage("nothing in it can be read")
+                raise RowDamage("nothing in it can be read")
             with Cassette(Path(folder) / "whole") as whole:
                 whole.put_many(list(map(_entry_of, replies)))
                 with whole.transaction():
@@ -415,9 +415,9 @@ class DamagedCassette(Cassette):
                 whole._open.backup(self._open)
         return Repaired(len(replies), len(accounts), tuple(dropped), tuple(dropped_accounts))
 
-    def _salvaged(self, table: Table, name: str) -> tuple[list[Values], list[str]]:
+    def _salvaged(self, table: DigestedTable, name: str) -> tuple[list[Values], list[str]]:
         """Return the rows that are whole, and the others by the start of their keys."""
-        rows = list(Rows(table, self._open, name).salvage())
+        rows = list(DigestedRows(table, self._open, name).salvage())
         return [row for row in rows if not isinstance(row, str)], [row for row in rows if isinstance(row, str)]
 
     def _write(self) -> sqlite3.Connection:

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...scenarios.digest import DIGITS, Total, new_name, row_digest, share
+from ...scenarios.digest import DIGITS, RowTotal, new_name, row_digest, share
 
 Values = tuple[Any, ...]
 """A row in the order of its columns, without its digest."""
@@ -20,11 +20,11 @@ Values = tuple[Any, ...]
 _AT_ONCE = 500
 
 
-class Damage(Exception):
+class RowDamage(Exception):
     """Rows that are not as they were written, or are lost. Its text says which, in a few words."""
 
 
-class Table(NamedTuple):
+class DigestedTable(NamedTuple):
     """A table by its columns and their SQL types. The first column is its key."""
 
     name: str
@@ -49,7 +49,7 @@ class Table(NamedTuple):
         return row_digest([value.encode() if isinstance(value, str) else value for value in stored], cassette)
 
     def read(self, raw: Sequence[Any], cassette: str) -> Values:
-        """Return the row in what `select` reads. Raises Damage if it is not as it was written."""
+        """Return the row in what `select` reads. Raises RowDamage if it is not as it was written."""
         values = raw[: len(self.columns)]
         try:
             if row_digest(values, cassette) == raw[len(self.columns)].decode():
@@ -59,7 +59,7 @@ class Table(NamedTuple):
                 )
         except (ValueError, TypeError, AttributeError, ArithmeticError):
             pass
-        raise Damage(f"{self.label(raw)} is not as it was recorded")
+        raise RowDamage(f"{self.label(raw)} is not as it was recorded")
 
     def label(self, raw: Sequence[Any]) -> str:
         """Return how a damaged row is called: the start of its key, as it stands there."""
@@ -75,7 +75,7 @@ CREATE TABLE totals (name TEXT PRIMARY KEY, cassette TEXT NOT NULL, rows INTEGER
 """
 
 
-def make_tables(database: sqlite3.Connection, tables: Iterable[Table]) -> None:
+def make_tables(database: sqlite3.Connection, tables: Iterable[DigestedTable]) -> None:
     """Make empty tables, and a total for each."""
     name = new_name()
     database.execute(TOTALS)
@@ -91,10 +91,10 @@ def names_of(database: sqlite3.Connection) -> list[str]:
     return sorted(name for name in names if len(name) == DIGITS)
 
 
-class Rows:
-    """The rows of one table in an open database. Methods raise Damage, and sqlite3's errors."""
+class DigestedRows:
+    """The rows of one table in an open database. Methods raise RowDamage, and sqlite3's errors."""
 
-    def __init__(self, table: Table, database: sqlite3.Connection, cassette: str) -> None:
+    def __init__(self, table: DigestedTable, database: sqlite3.Connection, cassette: str) -> None:
         self._table, self._database, self._cassette = table, database, cassette
         self._key = next(iter(table.columns))
 
@@ -132,7 +132,7 @@ class Rows:
             try:
                 sum_of_digests += share(digest) - (share(old[0].decode()) if old else 0)
             except (ValueError, TypeError, AttributeError):
-                raise Damage(f"{row[0][:12]}… is not as it was recorded") from None
+                raise RowDamage(f"{row[0][:12]}… is not as it was recorded") from None
             count, change = count + 1, change + (not old)
         if count:
             self._database.execute(
@@ -142,23 +142,23 @@ class Rows:
         return count
 
     def check(self) -> None:
-        """Read all rows. Raises Damage if any is not as it was written, or is lost."""
+        """Read all rows. Raises RowDamage if any is not as it was written, or is lost."""
         digests, damaged = list[str](), list[str]()
         for raw in self._database.execute(f"{self._table.select()} NOT INDEXED"):
             try:
                 self._table.read(raw, self._cassette)
                 digests.append(raw[-1].decode())
-            except Damage:
+            except RowDamage:
                 damaged.append(self._table.label(raw))
         if damaged:
             some = ", ".join(damaged[:3]) + (" …" if damaged[3:] else "")
-            raise Damage(f"{self._table.row} not as recorded: {len(damaged):,} ({some})")
-        total = Total.of(digests)
+            raise RowDamage(f"{self._table.row} not as recorded: {len(damaged):,} ({some})")
+        total = RowTotal.of(digests)
         statement = "SELECT rows, digests FROM totals WHERE name = ?"
         stored = self._database.execute(statement, (self._table.name,)).fetchall()
         if stored != [total]:
             recorded = stored[0][0] if stored else "nobody knows how many"
-            raise Damage(f"{self._table.row} recorded: {recorded}, there: {total.rows}")
+            raise RowDamage(f"{self._table.row} recorded: {recorded}, there: {total.rows}")
 
     def salvage(self) -> Iterator[Values | str]:
         """Yield each row that can be read from either end, or its label where it is damaged."""
@@ -170,7 +170,7 @@ class Rows:
                     last = max(last, rowid) if not order else last
                     try:
                         yield self._table.read(raw, self._cassette)
-                    except Damage:
+                    except RowDamage:
                         yield self._table.label(raw)
                 return
             except sqlite3.DatabaseError as error:

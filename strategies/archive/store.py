@@ -53,7 +53,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlch
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.pool import NullPool, StaticPool
 
-from ...scenarios.digest import DIGITS, Total, digest_of, new_name, row_digest, share
+from ...scenarios.digest import DIGITS, RowTotal, digest_of, new_name, row_digest, share
 from .record import Card, StoreError, Visibility, fit_column, source_texts
 
 TABLE = "tool_result_archive"
@@ -290,7 +290,7 @@ class ResultStore:
             with self._connected() as connection:
                 row["digest"] = row_digest([row[name] for name in _SIGNED], self._archive)
                 connection.execute(insert(ToolResultArchive), row)
-                self._count(connection, Total.of([row["digest"]]))
+                self._count(connection, RowTotal.of([row["digest"]]))
         except (
             *_FAULTS,
             UnicodeEncodeError,
@@ -342,7 +342,7 @@ class ResultStore:
         own = None if conversation is None else fit_column(conversation)
         its = None if thread is None else fit_column(thread)
         with self._store_errors(), self._connected() as connection:
-            self._count(connection, Total())  # takes the lock: nobody writes between reading and deleting
+            self._count(connection, RowTotal())  # takes the lock: nobody writes between reading and deleting
             old = {
                 uuid: digest
                 for uuid, of, within, created, digest in map(_place, self._all(connection).values())
@@ -350,7 +350,7 @@ class ResultStore:
             }
             if old:
                 connection.execute(_DELETE, [{"old": uuid} for uuid in old])
-                self._count(connection, Total().less(Total.of(old.values())))
+                self._count(connection, RowTotal().less(RowTotal.of(old.values())))
                 self._all(connection)  # a damaged index may have named other rows
         return tuple(sorted(old))
 
@@ -362,7 +362,7 @@ class ResultStore:
         totals = [values[:3] for values in found if values[-1] is None]
         if [name for name, _, _ in totals] != [self._archive]:
             raise self._damaged(_ANOTHER)
-        if len(rows) != len(found) - 1 or _texts(Total.of(row[-1] for row in rows.values())) != totals[0][1:]:
+        if len(rows) != len(found) - 1 or _texts(RowTotal.of(row[-1] for row in rows.values())) != totals[0][1:]:
             raise self._damaged(f"has {len(found) - 1} results, and its total says {totals[0][1]}")
         return rows
 
@@ -382,7 +382,7 @@ class ResultStore:
             shares = list(map(known.get, map(hash, places)))
             if None in shares:  # damaged
                 return None
-        total = Total(len({place[0] for place in places}), sum(filter(None, shares)))
+        total = RowTotal(len({place[0] for place in places}), sum(filter(None, shares)))
         if totals != [(self._archive, *_texts(total))] or total.rows != len(places):
             return None
         newest = _newest(places, visibility, most)
@@ -442,7 +442,7 @@ class ResultStore:
             created=None if row.created_at is None else _seconds(row.created_at),
         )
 
-    def _count(self, connection: Connection, more: Total) -> None:
+    def _count(self, connection: Connection, more: RowTotal) -> None:
         """Add to the total."""
         changed = connection.execute(_ADD, {"name": self._archive, "more": more.rows, "sum": more.digests})
         if changed.rowcount != 1:
@@ -538,7 +538,7 @@ def _engine(url: str, wait: float) -> Engine:
     return create_engine(parsed, poolclass=NullPool, connect_args=arguments, hide_parameters=True)
 
 
-def _texts(total: Total) -> Values:
+def _texts(total: RowTotal) -> Values:
     return tuple(map(str, total))
 
 
