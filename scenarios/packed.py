@@ -315,7 +315,7 @@ def _zip_archive(path: Path, size: int) -> _Archive:
         raise RecordingError(Place(str(path)), what, "leave it out, or unpack it yourself")
     archive = _Archive({}, Counter())
     for info in file.infolist():
-        if not info.is_dir():
+        if not info.filename.endswith("/"):  # is_dir() raises IndexError for the empty name that damage may leave
             _add(archive, info.filename, _Member(info.file_size, info.compress_size, partial(file.open, info)))
     return archive
 

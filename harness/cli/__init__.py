@@ -83,7 +83,7 @@ app = typer.Typer(
 )
 exports = _group("Hand a run over to other programs: experiment trackers, Prometheus, data sets, server benchmarks.")
 lab = _group("Check ctxbench itself: its cache models, graders, memory tiers, claims, recorded replies.")
-cassettes = _group("Export, import or check recorded model replies.")
+cassettes = _group("Export, import, check or repair recorded model replies.")
 tiers = _group("Measure one memory tier alone, against the best known alternative and its bound.")
 
 _add(app, "run", "~/.claude/projects/my-project -s none -s 'archive | cache_marks'", run.run)
@@ -130,6 +130,7 @@ _add(tiers, "lab bench-tier all", "", bench_tier.every)
 _add(cassettes, "lab cassette export", "--to replies.jsonl", cassette.export)
 _add(cassettes, "lab cassette import", "replies.jsonl", cassette.import_)
 _add(cassettes, "lab cassette check", "", cassette.check)
+_add(cassettes, "lab cassette verify", "--repair", cassette.verify)
 
 lab.add_typer(tiers, name="bench-tier")
 lab.add_typer(cassettes, name="cassette")

@@ -1,4 +1,4 @@
-"""`ctxbench lab cassette`: export, import and check recorded model replies."""
+"""`ctxbench lab cassette`: export, import, check and repair recorded model replies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def export(
     from ..models.cassette import Cassette, write_lines
 
     with Cassette(_path(cassette), read_only=True) as opened:
-        opened.check()
         if str(to) == "-":
             sys.stdout.buffer.writelines(write_lines(opened))
             sys.stdout.buffer.flush()
@@ -59,7 +58,6 @@ def check(cassette: CassetteOption = None) -> None:
         where, entries = "the replies that come with ctxbench", list(shipped().entries())
     else:
         with Cassette(cassette, read_only=True) as opened:
-            opened.check()
             where, entries = str(cassette), list(opened.entries())
     answers = dict(prompt.split("@") for prompt in PROMPTS)
     old = stale(entries, answers | prompts())
@@ -70,6 +68,40 @@ def check(cassette: CassetteOption = None) -> None:
         print(line)
     say(f"{len(entries):,} replies, {sum(old.values()):,} stale: {where}")
     raise typer.Exit(1 if old or more else 0)
+
+
+def verify(
+    cassette: CassetteOption = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Drop what is damaged: it is asked again when it is next recorded.")
+    ] = False,
+) -> None:
+    """Compare every reply of a cassette, and what was spent, with the digests that were written with them.
+
+    The exit code is 1 if anything is damaged or lost. `--repair` keeps all that is whole, while no other program has
+    the cassette open.
+    """
+    from ...reports.render import count
+    from ..models.cassette import Cassette, DamagedCassette, DamageError
+
+    path = _path(cassette)
+    try:
+        with Cassette(path, read_only=True) as opened:
+            replies = sum(1 for _ in opened.entries())
+    except DamageError as error:
+        if not repair:
+            say(str(error))
+            raise typer.Exit(1) from None
+    else:
+        say(f"{path}: all is as it was recorded: {count(replies, 'reply', 'replies')}")
+        return
+    with DamagedCassette(path) as damaged:
+        repaired = damaged.repair()
+    for label in repaired.dropped:
+        print(f"dropped: {label}")
+    for name in repaired.dropped_accounts:
+        print(f"dropped: what was spent by {name}")
+    say(f"{path}: kept {count(repaired.replies, 'reply', 'replies')}, dropped {len(repaired.dropped):,}")
 
 
 def _quality_problems() -> Iterator[str]:

@@ -4,6 +4,10 @@ A key is the SHA-256 of the request in canonical JSON: model, messages, paramete
 provider is ever part of it, and none is written. Beside chat replies it holds vectors (float32 bytes). Several
 processes may use one cassette at once: a reply is written in a transaction of its own, and the first one written stays.
 
+**Damage.** Each reply has a digest, which is compared when it is read, and the cassette a total, which is compared
+before a reply is said not to be there, once for each time that it is opened (`rows.py`). A damaged reply is an error of
+those who ask for it, and of no others. `repair` drops what is damaged.
+
 Replies that come with ctxbench (`shipped/`) take precedence over those of the file. The ones in use are copied into it,
 so that a cassette holds all replies of a run.
 
@@ -15,6 +19,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import shlex
 import sqlite3
 import weakref
 from collections import Counter
@@ -22,6 +27,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import RLock
 from typing import Any, Literal, NamedTuple, Self
 from urllib.parse import quote
@@ -29,24 +35,28 @@ from urllib.parse import quote
 import msgspec
 
 from ...scenarios.errors import SetupError
+from ..folder.schema import Spending
+from .rows import DigestedRows, DigestedTable, RowDamage, Values, make_tables, names_of
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the tables. Another number is another layout, which this version does not read."""
 APPLICATION = int.from_bytes(b"ctxb", "big")
 """SQLite's application id of a cassette."""
 
-_TABLES = """
-CREATE TABLE replies (key TEXT PRIMARY KEY, kind TEXT NOT NULL, model TEXT NOT NULL, request TEXT, reply BLOB NOT NULL);
-"""
-_ACCOUNTS = """
-CREATE TABLE IF NOT EXISTS accounts (name TEXT PRIMARY KEY, calls INTEGER NOT NULL, dollars REAL NOT NULL,
-                                     unpriced INTEGER NOT NULL, unanswered INTEGER NOT NULL,
-                                     substituted INTEGER NOT NULL, refused INTEGER NOT NULL)
-"""
-"""Sums of `purse.py`. Cassettes that were made before it get it when they are opened to be written."""
+_REPLIES = DigestedTable(
+    "replies",
+    "replies",
+    {
+        "key": "TEXT PRIMARY KEY NOT NULL",
+        "kind": "TEXT NOT NULL",
+        "model": "TEXT NOT NULL",
+        "request": "TEXT NOT NULL",
+        "reply": "BLOB NOT NULL",
+    },
+)
+_SUMS = {name: f"{'REAL' if name == 'dollars' else 'INTEGER'} NOT NULL" for name in Spending.__struct_fields__}
+_ACCOUNTS = DigestedTable("accounts", "accounts of money", {"name": "TEXT PRIMARY KEY NOT NULL"} | _SUMS)
 _SHUT = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
-# Keys of one SELECT. SQLite takes some more.
-_AT_ONCE = 500
 
 
 class CassetteEntry(NamedTuple):
@@ -60,6 +70,19 @@ class CassetteEntry(NamedTuple):
     request: str = ""
     """The canonical request; empty for an embedding."""
 
+    def digest(self) -> str:
+        """Return the digest of the entry, where it stands in no cassette."""
+        return _REPLIES.digest(_row(self))
+
+
+def _row(entry: CassetteEntry) -> Values:
+    return entry.key, entry.kind, entry.model, entry.request, entry.reply
+
+
+def _entry_of(row: Values) -> CassetteEntry:
+    key, kind, model, request, reply = row
+    return CassetteEntry(key, kind, model, reply, request)
+
 
 def canonical(request: Mapping[str, Any]) -> str:
     """Return a request as the one JSON text that it has, whatever the order of its fields."""
@@ -69,6 +92,10 @@ def canonical(request: Mapping[str, Any]) -> str:
 def key_of(canonical: str) -> str:
     """Return the key of a request: SHA-256, 64 hexadecimal digits."""
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+class DamageError(SetupError):
+    """A reply, a sum or the file itself is not as it was written."""
 
 
 class Unwritable(SetupError):
@@ -109,9 +136,17 @@ class Cassette:
     ) -> None:
         self.path, self.read_only, self.shipped = path, read_only, shipped
         self._lock, self._busy, self._optional = RLock(), busy, optional
+        self._verdict: str | None = None
         with self._explained():
             self._open = self._read() if read_only else self._write()
         self._end = weakref.finalize(self, self._open.close)  # at the end of the process too, if nobody else does
+        try:
+            with self._explained():
+                name = self._name()
+        except SetupError:
+            self._end()
+            raise
+        self._replies, self._accounts = (DigestedRows(table, self._open, name) for table in (_REPLIES, _ACCOUNTS))
 
     def __enter__(self) -> Self:
         return self
@@ -136,16 +171,19 @@ class Cassette:
 
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Return the replies under those of the keys that have one."""
+        shipped_entries = self.shipped.get_many(keys) if self.shipped is not None else {}
+        others = [key for key in keys if key not in shipped_entries]
         replies: dict[str, bytes] = {}
-        for at in range(0, len(keys), _AT_ONCE):
-            some = keys[at : at + _AT_ONCE]
-            replies.update(self.ask(f"SELECT key, reply FROM replies WHERE key IN ({','.join('?' * len(some))})", some))
-        if self.shipped is None:
-            return replies
-        shipped_entries = self.shipped.get_many(keys)
+        with self._lock, self._explained():
+            replies.update((row[0], row[-1]) for row in self._replies.under(others))
+            if len(replies) < len(set(others)):
+                self._check_once()
         # What comes with ctxbench and is used is copied: an export is then exactly what a command asked (decision 25).
-        if not self.read_only and (new := [entry for key, entry in shipped_entries.items() if key not in replies]):
-            self.put_many(new)
+        if shipped_entries and not self.read_only:
+            with self._lock, self._explained():
+                copied = self._replies.keys(list(shipped_entries))
+            if new := [entry for key, entry in shipped_entries.items() if key not in copied]:
+                self.put_many(new)
         return replies | {key: entry.reply for key, entry in shipped_entries.items()}
 
     def lacks(self, model: str, prompt: str = "") -> str:
@@ -162,34 +200,66 @@ class Cassette:
 
     def put_many(self, entries: Sequence[CassetteEntry], *, replace: bool = False) -> int:
         """Write replies, all or none. Existing ones stay unless `replace`. Returns how many were written."""
-        rows = [(entry.key, entry.kind, entry.model, entry.request or None, entry.reply) for entry in entries]
-        with self.transaction() as database:
-            before = database.total_changes
-            how = "REPLACE" if replace else "IGNORE"
-            database.executemany(
-                f"INSERT OR {how} INTO replies (key, kind, model, request, reply) VALUES (?,?,?,?,?)", rows
-            )
-            return database.total_changes - before
+        with self.transaction():
+            return self._replies.write(map(_row, entries), replace=replace)
 
     def entries(self) -> Iterator[CassetteEntry]:
-        """Yield all replies, in the order of their keys."""
+        """Yield all replies, in the order of their keys. Raises SetupError before the first if any is damaged."""
+        self.verify()
         with self._lock, self._explained():
-            for key, kind, model, request, reply in self._open.execute(
-                "SELECT key, kind, model, request, reply FROM replies ORDER BY key"
-            ):
-                yield CassetteEntry(key, kind, model, reply, request or "")
+            yield from map(_entry_of, self._replies.all())
 
-    def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT."""
+    def account(self, name: str) -> Spending | None:
+        """Return the sums of an account of money (`purse.py`); None if it has never been charged."""
         with self._lock, self._explained():
-            return self._open.execute(statement, values).fetchall()
+            for _, *sums in self._accounts.under((name,)):
+                return Spending(*sums)
+            self._accounts.check()
+            _check_structure(self._open, "integrity_check(accounts)")  # the index may lead nowhere
+        return None
+
+    def set_account(self, name: str, sums: Spending) -> None:
+        """Write the sums of an account, within a transaction."""
+        self._accounts.write([(name, *msgspec.structs.astuple(sums))], replace=True)
 
     def check(self) -> None:
-        """Read the whole file. Raises SetupError if it is damaged."""
+        """Look whether the file is a database still. Raises SetupError if it is not. Damaged replies pass."""
         with self._lock, self._explained():
-            verdict = self._open.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if verdict != "ok":
-                raise sqlite3.DatabaseError(verdict)
+            _check_structure(self._open, "quick_check(1)")
+
+    def verify(self) -> None:
+        """Read the whole file. Raises SetupError if anything is damaged or lost."""
+        with self._lock, self._explained():
+            self._open.execute("BEGIN")  # all is read at one moment
+            try:
+                self._replies.check()
+                self._accounts.check()
+                _check_structure(self._open, "integrity_check(1)")
+            finally:
+                if self._open.in_transaction:
+                    self._open.execute("ROLLBACK")
+
+    def _remedy(self) -> str:
+        """Return what to do about damage."""
+        command = f"ctxbench lab cassette verify --repair --cassette {shlex.quote(str(self.path))}"
+        return f"drop what is damaged with `{command}`"
+
+    def _check_once(self) -> None:
+        """Read the whole file before a reply is said not to be there: once, but fail each time if it is damaged."""
+        if self._verdict is None:
+            try:
+                self.verify()
+                self._verdict = ""
+            except DamageError as error:
+                self._verdict = str(error)
+        if self._verdict:
+            raise DamageError(self._verdict)
+
+    def _name(self) -> str:
+        names = names_of(self._open)
+        if len(names) != 1:
+            raise RowDamage("its name is not as it was written")
+        return names[0]
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -209,12 +279,12 @@ class Cassette:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         database = self._connect(f"file:{quote(str(self.path))}")
         try:
+            is_new = not database.execute("PRAGMA page_count").fetchone()[0]
             database.execute("BEGIN IMMEDIATE")  # one process makes the tables, the others wait
-            if not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            if is_new and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
                 _make_tables(database)
             database.execute("COMMIT")
             self._same_layout(database)
-            database.execute(_ACCOUNTS)
             self._log_ahead(database)
             database.execute("PRAGMA synchronous=NORMAL")
         except BaseException:
@@ -265,26 +335,37 @@ class Cassette:
             raise SetupError(f"{self.path}: is a database, but no cassette: name another with --cassette")
         if (version := database.execute("PRAGMA user_version").fetchone()[0]) != SCHEMA:
             raise SetupError(
-                f"{self.path}: is a cassette of version {version}, this ctxbench reads {SCHEMA}: name another"
+                f"{self.path}: is a cassette of version {version}, this ctxbench reads {SCHEMA}: "
+                "move it away and record anew, or name another with --cassette"
             )
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
+        except RowDamage as damage:
+            raise DamageError(f"{self.path}: {damage}: {self._remedy()}") from None
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last where a damaged schema is quoted
             what = getattr(error, "strerror", None) or " ".join(str(error).split())
             no_code = sqlite3.SQLITE_CANTOPEN if isinstance(error, OSError) else sqlite3.SQLITE_CORRUPT
             code = getattr(error, "sqlite_errorcode", no_code) & 0xFF
             match code:
-                case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+                case sqlite3.SQLITE_CORRUPT:
+                    remedy = f"the cassette is damaged: {self._remedy()}"
+                case sqlite3.SQLITE_NOTADB:
                     remedy = "the cassette is damaged, or no cassette: move it away, or name another with --cassette"
                 case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                     remedy = "another program holds the cassette: end that one, or name another with --cassette"
                 case _:
                     remedy = "the cassette cannot be used: name another with --cassette"
-            kind = Unwritable if code in _SHUT else SetupError
+            kind = DamageError if code == sqlite3.SQLITE_CORRUPT else Unwritable if code in _SHUT else SetupError
             raise kind(f"{self.path}: {what}: {remedy}") from None
+
+
+def _check_structure(database: sqlite3.Connection, pragma: str) -> None:
+    verdict = database.execute(f"PRAGMA {pragma}").fetchone()[0]
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(verdict)
 
 
 def _is_busy(error: BaseException) -> bool:
@@ -292,8 +373,70 @@ def _is_busy(error: BaseException) -> bool:
 
 
 def _make_tables(database: sqlite3.Connection) -> None:
-    for statement in (*_TABLES.split(";"), f"PRAGMA user_version={SCHEMA}", f"PRAGMA application_id={APPLICATION}"):
+    make_tables(database, (_REPLIES, _ACCOUNTS))
+    for statement in (f"PRAGMA user_version={SCHEMA}", f"PRAGMA application_id={APPLICATION}"):
         database.execute(statement)
+
+
+class Repaired(NamedTuple):
+    """A repair of a cassette: how many rows are whole, and each that was dropped by the start of its key."""
+
+    replies: int
+    accounts: int
+    dropped: tuple[str, ...]
+    dropped_accounts: tuple[str, ...]
+
+
+class DamagedCassette(Cassette):
+    """A cassette to be repaired, which nobody else may have open."""
+
+    def __init__(self, path: Path, *, busy: float = 5.0) -> None:
+        if not path.is_file():
+            raise SetupError(f"{path}: there is no such cassette")
+        super().__init__(path, busy=busy)
+
+    def repair(self) -> Repaired:
+        """Make the file anew from all that is whole in it. Raises SetupError where nothing can be read."""
+        with self._lock, self._explained(), TemporaryDirectory(dir=self.path.parent, prefix=".repair") as folder:
+            # Where one of the places of the name is damaged, the other one is the name that rows were written with.
+            names = names_of(self._open)
+            if not names:
+                raise RowDamage("its name is lost")
+            name = max(names, key=lambda name: len(self._salvaged(_REPLIES, name)[0]))
+            replies, dropped = self._salvaged(_REPLIES, name)
+            accounts, dropped_accounts = self._salvaged(_ACCOUNTS, name)
+            if not (replies or dropped or accounts):  # rather kept than overwritten by an empty one
+                raise RowDamage("nothing in it can be read")
+            with Cassette(Path(folder) / "whole") as whole:
+                whole.put_many(list(map(_entry_of, replies)))
+                with whole.transaction():
+                    for account, *sums in accounts:
+                        whole.set_account(account, Spending(*sums))
+                whole._open.backup(self._open)
+        return Repaired(len(replies), len(accounts), tuple(dropped), tuple(dropped_accounts))
+
+    def _salvaged(self, table: DigestedTable, name: str) -> tuple[list[Values], list[str]]:
+        """Return the rows that are whole, and the others by the start of their keys."""
+        rows = list(DigestedRows(table, self._open, name).salvage())
+        return [row for row in rows if not isinstance(row, str)], [row for row in rows if isinstance(row, str)]
+
+    def _write(self) -> sqlite3.Connection:
+        database = self._connect(f"file:{quote(str(self.path))}?mode=rw")
+        try:
+            database.execute("PRAGMA locking_mode=EXCLUSIVE")
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("COMMIT")
+            self._same_layout(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _name(self) -> str:
+        return ""
+
+    def _remedy(self) -> str:
+        return "it cannot be repaired: move it away, or name another with --cassette"
 
 
 _BATCH = 1_000
@@ -308,6 +451,7 @@ class _Line(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
     key: str
     kind: Literal["chat", "choice", "embedding"]
     model: str
+    digest: str
     request: msgspec.Raw = _NOTHING
     reply: msgspec.Raw = _NOTHING
     """Of a chat or a choice, as the cassette has it."""
@@ -331,9 +475,12 @@ def prompt_of(entry: CassetteEntry) -> str:
 
 
 def _line(entry: CassetteEntry) -> _Line:
+    line = _Line(entry.key, entry.kind, entry.model, entry.digest())
     if entry.kind == "embedding":
-        return _Line(entry.key, entry.kind, entry.model, vector=base64.b64encode(entry.reply).decode())
-    return _Line(entry.key, entry.kind, entry.model, msgspec.Raw(entry.request.encode()), msgspec.Raw(entry.reply))
+        line.vector = base64.b64encode(entry.reply).decode()
+    else:
+        line.request, line.reply = msgspec.Raw(entry.request.encode()), msgspec.Raw(entry.reply)
+    return line
 
 
 def _briefly(entry: CassetteEntry) -> CassetteEntry:
@@ -364,14 +511,22 @@ def entries(lines: Iterable[bytes], name: str) -> Iterator[CassetteEntry]:
 def _entry(text: bytes, place: str) -> CassetteEntry:
     try:
         line = msgspec.json.decode(text, type=_Line)
-        if line.kind == "embedding":
-            return CassetteEntry(line.key, line.kind, line.model, base64.b64decode(line.vector, validate=True))
-        request = canonical(msgspec.json.decode(line.request or b"{}"))
-        if not line.reply or (key_of(request) != line.key and not _is_brief(request)):
-            raise ValueError("the key is not that of the request, or there is no reply")
-        return CassetteEntry(line.key, line.kind, line.model, bytes(line.reply), request)
+        reply, request = _reply_and_request(line)
+        entry = CassetteEntry(line.key, line.kind, line.model, reply, request)
+        if entry.digest() != line.digest:
+            raise ValueError("it is not as it was written: its digest is another")
+        return entry
     except ValueError as error:  # msgspec's and base64's own are of this kind
         raise SetupError(f"{place}: is no line of a cassette: {error}") from None
+
+
+def _reply_and_request(line: _Line) -> tuple[bytes, str]:
+    if line.kind == "embedding":
+        return base64.b64decode(line.vector, validate=True), ""
+    request = canonical(msgspec.json.decode(line.request or b"{}"))
+    if not line.reply or (key_of(request) != line.key and not _is_brief(request)):
+        raise ValueError("the key is not that of the request, or there is no reply")
+    return bytes(line.reply), request
 
 
 def _is_brief(request: str) -> bool:

@@ -8,7 +8,6 @@ stays charged, as its calls may have been answered.
 from __future__ import annotations
 
 from pathlib import Path
-from sqlite3 import Connection
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -23,7 +22,6 @@ from ..folder.store import account, read_manifest, write_manifest
 from .cassette import Cassette
 
 _ROUNDING = 1e-12  # sums of prices are floats: the last call that the limit allows must not fail by a rounding
-_FIELDS = Spending.__struct_fields__
 
 
 class Purse:
@@ -57,28 +55,27 @@ class Purse:
             return
         if most is None:
             raise ModelError(f"{model}: its price is not known, so the spend limit cannot be kept: run without one")
-        with self._cassette.transaction() as database:
+        with self._cassette.transaction():
             over = max(self.spent(name).dollars for name in self._accounts) + most > self._limit + _ROUNDING
-            self._add(database, Spending(refused=1) if over else Spending(dollars=most))
+            self._add(Spending(refused=1) if over else Spending(dollars=most))
         if over:
             raise ModelError(f"{model}: the spend limit of {in_dollars(self._limit)} is reached")
 
     def book(self, change: Spending) -> None:
         """Add to the sums of both accounts."""
-        with self._cassette.transaction() as database:
-            self._add(database, change)
+        with self._cassette.transaction():
+            self._add(change)
 
     def spent(self, name: str) -> Spending:
         """Return the sums of one account until now."""
-        known = spent(self._cassette, name) or Spending()
+        known = self._cassette.account(name) or Spending()
         return max(known, self._accounts[name], key=lambda sums: sums.dollars)  # sums only grow: the larger is newer
 
-    def _add(self, database: Connection, change: Spending) -> None:
+    def _add(self, change: Spending) -> None:
         for name in self._accounts:
             sums = self.spent(name)
-            values = [getattr(sums, field) + getattr(change, field) for field in _FIELDS]
-            columns, marks = ",".join(("name", *_FIELDS)), ",".join("?" * (1 + len(_FIELDS)))
-            database.execute(f"INSERT OR REPLACE INTO accounts ({columns}) VALUES ({marks})", (name, *values))
+            new = {field: getattr(sums, field) + getattr(change, field) for field in Spending.__struct_fields__}
+            self._cassette.set_account(name, Spending(**new))
 
 
 class Charge:
@@ -131,12 +128,6 @@ def purse_of_run(cassette: Cassette, command: str, limit: float | None, folder: 
     return Purse(cassette, command, limit, account(folder), Spending() if known is UNSET else known)
 
 
-def spent(cassette: Cassette, name: str) -> Spending | None:
-    """Return the sums of an account until now; None if it has never been charged."""
-    rows = cassette.ask(f"SELECT {','.join(_FIELDS)} FROM accounts WHERE name = ?", (name,))
-    return Spending(*rows[0]) if rows else None
-
-
 class Spent(NamedTuple):
     """Sums of the two accounts that a command charges."""
 
@@ -149,10 +140,10 @@ def spending(cassette: Path, command: str, run: Path | None = None) -> Spent | N
     """Return what a command has spent; None if it called no model."""
     try:
         with Cassette(cassette, read_only=True) as accounts:
-            by_command = spent(accounts, command)
+            by_command = accounts.account(command)
             if by_command is None:
                 return None
-            return Spent(by_command, spent(accounts, account(run)) or by_command if run else by_command)
+            return Spent(by_command, accounts.account(account(run)) or by_command if run else by_command)
     except SetupError:  # no model of this command needed one
         return None
 

@@ -19,41 +19,41 @@ import json
 import re
 import sqlite3
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from hashlib import blake2b
+from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
-from secrets import token_hex
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from sqlalchemy import (
-    JSON,
     BigInteger,
+    ColumnElement,
+    CompoundSelect,
     Connection,
-    DateTime,
-    Dialect,
+    Executable,
     Integer,
-    Row,
-    Select,
     String,
     Text,
-    TypeDecorator,
     bindparam,
+    cast,
     create_engine,
     delete,
     insert,
+    null,
     select,
-    true,
+    union_all,
     update,
 )
-from sqlalchemy.dialects.mysql import DATETIME, LONGTEXT
+from sqlalchemy.dialects.mysql import LONGTEXT
 from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.pool import NullPool, StaticPool
 
+from ...scenarios.digest import DIGITS, RowTotal, digest_of, new_name, row_digest, share
 from .record import Card, StoreError, Visibility, fit_column, source_texts
 
 TABLE = "tool_result_archive"
@@ -120,7 +120,6 @@ def one_line(error: Exception) -> str:
 
 
 _LONG = Text().with_variant(LONGTEXT(), "mysql", "mariadb")
-_MOMENT = DateTime().with_variant(DATETIME(fsp=6), "mysql", "mariadb")
 # Errors of databases that may not be written; the second is SQLite's where the folder is read-only.
 _READ_ONLY = re.compile("read-?only|unable to open")
 _REMEDIES = {
@@ -131,7 +130,6 @@ _REMEDIES = {
 }
 _UNSAFE = re.compile("[\x00\x1a\ud800-\udfff]")
 _MARKED = re.compile("\x1a([0-9a-f]{4})")
-_DIGEST = 16
 _ANOTHER = "is another archive than before"
 # sqlite3 raises UnicodeDecodeError where its own message quotes a damaged schema.
 _FAULTS = (SQLAlchemyError, ImportError, OSError, UnicodeDecodeError)
@@ -139,28 +137,16 @@ _FAULTS = (SQLAlchemyError, ImportError, OSError, UnicodeDecodeError)
 _UNREADABLE = (ValueError, TypeError, AttributeError, ArithmeticError, MemoryError, RecursionError)
 
 
-class _JsonText(TypeDecorator[Any]):
-    """JSON as text, where the database's own type changes numbers: SQLite has 1 for 1.0, MySQL 1e22 for a large one."""
-
-    impl = _LONG
-    cache_ok = True
-
-    def process_bind_param(self, value: Any, dialect: Dialect) -> str:  # noqa: ARG002
-        return json.dumps(value)
-
-    def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002
-        return None if value is None else json.loads(value)
-
-
-_JSON = JSON().with_variant(_JsonText(), "sqlite", "mysql", "mariadb")
-
-
 class _Base(DeclarativeBase):
     """Declarative base of the two tables."""
 
 
 class ToolResultArchive(_Base):
-    """The table of 001 §3.3, with its widths. Ids and names longer than their column are stored as their uuid."""
+    """The table of 001 §3.3, with its widths. Ids and names longer than their column are stored as their uuid.
+
+    JSON and moments are text: it is digested as it stands, needs no conversion to be compared, and moments in it order
+    as time does. Databases' own types change numbers: SQLite has 1 for 1.0, MySQL 1e22 for a large one.
+    """
 
     __tablename__ = TABLE
 
@@ -168,16 +154,17 @@ class ToolResultArchive(_Base):
     conversation_id: Mapped[str] = mapped_column(String(36), index=True)
     thread_id: Mapped[str | None] = mapped_column(String(36), index=True)
     tool_name: Mapped[str] = mapped_column(String(100))
-    tool_input: Mapped[Any] = mapped_column(_JSON)
+    tool_input: Mapped[str] = mapped_column(_LONG)
     query_summary: Mapped[str] = mapped_column(String(500))
     result_summary: Mapped[str] = mapped_column(Text)
     result_length: Mapped[int] = mapped_column(Integer)
-    sources: Mapped[Any] = mapped_column(_JSON)
-    created_at: Mapped[datetime | None] = mapped_column(_MOMENT)
-    """Recorded time in UTC. The design's default, the time of writing, would not be the same twice."""
-    result_digest: Mapped[str] = mapped_column(String(2 * _DIGEST))
+    sources: Mapped[str] = mapped_column(_LONG)
+    created_at: Mapped[str | None] = mapped_column(String(26))
+    """Recorded time in UTC, as `2024-12-16 06:20:00.500000`. The design's default, the time of writing, would not be
+    the same twice."""
+    result_digest: Mapped[str] = mapped_column(String(DIGITS))
     """BLAKE2b of the content."""
-    digest: Mapped[str] = mapped_column(String(2 * _DIGEST))
+    digest: Mapped[str] = mapped_column(String(DIGITS))
     """BLAKE2b of all columns above, keyed with the archive's name."""
     result_full: Mapped[str] = mapped_column(_LONG)
     """The last column: SQLite reads all of a long value to get to the one behind it."""
@@ -189,30 +176,78 @@ class ArchiveTotal(_Base):
     __tablename__ = f"{TABLE}_total"
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    archive: Mapped[str] = mapped_column(String(2 * _DIGEST))
+    archive: Mapped[str] = mapped_column(String(DIGITS))
     results: Mapped[int] = mapped_column(BigInteger)
     digests: Mapped[int] = mapped_column(BigInteger)
     """Sum of the first four bytes of each row's digest: added by the database itself, which holds 2³¹ of them."""
 
 
-_CARD = [column for column in ToolResultArchive.__table__.columns if column.name != "result_full"]
-_NAMES = [column.name for column in _CARD]
-_SIGNED = _NAMES[: _NAMES.index("digest")]
+class CardRow(NamedTuple):
+    """A row but for its content."""
+
+    uuid: str
+    conversation_id: str
+    thread_id: str | None
+    tool_name: str
+    tool_input: str
+    query_summary: str
+    result_summary: str
+    result_length: int
+    sources: str
+    created_at: str | None
+    result_digest: str
+    digest: str
+
+
+Values = tuple[Any, ...]
+"""Values as they were read, which may be anything: 10,000 of these take a third of the time of SQLAlchemy's rows."""
+
+_TABLE = ToolResultArchive.__table__.columns
+_CARD = [_TABLE[name] for name in CardRow._fields]
+_SIGNED = CardRow._fields[:-1]
+# The columns that hide a row, and its digest.
+_PLACE = ("uuid", "conversation_id", "thread_id", "created_at", "digest")
+_place: Callable[[Values], Values] = itemgetter(*map(CardRow._fields.index, _PLACE))
+
 _NAME = select(ArchiveTotal.archive)
-_TOTAL: list[Any] = [ArchiveTotal.archive, ArchiveTotal.results, ArchiveTotal.digests]
-# One statement each, so that total and rows are of one moment. Without a row there is the total alone.
 _ONE = (
     select(ArchiveTotal.archive, *_CARD, ToolResultArchive.result_full)
     .select_from(ArchiveTotal)
     .outerjoin(ToolResultArchive, ToolResultArchive.uuid == bindparam("uuid"))
 )
+_SOME = select(*_CARD).where(ToolResultArchive.uuid.in_(bindparam("uuids", expanding=True)))
 _ADD = (
     update(ArchiveTotal)
     .where(ArchiveTotal.archive == bindparam("name"))
     .values(results=ArchiveTotal.results + bindparam("more"), digests=ArchiveTotal.digests + bindparam("sum"))
 )
 _DELETE = delete(ToolResultArchive).where(ToolResultArchive.uuid == bindparam("old"))
-_ALL = select(*_TOTAL, *_CARD).select_from(ArchiveTotal).outerjoin(ToolResultArchive, true())
+
+
+def _with_total(*columns: ColumnElement[Any]) -> CompoundSelect[Any]:
+    """Return the statement that reads columns of all rows, and the total, which has no digest, at one moment."""
+    total = (
+        ArchiveTotal.archive,
+        *(cast(number, String(20)) for number in (ArchiveTotal.results, ArchiveTotal.digests)),
+    )
+    return union_all(select(*total, *(null() for _ in columns[len(total) :])), select(*columns))
+
+
+_ALL = _with_total(*_CARD)
+_PLACES = _with_total(*(_TABLE[name] for name in _PLACE))
+# Uuids of one SELECT. Databases take more.
+_AT_ONCE = 500
+# All rows are read sooner than this share of them one by one.
+_FEW = 0.25
+
+
+@lru_cache(maxsize=8)
+def _known_places(archive: str) -> dict[int, int]:  # noqa: ARG001
+    """Map the hash of each place whose row had the right digest to what the row adds to the archive's total.
+
+    A place has the digest in it, so that it tells of one row and no other, in whatever file it is read again.
+    """
+    return {}
 
 
 class ResultStore:
@@ -237,26 +272,30 @@ class ResultStore:
         A read-only store will do, as long as it has every result.
         """
         content = encode_text(text)
-        row: dict[str, Any] = {
-            "uuid": card.uuid,
-            "conversation_id": fit_column(card.conversation),
-            "thread_id": fit_column(card.thread) if card.thread else None,
-            "tool_name": card.tool,
-            "tool_input": card.arguments,
-            "query_summary": card.query,
-            "result_summary": card.summary,
-            "result_length": card.length,
-            "sources": list(card.sources),
-            "created_at": None if card.created is None else _moment(card.created),
-            "result_digest": _content_digest(content),
-            "result_full": content,
-        }
         try:
+            row: dict[str, Any] = {
+                "uuid": card.uuid,
+                "conversation_id": fit_column(card.conversation),
+                "thread_id": fit_column(card.thread) if card.thread else None,
+                "tool_name": card.tool,
+                "tool_input": json.dumps(card.arguments),
+                "query_summary": card.query,
+                "result_summary": card.summary,
+                "result_length": card.length,
+                "sources": json.dumps(card.sources),
+                "created_at": None if card.created is None else _moment(card.created),
+                "result_digest": digest_of(content.encode()),
+                "result_full": content,
+            }
             with self._connected() as connection:
-                row["digest"] = _digest(self._archive, [row[name] for name in _SIGNED])
+                row["digest"] = row_digest([row[name] for name in _SIGNED], self._archive)
                 connection.execute(insert(ToolResultArchive), row)
-                self._count(connection, 1, _share(row["digest"]))
-        except _FAULTS as error:
+                self._count(connection, RowTotal.of([row["digest"]]))
+        except (
+            *_FAULTS,
+            UnicodeEncodeError,
+            RecursionError,
+        ) as error:  # the last for arguments that are nested too deep
             may_exist = isinstance(error, IntegrityError) or _READ_ONLY.search(one_line(error))
             existing = self.load(card.uuid) if may_exist else None
             if existing is None:
@@ -267,30 +306,35 @@ class ResultStore:
     def load(self, uuid: str, visibility: Visibility | None = None) -> tuple[Card, str] | None:
         """Return a card and its result, or None if it does not exist or is not visible."""
         with self._store_errors(), self._connected() as connection:
-            rows = self._rows(connection, _ONE, uuid)
-            if len(rows) != 1 or rows[0].archive != self._archive:
+            rows = self._rows(connection, _ONE, uuid=uuid)
+            if len(rows) != 1 or rows[0][0] != self._archive:
                 raise self._damaged(_ANOTHER)
-            [row] = rows
-            if row.digest is None:  # an index may be damaged
-                if any(other.uuid == uuid for other in self._all(connection)):
+            [(_, *values, content)] = rows
+            if values[-1] is None:  # an index may be damaged
+                if uuid in self._all(connection):
                     raise self._damaged(f"its index lacks {uuid}")
                 return None
-            self._check(row, row[1:-1])
+            self._check(values)
+            row = CardRow._make(values)
             if row.uuid != uuid:
                 raise self._damaged(f"its index has {uuid} elsewhere")
-        if not isinstance(row.result_full, str) or _content_digest(row.result_full) != row.result_digest:
+        if not isinstance(content, str) or digest_of(content.encode()) != row.result_digest:
             raise self._damaged(f"the content of {uuid} is not as it was written")
-        if visibility is not None and not _visible([row], visibility):
+        if visibility is not None and not _newest([_place(row)], visibility, 1):
             return None
-        return _card(row), decode_text(row.result_full)
+        return self._card(row), decode_text(content)
 
     def cards(self, visibility: Visibility, most: int) -> list[Card]:
-        """Return the newest visible cards of other conversations, newest first."""
+        """Return the newest visible cards of other conversations, newest first.
+
+        Of a row that is not returned, and that was whole before, only the columns that hide it are read again.
+        """
         with self._store_errors(), self._connected() as connection:
-            visible = _visible(self._all(connection), visibility)
-        visible.sort(key=lambda row: row.uuid)
-        visible.sort(key=lambda row: row.created_at, reverse=True)
-        return [_card(row) for row in visible[:most]]
+            rows = self._newest_of_known(connection, visibility, most)
+            if rows is None:
+                all_rows = self._all(connection)
+                rows = [all_rows[uuid] for uuid in _newest(map(_place, all_rows.values()), visibility, most)]
+        return [self._card(CardRow._make(row)) for row in rows]
 
     def delete(self, before: float, conversation: str | None = None, thread: str | None = None) -> tuple[str, ...]:
         """Delete results created before a moment, of a conversation, a thread or all. Returns their uuids, sorted."""
@@ -298,53 +342,109 @@ class ResultStore:
         own = None if conversation is None else fit_column(conversation)
         its = None if thread is None else fit_column(thread)
         with self._store_errors(), self._connected() as connection:
-            self._count(connection, 0, 0)  # takes the lock: nobody writes between reading and deleting
-            old = [
-                row
-                for row in self._all(connection)
-                if row.created_at is not None
-                and row.created_at < moment
-                and own in (None, row.conversation_id)
-                and its in (None, row.thread_id)
-            ]
+            self._count(connection, RowTotal())  # takes the lock: nobody writes between reading and deleting
+            old = {
+                uuid: digest
+                for uuid, of, within, created, digest in map(_place, self._all(connection).values())
+                if created is not None and created < moment and own in (None, of) and its in (None, within)
+            }
             if old:
-                connection.execute(_DELETE, [{"old": row.uuid} for row in old])
-                self._count(connection, -len(old), -sum(_share(row.digest) for row in old))
+                connection.execute(_DELETE, [{"old": uuid} for uuid in old])
+                self._count(connection, RowTotal().less(RowTotal.of(old.values())))
                 self._all(connection)  # a damaged index may have named other rows
-        return tuple(sorted(row.uuid for row in old))
+        return tuple(sorted(old))
 
-    def _all(self, connection: Connection) -> list[Row[Any]]:
-        """Return all rows without their contents, compared with their digests and the total."""
-        rows = self._rows(connection, _ALL)
-        if not rows or rows[0].archive != self._archive:
+    def _all(self, connection: Connection) -> dict[str, Values]:
+        """Return all rows without their contents by uuid, compared with their digests and the total."""
+        found = self._rows(connection, _ALL)
+        rows = {values[0]: values for values in found if values[-1] is not None}
+        self._learn(rows.values())
+        totals = [values[:3] for values in found if values[-1] is None]
+        if [name for name, _, _ in totals] != [self._archive]:
             raise self._damaged(_ANOTHER)
-        results, digests = rows[0].results, rows[0].digests
-        if rows[0].digest is None:
-            rows = []
-        for row in rows:
-            self._check(row, row[3:])
-        if len({row.uuid for row in rows}) != results or sum(_share(row.digest) for row in rows) != digests:
-            raise self._damaged(f"has {len(rows)} results, and its total says {results!r}")
+        if len(rows) != len(found) - 1 or _texts(RowTotal.of(row[-1] for row in rows.values())) != totals[0][1:]:
+            raise self._damaged(f"has {len(found) - 1} results, and its total says {totals[0][1]}")
         return rows
 
-    def _rows(self, connection: Connection, statement: Select[Any], uuid: str | None = None) -> list[Row[Any]]:
+    def _newest_of_known(self, connection: Connection, visibility: Visibility, most: int) -> list[Values] | None:
+        """Return the newest visible rows; None where all rows have to be read to tell."""
+        known = _known_places(self._archive)
+        if most > _FEW * len(known):
+            return None
+        places = self._rows(connection, _PLACES)
+        totals = [place[:3] for place in places if place[-1] is None]
+        places = [place for place in places if place[-1] is not None]
+        shares = list(map(known.get, map(hash, places)))
+        if None in shares:
+            new = [place[0] for place, known_share in zip(places, shares, strict=True) if known_share is None]
+            if len(new) > _FEW * len(known) or self._some(connection, new) is None:
+                return None
+            shares = list(map(known.get, map(hash, places)))
+            if None in shares:  # damaged
+                return None
+        total = RowTotal(len({place[0] for place in places}), sum(filter(None, shares)))
+        if totals != [(self._archive, *_texts(total))] or total.rows != len(places):
+            return None
+        newest = _newest(places, visibility, most)
+        rows = self._some(connection, newest)
+        return None if rows is None else [rows[uuid] for uuid in newest]
+
+    def _some(self, connection: Connection, uuids: Sequence[str]) -> dict[str, Values] | None:
+        """Return some rows by uuid, compared with their digests; None if not all are there, and no others."""
+        rows: dict[str, Values] = {}
+        for at in range(0, len(uuids), _AT_ONCE):
+            found = self._rows(connection, _SOME, uuids=uuids[at : at + _AT_ONCE])
+            rows.update((values[0], values) for values in found)
+        self._learn(rows.values())
+        # Another process may have deleted some since they were named, or an index be damaged.
+        return rows if rows.keys() == set(uuids) else None
+
+    def _learn(self, rows: Collection[Values]) -> None:
+        """Compare rows with their digests, and remember their places. Raises StoreError."""
+        for row in rows:
+            self._check(row)
+        _known_places(self._archive).update((hash(_place(row)), share(row[-1])) for row in rows)
+
+    def _rows(self, connection: Connection, statement: Executable, **values: object) -> list[Values]:
+        cursor = connection.execute(statement, values).cursor
         try:
-            return list(connection.execute(statement, None if uuid is None else {"uuid": uuid}).all())
+            return list(cursor.fetchall()) if cursor is not None else []
+        except connection.dialect.loaded_dbapi.Error as error:
+            raise self._store_error(error) from None
         except _UNREADABLE:
             raise self._damaged("a row cannot be read") from None
 
-    def _check(self, row: Row[Any], columns: Sequence[Any]) -> None:
-        """Raise StoreError if a row is not as it was written. `columns` are those of its card."""
+    def _check(self, values: Sequence[Any]) -> None:
+        """Raise StoreError if a row is not as it was written."""
         try:
-            same = _digest(self._archive, columns[: len(_SIGNED)]) == row.digest
+            same = row_digest(values[:-1], self._archive) == values[-1]
         except _UNREADABLE:
             same = False
         if not same:
-            raise self._damaged(f"the row of {str(row.uuid)[:36]!r} is not as it was written")
+            raise self._damaged(f"the row of {str(values[0])[:36]!r} is not as it was written")
 
-    def _count(self, connection: Connection, results: int, digests: int) -> None:
+    def _card(self, row: CardRow) -> Card:
+        try:
+            arguments, sources = _read_json(row.tool_input), _read_json(row.sources)
+        except _UNREADABLE:  # whole, but nested too deep to be read here
+            raise self._damaged("a row cannot be read") from None
+        return Card(
+            uuid=row.uuid,
+            conversation=row.conversation_id,
+            message="",
+            thread=row.thread_id or "",
+            tool=row.tool_name,
+            arguments=arguments,
+            query=row.query_summary,
+            summary=row.result_summary,
+            length=row.result_length,
+            sources=source_texts(sources),
+            created=None if row.created_at is None else _seconds(row.created_at),
+        )
+
+    def _count(self, connection: Connection, more: RowTotal) -> None:
         """Add to the total."""
-        changed = connection.execute(_ADD, {"name": self._archive, "more": results, "sum": digests})
+        changed = connection.execute(_ADD, {"name": self._archive, "more": more.rows, "sum": more.digests})
         if changed.rowcount != 1:
             raise self._damaged(_ANOTHER)
 
@@ -400,14 +500,14 @@ class ResultStore:
         if not names:
             try:
                 with self._engine.begin() as connection:
-                    total = {"id": 1, "archive": token_hex(_DIGEST), "results": 0, "digests": 0}
+                    total = {"id": 1, "archive": new_name(), "results": 0, "digests": 0}
                     connection.execute(insert(ArchiveTotal), total)
             except IntegrityError:  # another process was first
                 pass
             with self._engine.begin() as connection:
                 names = self._rows(connection, _NAME)
-        name = names[0].archive if len(names) == 1 else None
-        if not isinstance(name, str) or len(name) != 2 * _DIGEST:
+        name = names[0][0] if len(names) == 1 else None
+        if not isinstance(name, str) or len(name) != DIGITS:
             raise self._damaged("has lost its name")
         return name
 
@@ -438,56 +538,38 @@ def _engine(url: str, wait: float) -> Engine:
     return create_engine(parsed, poolclass=NullPool, connect_args=arguments, hide_parameters=True)
 
 
-def _content_digest(content: str) -> str:
-    return blake2b(content.encode(), digest_size=_DIGEST).hexdigest()
+def _texts(total: RowTotal) -> Values:
+    return tuple(map(str, total))
 
 
-_encode = json.JSONEncoder(sort_keys=True, default=datetime.isoformat).encode
-
-
-def _digest(archive: str, columns: Sequence[Any]) -> str:
-    """Return the digest of a row: of the values themselves, because not every database keeps JSON letter by letter."""
-    return blake2b(_encode(list(columns)).encode(), digest_size=_DIGEST, key=archive.encode()).hexdigest()
-
-
-def _share(digest: str) -> int:
-    """Return what a row adds to the sum of digests."""
-    return int(digest[:8], 16)
-
-
-def _visible(rows: Sequence[Row[Any]], visibility: Visibility) -> list[Row[Any]]:
+def _newest(places: Iterable[Values], visibility: Visibility, most: int) -> list[str]:
+    """Return the uuids of the newest visible places, newest first."""
     besides, before = fit_column(visibility.besides), _moment(visibility.before)
     thread = None if visibility.thread is None else fit_column(visibility.thread)
-    return [
-        row
-        for row in rows
-        if row.conversation_id != besides
-        and row.created_at is not None
-        and row.created_at < before
-        and thread in (None, row.thread_id)
+    visible = [
+        place
+        for place in places
+        if place[3] is not None and place[3] < before and place[1] != besides and thread in (None, place[2])
     ]
+    if len(visible) > most:
+        oldest = sorted(map(itemgetter(3), visible), reverse=True)[most - 1]
+        visible = [place for place in visible if place[3] >= oldest]
+    visible.sort(key=itemgetter(0))
+    visible.sort(key=itemgetter(3), reverse=True)
+    return [place[0] for place in visible[:most]]
 
 
-def _card(row: Row[Any]) -> Card:
-    created: datetime | None = row.created_at
-    return Card(
-        uuid=row.uuid,
-        conversation=row.conversation_id,
-        message="",
-        thread=row.thread_id or "",
-        tool=row.tool_name,
-        arguments=row.tool_input,
-        query=row.query_summary,
-        summary=row.result_summary,
-        length=row.result_length,
-        sources=source_texts(row.sources),
-        created=None if created is None else created.replace(tzinfo=UTC).timestamp(),
-    )
+_read_json = json.JSONDecoder().decode
 
 
-def _moment(seconds: float) -> datetime:
+def _moment(seconds: float) -> str:
     """Return a moment in UTC without a zone, as the column has it; the calendar's end for times beyond it."""
     try:
-        return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+        moment = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
     except (OverflowError, ValueError, OSError):
-        return datetime.min if seconds < 0 else datetime.max
+        moment = datetime.min if seconds < 0 else datetime.max
+    return moment.isoformat(" ", "microseconds")
+
+
+def _seconds(moment: str) -> float:
+    return datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ctxbench.reports.render import Table, show
-from tests.attacks import Outcome, archive, concurrency, folders, providers, recordings, sizes, stops, tiers
+from tests.attacks import Outcome, archive, cassettes, concurrency, folders, providers, recordings, sizes, stops, tiers
 
 
 class Attack(NamedTuple):
@@ -46,6 +46,8 @@ ATTACKS = (
     Attack("clocks that jump", stops.clock, 4, 1, 0.5),
     Attack("faults of providers", providers.faults, 40, 8, 2),
     Attack("archives of strategies", archive.attack, 500, 0),
+    Attack("cassettes", cassettes.attack, 500, 60),
+    Attack("exported replies", cassettes.lines, 500, 60, 0.5),
     Attack("files of memory tiers", tiers.attack, 1000, 0),
     Attack("two processes at once", concurrency.attack, 100, 0),
 )
@@ -67,7 +69,7 @@ def main(
     console = Console(stderr=True)
     with Progress(console=console, transient=True) as progress:
         for each in progress.track(chosen):
-            whole, last = _attacked(each, seconds * each.share, seed, rounds, found)
+            whole, last = attacked(each, seconds * each.share, seed, rounds, found)
             rows.append((each.name, f"{whole.tried:,}", f"{whole.held:,}", f"{len(whole.lost):,}", f"{seed} … {last}"))
     lost = sum(int(row[3].replace(",", "")) for row in rows)
     notes = (f"What was lost is in {found}/." if lost else "Nothing was lost.",)
@@ -76,7 +78,7 @@ def main(
     raise typer.Exit(bool(lost))
 
 
-def _attacked(attack: Attack, seconds: float, seed: int, rounds: int, found: Path) -> tuple[Outcome, int]:
+def attacked(attack: Attack, seconds: float, seed: int, rounds: int, found: Path) -> tuple[Outcome, int]:
     """Attack in rounds until the time is over, once at least; return the sum, and the seed of the last round."""
     tried = held = 0
     lost: list[str] = []

@@ -121,16 +121,17 @@ class Target(NamedTuple):
     torn: tuple[bytes, bytes]
     """The file and its journal as a writer left them that was killed between two writes."""
     expected: Answers
+    name: str = "archive.db"
 
     @property
     def file(self) -> Path:
         """File of the archive."""
-        return self.folder / "archive.db"
+        return self.folder / self.name
 
     @property
     def journal(self) -> Path:
         """Rollback journal beside it."""
-        return self.folder / "archive.db-journal"
+        return self.folder / f"{self.name}-journal"
 
 
 @contextmanager
@@ -140,7 +141,7 @@ def target() -> Iterator[Target]:
         folder = Path(where)
         for name, which in ((32 * "1", "one"), (32 * "2", "other")):
             # The archive's name is random: with another one, a seed would not do the same again.
-            with patch("ctxbench.strategies.archive.store.token_hex", return_value=name):
+            with patch("ctxbench.strategies.archive.store.new_name", return_value=name):
                 filled(folder / which, which)
         whole, foreign = ((folder / which).read_bytes() for which in ("one", "other"))
         torn = _torn(folder / "one")

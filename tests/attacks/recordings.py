@@ -26,7 +26,7 @@ def bytes_(seed: int, tries: int) -> Outcome:
 
 def archives(seed: int, tries: int) -> Outcome:
     """Damage zip and tar archives and compressed files."""
-    return _searched(seed, tries, read_damaged)
+    return searched(seed, tries, read_damaged)
 
 
 def _each_format(seed: int, tries: int, draw: Callable[[st.DataObject, str], bytes]) -> Outcome:
@@ -40,10 +40,10 @@ def _each_format(seed: int, tries: int, draw: Callable[[st.DataObject, str], byt
             raise AssertionError(f"{name}: {error!r}: {text!r}") from error
         return name
 
-    return _searched(seed, tries, read_one)
+    return searched(seed, tries, read_one)
 
 
-def _searched(seed: int, tries: int, attempt: Callable[[st.DataObject], object]) -> Outcome:
+def searched(seed: int, tries: int, attempt: Callable[[st.DataObject], object]) -> Outcome:
     """Attempt what hypothesis draws; of what fails it finds the smallest example, which is what is reported."""
     tried = 0
 
@@ -66,5 +66,6 @@ def _searched(seed: int, tries: int, attempt: Callable[[st.DataObject], object])
         search()
     except Exception as error:
         found = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
-        return outcome(tried, [str(each) or repr(each) for each in found])
+        # Its notes are the smallest example, draw by draw.
+        return outcome(tried, ["\n".join((repr(each), *getattr(each, "__notes__", ()))) for each in found])
     return outcome(tried, [])

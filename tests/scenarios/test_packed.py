@@ -48,7 +48,7 @@ def archive(path: Path, **members: bytes) -> Path:
     if path.suffix == ".zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
             for name, data in members.items():
-                file.writestr(name, data)
+                file.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)  # without the time: the same bytes
         return path
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w") as tar_file:
@@ -62,7 +62,7 @@ def archive(path: Path, **members: bytes) -> Path:
 
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": gzip.compress,
+    ".gz": lambda data: gzip.compress(data, mtime=0),
     ".zst": zstandard.ZstdCompressor().compress,
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
@@ -196,6 +196,15 @@ def test_damage_is_one_problem(damage: Callable[[Path], None], tmp_path: Path) -
 def test_any_byte_may_be_damaged(data: st.DataObject) -> None:
     """Whatever is cut off, flipped or inserted, sound conversations come out, or problems, and nothing else."""
     read_damaged(data)
+
+
+def test_a_member_that_has_lost_its_name(tmp_path: Path) -> None:
+    """A zip's member whose name begins with NUL is passed over, and said; the others are read."""
+    path = archive(tmp_path / "chats.zip", **{"a.jsonl": chat("a"), "b.jsonl": chat("b")})
+    path.write_bytes(path.read_bytes().replace(b"b.jsonl", b"\0.jsonl"))
+    [found], problems = load(path)
+    assert (found.id, problems.errors) == ("a", [])
+    assert problems.ignored == [f"{path}: names that lead out of the archive: 1"]
 
 
 def read_damaged(data: st.DataObject) -> None:

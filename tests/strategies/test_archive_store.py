@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ctxbench.scenarios.errors import SpecError
 from ctxbench.scenarios.model import Message, ToolCall
 from ctxbench.strategies.archive import Archive
-from ctxbench.strategies.archive.record import Card, NotArchived, identify
+from ctxbench.strategies.archive.record import Card, NotArchived, StoreError, identify
 from ctxbench.strategies.archive.store import ResultStore, decode_text, encode_text
 from ctxbench.strategies.chain import parse
 from ctxbench.strategies.events import Archived, Deleted, Failed, Loaded
@@ -284,3 +284,16 @@ def test_other_conversations(tmp_path: Path) -> None:
             except NotArchived:
                 continue
         assert sorted(found) == seen
+
+
+def test_what_no_database_takes_is_a_store_error(tmp_path: Path) -> None:
+    """Half a surrogate pair in a query, and arguments that are nested too deep, are refused in one line."""
+    store = ResultStore(f"sqlite:///{tmp_path}/archive.db", 1)
+    deep: object = None
+    for _ in range(100_000):
+        deep = [deep]
+    for query, arguments in (("gate \ud800", None), ("gate", deep)):
+        card = Card("0" * 36, "talk", "t1", "", "search", arguments, query, "", 5, (), None)
+        with pytest.raises(StoreError, match=r"archive\.db: "):
+            store.save(card, "text")
+    assert store.load("0" * 36) is None

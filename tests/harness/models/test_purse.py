@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr
 from io import StringIO
@@ -161,17 +160,6 @@ def test_a_reply_is_stored_before_it_is_counted(cassette: Cassette) -> None:
     assert spent(cassette) == Spending(dollars=pytest.approx(MOST), unanswered=1)
     again = Recorded(MODEL, model, cassette, Purse(cassette, "run", 1.0), "auto").complete(ASK, COUNTER)
     assert (again.text, model.calls) == ("an answer that is hard to count", 1)
-
-
-def test_an_older_cassette(tmp_path: Path) -> None:
-    """A cassette that was made before there were accounts gets them; its replies stay."""
-    Cassette(tmp_path / "c").close()
-    with sqlite3.connect(tmp_path / "c") as database:
-        database.execute("DROP TABLE accounts")
-    database.close()
-    with Cassette(tmp_path / "c") as cassette:
-        Purse(cassette, "run").book(Spending(1, 0.5))
-        assert spent(cassette) == Spending(1, 0.5)
 
 
 def _killed(path: str) -> None:

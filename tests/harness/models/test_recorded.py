@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from ctxbench.harness.models.recorded import ModelAnswer, ModelRequest, Recorded
 from ctxbench.harness.replay import ConversationIndex, RecordedContext
 from ctxbench.metrics.prices import TokenUsage
 from ctxbench.metrics.tokens import TokenCounter
+from ctxbench.scenarios.errors import SetupError
 from ctxbench.scenarios.model import Message
 from ctxbench.strategies.base import ModelError, Prompt
 from ctxbench.strategies.events import Called
@@ -101,6 +105,29 @@ def test_replay_never_calls(cassette: Cassette) -> None:
         ModelError, match=r"^openai/gpt-4o-mini: c has no reply .*: record it once with --cassette-mode auto$"
     ):
         replaying.complete(Prompt("new", (), 5), COUNTER)
+
+
+def test_a_damaged_reply_costs_its_answer_alone(tmp_path: Path) -> None:
+    """In replay it is an error of that answer, and the others go on; where models may be called nothing is begun."""
+    path, asks = tmp_path / "c", [Prompt(f"{number}", (), 5) for number in range(3)]
+    with Cassette(path) as cassette:
+        model = Scripted(*(ModelAnswer(f"answer {number}") for number in range(3)))
+        for ask in asks:
+            recorded(cassette, model).complete(ask, COUNTER)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE replies SET reply = replace(reply, 'answer 1', 'answer 7')")
+    models = Models(Settings("openai/gpt-4o-mini", cassette=str(path), mode="replay").checked())
+    texts = []
+    for ask in asks:
+        try:
+            texts.append(models.complete(ask, COUNTER).text)
+        except ModelError as error:
+            texts.append(str(error))
+    assert texts[::2] == ["answer 0", "answer 2"]
+    assert re.match(f"{path}: chat .*… is not as it was recorded: drop what is damaged with `ctxbench lab", texts[1])
+    models.cassette.close()
+    with pytest.raises(SetupError, match=r"replies not as recorded: 1 .*: drop what is damaged with `ctxbench lab"):
+        Settings("openai/gpt-4o-mini", cassette=str(path)).checked()
 
 
 def test_record_always_calls(cassette: Cassette) -> None:
