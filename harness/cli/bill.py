@@ -154,6 +154,7 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
 
     from ...reports.render import as_csv
     from ...scenarios.errors import RunError, UserError
+    from ...scenarios.files import check_output
 
     if file.suffix not in (".csv", ".parquet"):
         raise UserError(f"--calls {file}: write to a .csv or a .parquet file")
@@ -162,6 +163,7 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
     frames = [_calls(billed, scheme) for scheme in billed.schemes if scheme in billed.usages]
     whole = pd.concat(frames, ignore_index=True).merge(broken, "left", ["conversation", "strategy", "step"])
     try:
+        check_output(file)
         file.write_text(as_csv(whole), "utf-8") if file.suffix == ".csv" else whole.to_parquet(file, index=False)
     except OSError as error:
         raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
