@@ -26,13 +26,17 @@ _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 
 def open_file(path: Path) -> BinaryIO:
     """Open a file for its bytes. Raises OSError if it cannot be read, or is a pipe or a device."""
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | _AT_ONCE))
+    return open(path, "rb", opener=_handle)
+
+
+def _handle(name: str, flags: int) -> int:
+    handle = os.open(name, flags | _AT_ONCE)
     try:
-        _check_kind(os.fstat(file.fileno()).st_mode, path)
+        _check_kind(os.fstat(handle).st_mode, name)
     except BaseException:
-        file.close()
+        os.close(handle)
         raise
-    return file
+    return handle
 
 
 def read_file(path: Path, most: int = SETTINGS) -> bytes:
@@ -55,19 +59,20 @@ def lines_of(path: Path) -> Iterator[bytes]:
             yield line
 
 
-def check_output(path: Path) -> None:
-    """Raise OSError if something that is no file stands where one is to be written."""
-    # As root, a file would take the place of /dev/null, and break the machine.
+def check_file(path: Path) -> None:
+    """Raise OSError if a folder, a pipe or a device stands where a file is to be read or written."""
+    # As root, a written file would take the place of /dev/null, and break the machine.
     try:
         mode = path.stat().st_mode
-    except OSError:  # nothing is there, or it cannot be told: the error comes when it is written
+    except OSError:  # nothing is there, or it cannot be told: the error comes when it is used
         return
+    _check_kind(mode, str(path))
+
+
+def _check_kind(mode: int, name: str) -> None:
+    """Raise OSError for the mode of anything but a file."""
     if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    _check_kind(mode, path)
-
-
-def _check_kind(mode: int, path: Path) -> None:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
     if not stat.S_ISREG(mode):
         what = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
-        raise OSError(errno.EINVAL, f"it is {what}, not a file", str(path))
+        raise OSError(errno.EINVAL, f"it is {what}, not a file", name)

@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 
 import zstandard
 
-from ...scenarios.files import check_output
+from ...scenarios.files import check_file
 from ...scenarios.model import Conversation
 from .formats import CTXBENCH, LINE_FORMATS
 from .losses import losses, read_back
@@ -43,7 +43,7 @@ def convert(conversations: Iterable[Conversation], name: str, to: Path) -> Conve
         converted = _write(conversations, name, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return converted
-    check_output(to)
+    check_file(to)
     to = Path(os.path.realpath(to))
     draft = to.with_name(f".{to.name[:200]}.part")
     try:

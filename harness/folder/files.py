@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ...scenarios.files import check_output, open_file, read_file
+from ...scenarios.files import check_file, open_file, read_file
 
 _BYTES = 16
 _BLOCK = 1 << 20
@@ -39,7 +39,7 @@ def placed(path: Path) -> Iterator[Path]:
     # Process ids are alike on hosts that share a disk, and on one host in containers.
     draft = path.with_name(f".{path.name}.{token_hex(RANDOM)}")
     draft.parent.mkdir(parents=True, exist_ok=True)
-    check_output(path)
+    check_file(path)
     try:
         yield draft
         os.replace(draft, path)  # in one step, on the same disk: a reader sees the old file or the new one
