@@ -65,8 +65,9 @@ def _write(conversations: Iterable[Conversation], name: str, file: IO[bytes]) ->
         for conversation in conversations:
             with beside.open("wb") as copy:
                 for line in form.write(conversation):
-                    file.write(line + b"\n")
-                    copy.write(line + b"\n")
+                    for part in (line, b"\n"):  # added up, they would be a copy of what may be very long
+                        file.write(part)
+                        copy.write(part)
                 written += bool(copy.tell())
             if name != CTXBENCH:
                 not_carried += losses(conversation, read_back(beside, form.reader))
