@@ -187,9 +187,10 @@ def lines(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
                 continue
             if number == 1:
                 line = line.removeprefix(_BOM)
-            if line := line.strip(_BLANK):
+            record, line = [line.strip(_BLANK)], b""
+            if record[0]:
                 any_line = True
-                yield Place(name, number), line
+                yield Place(name, number), record.pop()  # the reader alone has it, and may let go of it
     if not any_line:
         raise RecordingError(Place(name), "the file is empty", "leave it out")
 
