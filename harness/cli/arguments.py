@@ -427,7 +427,7 @@ def flat(function: Callable[P, None]) -> Callable[P, None]:
 def with_files(function: Callable[P, None]) -> Callable[P, None]:
     """Return a command that looks at every FILE on its command line first, whether it will read or write it.
 
-    A pipe or a device raises UserError before any work is done; so does a folder.
+    A pipe or a device raises UserError before any work is done. A folder is the command's to judge: it may make one.
     """
 
     @wraps(function)
@@ -439,6 +439,8 @@ def with_files(function: Callable[P, None]) -> Callable[P, None]:
             if isinstance(value, Path) and getattr(about, "metavar", "") == "FILE" and str(value) != "-":
                 try:
                     check_file(value)
+                except IsADirectoryError:
+                    continue
                 except OSError as error:
                     raise UserError(f"{value}: cannot be used: {error.strerror or error}") from None
         function(*args, **options)
