@@ -38,6 +38,7 @@ from typing import Any, BinaryIO, cast
 import zstandard
 
 from .errors import MissingExtra, Place, RecordingError
+from .files import open_file
 
 FREE, RATIO = 1 << 30, 1000
 """Bytes that anything may unpack to, and how many times its size any more may be."""
@@ -148,11 +149,11 @@ def opened(path: Path) -> BinaryIO:
     if is_address(str(path)):
         return _remote(str(path))
     if (packed := _compressed(path)) is not None:
-        return _unpacked(packed.open("rb"), packed.suffix, packed.stat().st_size, packed)
+        return _unpacked(open_file(packed), packed.suffix, packed.stat().st_size, packed)
     above = _archive_above(path)
     name = _member_name(above, path) if above else ""
     if above is None or not name:
-        return path.open("rb")  # the error for no member is that of a file that is not there
+        return open_file(path)  # the error for no member is that of a file that is not there
     archive, place = _archive(above), above / name
     member = archive.members[name]
     try:
@@ -257,7 +258,7 @@ def _kind(path: Path) -> str:
         return ""
     # A name alone does not tell: a file that is no archive by its bytes is read as it is.
     magic, at = _MAGIC[_TARS.get(suffix, suffix)]
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return suffix if file.read(at + len(magic))[at:] == magic else ""
 
 

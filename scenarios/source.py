@@ -46,6 +46,7 @@ _BLANK = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _LONGEST_SHOWN = 120
 _ROWS = 16  # rows of a table that tell its format
+_RESIDENT = 16 << 20  # bytes of a mapped file that may stay in memory
 _FORM = 1 << 20  # bytes that tell the form of most files
 _COMPRESSED_SUFFIXES = (".gz", ".zst", ".zip", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz", ".lz4", ".br")
 
@@ -162,7 +163,7 @@ def whole_file(path: Path, problems: Problems) -> bytes:
         raise RecordingError(place, f"one record of over {16 * LONGEST >> 20} MiB", "split it, or use JSON Lines")
     problems.consumed += len(data)
     data = data.removeprefix(_BOM)
-    if not data.strip():
+    if not data or data.isspace():  # strip would copy it
         raise RecordingError(place, "the file is empty", "leave it out")
     return data
 
@@ -186,9 +187,10 @@ def lines(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
                 continue
             if number == 1:
                 line = line.removeprefix(_BOM)
-            if line := line.strip(_BLANK):
+            record, line = [line.strip(_BLANK)], b""
+            if record[0]:
                 any_line = True
-                yield Place(name, number), line
+                yield Place(name, number), record.pop()  # the reader alone has it, and may let go of it
     if not any_line:
         raise RecordingError(Place(name), "the file is empty", "leave it out")
 
@@ -300,16 +302,18 @@ def elements(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
             if raw.strip(_BLANK):
                 lead = len(raw) - len(raw.lstrip(_BLANK))
                 line, counted = line + data[counted : start + lead].count(b"\n"), start + lead
-                if len(raw) > LONGEST:
+                first, last = counted, counted + len(raw.strip(_BLANK))
+                raw = b""  # the reader has one of its own
+                # Pages that were read stay resident until they are given back: without this, memory follows the file.
+                if hasattr(data, "madvise") and end - released > _RESIDENT:
+                    released = end // mmap.PAGESIZE * mmap.PAGESIZE
+                    data.madvise(mmap.MADV_DONTNEED, 0, released)
+                if end - start > LONGEST:
                     what = f"an element of over {LONGEST >> 20} MiB"
                     problems.add(RecordingError(Place(name, line), what, "split or drop this one"))
                 else:
-                    yield Place(name, line), raw.strip(_BLANK)
+                    yield Place(name, line), data[first:last]
             problems.consumed += end + 1 - start
-            # pages that were read stay resident until they are given back: without this, memory follows the file
-            if hasattr(data, "madvise") and end - released > LONGEST:
-                released = end // mmap.PAGESIZE * mmap.PAGESIZE
-                data.madvise(mmap.MADV_DONTNEED, 0, released)
         if data[end + 1 :].strip(_BLANK):
             what = "more than one JSON value stands here"
             line += data[counted : end + 1].count(b"\n")

@@ -146,9 +146,23 @@ def _literal(node: ast.expr, kind: str, name: str) -> object:
     if isinstance(node, ast.Name) and node.id in ("true", "false"):
         return node.id == "true"
     try:
-        return ast.literal_eval(node)
+        value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise SpecError(f"{kind}: {name}={ast.unparse(node)} is not a plain value (quote text: {name}='…')") from None
+    if is_beyond(value):
+        raise SpecError(f"{kind}: {name} is beyond {LARGEST:,}: no number here may be")
+    return value
+
+
+LARGEST = 2**53
+"""Largest number of a parameter: up to here whole numbers and floats are the same."""
+
+
+def is_beyond(value: object) -> bool:
+    """Return whether a value is, or holds, a number beyond LARGEST, on either side of 0."""
+    if isinstance(value, (list, tuple)):
+        return any(map(is_beyond, value))
+    return isinstance(value, (int, float)) and not -LARGEST <= value <= LARGEST
 
 
 def _required(field: Field[Any]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from .errors import Place, SetupError
+from .files import read_file
 from .spec import suggestion
 
 T = TypeVar("T")
@@ -57,7 +58,7 @@ class Toml:
     def read(cls, path: Path) -> Toml:
         """Read and parse a file. Raises SetupError if it cannot be read or is not TOML."""
         try:
-            return cls(path, path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"))
+            return cls(path, read_file(path).decode("utf-8-sig").replace("\r\n", "\n"))
         except OSError as error:
             raise SetupError(f"{Place(str(path))}: cannot be read: {error.strerror or error}") from None
         except UnicodeDecodeError as error:

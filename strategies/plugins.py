@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from ..scenarios.errors import SpecError, Stopped
+from ..scenarios.files import read_file
 from ..scenarios.spec import suggestion
 from .functions import strategy_of
 
@@ -57,7 +58,7 @@ def load(name: str) -> type[Any]:
         raise SpecError(f"cannot read the strategy {name!r}: write path/to/file.py:NAME or path/to/file.py:NAME(x=1)")
     path, wanted, digest = match.group("path", "name", "digest")
     try:
-        source = Path(path).expanduser().read_bytes()
+        source = read_file(Path(path).expanduser())
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror or error}") from None
     now = hashlib.sha256(source).hexdigest()[:12]

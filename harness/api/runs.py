@@ -22,7 +22,7 @@ from ...metrics.prices import BUNDLED
 from ...reports.render import count
 from ...reports.results import Results
 from ...reports.verdict import verdict
-from ...scenarios.errors import RunError, SetupError, SpecError
+from ...scenarios.errors import NotLogged, RunError, SetupError, SpecError
 from ...scenarios.model import Conversation
 from ...scenarios.spec import nearest, suggestion
 from ...scenarios.text import printable
@@ -337,7 +337,11 @@ class BenchmarkRun:
         logged = bench.bench(self.reader, rows_of, self.models)
         measured_at = int((self.folder / "manifest.json").stat().st_mtime * 1000)
         if tracker == "tensorboard":
-            place = tensorboard.write(logged, Path(to).expanduser() if to else beside / "tensorboard", measured_at)
+            logs = Path(to).expanduser() if to else beside / "tensorboard"
+            try:
+                place = tensorboard.write(logged, logs, measured_at)
+            except OSError as error:
+                raise NotLogged(f"{logs}: cannot be written: {error.strerror or error}") from None
             return shlex.join(["tensorboard", "--logdir", str(place)])
         if tracker == "wandb":
             files = wandb.write(logged, beside, to, experiment or wandb.PROJECT)

@@ -41,6 +41,7 @@ from . import (
     verify,
     view,
 )
+from .arguments import with_files
 from .streams import say
 
 BEGIN, MORE = "Begin", "More"
@@ -71,7 +72,7 @@ def _add(
         help=f"[bold]{escape(f'ctxbench {path} {words}'.rstrip())}[/bold]\n\n" + "\n\n".join(about),
         short_help=f"{about[0].partition(':')[0].rstrip('.')}.",
         rich_help_panel=panel,
-    )(function)
+    )(with_files(function))
 
 
 app = typer.Typer(

@@ -51,12 +51,20 @@ class AnswerOptions:
     ] = "rules"
     rounds: Annotated[
         int,
-        typer.Option(min=0, help="Rounds of tool calls before a model has to answer.", rich_help_panel=QUESTIONS_PANEL),
+        typer.Option(
+            min=0,
+            max=1000,
+            help="Rounds of tool calls before a model has to answer.",
+            rich_help_panel=QUESTIONS_PANEL,
+        ),
     ] = 4
     answer_tokens: Annotated[
         int,
         typer.Option(
-            min=1, help="Token limit of an answer; a reasoning model needs more.", rich_help_panel=QUESTIONS_PANEL
+            min=1,
+            max=10_000_000,
+            help="Token limit of an answer; a reasoning model needs more.",
+            rich_help_panel=QUESTIONS_PANEL,
         ),
     ] = 256
     yes: Annotated[

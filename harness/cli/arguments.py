@@ -16,7 +16,8 @@ from uuid import uuid4
 
 import typer
 
-from ...scenarios.errors import RunError
+from ...scenarios.errors import RunError, UserError
+from ...scenarios.files import check_file
 from ..bill import MODELS
 from . import completion
 from .streams import say
@@ -83,6 +84,12 @@ def prices_of(file: Path | None, batch: bool = False) -> Prices:
     return Prices(NOTHING if file is None else read_prices(file), batch)
 
 
+MOST_TOKENS = 10**12
+"""Most tokens that an option may name: a thousand times the largest cache of a GPU server."""
+MOST_OF_ANYTHING = 10**9
+"""Most of whatever an option counts that costs nothing where there is less: sessions, answers of a set, seconds."""
+LAST_SEED = 2**32 - 1
+
 RECORDINGS_PANEL, QUESTIONS_PANEL, MODELS_PANEL = "Reading recordings", "Questions and answers", "Models"
 """Headings of rare options in the help; what most users need stands above them."""
 
@@ -109,12 +116,16 @@ TurnsOption = Annotated[
     int | None,
     typer.Option(
         min=1,
+        max=100_000,
         help="User turns of generated conversations.",
         show_default="the scenario's",
         rich_help_panel=RECORDINGS_PANEL,
     ),
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of generated conversations.", rich_help_panel=RECORDINGS_PANEL)]
+SeedOption = Annotated[
+    int,
+    typer.Option(min=0, max=LAST_SEED, help="Seed of generated conversations.", rich_help_panel=RECORDINGS_PANEL),
+]
 StrictOption = Annotated[
     bool,
     typer.Option(
@@ -124,7 +135,10 @@ StrictOption = Annotated[
     ),
 ]
 JobsOption = Annotated[
-    int, typer.Option("--jobs", "-j", min=0, help="Worker processes; 0 = one per core. Results do not depend on it.")
+    int,
+    typer.Option(
+        "--jobs", "-j", min=0, max=1024, help="Worker processes; 0 = one per core. Results do not depend on it."
+    ),
 ]
 OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Begin anew, and replace what is there. Recorded replies stay.")
@@ -298,6 +312,8 @@ class ModelOptions:
     spend_limit: Annotated[
         float | None,
         typer.Option(
+            min=0,
+            max=1_000_000,
             metavar="DOLLARS",
             help="Limit of what this command, and all commands on its run folder together, may spend at providers.",
             rich_help_panel=MODELS_PANEL,
@@ -331,14 +347,23 @@ class ModelOptions:
         ),
     ] = CassetteMode.auto
     parallel: Annotated[
-        int, typer.Option(min=1, help="Number of calls to a provider at once.", rich_help_panel=MODELS_PANEL)
+        int, typer.Option(min=1, max=1024, help="Number of calls to a provider at once.", rich_help_panel=MODELS_PANEL)
     ] = 4
     timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Time limit of one model call.", rich_help_panel=MODELS_PANEL)
+        float,
+        typer.Option(
+            min=0.001,
+            max=7 * 24 * 3600,
+            metavar="SECONDS",
+            help="Time limit of one model call.",
+            rich_help_panel=MODELS_PANEL,
+        ),
     ] = 60.0
     retries: Annotated[
         int,
-        typer.Option(min=0, help="Retries of a model call after a temporary failure.", rich_help_panel=MODELS_PANEL),
+        typer.Option(
+            min=0, max=1000, help="Retries of a model call after a temporary failure.", rich_help_panel=MODELS_PANEL
+        ),
     ] = 4
 
     def settings(self, **models: str) -> Settings:
@@ -396,6 +421,30 @@ def flat(function: Callable[P, None]) -> Callable[P, None]:
 
     command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def with_files(function: Callable[P, None]) -> Callable[P, None]:
+    """Return a command that looks at every FILE on its command line first, whether it will read or write it.
+
+    A pipe or a device raises UserError before any work is done. A folder is the command's to judge: it may make one.
+    """
+
+    @wraps(function)
+    def command(*args: P.args, **options: P.kwargs) -> None:
+        given: dict[str, Any] = dict(options)
+        parameters = inspect.signature(function, eval_str=True).parameters
+        for name, value in given.items():
+            about = next(iter(getattr(parameters[name].annotation, "__metadata__", ())), None)
+            if isinstance(value, Path) and getattr(about, "metavar", "") == "FILE" and str(value) != "-":
+                try:
+                    check_file(value)
+                except IsADirectoryError:
+                    continue
+                except OSError as error:
+                    raise UserError(f"{value}: cannot be used: {error.strerror or error}") from None
+        function(*args, **options)
+
     return command
 
 

@@ -16,6 +16,7 @@ import typer
 from ...scenarios.errors import RunError, Stopped, UserError
 from . import completion
 from .arguments import (
+    MOST_OF_ANYTHING,
     BilledModelsOption,
     FormatOption,
     JobsOption,
@@ -40,7 +41,9 @@ def audit(
             autocompletion=completion.inputs,
         ),
     ] = None,
-    last: Annotated[int, typer.Option("--last", min=1, metavar="N", help="Read the newest N sessions.")] = 100,
+    last: Annotated[
+        int, typer.Option("--last", min=1, max=MOST_OF_ANYTHING, metavar="N", help="Read the newest N sessions.")
+    ] = 100,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Read the folders that are found without asking.")] = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="The run folder.", show_default=str(_OUT))

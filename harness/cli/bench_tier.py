@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import completion
-from .arguments import CassetteOption, EmbedderOption, EncodingOption, FormatOption, JsonOption, StrictOption
+from .arguments import (
+    MOST_TOKENS,
+    CassetteOption,
+    EmbedderOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    StrictOption,
+)
 
 if TYPE_CHECKING:
     from ...scenarios.source import Problems
@@ -103,7 +111,9 @@ def focus(
         list[TruncationName] | None,
         typer.Option("--truncation", help="Way to cut; repeat it.", show_default="all four"),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="TOKENS", help="Token limit of a request.")] = _LIMIT,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=MOST_TOKENS, metavar="TOKENS", help="Token limit of a request.")
+    ] = _LIMIT,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
@@ -244,9 +254,16 @@ def working(
     ] = None,
     size: Annotated[
         list[int] | None,
-        typer.Option("--size", min=1, metavar="TOKENS", help="Size of the cache; repeat it.", show_default=f"{_SIZE}"),
+        typer.Option(
+            "--size",
+            min=1,
+            max=MOST_TOKENS,
+            metavar="TOKENS",
+            help="Size of the cache; repeat it.",
+            show_default=f"{_SIZE}",
+        ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Samples of a generated trace.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Samples of a generated trace.")] = 5,
     preload: Annotated[
         bool, typer.Option("--preload", help="Show each policy with predictive preload as well.")
     ] = False,

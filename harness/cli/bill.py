@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..bill import SummaryPrompt
-from .arguments import BilledModelsOption, JsonOption, PricesOption, RunArgument, prices_of, run_folder
+from .arguments import (
+    MOST_OF_ANYTHING,
+    MOST_TOKENS,
+    BilledModelsOption,
+    JsonOption,
+    PricesOption,
+    RunArgument,
+    prices_of,
+    run_folder,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,6 +163,7 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
 
     from ...reports.render import as_csv
     from ...scenarios.errors import RunError, UserError
+    from ...scenarios.files import check_file
 
     if file.suffix not in (".csv", ".parquet"):
         raise UserError(f"--calls {file}: write to a .csv or a .parquet file")
@@ -162,6 +172,7 @@ def _write(billed: Billed, broken: pd.DataFrame, file: Path) -> None:
     frames = [_calls(billed, scheme) for scheme in billed.schemes if scheme in billed.usages]
     whole = pd.concat(frames, ignore_index=True).merge(broken, "left", ["conversation", "strategy", "step"])
     try:
+        check_file(file)
         file.write_text(as_csv(whole), "utf-8") if file.suffix == ".csv" else whole.to_parquet(file, index=False)
     except OSError as error:
         raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
@@ -225,6 +236,7 @@ def kv_cache(
         typer.Option(
             "--memory",
             min=1,
+            max=MOST_TOKENS,
             metavar="TOKENS",
             help="Size of the KV cache, as the server prints it at start; repeat it. Unlimited is always shown.",
             show_default=", ".join(map(str, _MEMORY)) + ": an 8B model on a GPU of 40 and 80 GB",
@@ -232,10 +244,19 @@ def kv_cache(
     ] = None,
     block_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Tokens of a block of the KV cache.", show_default="16; a page of SGLang: 1"),
+        typer.Option(
+            min=1, max=MOST_TOKENS, help="Tokens of a block of the KV cache.", show_default="16; a page of SGLang: 1"
+        ),
     ] = None,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", "-c", min=1, help="Conversations at a time; when one ends, the next begins.")
+        int,
+        typer.Option(
+            "--concurrency",
+            "-c",
+            min=1,
+            max=MOST_OF_ANYTHING,
+            help="Conversations at a time; when one ends, the next begins.",
+        ),
     ] = 8,
     as_recorded: Annotated[
         bool, typer.Option("--as-recorded", help="Begin each conversation at its recorded time instead.")
@@ -243,7 +264,11 @@ def kv_cache(
     longest_pause: Annotated[
         float | None,
         typer.Option(
-            min=0, metavar="SECONDS", help="Cut longer pauses between calls to this.", show_default="as recorded"
+            min=0,
+            max=MOST_OF_ANYTHING,
+            metavar="SECONDS",
+            help="Cut longer pauses between calls to this.",
+            show_default="as recorded",
         ),
     ] = None,
     as_json: JsonOption = False,

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .arguments import (
+    LAST_SEED,
     MODELS_PANEL,
+    MOST_OF_ANYTHING,
     FormatOption,
     JsonOption,
     ModelOptions,
@@ -52,10 +54,16 @@ def calibrate(
     ] = None,
     sample: Annotated[
         int | None,
-        typer.Option(min=1, help="Use a sample of this many answers of each set, spread over the questions."),
+        typer.Option(
+            min=1,
+            max=MOST_OF_ANYTHING,
+            help="Use a sample of this many answers of each set, spread over the questions.",
+        ),
     ] = None,
     by_system: Annotated[bool, typer.Option("--by-system", help="Draw the sample equally from each system.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the sample, the halves and the resamples.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LAST_SEED, help="Seed of the sample, the halves and the resamples.")
+    ] = 0,
     language: Annotated[LabelLanguage | None, typer.Option(help="Only questions in this language.")] = None,
     kind: Annotated[
         str | None, typer.Option(help="Only questions of this kind: plain, temporal, preference, update, unanswerable.")
@@ -64,7 +72,10 @@ def calibrate(
     attacked: Annotated[
         int,
         typer.Option(
-            min=0, metavar="N", help="Attack the grader with N of the answers, and count the verdicts that turn."
+            min=0,
+            max=MOST_OF_ANYTHING,
+            metavar="N",
+            help="Attack the grader with N of the answers, and count the verdicts that turn.",
         ),
     ] = 0,
     resamples: Annotated[int, typer.Option(min=1000, max=100_000, help="Resamples of the bootstrap.")] = 2000,

@@ -20,6 +20,7 @@ def export(
     cassette: CassetteOption = None,
 ) -> None:
     """Write every reply of a cassette as one JSON line."""
+    from ..folder.files import placed
     from ..models.cassette import Cassette, write_lines
 
     with Cassette(_path(cassette), read_only=True) as opened:
@@ -27,7 +28,7 @@ def export(
             sys.stdout.buffer.writelines(write_lines(opened))
             sys.stdout.buffer.flush()
             return
-        with _named(to), to.open("wb") as file:
+        with _named(to), placed(to) as draft, draft.open("wb") as file:
             file.writelines(write_lines(opened))
     say(f"written: {to}")
 
@@ -37,10 +38,11 @@ def import_(
     cassette: CassetteOption = None,
 ) -> None:
     """Add exported lines to a cassette. Replies that it has already stay."""
+    from ...scenarios.files import lines_of
     from ..models.cassette import Cassette, read_lines
 
-    with _named(file), file.open("rb") as lines, Cassette(_path(cassette)) as into:
-        new = read_lines(into, lines, str(file))
+    with _named(file), Cassette(_path(cassette)) as into:
+        new = read_lines(into, lines_of(file), str(file))
     say(f"{new:,} new replies in {_path(cassette)}")
 
 

@@ -22,6 +22,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 import typer
 
 from ...scenarios.errors import Place, UserError
+from ...scenarios.files import read_file
 from ...scenarios.spec import nearest, suggestion
 from . import completion
 from .arguments import JsonOption
@@ -108,7 +109,7 @@ def find(folder: Path) -> tuple[Path, str] | None:
     for place in (folder, *folder.parents):
         for file in (place / FILE, place / PYPROJECT):
             try:
-                text = file.read_text("utf-8-sig")
+                text = read_file(file).decode("utf-8-sig").replace("\r\n", "\n")
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except UnicodeDecodeError:

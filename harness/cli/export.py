@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .arguments import (
+    MOST_TOKENS,
     BilledModelsOption,
     FormatOption,
     JsonOption,
@@ -65,7 +66,7 @@ def mooncake(
     run: RunArgument = Path("runs"),
     strategy: StrategyOption = None,
     to: ToOption = Path("-"),
-    block_size: Annotated[int, typer.Option(min=1, help="Tokens of a block of the KV cache.")] = 512,
+    block_size: Annotated[int, typer.Option(min=1, max=MOST_TOKENS, help="Tokens of a block of the KV cache.")] = 512,
 ) -> None:
     """Write a strategy's requests as a trace for benchmarks of servers, in the format of Mooncake.
 

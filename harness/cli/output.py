@@ -20,6 +20,7 @@ from ...reports.traps import is_traps, trap_table
 from ...reports.verdict import answer, five_measures, verdict
 from ...reports.verdict import as_json as verdict_json
 from ...scenarios.errors import RunError
+from ...scenarios.files import check_file
 from ..bill.recorded import billed_models
 from ..folder.run import load
 
@@ -101,6 +102,7 @@ def write_text(text: str, file: Path) -> None:
         typer.echo(text, nl=False)
         return
     try:
+        check_file(file)
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from .arguments import (
+    MOST_OF_ANYTHING,
     BilledModelsOption,
     JsonOption,
     MarkdownOption,
@@ -124,7 +125,11 @@ def show(
     step: Annotated[
         int,
         typer.Argument(
-            metavar="STEP", help="Number of the model call, from 0, or from the end: -1, -2 …", show_default="the last"
+            min=-MOST_OF_ANYTHING,
+            max=MOST_OF_ANYTHING,
+            metavar="STEP",
+            help="Number of the model call, from 0, or from the end: -1, -2 …",
+            show_default="the last",
         ),
     ] = -1,
     strategy: StrategyOption = None,

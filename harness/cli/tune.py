@@ -13,6 +13,7 @@ import typer
 
 from . import completion
 from .arguments import (
+    LAST_SEED,
     AdapterPythonOption,
     EncodingOption,
     FormatOption,
@@ -61,7 +62,7 @@ def tune(
             show_default="from its type and default",
         ),
     ] = None,
-    trials: Annotated[int, typer.Option("--trials", "-n", min=1, help="Number of settings to try.")] = 40,
+    trials: Annotated[int, typer.Option("--trials", "-n", min=1, max=100_000, help="Number of settings to try.")] = 40,
     sampler: Annotated[Sampler, typer.Option(help="Sampler of the next settings.")] = Sampler.tpe,
     model: Annotated[
         str,
@@ -80,7 +81,7 @@ def tune(
     held_out: Annotated[
         float, typer.Option(min=0.05, max=0.95, help="Share of conversations held out from choosing settings.")
     ] = 0.5,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the search.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LAST_SEED, help="Seed of the split and of the search.")] = 0,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder of the search.")] = Path(
         "runs/tune"
     ),

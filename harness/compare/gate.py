@@ -35,6 +35,7 @@ import numpy as np
 from ...metrics.figures import METRICS, metric_of
 from ...metrics.statistics.comparison import Direction, Margin, Word, usual_margin
 from ...scenarios.errors import RunError
+from ...scenarios.files import LARGEST, read_file
 from ...scenarios.spec import nearest, suggestion
 from ...scenarios.toml import Keys, Toml
 from ..folder.files import placed
@@ -222,9 +223,6 @@ class _BaselineFile(msgspec.Struct, forbid_unknown_fields=True):
 
 def write_baseline(run: MeasuredRun, file: Path) -> None:
     """Write a baseline, whole or not at all. Raises RunError if it cannot be written."""
-    # As root, replacing /dev/null by a file would succeed, and break the machine.
-    if file.exists() and not file.is_file():
-        raise RunError(f"{file}: cannot be written: it is no file; - is standard output")
     try:
         with placed(file) as draft:
             draft.write_text(baseline_text(run), encoding="utf-8")
@@ -288,7 +286,7 @@ def _number(value: float) -> float | int | None:
 def read_baseline(file: Path) -> MeasuredRun:
     """Read a baseline. Raises RunError, with the field, for a file that is damaged or no baseline."""
     try:
-        baseline = msgspec.json.decode(file.read_bytes(), type=_BaselineFile)
+        baseline = msgspec.json.decode(read_file(file, LARGEST), type=_BaselineFile)
     except FileNotFoundError:
         raise RunError(
             f"{file}: there is no baseline: make one with `ctxbench gate RUN --update --baseline {file}`"

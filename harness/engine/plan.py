@@ -254,10 +254,16 @@ def _unfinished(plan: Plan) -> Manifest:
     )
 
 
+_DIGITS = 12
+"""Most digits of a context window."""
+
+
 def _tokens(window: str) -> int:
     """Return the size of a context window that is written as a model or as a number. Raises SpecError."""
     if not re.fullmatch(r"-?\d+", window):
         return window_of(window or USUAL_MODEL)
+    if len(window) > _DIGITS:
+        raise SpecError(f"a context window of {window[:_DIGITS]}… tokens: none is so large, give a model's")
     if int(window) < 1:
         raise SpecError(f"a context window of {window} tokens holds nothing: give 1 or more, or a model")
     return int(window)

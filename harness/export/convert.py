@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple
 
 import zstandard
 
+from ...scenarios.files import check_file
 from ...scenarios.model import Conversation
 from .formats import CTXBENCH, LINE_FORMATS
 from .losses import losses, read_back
@@ -42,9 +43,7 @@ def convert(conversations: Iterable[Conversation], name: str, to: Path) -> Conve
         converted = _write(conversations, name, sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return converted
-    if to.exists() and not to.is_file():  # a pipe or a device
-        with to.open("wb") as file:
-            return _write(conversations, name, file)
+    check_file(to)
     to = Path(os.path.realpath(to))
     draft = to.with_name(f".{to.name[:200]}.part")
     try:
@@ -66,8 +65,9 @@ def _write(conversations: Iterable[Conversation], name: str, file: IO[bytes]) ->
         for conversation in conversations:
             with beside.open("wb") as copy:
                 for line in form.write(conversation):
-                    file.write(line + b"\n")
-                    copy.write(line + b"\n")
+                    for part in (line, b"\n"):  # added up, they would be a copy of what may be very long
+                        file.write(part)
+                        copy.write(part)
                 written += bool(copy.tell())
             if name != CTXBENCH:
                 not_carried += losses(conversation, read_back(beside, form.reader))

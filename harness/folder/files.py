@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from ...scenarios.files import check_file, open_file, read_file
+
 _BYTES = 16
 _BLOCK = 1 << 20
 _THREADS = 2
@@ -30,10 +32,14 @@ RANDOM = 8
 
 @contextmanager
 def placed(path: Path) -> Iterator[Path]:
-    """Yield a draft to write to; it is moved to its place at the end, or removed if anything goes wrong."""
+    """Yield a draft to write to; it is moved to its place at the end, or removed if anything goes wrong.
+
+    Raises OSError, before anything is written, if a pipe, a device or a folder stands there.
+    """
     # Process ids are alike on hosts that share a disk, and on one host in containers.
     draft = path.with_name(f".{path.name}.{token_hex(RANDOM)}")
     draft.parent.mkdir(parents=True, exist_ok=True)
+    check_file(path)
     try:
         yield draft
         os.replace(draft, path)  # in one step, on the same disk: a reader sees the old file or the new one
@@ -82,7 +88,7 @@ def text_digest(data: bytes) -> str:
 def file_digest(path: Path) -> FileDigest:
     """Return size and digest of a file. Raises OSError."""
     digest, size = blake2b(digest_size=_BYTES), 0
-    with path.open("rb") as file:
+    with open_file(path) as file:
         while block := file.read(_BLOCK):
             digest.update(block)
             size += len(block)
@@ -111,7 +117,7 @@ def write_receipt(path: Path, receipt: Receipt) -> None:
 def read_receipt(path: Path) -> Receipt | None:
     """Return a receipt, or None if it is missing or damaged."""
     try:
-        receipt = msgspec.json.decode(path.read_bytes(), type=Receipt)
+        receipt = msgspec.json.decode(read_file(path), type=Receipt)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     return receipt if receipt.signed() == receipt else None

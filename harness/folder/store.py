@@ -45,6 +45,7 @@ import zstandard
 
 from ...metrics.measure import RaggedArray
 from ...scenarios.errors import RunError
+from ...scenarios.files import LARGEST, read_file
 from ...scenarios.model import Conversation
 from .files import (
     CHANGED,
@@ -191,6 +192,9 @@ LOCK = ".lock"
 ACCOUNT = ".account"
 """A file with the name under which the folder's money is counted, where a model was called."""
 
+_MOST_MISSING = 10_000
+"""Shards that may be missing. A manifest that says more of them is wrong, and would be searched for without end."""
+
 _PART = re.compile(r"(\d{5,})(?:-(\d{3,}))?\.(parquet|jsonl\.zst|json)")
 _DRAFT = re.compile(rf"\.manifest\.json\.[0-9a-f]{{{2 * RANDOM}}}")
 
@@ -286,7 +290,7 @@ def check_manifest(folder: Path) -> None:
 def _header(path: Path) -> tuple[_Header, bytes]:
     """Read what every format has in common, and the whole text. Raises RunError if that is not there."""
     try:
-        text = path.read_bytes()
+        text = read_file(path, LARGEST)
         return msgspec.json.decode(text, type=_Header), text
     except FileNotFoundError:
         to_run = shlex.join(["ctxbench", "run", "--out", str(path.parent)])
@@ -324,8 +328,14 @@ def missing_parts(folder: Path, shards: int, strategies: int) -> list[str]:
 
 
 def damage(folder: Path, manifest: Manifest, shards: Iterable[int] | None = None) -> list[Damage]:
-    """Return the files of a run that are missing, changed, or not its own. `shards` None = all of a finished run."""
+    """Return the files of a run that are missing, changed, or not its own. `shards` None = all of a finished run.
+
+    Raises RunError for a number of shards that no run has.
+    """
     run, strategies = run_digest(manifest), len(manifest.plan.strategies)
+    if manifest.shards > (here := sum(1 for _ in (folder / "receipts").glob("*"))) + _MOST_MISSING:
+        what = f"it says {manifest.shards:,} parts, and {here:,} are here"
+        raise RunError(f"{folder / 'manifest.json'}: {what}: run again with --overwrite")
     found: list[Damage] = []
     receipts: list[Receipt] = []
     digests: list[str] = []
@@ -405,5 +415,5 @@ def remove_empty(folder: Path) -> None:
 
 def read_conversations(path: Path) -> Iterator[Conversation]:
     """Yield the conversations of one recordings file."""
-    data = zstandard.ZstdDecompressor().decompress(path.read_bytes())
+    data = zstandard.ZstdDecompressor().decompress(read_file(path, LARGEST))
     return (msgspec.json.decode(line, type=Conversation) for line in data.splitlines())

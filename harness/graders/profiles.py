@@ -14,6 +14,7 @@ from ...metrics.grading.agreement import Agreement, Estimate, Known, corrected
 from ...metrics.statistics.intervals import Ends
 from ...metrics.value import Missing, Value
 from ...scenarios.errors import RunError
+from ...scenarios.files import read_file
 from ..folder.files import placed
 from ..models.weights import cache_folder
 from .labels import Sample
@@ -197,7 +198,7 @@ class Profiles:
 
     def _read(self, path: Path) -> Profile | None:
         try:
-            data = path.read_bytes()
+            data = read_file(path)
             # The version first: the rest of another version's file need not fit.
             if (schema := msgspec.json.decode(data, type=_Schema).schema) != SCHEMA:
                 self.passed_over.append(f"{path}: a profile of version {schema}, not {SCHEMA}: calibrate again")

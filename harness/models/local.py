@@ -22,6 +22,7 @@ import msgspec
 
 from ...metrics.prices import TokenUsage
 from ...scenarios.errors import MissingExtra, SetupError
+from ...scenarios.files import open_file
 from ...strategies.base import ModelError
 from .cassette import Cassette, CassetteEntry, canonical, key_of
 from .purse import Charge
@@ -57,7 +58,7 @@ def recorded_name(gguf: str) -> str:
 
 def _fingerprint(path: Path) -> str:
     """Return a digest of the file's size and 16 blocks spread over it: other weights differ in all of them."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         if file.read(4) != b"GGUF":
             raise SetupError(f"{path}: is no GGUF file: name another with --gguf")

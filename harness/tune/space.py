@@ -158,9 +158,12 @@ def _numbers(ends: list[object], log: bool, text: str) -> Numbers:
 
 def _literal(text: str, whole: str) -> object:
     try:
-        return ast.literal_eval(text.strip())
+        value = ast.literal_eval(text.strip())
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         raise SpecError(f"--space {whole!r}: {text.strip()!r} is no plain value (quote text: 'start')") from None
+    if text_of.is_beyond(value):
+        raise SpecError(f"--space {whole[:60]!r}: no number may be beyond {text_of.LARGEST:,}")
+    return value
 
 
 WIDE = 8

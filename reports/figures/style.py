@@ -17,6 +17,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
 from ...scenarios.errors import RunError
+from ...scenarios.files import check_file
 from ...scenarios.text import printable
 
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ def save(drawn: Figure, path: Path) -> None:
     check(path)
     ending = path.suffix.lower()
     try:
+        check_file(path)
         with style():
             drawn.savefig(path, format=ending[1:], metadata=FORMATS[ending])
     except OSError as error:

@@ -25,6 +25,9 @@ class CtxbenchJsonl:
         for path in files:
             for place, raw in records(path, problems):
                 try:
-                    yield place, decode(raw, Conversation, place)
+                    conversation = decode(raw, Conversation, place)
                 except RecordingError as error:
                     problems.add(error)
+                    continue
+                del raw  # it may take as much memory as the conversation, which is used for long
+                yield place, conversation

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import Place, RecordingError
 from ..model import Conversation
@@ -60,23 +61,31 @@ def _chats(path: Path, problems: Problems) -> Recordings:
     unnamed = 0
     for place, raw in records(path, problems):
         try:
-            if raw.startswith(b"["):
-                chat = _Chat(decode(raw, list[ChatMessage], place))
-                messages = chat_messages(chat.messages, place, problems)
-            elif _is_message(raw, place):
+            if not raw.startswith(b"[") and _is_message(raw, place):
                 single.add(decode(raw, ChatMessage, place), place)
                 continue
-            else:
-                chat = decode(raw, _Chat, place)
-                messages = chat_messages(chat.messages, place.at("messages"), problems)
-            id_ = next((name for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None), None)
-            unnamed += id_ is None
-            name = numbered(path.stem, unnamed) if id_ is None else str(id_)
-            yield place, Conversation(name, messages, tools=chat_tools(chat.tools))
+            name, conversation = _chat(raw, place, problems)
         except RecordingError as error:
             problems.add(error)
+            continue
+        unnamed += name is None
+        conversation = replace(conversation, id=numbered(path.stem, unnamed) if name is None else name)
+        del raw  # it may take as much memory as the conversation, which is used for long
+        yield place, conversation
     if single.history.messages:
         yield single.place, Conversation(numbered(path.stem, unnamed + 1), single.history.in_order())
+
+
+def _chat(raw: bytes, place: Place, problems: Problems) -> tuple[str | None, Conversation]:
+    """Return the name of a record's chat, None if it has none, and the chat."""
+    if raw.startswith(b"["):
+        chat = _Chat(decode(raw, list[ChatMessage], place))
+        messages = chat_messages(chat.messages, place, problems)
+    else:
+        chat = decode(raw, _Chat, place)
+        messages = chat_messages(chat.messages, place.at("messages"), problems)
+    name = next((name for name in (chat.id, chat.conversation_id, chat.thread_id) if name is not None), None)
+    return None if name is None else str(name), Conversation("", messages, tools=chat_tools(chat.tools))
 
 
 def _is_message(raw: bytes, place: Place) -> bool:

@@ -37,6 +37,7 @@ ATTACKS = (
     Attack("sizes: bombs", sizes.bombs, 2, 1),
     Attack("sizes: 10,000 files", sizes.many_files, 1, 0, 0.5),
     Attack("sizes: 100,000 messages", sizes.long_conversation, 1, 0, 0.5),
+    Attack("sizes: a line of 200 MB", sizes.long_line, 1, 0, 0.5),
     Attack("bits of run folders", folders.flips, 1000, 60, 2),
     Attack("parts of run folders", folders.parts, 20, 4),
     Attack("power cuts", folders.power_cuts, 10, 2),

@@ -8,9 +8,10 @@ import random
 import re
 import resource
 import subprocess
+import sys
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -69,6 +70,40 @@ def long_conversation(seed: int, tries: int) -> Outcome:
         (folder / "a.json").write_text(json.dumps({"messages": messages}))
 
     return _run(seed, tries, write, says="50,000")
+
+
+def long_line(seed: int, tries: int, size: int = 200 << 20) -> Outcome:
+    """Convert a recording that is one line, of one long message or of many: it takes at most 3 times its size."""
+    chance, lost = random.Random(seed), []
+    for number in range(tries):
+        with TemporaryDirectory() as name:
+            contents = chance.choice((("x" * size,), tuple(f"{at} " + "y" * 990 for at in range(size // 1000))))
+            _write_chat(Path(name, "small.jsonl"), ("hi",))
+            _write_chat(Path(name, "big.jsonl"), contents)
+            done = subprocess.run(
+                [sys.executable, "-c", _PEAKS], cwd=name, capture_output=True, text=True, check=False, timeout=600
+            )
+            peaks = [int(line) for line in done.stdout.split()]
+            if done.returncode or len(peaks) != 2 or peaks[1] - peaks[0] > 3 * size:
+                lost.append(f"try {number}: {len(contents):,} messages: {peaks}: {done.stderr[-300:]}")
+    return outcome(tries, lost)
+
+
+# The highest memory of a conversion of each file, in bytes; what the first one imports is not the second one's.
+_PEAKS = """
+import re
+from pathlib import Path
+from ctxbench.harness.cli import app
+for name in ("small", "big"):
+    Path("/proc/self/clear_refs").write_text("5")
+    app(["convert", f"{name}.jsonl", "--to", f"{name}-out.jsonl"], standalone_mode=False)
+    print(1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]))
+"""
+
+
+def _write_chat(path: Path, contents: Sequence[str]) -> None:
+    messages = [{"role": "user", "content": "go"}, *({"role": "assistant", "content": text} for text in contents)]
+    path.write_text(json.dumps({"messages": messages}) + "\n")
 
 
 def _run(seed: int, tries: int, make: Callable[[Path, random.Random], None], says: str) -> Outcome:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.attacks import recordings
 from tests.attacks.__main__ import ATTACKS, Attack, attacked
+from tests.attacks.sizes import long_line
 from tests.harness.models.server import UNCLOSED
 
 
@@ -35,3 +36,12 @@ def test_what_is_lost_is_written_down_by_its_smallest_example(tmp_path: Path) ->
         "python -m tests.attacks --only 'large, numbers' --seed 3 --rounds 1\n\nAssertionError('too large"
     )
     assert "Draw 1: 8" in text
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="the highest memory of a step is Linux's to tell"
+)
+def test_a_long_line_takes_three_times_its_size() -> None:
+    """A line of 40 MB takes at most 120 MB more than one of some bytes; `make attack` has one of 200 MB."""
+    outcome = long_line(1, 1, 40 << 20)
+    assert not outcome.lost

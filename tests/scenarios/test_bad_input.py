@@ -6,6 +6,7 @@ What a folder holds besides recordings is in `test_folder.py`; damage to single 
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -202,14 +203,14 @@ def test_an_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """A file that the system does not let us read is a problem even inside a folder, and the others are read."""
     written(tmp_path / "a.jsonl", CHAT % b"a")
     shut = written(tmp_path / "b.jsonl", CHAT % b"b")
-    opened = Path.open
+    opened = os.open
 
-    def refusing(self: Path, *args: str) -> object:
-        if self == shut:
-            raise PermissionError(13, "Permission denied", str(self))
-        return opened(self, *args)
+    def refusing(path: str, *args: int) -> int:
+        if path == str(shut):
+            raise PermissionError(13, "Permission denied", path)
+        return opened(path, *args)
 
-    monkeypatch.setattr(Path, "open", refusing)
+    monkeypatch.setattr("ctxbench.scenarios.files.os.open", refusing)
     for form in (None, "openai_chat"):
         ids, [problem] = load(tmp_path, form=form)
         assert ids == ["a"]

@@ -50,7 +50,7 @@ def test_a_chain_is_its_stages() -> None:
         ("none(x=1)", "it takes none"),
         ("window(max_tokens='8k')", "max_tokens must be a whole number or None, not '8k'"),
         ("window(max_tokens=0)", "max_tokens must be at least 1 and below 9007199254740992, not 0"),
-        ("window(max_tokens=" + "9" * 30 + ")", "below 9007199254740992, not 9999"),
+        ("window(max_tokens=" + "9" * 30 + ")", "max_tokens is beyond 9,007,199,254,740,992"),
         ("window(max_tokens=8, reserve=1)", "reserve must be at least 0 and below 1, not 1.0"),
         ("window", "give max_tokens, messages or model"),
         ("window(8000)", "name=value"),

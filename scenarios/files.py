@@ -1,0 +1,78 @@
+"""Files that the user names, opened and written to in one place: none of them waits for ever or takes all memory.
+
+A device never ends, and a pipe may never begin. Both are refused, as input and as output: `-` is standard input and
+output where a command says so. Recordings are streamed; a file that is read whole has a limit, by its kind.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+SETTINGS = 4 << 20
+"""Most bytes of a file that people write: settings, prices, a policy, a profile, a strategy. TOML is read at 2 MB/s."""
+LARGEST = 1 << 30
+"""Most bytes of a file that ctxbench writes and reads whole: a baseline, a manifest."""
+LINE = 64 << 20
+"""Most bytes of a line of such a file."""
+
+# A pipe that nobody writes to is opened at once with this flag, and waited for without it. Windows has no such pipes.
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for its bytes. Raises OSError if it cannot be read, or is a pipe or a device."""
+    return open(path, "rb", opener=_handle)
+
+
+def _handle(name: str, flags: int) -> int:
+    handle = os.open(name, flags | _AT_ONCE)
+    try:
+        _check_kind(os.fstat(handle).st_mode, name)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def read_file(path: Path, most: int = SETTINGS) -> bytes:
+    """Read a whole file. Raises OSError if it cannot be read, is a pipe or a device, or has more than `most` bytes."""
+    with open_file(path) as file:
+        # The size first: a file of nothing but holes has a large one.
+        data = b"" if (size := os.fstat(file.fileno()).st_size) > most else file.read(most + 1)
+    if max(size, len(data)) > most:
+        what = f"it has over {most >> 20:,} MiB, which no file of this kind has"
+        raise OSError(errno.EFBIG, what, str(path))
+    return data
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file, one in memory at a time. Raises OSError as `open_file` does, and for one over LINE."""
+    with open_file(path) as file:
+        while line := file.readline(LINE + 1):
+            if len(line) > LINE:
+                raise OSError(errno.EFBIG, f"a line has over {LINE >> 20} MiB", str(path))
+            yield line
+
+
+def check_file(path: Path) -> None:
+    """Raise OSError if a folder, a pipe or a device stands where a file is to be read or written."""
+    # As root, a written file would take the place of /dev/null, and break the machine.
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # nothing is there, or it cannot be told: the error comes when it is used
+        return
+    _check_kind(mode, str(path))
+
+
+def _check_kind(mode: int, name: str) -> None:
+    """Raise OSError for the mode of anything but a file."""
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    if not stat.S_ISREG(mode):
+        what = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+        raise OSError(errno.EINVAL, f"it is {what}, not a file", name)
