@@ -25,6 +25,7 @@ from ...scenarios.media import media_counts
 from ...scenarios.model import Conversation
 from ...scenarios.packed import is_address, size_of
 from ...scenarios.read import Batch, find, is_remote, parse_format, read, remote
+from ...scenarios.secrets import has_secret, without_secrets
 from ...scenarios.source import Problems
 from ...scenarios.spec import nearest
 from ...strategies.base import Strategy
@@ -99,6 +100,12 @@ class Plan:
     def __post_init__(self) -> None:
         """Raise a UserError for what cannot be run, before anything is."""
         text_counter(self.encoding)
+        for text in self.strategies:
+            if has_secret(text):
+                raise SpecError(
+                    f"{without_secrets(text)}: a strategy's text stands in every table, so no secret may be in it: "
+                    "have its code read the environment"
+                )
         parsed = [parse(text) for text in self.strategies]
         _check_bounds(parsed)
         object.__setattr__(self, "models", self.models.checked(named(parsed)))
@@ -349,6 +356,12 @@ class RunInputs:
         """Find the files, and report at once those that are not there."""
         if "" in self.names:
             raise RunError("an input is an empty text (an unset variable?): name a file, a folder or a scenario")
+        for name in self.names:
+            if has_secret(name):
+                raise RunError(
+                    f"{without_secrets(name)}: the names of recordings are stored, so no password, token or signature "
+                    "may be in one: give it to fsspec by the environment or its settings, or copy the file here first"
+                )
         for name in self.scenarios():
             if self.names.count(name) > 1:
                 problems.notes.append(f"{name}: named more than once, measured once")
