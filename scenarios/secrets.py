@@ -44,9 +44,11 @@ class Pattern(NamedTuple):
 
     def spans(self, text: str, lower: str) -> Iterator[tuple[int, int]]:
         """Yield where the secrets stand in a text, which is also given in lower case."""
-        if any(needle in lower for needle in self.needles):
-            for match in self.regex.finditer(text):
-                yield match.span(match.lastgroup or 0)
+        for needle in self.needles:
+            if needle in lower:
+                for match in self.regex.finditer(text):
+                    yield match.span(match.lastgroup or 0)
+                return
 
 
 @cache
@@ -60,12 +62,15 @@ def patterns() -> tuple[Pattern, ...]:
 
 
 def secrets_in(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where a text has a secret, by the patterns that are not loose and by the values of this machine."""
+    """Yield where a text has what is a secret by its looks, by the patterns that are not loose."""
     lower = text.lower()
-    for pattern in patterns():
-        if not pattern.loose:
-            yield from pattern.spans(text, lower)
-    yield from _known().spans(text)
+    for pattern in _strict():
+        yield from pattern.spans(text, lower)
+
+
+@cache
+def _strict() -> tuple[Pattern, ...]:
+    return tuple(pattern for pattern in patterns() if not pattern.loose)
 
 
 def without_secrets(text: str) -> str:
@@ -80,12 +85,12 @@ def without_secrets(text: str) -> str:
 
 def has_secret(text: str) -> bool:
     """Return whether a text that is to be stored has a secret in it."""
-    return next(secrets_in(text), None) is not None
+    return next(secrets_in(text), None) is not None or without_values(text) != text
 
 
 def without_values(text: str) -> str:
     """Return any text with `***` for the secret values of this machine, in all their encodings, and nothing else."""
-    for start, end in reversed(list(_known().spans(text))):
+    for start, end in reversed(list(known_values().spans(text))):
         text = text[:start] + MASK + text[end:]
     return text
 
@@ -95,8 +100,8 @@ def hide(address: str) -> None:
     _given.update(_parts("", address))
 
 
-class _Values:
-    """Some values, in all their encodings."""
+class Values:
+    """Some secret values, which are found in all their encodings."""
 
     def __init__(self, values: Iterable[str]) -> None:
         values = sorted(values)
@@ -116,7 +121,8 @@ class _Values:
             yield from (match.span() for match in self._any.finditer(text))
 
 
-def _known() -> _Values:
+def known_values() -> Values:
+    """Return the secret values of this machine, as its environment is now."""
     return _values(frozenset(_given) | _environment(tuple(os.environ.items())))
 
 
@@ -146,8 +152,8 @@ def _parts(name: str, value: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8)
-def _values(values: frozenset[str]) -> _Values:
-    return _Values(values)
+def _values(values: frozenset[str]) -> Values:
+    return Values(values)
 
 
 def encodings(value: str) -> Iterable[str]:

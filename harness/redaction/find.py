@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from ...scenarios.errors import MissingExtra, RunError
 from ...scenarios.model import Call, Conversation, Message, Tool
-from ...scenarios.secrets import secrets_in
+from ...scenarios.secrets import known_values, secrets_in
 
 if TYPE_CHECKING:
     from detect_secrets.plugins.base import RegexBasedDetector
@@ -51,6 +51,7 @@ class Finder:
     def __init__(self, names: Names, regions: Sequence[str] = REGIONS) -> None:
         self._phones = _phones(regions)
         self._detectors = _detectors()
+        self._known = known_values()
         self._names = names
 
     def spans(self, text: str) -> list[Span]:
@@ -80,11 +81,11 @@ class Finder:
         yield from self._names.spans(text)
 
     def _secrets(self, text: str) -> Iterator[Span]:
-        yield from (Span(start, end, "secret") for start, end in secrets_in(text))
+        yield from (Span(start, end, "secret") for start, end in (*secrets_in(text), *self._known.spans(text)))
         for detector in self._detectors:
             for secret in set(detector.analyze_string(text)):
-                # Some of its patterns find no more than that there is a key.
-                if secret and " PRIVATE KEY" not in secret:
+                # A place for a password, `<pass>`, has no digit; the words before a private key are no key.
+                if any(map(str.isdigit, secret)) and " PRIVATE KEY" not in secret:
                     yield from (Span(*match.span(), "secret") for match in re.finditer(re.escape(secret), text))
 
 
@@ -106,8 +107,11 @@ def _without_escape(text: str, span: Span) -> Span:
     return span._replace(start=start, end=end)
 
 
-# Words in capitals, such as "APACHE", are keys to the first of these; addresses are no secrets.
-_UNUSED = ("ArtifactoryDetector", "IPPublicDetector")
+# They take words in capitals, addresses of machines, or what stands behind `cl` or `cos` for secrets.
+_UNUSED = (
+    *("ArtifactoryDetector", "CloudantDetector", "IPPublicDetector", "IbmCloudIamDetector", "IbmCosHmacDetector"),
+    "SoftlayerDetector",
+)
 
 
 @cache
@@ -142,8 +146,9 @@ _EMAIL = re.compile(
     r"(?<![\w.+-])[\w.+-]{0,63}\w@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?\.){1,6}(?P<top>[A-Za-z]{2,24})(?![\w@])"
 )
 _LOGINS = ("git", "hg", "ssh", "root")
-_FILES = frozenset(
-    "bin cpp css fixture gif go html jpeg jpg js json jsx mark md mjs png py rs svg ts tsx txt webp".split()
+_FILES = (
+    *("bin", "cpp", "css", "fixture", "gif", "go", "html", "jpeg", "jpg", "js", "json", "jsx", "mark", "md", "mjs"),
+    *("png", "py", "rs", "svg", "ts", "tsx", "txt", "webp"),
 )
 
 
@@ -157,7 +162,8 @@ def _emails(text: str) -> Iterator[Span]:
 # Digits in groups, and what may stand before a number that is written without any.
 _NUMBER = re.compile(r"(?<![\w.,:/=#+-])(?:\+|\(|(?=\d))[\d(][\d ().\-/\u2010-\u2013]{5,22}\d(?![\w/]|[.,:-]\d)")
 _TOLD = re.compile(
-    r"(?:phone|mobile|cell|\btel|fax|call|whatsapp|dial|电话|手机|号码|联系)(?:\W{0,6}|\W{1,3}\w{1,9}\W{1,3}|\W{1,3}\w{1,9} \w{1,9}\W{1,3})$",
+    r"(?:phone|mobile|cell|\btel|fax|call|whatsapp|dial|电话|手机|号码|联系)"
+    r"(?:\W{0,6}|\W{1,3}\w{1,9}\W{1,3}|\W{1,3}\w{1,9} \w{1,9}\W{1,3})$",
     re.IGNORECASE,
 )
 
@@ -173,6 +179,8 @@ def _phones(regions: Sequence[str]) -> Callable[[str], Iterator[Span]]:
             raise RunError(f"--redact-region {region}: is no region: give a code such as US, CN or DE")
 
     def is_phone(number: str, told: bool) -> bool:
+        if re.fullmatch(r"\d{1,3}[.-]\d+|1?[ -]?\(?\d{3}\)?[ -]\d{3}", number):  # no more than a fraction, or a part
+            return False
         if number.startswith("+"):
             return _is_valid(number, None, possible=told or re.search(r"[ ()\-.]", number) is not None)
         grouped = re.search(r"\d[ ().\-\u2010-\u2013]+\d", number) is not None
@@ -212,8 +220,8 @@ _SHORTEST_USER, _SHORTEST_PART = 4, 3
 class Names:
     """Names to be replaced: those given, and those that the recordings tell.
 
-    Told are users of home folders, authors of commits and of e-mails, and speakers of a conversation. A user's name of
-    four letters or more, and a part of a person's name of three or more, count alone too, but for words of the language.
+    Told are users of home folders, authors of commits and of e-mails, and speakers of a conversation. A user's name
+    of four letters or more, and a part of a person's name of three or more, count alone too, but for words.
     """
 
     def __init__(self, given: Iterable[str] = ()) -> None:

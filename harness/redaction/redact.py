@@ -166,8 +166,8 @@ def write_key(path: Path, key: KeyFile) -> None:
     """Write a key file, which nobody but its owner may read. Raises RunError if it cannot be written."""
     try:
         with placed(path) as draft:
-            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(msgspec.json.format(msgspec.json.encode(key), indent=1) + b"\n")
+            os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            draft.write_bytes(msgspec.json.format(msgspec.json.encode(key), indent=1) + b"\n")
     except OSError as error:
         raise RunError(f"{path}: the key file cannot be written: {error.strerror or error}") from None
 
