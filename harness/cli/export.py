@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .arguments import (
+    REDACTION_PANEL,
     BilledModelsOption,
     FormatOption,
     JsonOption,
     PricesOption,
+    RedactionOptions,
     RunArgument,
     SeedOption,
     StrategyOption,
@@ -24,6 +26,7 @@ from .arguments import (
     ToOption,
     TrackingOption,
     TurnsOption,
+    flat,
     prices_of,
     run_folder,
 )
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from ...scenarios.model import Conversation
     from ..export.bench import Bench
     from ..export.mlflow import LogResult, TrackingStore
+    from ..redaction.redact import Redactor
 
 
 ExperimentOption = Annotated[
@@ -303,6 +307,7 @@ class TargetFormat(StrEnum):
     dataset = "dataset"
 
 
+@flat
 def convert(
     inputs: Annotated[list[str], typer.Argument(help="Recordings and embedded scenarios.", metavar="PATH|SCENARIO")],
     to: ToOption,
@@ -319,6 +324,24 @@ def convert(
     seed: SeedOption = 0,
     strict: StrictOption = False,
     as_json: JsonOption = False,
+    redacting: RedactionOptions = RedactionOptions(),  # noqa: B008
+    redact_key: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write what was replaced to this file, so that --restore can have it back; keep it to yourself. One "
+            "that is there goes on.",
+            rich_help_panel=REDACTION_PANEL,
+        ),
+    ] = None,
+    restore: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Put back what was replaced, from the file of --redact-key.",
+            rich_help_panel=REDACTION_PANEL,
+        ),
+    ] = None,
 ) -> None:
     """Convert recordings to ctxbench JSONL, losslessly, or to another format.
 
@@ -328,6 +351,7 @@ def convert(
     from ...scenarios.errors import RunError
     from ...scenarios.source import Problems
     from ..engine.plan import RunInputs
+    from ..redaction.redact import KeyFile, Redactor, read_key, restored
     from .output import print_json
 
     if str(to) == "-" and (as_json or target is TargetFormat.dataset):
@@ -335,9 +359,24 @@ def convert(
         raise RunError(f"--to -: {what}: name a file or folder")
     if target is TargetFormat.dataset and to.suffix.lower() in _FILE_SUFFIXES:
         raise RunError(f"--to {to}: a data set is a folder: name one without {to.suffix}")
-    _refuse_inputs(inputs, to)
+    _refuse_inputs(inputs, to, "--to")
+    settings = redacting.settings()
+    if restore is not None and settings is not None:
+        raise RunError("--restore puts back what --redact replaces: give one of them")
+    if redact_key is not None and (settings is None or target is not TargetFormat.ctxbench):
+        raise RunError("--redact-key is for --redact into ctxbench JSONL: add --redact, and no other --as")
+    if redact_key is not None:
+        _refuse_inputs([*inputs, str(to)], redact_key, "--redact-key")
     problems = Problems(strict=strict)
-    conversations = RunInputs(tuple(inputs), form, turns, seed).open(problems).conversations()
+    recordings = RunInputs(tuple(inputs), form, turns, seed)
+    conversations, redactor = recordings.open(problems).conversations(), None
+    if restore is not None:
+        conversations = restored(conversations, read_key(restore), str(restore))
+    if settings is not None:
+        key = None if redact_key is None else read_key(redact_key) if redact_key.exists() else KeyFile()
+        redactor = Redactor(settings, recordings.open(Problems()).conversations(), key)
+        conversations = _redacted(conversations, redactor, redact_key)
+        inputs = list(map(redactor.text, inputs))  # which the card of a data set names
     written, not_carried = _converted(conversations, target, to, inputs)
     for problem in problems.errors:
         say(f"left out: {problem}")
@@ -350,8 +389,27 @@ def convert(
     if not_carried:
         kinds = [count(number, kind) for kind, number in not_carried.items()]
         say(f"not carried by {target}: {', '.join(kinds)}")
+    if redactor is not None:
+        say(f"redacted: {redactor.summary()}; look at what is left before you share it")
+    if redact_key is not None:
+        say(f"keep {redact_key} to yourself: it has what was replaced, and --restore puts it back")
     if as_json:
-        print_json({"conversations": written, "format": str(target), "not_carried": not_carried})
+        converted = {"conversations": written, "format": str(target), "not_carried": not_carried}
+        if redactor is not None:
+            different = redactor.different
+            converted["redacted"] = {
+                kind: {"places": places, "different": different[kind]} for kind, places in redactor.counts.items()
+            }
+        print_json(converted)
+
+
+def _redacted(conversations: Iterator[Conversation], redactor: Redactor, key: Path | None) -> Iterator[Conversation]:
+    """Yield redacted conversations. The key file is written behind the last, before the output has its name."""
+    from ..redaction.redact import write_key
+
+    yield from redactor.conversations(conversations)
+    if key is not None and redactor.key is not None:
+        write_key(key, redactor.key)
 
 
 def _converted(
@@ -374,7 +432,7 @@ def _converted(
     return converted.conversations, dict(kinds)
 
 
-def _refuse_inputs(inputs: list[str], to: Path) -> None:
+def _refuse_inputs(inputs: list[str], to: Path, option: str) -> None:
     """Raise RunError if the target is a file or folder that is read: what a format does not carry would be gone."""
     from ...scenarios.errors import RunError
 
@@ -384,4 +442,4 @@ def _refuse_inputs(inputs: list[str], to: Path) -> None:
     for name in inputs:
         path = Path(name).resolve()
         if path.exists() and (target == path or path in target.parents):
-            raise RunError(f"--to {to}: is one of the recordings that are read, or among them: name another")
+            raise RunError(f"{option} {to}: is one of the recordings that are read, or among them: name another")

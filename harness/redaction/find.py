@@ -15,7 +15,7 @@ import json
 import re
 import tomllib
 from bisect import bisect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
@@ -27,7 +27,7 @@ from ...scenarios.model import Call, Conversation, Message, Tool
 from ...scenarios.secrets import known_values, secrets_in
 
 if TYPE_CHECKING:
-    from detect_secrets.plugins.base import RegexBasedDetector
+    from detect_secrets.plugins.base import BasePlugin, RegexBasedDetector
 
 
 Kind = Literal["secret", "home", "email", "phone", "name"]
@@ -122,7 +122,7 @@ def _detectors() -> tuple[RegexBasedDetector, ...]:
         from detect_secrets.plugins.base import RegexBasedDetector
     except ModuleNotFoundError:
         raise MissingExtra("detect-secrets", "redact") from None
-    kinds = get_mapping_from_secret_type_to_class()
+    kinds: Mapping[str, type[BasePlugin]] = get_mapping_from_secret_type_to_class()
     return tuple(
         kinds[name]()
         for name in sorted(kinds)
