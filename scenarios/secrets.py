@@ -55,8 +55,9 @@ class Pattern(NamedTuple):
 def patterns() -> tuple[Pattern, ...]:
     """Return the patterns, in the order of the file."""
     entries = tomllib.loads((resources.files(__package__) / "data" / "secrets.toml").read_text("utf-8"))["pattern"]
+    # ASCII: in a Chinese sentence no space stands before a key.
     return tuple(
-        Pattern(entry["name"], tuple(entry["needles"]), re.compile(entry["regex"]), entry.get("loose", False))
+        Pattern(entry["name"], tuple(entry["needles"]), re.compile(entry["regex"], re.ASCII), entry.get("loose", False))
         for entry in entries
     )
 

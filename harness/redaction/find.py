@@ -56,11 +56,7 @@ class Finder:
 
     def spans(self, text: str) -> list[Span]:
         """Return what is found in a text, in order and without overlaps."""
-        found = [*self._found(text)]
-        # Within JSON a word may follow an escape, as in `\\nJane`, which it does not belong to.
-        if "\\" in text and (unescaped := _unescaped(text)) != text:
-            found += self._found(unescaped)
-        found = [_without_escape(text, span) for span in set(found)]
+        found = [_without_escape(text, span) for span in {span for view in _views(text) for span in self._found(view)}]
         found.sort(key=lambda span: (KINDS.index(span.kind), span.start - span.end, span.start))
         chosen: list[Span] = []
         for span in found:
@@ -89,12 +85,14 @@ class Finder:
                     yield from (Span(*match.span(), "secret") for match in re.finditer(re.escape(secret), text))
 
 
-_ESCAPE = re.compile(r"\\(?:[nrt]|u00[0-7][0-9a-fA-F]|u00[aA]0|u20[0-9a-fA-F]{2})")
+_ESCAPE = re.compile(r"\\(?:[nrt]|u[0-9a-fA-F]{4})")
 
 
-def _unescaped(text: str) -> str:
-    """Return a text of the same length in which the escapes of JSON for what is no letter are white space."""
-    return _ESCAPE.sub(lambda escape: " " * (len(escape[0]) - 1) + "\n", text)
+def _views(text: str) -> Iterator[str]:
+    """Yield a text, and the same with white space for the escapes of JSON: in `\\nJane` the n is of no name."""
+    yield text
+    if "\\" in text and (unescaped := _ESCAPE.sub(lambda escape: " " * (len(escape[0]) - 1) + "\n", text)) != text:
+        yield unescaped
 
 
 def _without_escape(text: str, span: Span) -> Span:
@@ -124,15 +122,17 @@ def _detectors() -> tuple[RegexBasedDetector, ...]:
         raise MissingExtra("detect-secrets", "redact") from None
     kinds: Mapping[str, type[BasePlugin]] = get_mapping_from_secret_type_to_class()
     return tuple(
-        kinds[name]()
-        for name in sorted(kinds)
-        if issubclass(kinds[name], RegexBasedDetector) and kinds[name].__name__ not in _UNUSED
+        kind()
+        for _, kind in sorted(kinds.items())
+        if issubclass(kind, RegexBasedDetector) and kind.__name__ not in _UNUSED
     )
 
 
-_USER = r"(?P<user>[A-Za-z0-9_](?:[\w.-]{0,62}\w)?)"
+_LETTER = r"A-Za-z0-9_\u00c0-\u024f"  # no Chinese, which has no space before a path
+_USER = rf"(?P<user>[{_LETTER}](?:[{_LETTER}.-]{{0,62}}[{_LETTER}])?)"
 _HOME = re.compile(
-    r"(?:(?<![\w.~-])/(?:var/|export/|mnt/[a-z]/)?(?:home|Users)/|\b[A-Za-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/))" + _USER
+    r"(?:(?<![A-Za-z0-9_.~-])/(?:var/|export/|mnt/[a-z]/)?(?:home|Users)/|(?<![A-Za-z0-9])[A-Za-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/))"
+    + _USER
 )
 
 
@@ -143,7 +143,8 @@ def _homes(text: str) -> Iterator[Span]:
 
 
 _EMAIL = re.compile(
-    r"(?<![\w.+-])[\w.+-]{0,63}\w@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?\.){1,6}(?P<top>[A-Za-z]{2,24})(?![\w@])"
+    r"(?<![\w.+-])[\w.+-]{0,63}\w@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?\.){1,6}(?P<top>[A-Za-z]{2,24})(?![\w@])",
+    re.ASCII,
 )
 _LOGINS = ("git", "hg", "ssh", "root")
 _FILES = (
@@ -160,10 +161,12 @@ def _emails(text: str) -> Iterator[Span]:
 
 
 # Digits in groups, and what may stand before a number that is written without any.
-_NUMBER = re.compile(r"(?<![\w.,:/=#+-])(?:\+|\(|(?=\d))[\d(][\d ().\-/\u2010-\u2013]{5,22}\d(?![\w/]|[.,:-]\d)")
+_NUMBER = re.compile(
+    r"(?<![\w.,:/=#+-])(?:\+|\(|(?=\d))[\d(][\d ().\-/\u2010-\u2013]{5,22}\d(?![\w/]|[.,:-]\d)", re.ASCII
+)
 _TOLD = re.compile(
     r"(?:phone|mobile|cell|\btel|fax|call|whatsapp|dial|电话|手机|号码|联系)"
-    r"(?:\W{0,6}|\W{1,3}\w{1,9}\W{1,3}|\W{1,3}\w{1,9} \w{1,9}\W{1,3})$",
+    r"(?:[是为：:]*\W{0,6}|\W{1,3}\w{1,9}\W{1,3}|\W{1,3}\w{1,9} \w{1,9}\W{1,3})$",
     re.IGNORECASE,
 )
 
@@ -235,7 +238,7 @@ class Names:
         for message in conversation.messages:
             if message.role in ("user", "assistant") and re.fullmatch(_PERSON, message.name):
                 self._add_person(message.name)
-        for text in texts_of(conversation):
+        for text in (view for text in texts_of(conversation) for view in _views(text)):
             for match in _BESIDE_EMAIL.finditer(text) if "@" in text else ():
                 if person := _BEFORE_EMAIL.search(text, max(0, match.start() - _LONGEST_PERSON), match.start()):
                     self._add_person(person["name"])
