@@ -366,7 +366,9 @@ def convert(
     if redact_key is not None and (settings is None or target is not TargetFormat.ctxbench):
         raise RunError("--redact-key is for --redact into ctxbench JSONL: add --redact, and no other --as")
     if redact_key is not None:
-        _refuse_inputs([*inputs, str(to)], redact_key, "--redact-key")
+        _refuse_inputs(inputs, redact_key, "--redact-key")
+        if redact_key.resolve() == to.resolve():
+            raise RunError(f"--redact-key {redact_key}: is the file that is written: name another")
     problems = Problems(strict=strict)
     recordings = RunInputs(tuple(inputs), form, turns, seed)
     conversations, redactor = recordings.open(problems).conversations(), None

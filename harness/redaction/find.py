@@ -85,14 +85,18 @@ class Finder:
                     yield from (Span(*match.span(), "secret") for match in re.finditer(re.escape(secret), text))
 
 
-_ESCAPE = re.compile(r"\\(?:[nrt]|u[0-9a-fA-F]{4})")
+_ESCAPE = re.compile(r"\\\\|\\(?:[nrt]|u[0-9a-fA-F]{4})")
 
 
 def _views(text: str) -> Iterator[str]:
     """Yield a text, and the same with white space for the escapes of JSON: in `\\nJane` the n is of no name."""
     yield text
-    if "\\" in text and (unescaped := _ESCAPE.sub(lambda escape: " " * (len(escape[0]) - 1) + "\n", text)) != text:
+    if "\\" in text and (unescaped := _ESCAPE.sub(_white_space, text)) != text:
         yield unescaped
+
+
+def _white_space(escape: re.Match[str]) -> str:
+    return escape[0] if escape[0] == "\\\\" else " " * (len(escape[0]) - 1) + "\n"
 
 
 def _without_escape(text: str, span: Span) -> Span:
@@ -162,13 +166,22 @@ def _emails(text: str) -> Iterator[Span]:
 
 # Digits in groups, and what may stand before a number that is written without any.
 _NUMBER = re.compile(
-    r"(?<![\w.,:/=#+-])(?:\+|\(|(?=\d))[\d(][\d ().\-/\u2010-\u2013]{5,22}\d(?![\w/]|[.,:-]\d)", re.ASCII
+    r"(?:(?<=\\u[0-9a-fA-F]{4})|(?<![\w.,:/=#+-]))"
+    r"(?:\+|\(|(?=\d))[\d(][\d ().\-/\u2010-\u2013]{5,22}\d(?![\w/]|[.,:-]\d)",
+    re.ASCII,
 )
 _TOLD = re.compile(
     r"(?:phone|mobile|cell|\btel|fax|call|whatsapp|dial|电话|手机|号码|联系)"
     r"(?:[是为：:]*\W{0,6}|\W{1,3}\w{1,9}\W{1,3}|\W{1,3}\w{1,9} \w{1,9}\W{1,3})$",
     re.IGNORECASE,
 )
+
+
+_LETTER_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+
+
+def _letter(escape: re.Match[str]) -> str:
+    return chr(int(escape[1], 16))
 
 
 def _phones(regions: Sequence[str]) -> Callable[[str], Iterator[Span]]:
@@ -197,8 +210,8 @@ def _phones(regions: Sequence[str]) -> Callable[[str], Iterator[Span]]:
     def find(text: str) -> Iterator[Span]:
         for match in _NUMBER.finditer(text):
             if 7 <= sum(char.isdigit() for char in match[0]) <= 15:
-                told = _TOLD.search(text, max(0, match.start() - 30), match.start()) is not None
-                if is_phone(match[0], told):
+                before = _LETTER_ESCAPE.sub(_letter, text[max(0, match.start() - 60) : match.start()])
+                if is_phone(match[0], told=_TOLD.search(before) is not None):
                     yield Span(*match.span(), "phone")
 
     return find
@@ -238,7 +251,7 @@ class Names:
         for message in conversation.messages:
             if message.role in ("user", "assistant") and re.fullmatch(_PERSON, message.name):
                 self._add_person(message.name)
-        for text in (view for text in texts_of(conversation) for view in _views(text)):
+        for text in (view for whole in texts_of(conversation) for view in _views(whole)):
             for match in _BESIDE_EMAIL.finditer(text) if "@" in text else ():
                 if person := _BEFORE_EMAIL.search(text, max(0, match.start() - _LONGEST_PERSON), match.start()):
                     self._add_person(person["name"])
