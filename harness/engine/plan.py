@@ -378,16 +378,19 @@ class RunInputs:
     """User turns of generated conversations; None = the scenario's own."""
     seed: int = 0
 
-    def open(self, problems: Problems) -> InputFile:
-        """Find the files, and report at once those that are not there."""
-        if "" in self.names:
-            raise RunError("an input is an empty text (an unset variable?): name a file, a folder or a scenario")
+    def __post_init__(self) -> None:
+        """Raise RunError for a name with a secret in it, before it is stored anywhere."""
         for name in self.names:
             if has_secret(name):
                 raise RunError(
                     f"{without_secrets(name)}: the names of recordings are stored, so no password, token or signature "
                     "may be in one: give it to fsspec by the environment or its settings, or copy the file here first"
                 )
+
+    def open(self, problems: Problems) -> InputFile:
+        """Find the files, and report at once those that are not there."""
+        if "" in self.names:
+            raise RunError("an input is an empty text (an unset variable?): name a file, a folder or a scenario")
         for name in self.scenarios():
             if self.names.count(name) > 1:
                 problems.notes.append(f"{name}: named more than once, measured once")
