@@ -58,6 +58,7 @@ EXAMPLES: dict[str, list[tuple[str, str]]] = {
     ]
     + [("", f"-----BEGIN RSA PRIVATE KEY-----\\n{MIXED}")],
     "password in an address": [("postgres://admin:", "tr0ub4dor"), ("https://user:", "p%40ss-word")],
+    "user and password before a host": [("", "user:" + LETTERS[:8])],
     "user in an address": [("https://", MIXED[:12] + "@")],
     "header Authorization": [("Authorization: Bearer ", MIXED[:32]), ("Authorization: Basic ", MIXED[:30] + "==")],
     "any header Authorization": [("", "Bearer " + LETTERS[:9]), ("", "Basic " + MIXED[:8])],
@@ -82,6 +83,7 @@ AFTER = {  # of patterns that need what follows
     "quoted value of a key or password": ('"', "'\n more", '\\" more'),
     "setting with a key or password": ("", "\n more", "  \n"),
     "password in an address": ("@host", "@[::1]", "@host/ more"),
+    "user and password before a host": ("@host:80/v1", "@127.0.0.1"),
 }
 
 FRIENDS = [
