@@ -37,7 +37,7 @@ REGIONS = ("US", "CN")
 """Regions whose phone numbers are found without a country code, by default."""
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A part of a text that is to be replaced."""
 
     start: int
@@ -54,11 +54,11 @@ class Finder:
         self._known = known_values()
         self._names = names
 
-    def spans(self, text: str) -> list[Span]:
+    def spans(self, text: str) -> list[TextSpan]:
         """Return what is found in a text, in order and without overlaps."""
         found = [_without_escape(text, span) for span in {span for view in _views(text) for span in self._found(view)}]
         found.sort(key=lambda span: (KINDS.index(span.kind), span.start - span.end, span.start))
-        chosen: list[Span] = []
+        chosen: list[TextSpan] = []
         for span in found:
             at = bisect(chosen, span)
             before, after = (
@@ -69,20 +69,20 @@ class Finder:
                 chosen.insert(at, span)
         return chosen
 
-    def _found(self, text: str) -> Iterator[Span]:
+    def _found(self, text: str) -> Iterator[TextSpan]:
         yield from self._secrets(text)
         yield from _homes(text)
         yield from _emails(text)
         yield from self._phones(text)
         yield from self._names.spans(text)
 
-    def _secrets(self, text: str) -> Iterator[Span]:
-        yield from (Span(start, end, "secret") for start, end in (*secrets_in(text), *self._known.spans(text)))
+    def _secrets(self, text: str) -> Iterator[TextSpan]:
+        yield from (TextSpan(start, end, "secret") for start, end in (*secrets_in(text), *self._known.spans(text)))
         for detector in self._detectors:
             for secret in set(detector.analyze_string(text)):
                 # A place for a password, `<pass>`, has no digit; the words before a private key are no key.
                 if any(map(str.isdigit, secret)) and " PRIVATE KEY" not in secret:
-                    yield from (Span(*match.span(), "secret") for match in re.finditer(re.escape(secret), text))
+                    yield from (TextSpan(*match.span(), "secret") for match in re.finditer(re.escape(secret), text))
 
 
 _ESCAPE = re.compile(r"\\\\|\\(?:[nrt]|u[0-9a-fA-F]{4})")
@@ -99,7 +99,7 @@ def _white_space(escape: re.Match[str]) -> str:
     return escape[0] if escape[0] == "\\\\" else " " * (len(escape[0]) - 1) + "\n"
 
 
-def _without_escape(text: str, span: Span) -> Span:
+def _without_escape(text: str, span: TextSpan) -> TextSpan:
     """Return a span without the half of an escape at its ends: what is left of a text in JSON must be JSON."""
     start, end = span.start, span.end
     if (len(text[:start]) - len(text[max(0, start - 8) : start].rstrip("\\")) - max(0, start - 8)) % 2:
@@ -140,10 +140,10 @@ _HOME = re.compile(
 )
 
 
-def _homes(text: str) -> Iterator[Span]:
+def _homes(text: str) -> Iterator[TextSpan]:
     for match in _HOME.finditer(text):
         if match["user"].lower() not in _words("users"):
-            yield Span(*match.span(), "home")
+            yield TextSpan(*match.span(), "home")
 
 
 _EMAIL = re.compile(
@@ -157,11 +157,11 @@ _FILES = (
 )
 
 
-def _emails(text: str) -> Iterator[Span]:
+def _emails(text: str) -> Iterator[TextSpan]:
     if "@" in text:
         for match in _EMAIL.finditer(text):
             if match["top"].lower() not in _FILES and match[0].partition("@")[0] not in _LOGINS:
-                yield Span(*match.span(), "email")
+                yield TextSpan(*match.span(), "email")
 
 
 # Digits in groups, and what may stand before a number that is written without any.
@@ -184,7 +184,7 @@ def _letter(escape: re.Match[str]) -> str:
     return chr(int(escape[1], 16))
 
 
-def _phones(regions: Sequence[str]) -> Callable[[str], Iterator[Span]]:
+def _phones(regions: Sequence[str]) -> Callable[[str], Iterator[TextSpan]]:
     """Return the finder of phone numbers of some regions."""
     try:
         import phonenumbers
@@ -207,12 +207,12 @@ def _phones(regions: Sequence[str]) -> Callable[[str], Iterator[Span]]:
         matches = list(phonenumbers.PhoneNumberMatcher(number, region, leniency))
         return len(matches) == 1 and len(matches[0].raw_string) >= len(number) - 1
 
-    def find(text: str) -> Iterator[Span]:
+    def find(text: str) -> Iterator[TextSpan]:
         for match in _NUMBER.finditer(text):
             if 7 <= sum(char.isdigit() for char in match[0]) <= 15:
                 before = _LETTER_ESCAPE.sub(_letter, text[max(0, match.start() - 60) : match.start()])
                 if is_phone(match[0], told=_TOLD.search(before) is not None):
-                    yield Span(*match.span(), "phone")
+                    yield TextSpan(*match.span(), "phone")
 
     return find
 
@@ -262,12 +262,12 @@ class Names:
                 if match["user"].lower() not in _words("users") and text[match.end() : match.end() + 1] in ("/", "\\"):
                     self._add_user(match["user"])
 
-    def spans(self, text: str) -> Iterator[Span]:
+    def spans(self, text: str) -> Iterator[TextSpan]:
         """Yield where a name stands in a text."""
         lower = text.lower()
         for needle, form in self._forms.values():
             if needle in lower:
-                yield from (Span(*match.span(), "name") for match in form.finditer(text))
+                yield from (TextSpan(*match.span(), "name") for match in form.finditer(text))
 
     def _add_user(self, user: str) -> None:
         if len(user) >= _SHORTEST_USER and user.lower() not in _words("words"):

@@ -18,7 +18,7 @@ import msgspec
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation
 from ..folder.files import placed
-from .find import KINDS, REGIONS, Finder, Kind, Names, Span, rewritten
+from .find import KINDS, REGIONS, Finder, Kind, Names, TextSpan, rewritten
 
 LABELS: Mapping[Kind, tuple[str, str]] = {
     "secret": ("secret", "secrets"),
@@ -67,7 +67,7 @@ class Redactor:
         self.counts: Counter[Kind] = Counter()
         """Number of places where something was replaced."""
         self.values: dict[str, str] = {} if key is None else key.values
-        """What stands behind each placeholder."""
+        """Values behind the placeholders."""
         self._used: dict[str, Kind] = {}
         self._placeholders = {(_kind(placeholder), value): placeholder for placeholder, value in self.values.items()}
         self._last = Counter(kind for kind, _ in self._placeholders)
@@ -91,22 +91,22 @@ class Redactor:
         if redacted != text and text[:1] in ("{", "[", '"') and _is_json(text) and not _is_json(redacted):
             # A part goes over the end of a string: look into each string alone.
             spans = [
-                Span(literal.start() + 1 + span.start, literal.start() + 1 + span.end, span.kind)
+                TextSpan(literal.start() + 1 + span.start, literal.start() + 1 + span.end, span.kind)
                 for literal in _LITERAL.finditer(text)
                 for span in self._spans(literal[0][1:-1])
             ]
             redacted = self._replaced(text, spans)
         return redacted
 
-    def _spans(self, text: str) -> list[Span]:
+    def _spans(self, text: str) -> list[TextSpan]:
         """Return what is to be replaced; a placeholder that a text had before is, so that only ours can be restored."""
-        had = [Span(*match.span(), _kind(match[0])) for match in _PLACEHOLDER.finditer(text)]
+        had = [TextSpan(*match.span(), _kind(match[0])) for match in _PLACEHOLDER.finditer(text)]
         found = self._finder.spans(text)
         if had:
             found = [span for span in found if not any(span.start < old.end and old.start < span.end for old in had)]
         return sorted([*found, *had])
 
-    def _replaced(self, text: str, spans: Iterable[Span]) -> str:
+    def _replaced(self, text: str, spans: Iterable[TextSpan]) -> str:
         parts, at = list[str](), 0
         for span in spans:
             value = text[span.start : span.end]
