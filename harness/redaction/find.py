@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,6 +46,9 @@ class TextSpan(NamedTuple):
     kind: Kind
 
 
+_END = TextSpan(sys.maxsize, sys.maxsize, "secret")
+
+
 class Finder:
     """Finds all kinds in a text. Raises MissingExtra without the extra `redact`, RunError for an unknown region."""
 
@@ -61,16 +65,15 @@ class Finder:
         chosen: list[TextSpan] = []
         for span in found:
             at = bisect(chosen, span)
-            before, after = (
-                at == 0 or chosen[at - 1].end <= span.start,
-                at == len(chosen) or span.end <= chosen[at].start,
-            )
-            if before and after and span.start < span.end:
+            is_free = (at == 0 or chosen[at - 1].end <= span.start) and span.end <= (
+                chosen[at] if at < len(chosen) else _END
+            ).start
+            if is_free and span.start < span.end:
                 chosen.insert(at, span)
         return chosen
 
     def _found(self, text: str) -> Iterator[TextSpan]:
-        yield from self._secrets(text)
+        yield from _joined(self._secrets(text))
         yield from _homes(text)
         yield from _emails(text)
         yield from self._phones(text)
@@ -83,6 +86,20 @@ class Finder:
                 # A place for a password, `<pass>`, has no digit; the words before a private key are no key.
                 if any(map(str.isdigit, secret)) and " PRIVATE KEY" not in secret:
                     yield from (TextSpan(*match.span(), "secret") for match in re.finditer(re.escape(secret), text))
+
+
+def _joined(secrets: Iterable[TextSpan]) -> Iterator[TextSpan]:
+    """Yield spans of secrets, those that overlap as one: else the end of one of them would be left."""
+    whole: TextSpan | None = None
+    for span in sorted(secrets):
+        if whole is not None and span.start < whole.end:
+            whole = whole._replace(end=max(whole.end, span.end))
+            continue
+        if whole is not None:
+            yield whole
+        whole = span
+    if whole is not None:
+        yield whole
 
 
 _ESCAPE = re.compile(r"\\\\|\\(?:[nrt]|u[0-9a-fA-F]{4})")
@@ -102,11 +119,15 @@ def _white_space(escape: re.Match[str]) -> str:
 def _without_escape(text: str, span: TextSpan) -> TextSpan:
     """Return a span without the half of an escape at its ends: what is left of a text in JSON must be JSON."""
     start, end = span.start, span.end
-    if (len(text[:start]) - len(text[max(0, start - 8) : start].rstrip("\\")) - max(0, start - 8)) % 2:
+    if _ends_in_half(text[max(0, start - 8) : start]):
         start += 5 if text[start] == "u" else 1
-    if (end - start - len(text[start:end].rstrip("\\"))) % 2:
+    if _ends_in_half(text[start:end]):
         end -= 1
     return span._replace(start=start, end=end)
+
+
+def _ends_in_half(text: str) -> bool:
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
 # They take words in capitals, addresses of machines, or what stands behind `cl` or `cos` for secrets.
