@@ -23,6 +23,7 @@ from ..metrics.tokens import Ledger, TokenCounter
 from ..scenarios.compactions import PlacedCompaction, placed_compactions
 from ..scenarios.errors import UserError
 from ..scenarios.model import Compaction, ContextEdit, Conversation, Fact, Message, Tool
+from ..scenarios.secrets import without_values
 from ..scenarios.view import Messages, Span, shared_prefix
 from ..strategies import base
 from ..strategies.base import Context, Prompt, Strategy, StrategyTypeError, View, describe_type, require_context
@@ -455,4 +456,4 @@ def failure_reason(error: Exception | SystemExit) -> str:
     frames = [] if isinstance(error, UserError) else traceback.extract_tb(error.__traceback__)
     frames = [frame for frame in frames if not is_sentence or Path(frame.filename).parent not in OURS]
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return " ".join((text + place).split()).encode(errors="replace").decode()
+    return " ".join(without_values(text + place).split()).encode(errors="replace").decode()

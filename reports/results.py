@@ -368,6 +368,7 @@ def as_json(summary: RunSummary) -> dict[str, object]:
         "versions": summary.manifest.versions,
         "digest": summary.manifest.digest,
         "spent": spent_json(summary.manifest),
+        "redacted": None if summary.manifest.redacted is msgspec.UNSET else summary.manifest.redacted,
         "conversations": summary.conversations,
         "independent_units": summary.units,
         "subagents": summary.subagents,

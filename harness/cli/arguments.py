@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...strategies.events import Failed
     from ..folder.run import Run
     from ..models import Settings
+    from ..redaction.redact import Redaction
 
 
 USUAL_MODELS = f"the recorded one, {', '.join(MODELS)}"
@@ -91,6 +92,7 @@ MOST_OF_ANYTHING = 10**9
 LAST_SEED = 2**32 - 1
 
 RECORDINGS_PANEL, QUESTIONS_PANEL, MODELS_PANEL = "Reading recordings", "Questions and answers", "Models"
+REDACTION_PANEL = "Redaction"
 """Headings of rare options in the help; what most users need stands above them."""
 
 FormatOption = Annotated[
@@ -384,6 +386,66 @@ class ModelOptions:
             command=uuid4().hex,
         )
         return replace(reached, **models)
+
+
+@dataclass(frozen=True)
+class RedactionOptions:
+    """Options of the commands that can redact recordings."""
+
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact",
+            help="Replace secrets, e-mail addresses, phone numbers, home folders and names by placeholders.",
+            rich_help_panel=REDACTION_PANEL,
+        ),
+    ] = False
+    redact_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A name to replace, beside those that paths, commits, e-mails and speakers tell; repeat it.",
+            rich_help_panel=REDACTION_PANEL,
+        ),
+    ] = None
+    redact_names: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Such names, one a line.", rich_help_panel=REDACTION_PANEL),
+    ] = None
+    redact_region: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE",
+            help="A region whose phone numbers are found without a country code; repeat it.",
+            show_default="US, CN",
+            rich_help_panel=REDACTION_PANEL,
+        ),
+    ] = None
+
+    def settings(self) -> Redaction | None:
+        """Return the settings of a redaction, None for none. Raises RunError for options that cannot be."""
+        from ...scenarios.errors import RunError
+        from ..redaction.redact import Redaction
+
+        names = list(self.redact_name or ())
+        if not self.redact:
+            if names or self.redact_names or self.redact_region:
+                raise RunError("--redact-name, --redact-names and --redact-region are for --redact: add it")
+            return None
+        if self.redact_names is not None:
+            try:
+                names += self.redact_names.read_text("utf-8").splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                why = getattr(error, "strerror", None) or error
+                raise RunError(f"--redact-names {self.redact_names}: cannot be read: {why}") from None
+        names = [name.strip() for name in names if name.strip()]
+        for name in names:
+            if len(name) < 2:
+                raise RunError(f"--redact-name {name!r}: one letter is in too many words: give two or more")
+        settings = Redaction(tuple(dict.fromkeys(names)))
+        if self.redact_region:
+            settings = Redaction(settings.names, tuple(code.upper() for code in self.redact_region))
+        return settings
 
 
 P = ParamSpec("P")

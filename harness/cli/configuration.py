@@ -416,7 +416,7 @@ def _command_rows(app: Any, words: list[str], settings: Configuration | None) ->
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON can have it, without the secrets of an address."""
-    from ..models.provider import without_secrets
+    from ...scenarios.secrets import without_secrets
 
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]

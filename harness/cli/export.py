@@ -14,10 +14,12 @@ import typer
 
 from .arguments import (
     MOST_TOKENS,
+    REDACTION_PANEL,
     BilledModelsOption,
     FormatOption,
     JsonOption,
     PricesOption,
+    RedactionOptions,
     RunArgument,
     SeedOption,
     StrategyOption,
@@ -25,6 +27,7 @@ from .arguments import (
     ToOption,
     TrackingOption,
     TurnsOption,
+    flat,
     prices_of,
     run_folder,
 )
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from ...scenarios.model import Conversation
     from ..export.bench import Bench
     from ..export.mlflow import LogResult, TrackingStore
+    from ..redaction.redact import Redactor
 
 
 ExperimentOption = Annotated[
@@ -304,6 +308,7 @@ class TargetFormat(StrEnum):
     dataset = "dataset"
 
 
+@flat
 def convert(
     inputs: Annotated[list[str], typer.Argument(help="Recordings and embedded scenarios.", metavar="PATH|SCENARIO")],
     to: ToOption,
@@ -320,6 +325,24 @@ def convert(
     seed: SeedOption = 0,
     strict: StrictOption = False,
     as_json: JsonOption = False,
+    redacting: RedactionOptions = RedactionOptions(),  # noqa: B008
+    redact_key: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write what was replaced to this file, so that --restore can have it back; keep it to yourself. One "
+            "that is there goes on.",
+            rich_help_panel=REDACTION_PANEL,
+        ),
+    ] = None,
+    restore: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Put back what was replaced, from the file of --redact-key.",
+            rich_help_panel=REDACTION_PANEL,
+        ),
+    ] = None,
 ) -> None:
     """Convert recordings to ctxbench JSONL, losslessly, or to another format.
 
@@ -329,6 +352,7 @@ def convert(
     from ...scenarios.errors import RunError
     from ...scenarios.source import Problems
     from ..engine.plan import RunInputs
+    from ..redaction.redact import KeyFile, Redactor, read_key, restored
     from .output import print_json
 
     if str(to) == "-" and (as_json or target is TargetFormat.dataset):
@@ -336,9 +360,26 @@ def convert(
         raise RunError(f"--to -: {what}: name a file or folder")
     if target is TargetFormat.dataset and to.suffix.lower() in _FILE_SUFFIXES:
         raise RunError(f"--to {to}: a data set is a folder: name one without {to.suffix}")
-    _refuse_inputs(inputs, to)
+    _refuse_inputs(inputs, to, "--to")
+    settings = redacting.settings()
+    if restore is not None and settings is not None:
+        raise RunError("--restore puts back what --redact replaces: give one of them")
+    if redact_key is not None and (settings is None or target is not TargetFormat.ctxbench):
+        raise RunError("--redact-key is for --redact into ctxbench JSONL: add --redact, and no other --as")
+    if redact_key is not None:
+        _refuse_inputs(inputs, redact_key, "--redact-key")
+        if redact_key.resolve() == to.resolve():
+            raise RunError(f"--redact-key {redact_key}: is the file that is written: name another")
     problems = Problems(strict=strict)
-    conversations = RunInputs(tuple(inputs), form, turns, seed).open(problems).conversations()
+    recordings = RunInputs(tuple(inputs), form, turns, seed)
+    conversations, redactor = recordings.open(problems).conversations(), None
+    if restore is not None:
+        conversations = restored(conversations, read_key(restore), str(restore))
+    if settings is not None:
+        key = None if redact_key is None else read_key(redact_key) if redact_key.exists() else KeyFile()
+        redactor = Redactor(settings, recordings.open(Problems()).conversations(), key)
+        conversations = _redacted(conversations, redactor, redact_key)
+        inputs = list(map(redactor.text, inputs))  # which the card of a data set names
     written, not_carried = _converted(conversations, target, to, inputs)
     for problem in problems.errors:
         say(f"left out: {problem}")
@@ -351,8 +392,27 @@ def convert(
     if not_carried:
         kinds = [count(number, kind) for kind, number in not_carried.items()]
         say(f"not carried by {target}: {', '.join(kinds)}")
+    if redactor is not None:
+        say(f"redacted: {redactor.summary()}; look at what is left before you share it")
+    if redact_key is not None:
+        say(f"keep {redact_key} to yourself: it has what was replaced, and --restore puts it back")
     if as_json:
-        print_json({"conversations": written, "format": str(target), "not_carried": not_carried})
+        converted = {"conversations": written, "format": str(target), "not_carried": not_carried}
+        if redactor is not None:
+            different = redactor.different
+            converted["redacted"] = {
+                kind: {"places": places, "different": different[kind]} for kind, places in redactor.counts.items()
+            }
+        print_json(converted)
+
+
+def _redacted(conversations: Iterator[Conversation], redactor: Redactor, key: Path | None) -> Iterator[Conversation]:
+    """Yield redacted conversations. The key file is written behind the last, before the output has its name."""
+    from ..redaction.redact import write_key
+
+    yield from redactor.conversations(conversations)
+    if key is not None and redactor.key is not None:
+        write_key(key, redactor.key)
 
 
 def _converted(
@@ -375,7 +435,7 @@ def _converted(
     return converted.conversations, dict(kinds)
 
 
-def _refuse_inputs(inputs: list[str], to: Path) -> None:
+def _refuse_inputs(inputs: list[str], to: Path, option: str) -> None:
     """Raise RunError if the target is a file or folder that is read: what a format does not carry would be gone."""
     from ...scenarios.errors import RunError
 
@@ -385,4 +445,4 @@ def _refuse_inputs(inputs: list[str], to: Path) -> None:
     for name in inputs:
         path = Path(name).resolve()
         if path.exists() and (target == path or path in target.parents):
-            raise RunError(f"--to {to}: is one of the recordings that are read, or among them: name another")
+            raise RunError(f"{option} {to}: is one of the recordings that are read, or among them: name another")

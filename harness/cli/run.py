@@ -28,6 +28,7 @@ from .arguments import (
     ModelOptions,
     OverwriteOption,
     PricesOption,
+    RedactionOptions,
     RunOutOption,
     SeedOption,
     StrictOption,
@@ -109,6 +110,7 @@ def run(
         ),
     ] = True,
     asking: AnswerOptions = AnswerOptions(),  # noqa: B008
+    redacting: RedactionOptions = RedactionOptions(),  # noqa: B008
     summariser: Annotated[
         str,
         typer.Option(
@@ -139,11 +141,12 @@ def run(
     paid = prices_of(prices)
     check_prices(model or (), paid)
     settings = reach.settings(summariser=summariser, embedder=embedder)
+    redaction = redacting.settings()
     with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
         use_pythons(adapter_python or ())
         opened = RunInputs(names, form, turns, seed)
         chosen, hidden = (tuple(strategy), 0) if strategy else default_strategies(opened)
-        plan = Plan(opened, chosen, encoding, window, settings, probes, answers)
+        plan = Plan(opened, chosen, encoding, window, settings, probes, answers, redaction)
     if hidden:
         lack = "conversation lacks" if hidden == 1 else "conversations lack"
         say(f"note: {RECORDED} is left out: {hidden:,} {lack} a summary of the agent; `ctxbench audit` has the others")

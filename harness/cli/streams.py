@@ -16,6 +16,7 @@ from typing import TextIO
 import typer
 
 from ...scenarios.errors import RunError, Stopped
+from ...scenarios.secrets import without_secrets, without_values
 from ...scenarios.text import printable_line
 
 # Files and notes that are printed one by one.
@@ -50,8 +51,16 @@ class _Errors(io.FileIO):
             return len(data)
 
 
+class _Text(io.TextIOWrapper):
+    """A stream of text in which no secret value of this machine stands, whoever prints it."""
+
+    def write(self, text: str, /) -> int:
+        super().write(without_values(text))
+        return len(text)
+
+
 def guard() -> None:
-    """Guard both streams, so that no command has to handle their errors."""
+    """Guard both streams, so that no command has to handle their errors, or to think of secrets."""
     sys.stdout = _guarded(sys.stdout, _Output)
     sys.stderr = _guarded(sys.stderr, _Errors)
 
@@ -64,7 +73,7 @@ def _guarded(stream: TextIO | None, kind: type[io.FileIO]) -> TextIO:
     if sys.platform == "win32" and stream.isatty():  # which takes no bytes
         stream.reconfigure(errors="replace")
         return stream
-    return io.TextIOWrapper(
+    return _Text(
         io.BufferedWriter(kind(stream.fileno(), "wb", closefd=False)),
         stream.encoding,
         "replace",
@@ -85,8 +94,8 @@ def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
 
 
 def say(text: str) -> None:
-    """Print one line on standard error. Nothing in it can steer the terminal."""
-    typer.echo(printable_line(text), err=True)
+    """Print one line on standard error. Nothing in it can steer the terminal, and no secret is in it."""
+    typer.echo(printable_line(without_secrets(text)), err=True)
 
 
 # What the user was told who stopped the command.

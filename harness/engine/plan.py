@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 from uuid import uuid4
 
+from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from ...metrics.models import map_version, window_of
@@ -25,6 +26,7 @@ from ...scenarios.media import media_counts
 from ...scenarios.model import Conversation
 from ...scenarios.packed import is_address, size_of
 from ...scenarios.read import Batch, find, is_remote, parse_format, read, remote
+from ...scenarios.secrets import has_secret, without_secrets
 from ...scenarios.source import Problems
 from ...scenarios.spec import nearest
 from ...strategies.base import Strategy
@@ -32,7 +34,7 @@ from ...strategies.bounds import EvidenceOnly
 from ...strategies.chain import RECIPES, Chain, packages, parse, spec
 from ..folder.files import joint_digest
 from ..folder.run import Run
-from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan
+from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan, PlannedRedaction
 from ..folder.store import (
     alone,
     check_manifest,
@@ -48,6 +50,7 @@ from ..folder.store import (
 from ..models import Settings
 from ..models.purse import spent_on_run
 from ..models.settings import check_extractors, named
+from ..redaction.redact import Redaction, Redactor
 from .shard import Done, Shard
 from .workers import run_shards
 
@@ -95,10 +98,18 @@ class Plan:
     """Whether probes are asked."""
     answers: bool = True
     """Whether they are answered by `offline` and graded by `rules`. What else is in the folder is the same without."""
+    redaction: Redaction | None = None
+    """Settings under which the recordings are redacted before they are replayed."""
 
     def __post_init__(self) -> None:
         """Raise a UserError for what cannot be run, before anything is."""
         text_counter(self.encoding)
+        for text in self.strategies:
+            if has_secret(text):
+                raise SpecError(
+                    f"{without_secrets(text)}: a strategy's text stands in every table, so no secret may be in it: "
+                    "have its code read the environment"
+                )
         parsed = [parse(text) for text in self.strategies]
         _check_bounds(parsed)
         object.__setattr__(self, "models", self.models.checked(named(parsed)))
@@ -110,6 +121,8 @@ class Plan:
 def plan_of(manifest: Manifest, models: Settings, answers: bool) -> Plan:
     """Return the plan of a run that was made before. `models` has what a manifest does not: servers and cassettes."""
     plan = manifest.plan
+    if plan.redaction is not UNSET:
+        raise RunError("a run with --redact has no names of files in it: give its `ctxbench run` command again")
     inputs = RunInputs(plan.names, plan.form, plan.turns, plan.seed)
     return Plan(inputs, plan.strategies, plan.encoding, plan.window, models, plan.probes, answers)
 
@@ -164,11 +177,14 @@ def _execute(
     # One id for all workers: what each of them spends counts against the same limit.
     models = replace(plan.models, command=plan.models.command or uuid4().hex, run=str(out))
     run = run_digest(unfinished)
+    redactor = _redactor(plan)
+    originals = opened.conversations()
+    conversations = originals if redactor is None else redactor.conversations(originals)
     finished: dict[int, Done] = {}
     messages: dict[int, int] = {}
 
     def shards() -> Iterator[Shard]:
-        for number, group in enumerate(groups(_watched(opened.conversations(), problems, watcher))):
+        for number, group in enumerate(groups(_watched(conversations, problems, watcher))):
             messages[number] = sum(len(conversation.messages) for conversation in group)
             if watcher is not None:
                 calls = sum(1 for conversation in group for _ in conversation.calls())
@@ -186,6 +202,7 @@ def _execute(
     remove_parts(out, len(finished), len(plan.strategies))  # of a stopped run over more recordings
     if missing := missing_parts(out, len(finished), len(plan.strategies)):
         raise RunError(f"{out}: parts have gone while the run went on ({missing[0]} …): run again")
+    shown = redactor.text if redactor is not None else str
     manifest = replace(
         unfinished,
         complete=True,
@@ -193,15 +210,30 @@ def _execute(
         shards=len(finished),
         digest=joint_digest(finished[number].digest for number in sorted(finished)),
         problems=tuple(
-            LeftOutRecording(error.place.file, error.place.line, error.place.field, error.what, error.remedy)
+            LeftOutRecording(
+                shown(error.place.file), error.place.line, error.place.field, shown(error.what), error.remedy
+            )
             for error in problems.errors
         ),
-        ignored=tuple(problems.ignored),
-        notes=(*problems.notes, *_media_notes(Run(out))),
+        ignored=tuple(map(shown, problems.ignored)),
+        notes=(*_redaction_notes(redactor), *map(shown, problems.notes), *_media_notes(Run(out))),
+        redacted=UNSET if redactor is None else dict(redactor.counts),
         spent=spent_on_run(models.path(), models.command, out),
     )
     write_manifest(out, manifest)
     return manifest
+
+
+def _redactor(plan: Plan) -> Redactor | None:
+    """Return what redacts the recordings of a plan, with the names that all of them tell: they are read once for it."""
+    if plan.redaction is None:
+        return None
+    return Redactor(plan.redaction, plan.inputs.open(Problems()).conversations())
+
+
+def _redaction_notes(redactor: Redactor | None) -> Iterator[str]:
+    if redactor is not None:
+        yield f"redacted before the replay: {redactor.summary()}; tokens are counted with the placeholders"
 
 
 def _media_notes(run: Run) -> Iterator[str]:
@@ -226,12 +258,12 @@ def _check_bounds(strategies: Iterable[Strategy]) -> None:
 
 def _unfinished(plan: Plan) -> Manifest:
     """Return the manifest before anything is measured: the plan, and the versions that will measure it."""
-    inputs = plan.inputs
+    inputs, redaction = plan.inputs, plan.redaction
     libraries = ("quicktok-v1", "msgspec", "pyarrow")
     return Manifest(
         format=FORMAT,
         plan=ManifestPlan(
-            names=tuple(inputs.names),
+            names=tuple(map(str if redaction is None else Redactor(redaction).text, inputs.names)),
             form=inputs.form,
             turns=inputs.turns,
             seed=inputs.seed,
@@ -241,6 +273,7 @@ def _unfinished(plan: Plan) -> Manifest:
             probes=plan.probes,
             summariser=plan.models.summariser,
             embedder=plan.models.embedder,
+            redaction=UNSET if redaction is None else PlannedRedaction(len(redaction.names), redaction.regions),
         ),
         window=_tokens(plan.window),
         versions={
@@ -350,6 +383,15 @@ class RunInputs:
     turns: int | None = None
     """User turns of generated conversations; None = the scenario's own."""
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raise RunError for a name with a secret in it, before it is stored anywhere."""
+        for name in self.names:
+            if has_secret(name):
+                raise RunError(
+                    f"{without_secrets(name)}: the names of recordings are stored, so no password, token or signature "
+                    "may be in one: give it to fsspec by the environment or its settings, or copy the file here first"
+                )
 
     def open(self, problems: Problems) -> InputFile:
         """Find the files, and report at once those that are not there."""

@@ -23,13 +23,13 @@ from ...metrics.figures import growth
 from ...metrics.prices import BUNDLED, Prices
 from ...metrics.value import Missing, Value
 from ...scenarios.errors import SpecError
+from ...scenarios.secrets import without_secrets
 from ...scenarios.spec import calls
 from ...strategies.plugins import quote_files
 from ..compare.figures import About, Rows, measured, overall
 from ..folder.run import Run, uneven
 from ..folder.schema import Manifest
 from ..folder.store import TABLES
-from ..models.provider import without_secrets
 
 GROWTH = ("tokens_full", "tokens_sent", "saving", "conversations")
 

@@ -18,8 +18,9 @@ import msgspec
 
 from ...metrics.figures import display_name
 from ...scenarios.errors import MissingExtra, NotLogged
+from ...scenarios.secrets import hide, without_secrets
 from ..folder.files import placed
-from ..models.provider import shown, without_secrets
+from ..models.provider import shown
 from .bench import HIDDEN, Bench, LoggedStrategy, exact, measures, metric_keys, name_of, prompts
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class TrackingStore:
 def place(folder: Path, uri: str | None = None) -> TrackingStore:
     """Return where a run folder is logged: at `uri` if it is given, else in a file beside the folder."""
     if uri:
+        hide(uri)  # its user and password, which come back in other forms in what goes wrong
         return TrackingStore(uri)
     beside = folder.resolve().parent
     return TrackingStore(f"sqlite:///{beside / STORE}", (beside / ARTIFACTS).as_uri())

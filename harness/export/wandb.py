@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...metrics.figures import display_name
 from ...scenarios.errors import MissingExtra, NotLogged
+from ...scenarios.secrets import hide, without_secrets
 from .bench import Bench, LoggedStrategy, measures, metric_keys, name_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def write(bench: Bench, folder: Path, address: str = "", project: str = PROJECT)
         import wandb
     except ModuleNotFoundError:
         raise MissingExtra("wandb", "wandb") from None
+    hide(address)
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     folder.mkdir(parents=True, exist_ok=True)
     settings = wandb.Settings(silent=True, console="off", disable_git=True, x_disable_stats=True)
@@ -47,7 +49,8 @@ def write(bench: Bench, folder: Path, address: str = "", project: str = PROJECT)
             ) as run:
                 _log(run, bench, entry)
     except wandb.errors.Error as error:
-        raise NotLogged(f"Weights & Biases at {address or folder} cannot be written to: {error}") from None
+        where = without_secrets(address) or folder
+        raise NotLogged(f"Weights & Biases at {where} cannot be written to: {without_secrets(str(error))}") from None
     return folder / "wandb"
 
 

@@ -58,6 +58,15 @@ USUAL_MODEL = "gpt-4o"
 """The model whose context window counts where the recording does not say which model was called."""
 
 
+class PlannedRedaction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The settings of `run --redact`, without the names that it was given."""
+
+    names: int
+    """Number of names that were given."""
+    regions: tuple[str, ...]
+    """Regions whose phone numbers are found without a country code."""
+
+
 class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The question that a run answers. Two runs with equal plans on equal recordings have equal results."""
 
@@ -78,6 +87,8 @@ class ManifestPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether the run asked the probes."""
     summariser: str
     embedder: str
+    redaction: PlannedRedaction | msgspec.UnsetType = msgspec.UNSET
+    """Not there if the recordings were replayed as they are; else names of files are redacted as well."""
 
 
 class LeftOutRecording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -132,6 +143,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ignored: tuple[str, ...] = ()
     """Files below the inputs that are no recordings."""
     notes: tuple[str, ...] = ()
+    redacted: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
+    """Number of places that `--redact` replaced in the recordings, by kind."""
     spent: Spending | msgspec.UnsetType = msgspec.UNSET
     """Cost of the calls of all commands on this folder; not there if none had to be paid for."""
     blake2b: str = ""

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ...metrics.prices import TokenUsage
 from ...scenarios.model import ToolCall
+from ...scenarios.secrets import without_secrets, without_values
 from ...strategies.base import ModelError
 from .purse import Charge
 from .recorded import ModelAnswer, ModelRequest, said
@@ -315,9 +316,12 @@ def _readable() -> Iterator[None]:
 
 
 def _text(reply: str | None) -> str:
-    """Return a part of a reply as text that can be stored: halves of surrogate pairs are replaced by U+FFFD."""
+    """Return a part of a reply as text that can be stored: halves of surrogate pairs are replaced by U+FFFD.
+
+    Keys of this machine are hidden: a server may echo what it was sent.
+    """
     # JSON may escape one half alone, which no encoding can write: counting or storing it would raise.
-    return (reply or "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return without_values((reply or "").encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def _reported(response: Any) -> TokenUsage | None:
@@ -379,16 +383,6 @@ _NO_KEY = re.compile(
     re.IGNORECASE,
 )
 _MOST_TOKENS = 1 << 53
-_SECRETS = re.compile(
-    r"(?<![^\W_])(sk|pk|key|gsk|xai|AIza)[-_][\w\-]{6,}|AIza[\w\-]{10,}|Bearer\s+\S+|(?<=://)[^/\s@]+@"
-    r"|Basic\s+(?=\S*[\d=])[\w+/=]{8,}"
-    r"|(?<=[?&])[\w\-]*(key|token|secret|password|signature)=[^\s&#]+"
-    # Headers as they are printed, `api-key: …`, `'x-api-key': '…'`; tokens of GitHub, Hugging Face, Slack, AWS; JWTs.
-    r"|(?<=api-key)[\"']?\s*[:=]\s*[\"']?[\w\-.~+/=]{6,}"
-    r"|\b(gh[pousr]_|github_pat_|hf_|xox[abprs]-|glpat-)[\w\-]{10,}|\b(AKIA|ASIA)[0-9A-Z]{16}\b"
-    r"|\beyJ[\w\-]{8,}\.[\w\-]{8,}\.[\w\-]*",
-    re.IGNORECASE,
-)
 _PREFIXES = re.compile(r"^((litellm\.)?\w*(Error|Exception|Timeout)\s*[:\-]\s*)+")
 
 
@@ -503,17 +497,9 @@ def _is_out_of_credit(status: int | None, body: str) -> bool:
     return status == 402 or (status in (400, 403, 429) and _NO_CREDIT.search(body) is not None)
 
 
-def without_secrets(text: str) -> str:
-    """Return the text with `***` for keys, for the user part of an address, and for the values of keys' variables."""
-    for name, value in os.environ.items():
-        if len(value) >= 8 and re.search(r"KEY|TOKEN|SECRET|PASSWORD", name, re.IGNORECASE):
-            text = text.replace(value, "***")
-    return _SECRETS.sub("***", text)
-
-
 def shown(text: str) -> str:
     """Return a message fit to be shown: one line, printable, not long, without litellm's names and anything secret."""
-    text = without_secrets(" ".join(text.partition("Traceback (most recent")[0].split()))
+    text = " ".join(without_secrets(text.partition("Traceback (most recent")[0]).split())
     text = "".join(char if char.isprintable() else "·" for char in _PREFIXES.sub("", text))
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 

@@ -13,6 +13,7 @@ import msgspec
 
 from ...metrics.models import model_map
 from ...scenarios.errors import SetupError
+from ...scenarios.secrets import without_secrets
 from ...scenarios.spec import nearest
 from ...strategies.archive import Archive
 from ...strategies.base import Strategy
@@ -146,7 +147,8 @@ def _reachable(api_base: str) -> None:
     except ValueError:  # a port that is no number, a bracket that is not closed
         good = False
     if api_base and not good:
-        raise SetupError(f"the api base {api_base!r} is no address of a server: write it like http://127.0.0.1:8000/v1")
+        shown = without_secrets(api_base.rpartition("@")[2])  # a user without `http://` before it is none to urlsplit
+        raise SetupError(f"the api base {shown!r} is no address of a server: write it like http://127.0.0.1:8000/v1")
 
 
 def _known(model: str, where: str = "") -> None:

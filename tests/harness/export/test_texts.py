@@ -9,7 +9,7 @@ import pytest
 
 from ctxbench.harness.export.bench import metric_keys, name_of, parameters, prompts
 from ctxbench.harness.export.mlflow import NOTE, Waiting, done, wait, waiting
-from ctxbench.harness.models.provider import without_secrets
+from ctxbench.scenarios.secrets import without_secrets
 
 
 def test_parameters_of_a_chain() -> None:
