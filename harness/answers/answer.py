@@ -88,7 +88,10 @@ class Answer(NamedTuple):
 
 
 class Answerer(Protocol):
-    """Answers questions from contexts. A model that fails makes a Missing answer, never an exception."""
+    """Answers questions from contexts. A model that fails makes a Missing answer, never an exception.
+
+    `failed` is one to ask for again, `unusable` one that would be the same.
+    """
 
     @property
     def name(self) -> str:
@@ -232,21 +235,21 @@ class Part:
 
     def is_answered(self) -> bool:
         """Return whether the answers are stored, and the model failed to give none of them."""
-        return _is_finished(self._stored_answers(), "answer")
+        return _is_finished(self._stored_answers())
 
     def known_answers(self) -> set[Key]:
         """Return the probes that are not asked again."""
-        return {_key(row) for row in self._stored_answers() if not _is_missing(row, "answer")}
+        return {_key(row) for row in self._stored_answers() if row["reply"] != "failed"}
 
     def known_grades(self) -> set[Key]:
         """Return the probes whose answers are not graded again."""
         stored = self._stored_grades() if self.is_answered() else []
-        return {_key(row) for row in stored if not _is_missing(row, "correct")}
+        return {_key(row) for row in stored if row["reply"] != "failed"}
 
     def answers(self, probes: RunProbes, again: bool, done: Callable[[int], None]) -> Rows:
         """Return the rows of the answers, stored or new."""
         stored = [] if again else self._stored_answers()
-        if _is_finished(stored, "answer"):
+        if _is_finished(stored):
             done(sum(1 for _ in self.conversations()))
             return stored
         by_conversation: dict[str, Rows] = {}
@@ -263,9 +266,9 @@ class Part:
     def grade(self, answers: Rows, again: bool) -> None:
         """Grade the answers, unless that is done."""
         stored = [] if again else self._stored_grades()
-        if _is_finished(stored, "correct"):
+        if _is_finished(stored):
             return
-        rows = list(self._graded(answers, {_key(row): row for row in stored if not _is_missing(row, "correct")}))
+        rows = list(self._graded(answers, {_key(row): row for row in stored if row["reply"] != "failed"}))
         if rows != stored or not rows:
             write(self._grades, "grades", rows, graded_of(self._grader.name, self._answers))
 
@@ -284,10 +287,10 @@ class Part:
         return [] if stored is None else stored.to_pylist()
 
     def _answered(self, conversation: Conversation, probes: RunProbes, stored: Rows) -> Iterator[Row]:
-        if _is_finished(stored, "answer"):
+        if _is_finished(stored):
             yield from stored
             return
-        known = {_key(row): row for row in stored if not _is_missing(row, "answer")}
+        known = {_key(row): row for row in stored if row["reply"] != "failed"}
         for strategy, probed in probes.of(conversation):
             keys = [(conversation.id, strategy, probe.number) for probe in probed]
             questions = [
@@ -300,7 +303,7 @@ class Part:
                 if key in known:
                     yield known[key]
                     continue
-                answer = next(answers) if probe.question is not None else Answer(Missing("failed", probe.failed))
+                answer = next(answers) if probe.question is not None else Answer(Missing("undefined", probe.failed))
                 yield _row(conversation, strategy, probe, answer)
 
     def _graded(self, answers: Rows, known: Mapping[Key, Row]) -> Iterator[Row]:
@@ -330,8 +333,8 @@ class Part:
                 grade: Grade | Missing = Missing("undefined", NO_ANSWER)
             else:
                 grade = grades.get(key, Missing("undefined", NO_GOLD))
-            asked = key in items and not _is_by_rules(items[key]) and _was_asked(grade)
-            yield {name: row[name] for name in ("conversation", "strategy", "number")} | _grade(grade, asked)
+            reply = _reply(grade) if key in items and not _is_by_rules(items[key]) else None
+            yield {name: row[name] for name in ("conversation", "strategy", "number")} | _grade(grade, reply)
 
     def _judged(self, items: list[GradedItem]) -> list[Grade | Missing]:
         """Return the grades of items."""
@@ -351,14 +354,16 @@ def _key(row: Row) -> Key:
     return row["conversation"], row["strategy"], row["number"]
 
 
-def _is_missing(row: Row, value: str) -> bool:
-    """Return whether a model was asked for the value of a row, and failed to give it."""
-    return row["asked"] and row[value] is None
-
-
-def _is_finished(rows: Rows, value: str) -> bool:
+def _is_finished(rows: Rows) -> bool:
     """Return whether rows are there, and none is to be asked for again."""
-    return bool(rows) and not any(_is_missing(row, value) for row in rows)
+    return bool(rows) and not any(row["reply"] == "failed" for row in rows)
+
+
+def _reply(value: object) -> str | None:
+    """Return what became of the reply that a value is from; None if the model cannot give such a value at all."""
+    if not isinstance(value, Missing):
+        return "usable"
+    return value.why if value.why in ("failed", "unusable") else None
 
 
 def _is_by_rules(item: GradedItem) -> bool:
@@ -368,11 +373,6 @@ def _is_by_rules(item: GradedItem) -> bool:
     """
     # `logit` took 67 of 348 UNKNOWN for right: `last_turn`, which knows nothing, had 20 % (decision 24).
     return item.candidate == UNKNOWN and item.kind != "unanswerable"
-
-
-def _was_asked(grade: Grade | Missing) -> bool:
-    """Return whether a grader had to give a grade: what it cannot grade at all is nothing that it failed to do."""
-    return isinstance(grade, Grade) or grade.why == "failed"
 
 
 def _row(conversation: Conversation, strategy: str, probed: ProbeContext, answer: Answer) -> Row:
@@ -386,7 +386,7 @@ def _row(conversation: Conversation, strategy: str, probed: ProbeContext, answer
         "category": probe.category,
         "answerable": probe.answerable,
         "gold": has_gold(probe),
-        "asked": probed.question is not None,
+        "reply": _reply(answer.text),
         "answer": None if missing is not None else answer.text,
         "missing": missing.detail if missing is not None else None,
         "support": answer.support,
@@ -399,10 +399,10 @@ def _row(conversation: Conversation, strategy: str, probed: ProbeContext, answer
     }
 
 
-def _grade(grade: Grade | Missing, asked: bool) -> Row:
+def _grade(grade: Grade | Missing, reply: str | None) -> Row:
     if isinstance(grade, Missing):
-        return {"asked": asked, **dict.fromkeys(Grade.__struct_fields__), "missing": grade.detail}
-    return {"asked": asked, **msgspec.structs.asdict(grade), "missing": None}
+        return {"reply": reply, **dict.fromkeys(Grade.__struct_fields__), "missing": grade.detail}
+    return {"reply": reply, **msgspec.structs.asdict(grade), "missing": None}
 
 
 KINDS: Mapping[str, Kind] = {

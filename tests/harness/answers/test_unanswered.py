@@ -6,7 +6,7 @@ import msgspec
 import pandas as pd
 import pytest
 
-from ctxbench.harness.answers.figures import unanswered
+from ctxbench.harness.answers.tally import strategy_tallies, unanswered
 from ctxbench.strategies.events import CUT, USED, Called, Event, Failed, Summarised
 
 CALLED, EMBEDDED = Called("summariser", "openai/m", 9, 9), Called("embedder", "openai/e", 9)
@@ -48,9 +48,9 @@ def table(*events: Event, steps: tuple[int, ...] = ()) -> pd.DataFrame:
 )
 def test_unanswered(events: list[Event], wanted: list[str]) -> None:
     """One answer of use is enough, of whoever was asked: a summariser's does not stand for an embedder's."""
-    assert unanswered(table(*events)) == wanted
+    assert unanswered(strategy_tallies(table(*events))) == wanted
 
 
 def test_a_failure_of_a_later_call() -> None:
     """A failure belongs to the call right before it at the same step only."""
-    assert unanswered(table(CALLED, FAILED, steps=(0, 1))) == []
+    assert unanswered(strategy_tallies(table(CALLED, FAILED, steps=(0, 1)))) == []

