@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 import pandas as pd
 
 from ...strategies.events import Called, Failed
+from ..graders.profiles import Profile
 
 Role = Literal["answerer", "grader", "summariser", "embedder"]
 
@@ -76,6 +77,21 @@ def model_in(grader: str) -> str:
     """Return the model in the name of a grader: its chat model, else its embedder; empty if it needs none."""
     found = _GRADER_MODEL.search(grader)
     return found[1] if found and found[1] != "offline" else ""
+
+
+def profile_tally(profile: Profile) -> Tally | None:
+    """Return the replies of a grader's model for a set of labelled answers; None for a grader that needs none."""
+    model = model_in(profile.grader)
+    failed, unusable = (_times(profile.missing, why) for why in ("failed", "unusable"))
+    asked = profile.graded + failed + unusable
+    if not model or not asked:
+        return None
+    whys = [why for why in profile.missing if why.startswith(("failed", "unusable"))]
+    return Tally("grader", model, asked, profile.graded, failed, whys[0].partition(": ")[2] if whys else "")
+
+
+def _times(missing: Mapping[str, int], why: str) -> int:
+    return sum(times for reason, times in missing.items() if reason.startswith(why))
 
 
 def _tally(role: Role, model: str, rows: pd.DataFrame) -> Tally:
