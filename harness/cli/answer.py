@@ -166,8 +166,6 @@ def quality(
     if replies is not None and answers is not None:
         of_model = [figures for figures in answers.figures if figures.answerer == NAME]
         tallies |= dict.fromkeys(tally for figures in of_model for tally in figures.replies)
-        if not replies.are_whole:
-            say(replies.in_words())
-        elif record is not None:
+        if replies.are_whole and record is not None:
             say(f"written: {record}: {len(replies.asked):,} replies")
     end(list(tallies), strict, settings, out, anew="another --out with --cassette-mode record")

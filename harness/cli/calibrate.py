@@ -108,16 +108,16 @@ def calibrate(
 
     The result is stored as the grader's profile, which reports show beside its scores. Known formats of labelled
     answers: EVOUNA, HalluQA, MT-RAG's ratings, LoCoMo's recorded answers, and JSON Lines of your own
-    ({"question", "accepted", "candidate", "correct"}). Any other CSV, TSV or JSON is read by --columns. The exit code is
-    2, after the tables, if a grader graded nothing, and with --strict if any reply of its model is missing.
+    ({"question", "accepted", "candidate", "correct"}). Any other CSV, TSV or JSON is read by --columns. The exit code
+    is 2, after the tables, if a grader graded nothing, and with --strict if any reply of its model is missing.
     """
     from ...metrics.grading.baselines import BASELINES
     from ...reports.calibration import as_json as exact
     from ...reports.calibration import tables
     from ...reports.figures.style import check
     from ...scenarios.errors import RunError, Stopped
-    from ..graders.attacks import ATTACKS
     from ..answers.tally import profile_tally
+    from ..graders.attacks import ATTACKS
     from ..graders.calibration import Options, calibrated
     from ..graders.labels import sample_of
     from ..graders.registry import grader as named
@@ -223,13 +223,16 @@ def _parts(sets: Sequence[LabelledSet], only: dict[str, str]) -> list[LabelledSe
 
 def _keep(profiles: Sequence[Profile], folder: Path | None) -> bool:
     """Write the profiles. A grader that graded nothing on a set has none there: return whether there is one."""
+    from ..answers.tally import profile_tally
     from ..graders.profiles import keep, user_folder
 
     files = [keep(profile, folder or user_folder()) for profile in profiles if profile.graded]
     if files:
         say(f"written: {', '.join(map(str, files))}")
-    if empty := dict.fromkeys(f"{profile.grader} on {profile.set}" for profile in profiles if not profile.graded):
-        say(f"error: nothing was graded by {'; '.join(empty)}: see the table without a grade")
+    empty = [profile for profile in profiles if not profile.graded]
+    # Where a model failed to reply, that is said of the model.
+    if names := dict.fromkeys(f"{part.grader} on {part.set}" for part in empty if profile_tally(part) is None):
+        say(f"error: nothing was graded by {'; '.join(names)}: see the table without a grade")
     return bool(empty)
 
 

@@ -34,8 +34,8 @@ def verify(
 
     Named are files that are missing, that changed by as much as a bit, or that come from another run. The exit code is
     1 if there are any, unless all could be made again. `--repair` replays just the damaged parts from the recordings,
-    which must be where they were; name the servers and cassettes of the run's models again if it had any. The exit code is 2
-    if one of them gave no usable reply at all, and with --strict if any reply is missing.
+    which must be where they were; name the servers and cassettes of the run's models again if it had any. The exit code
+    is 2 if one of them gave no usable reply at all, and with --strict if any reply is missing.
     """
     from ..folder.run import load
     from ..folder.store import read_manifest
