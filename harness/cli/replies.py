@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 # Reasons that are printed one by one.
 _MOST_REASONS = 3
+# Strategies that are named of those that asked a model in vain.
+_MOST_STRATEGIES = 4
+AGAIN = "the same command asks for what failed, and for nothing else"
 ANEW = "--overwrite --cassette-mode record"
 """Options that ask for replies again which are recorded."""
 
@@ -32,21 +35,23 @@ def end(
     settings: Settings | None = None,
     run: Path | None = None,
     *,
+    again: str = AGAIN,
     anew: str = ANEW,
     failed: bool = False,
 ) -> None:
     """End a command that called models: print what that cost, and which replies are missing.
 
     `settings` are those of its models, and `run` is the run folder it works on. Exits with code 2 if a model gave no
-    usable reply at all, if `strict` and one is missing, or if the command has failed otherwise.
+    usable reply at all, if `strict` and one is missing, or if the command has failed otherwise. `again` says how calls
+    that failed are made again, and `anew` by which options replies are asked for that are recorded.
     """
     if settings is not None:
         report_spending(settings, run)
-    if report_replies(tallies, strict, anew) or failed:
+    if report_replies(tallies, strict, again, anew) or failed:
         raise typer.Exit(2)
 
 
-def report_replies(tallies: Sequence[Tally], strict: bool, anew: str = ANEW) -> bool:
+def report_replies(tallies: Sequence[Tally], strict: bool, again: str = AGAIN, anew: str = ANEW) -> bool:
     """Print which models gave no usable reply, or not to all: the last lines. Returns whether that fails the command.
 
     A strategy whose own model never replied counts alone: its figures show what it does without a model.
@@ -56,11 +61,11 @@ def report_replies(tallies: Sequence[Tally], strict: bool, anew: str = ANEW) -> 
     some = [tally for tally in in_all(tallies) if tally.usable and tally.missing]
     none = _without_any(tallies)
     if some:
-        say(f"missing: {'; '.join(map(_in_words, some))}. {_remedy(some, anew)}")
+        say(f"missing: {'; '.join(map(_in_words, some))}. {_remedy(some, again, anew)}")
     for strategies, tally in none:
-        asking = f" to {', '.join(strategies)}, which was measured without it" if strategies else ""
-        why = f"the {tally.role} {tally.model} gave no usable reply{asking} ({tally.asked:,} asked for)"
-        say(f"error: {why}: {_reason(tally)}. {_remedy([tally], anew)}")
+        asking = f" to {_some(strategies)}, whose figures show what is done without it," if strategies else ""
+        why = f"the {tally.role} {tally.model} gave no usable reply{asking} of {tally.asked:,} asked for"
+        say(f"error: {why}: {_reason(tally)}. {_remedy([tally], again, anew)}")
     return bool(none) or (strict and bool(some))
 
 
@@ -73,6 +78,11 @@ def _without_any(tallies: Sequence[Tally]) -> list[tuple[list[str], Tally]]:
         ([part.strategy for part in unanswered if part[:2] == tally[:2] and part.strategy], tally)
         for tally in in_all(unanswered)
     ]
+
+
+def _some(strategies: Sequence[str]) -> str:
+    more = len(strategies) - _MOST_STRATEGIES
+    return ", ".join(strategies[:_MOST_STRATEGIES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _in_words(tally: Tally) -> str:
@@ -88,10 +98,10 @@ def _reason(tally: Tally) -> str:
     return shown(tally.why.removeprefix(f"{tally.model}: "))
 
 
-def _remedy(tallies: Sequence[Tally], anew: str) -> str:
+def _remedy(tallies: Sequence[Tally], again: str, anew: str) -> str:
     """Return how to have the replies that are missing."""
     if any(tally.failed for tally in tallies):
-        return "Once that is mended, the same command asks for what failed, and for nothing else"
+        return f"Once that is mended, {again}"
     return f"These replies are recorded as they are: {anew} asks for them anew"
 
 
