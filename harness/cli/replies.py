@@ -63,9 +63,10 @@ def report_replies(tallies: Sequence[Tally], strict: bool, again: str = AGAIN, a
     if some:
         say(f"missing: {'; '.join(map(_in_words, some))}. {_remedy(some, again, anew)}")
     for strategies, tally in none:
-        asking = f" to {_some(strategies)}, whose figures show what is done without it," if strategies else ""
-        why = f"the {tally.role} {tally.model} gave no usable reply{asking} of {tally.asked:,} asked for"
-        say(f"error: {why}: {_reason(tally)}. {_remedy([tally], again, anew)}")
+        asking = f"that {_some(strategies)} asked for" if strategies else "asked for"
+        what = f"the {tally.role} {tally.model} gave no usable reply, of {tally.asked:,} {asking}"
+        reason = _reason(tally)
+        say(f"error: {what}: {reason}{'' if reason.endswith('?') else '.'} {_remedy([tally], again, anew)}")
     return bool(none) or (strict and bool(some))
 
 
@@ -88,8 +89,7 @@ def _some(strategies: Sequence[str]) -> str:
 def _in_words(tally: Tally) -> str:
     from ...reports.render import count
 
-    what = count(tally.asked, "reply", "replies")
-    return f"{tally.missing:,} of {what} of the {tally.role} {tally.model} ({_reason(tally)})"
+    return f"{tally.missing:,} of {count(tally.asked, 'reply', 'replies')} of the {tally.role} {tally.model} ({_reason(tally)})"
 
 
 def _reason(tally: Tally) -> str:
