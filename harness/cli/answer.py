@@ -19,7 +19,7 @@ from .arguments import (
     OverwriteOption,
     RunArgument,
     RunOutOption,
-    StrictRepliesOption,
+    StrictOption,
     flat,
     run_folder,
 )
@@ -36,7 +36,7 @@ def answer(
         bool,
         typer.Option("--corrected", help="Correct the shares for the grader's known errors against human labels."),
     ] = False,
-    strict: StrictRepliesOption = False,
+    strict: StrictOption = False,
     as_json: JsonOption = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
@@ -119,7 +119,7 @@ def quality(
             rich_help_panel=MODELS_PANEL,
         ),
     ] = False,
-    strict: StrictRepliesOption = False,
+    strict: StrictOption = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Answer and grade the scenario `questions` with a small model, from recorded replies.

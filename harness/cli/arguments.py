@@ -118,17 +118,8 @@ StrictOption = Annotated[
     bool,
     typer.Option(
         "--strict/--keep-going",
-        help="Stop at the first record that cannot be read, or go on without it. Strict commands also exit with 2 if a "
-        "reply of a model is missing.",
-        rich_help_panel=RECORDINGS_PANEL,
-    ),
-]
-StrictRepliesOption = Annotated[
-    bool,
-    typer.Option(
-        "--strict",
-        help="Exit with code 2 if any reply of a model is missing, not only if all are.",
-        rich_help_panel=MODELS_PANEL,
+        help="Nothing may be missing: stop at the first record that cannot be read, and exit with code 2 if a model did "
+        "not give all its replies.",
     ),
 ]
 JobsOption = Annotated[

@@ -20,7 +20,6 @@ from .arguments import (
     FormatOption,
     JsonOption,
     StrictOption,
-    StrictRepliesOption,
 )
 from .replies import end, strategy_replies
 
@@ -124,7 +123,7 @@ def focus(
         ),
     ] = None,
     encoding: EncodingOption = "o200k_base",
-    strict: StrictRepliesOption = False,
+    strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Put recorded calls and probes through the Focus tier, and measure what it keeps within its limit.

@@ -21,7 +21,7 @@ from .arguments import (
     JsonOption,
     MarkdownOption,
     OverwriteOption,
-    StrictRepliesOption,
+    StrictOption,
     TurnsOption,
 )
 from .replies import end
@@ -94,7 +94,7 @@ def tune(
     encoding: EncodingOption = "o200k_base",
     turns: TurnsOption = None,
     adapter_python: AdapterPythonOption = None,
-    strict: StrictRepliesOption = False,
+    strict: StrictOption = False,
 ) -> None:
     """Find the settings of a strategy that are worth their cost: the frontier of cost and quality.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .arguments import JobsOption, JsonOption, ModelOptions, RunArgument, StrictRepliesOption, flat, run_folder
+from .arguments import JobsOption, JsonOption, ModelOptions, RunArgument, StrictOption, flat, run_folder
 from .replies import end, strategy_replies
 from .streams import command, say
 
@@ -26,7 +26,7 @@ def verify(
     run: RunArgument = Path("runs"),
     repair: Annotated[bool, typer.Option("--repair", help="Make what is damaged again, and nothing else.")] = False,
     jobs: JobsOption = 0,
-    strict: StrictRepliesOption = False,
+    strict: StrictOption = False,
     as_json: JsonOption = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
