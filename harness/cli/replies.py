@@ -89,7 +89,8 @@ def _some(strategies: Sequence[str]) -> str:
 def _in_words(tally: Tally) -> str:
     from ...reports.render import count
 
-    return f"{tally.missing:,} of {count(tally.asked, 'reply', 'replies')} of the {tally.role} {tally.model} ({_reason(tally)})"
+    what = f"{tally.missing:,} of {count(tally.asked, 'reply', 'replies')}"
+    return f"{what} of the {tally.role} {tally.model} ({_reason(tally)})"
 
 
 def _reason(tally: Tally) -> str:
