@@ -140,7 +140,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
         reasons=_reasons(events),
         unrepeatable={str(row.strategy): str(row.conversation) for row in results.itertuples() if row.repeats is False},
         replies=strategy_tallies(run.table("events"), plan.summariser, plan.embedder),
-        unanswered=unanswered(strategy_tallies(events)),
+        unanswered=unanswered(strategy_tallies(events, plan.summariser, plan.embedder)),
         actions={name: _counted(events[events.strategy == name]) for name in names},
         summariser_saw={name: _summariser_saw(events[events.strategy == name]) for name in names},
         tiers=tier_actions(events, {name: values["working_hit_rate"] for name, values in by_strategy.items()}),

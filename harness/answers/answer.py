@@ -231,11 +231,8 @@ class Part:
         by = folder_of(answerer.name)
         self._answers = run.folder / "answers" / by / f"{shard}.parquet"
         self._grades = run.folder / "grades" / by / folder_of(grader.name) / f"{shard}.parquet"
+        self._carried: dict[Key, Row] = {}
         self._metadata = {"by": answerer.name, "as": answerer.identity, "of": contexts_of(run.folder, shard)}
-
-    def is_answered(self) -> bool:
-        """Return whether the answers are stored, and the model failed to give none of them."""
-        return _is_finished(self._stored_answers())
 
     def known_answers(self) -> set[Key]:
         """Return the probes that are not asked again."""
@@ -243,12 +240,13 @@ class Part:
 
     def known_grades(self) -> set[Key]:
         """Return the probes whose answers are not graded again."""
-        stored = self._stored_grades() if self.is_answered() else []
-        return {_key(row) for row in stored if row["reply"] != "failed"}
+        return set(self._known_grades())
 
     def answers(self, probes: RunProbes, again: bool, done: Callable[[int], None]) -> Rows:
         """Return the rows of the answers, stored or new."""
         stored = [] if again else self._stored_answers()
+        # Before the answers are written: the grades of those that stay are not asked for again.
+        self._carried = {} if again else self._known_grades()
         if _is_finished(stored):
             done(sum(1 for _ in self.conversations()))
             return stored
@@ -268,7 +266,7 @@ class Part:
         stored = [] if again else self._stored_grades()
         if _is_finished(stored):
             return
-        rows = list(self._graded(answers, {_key(row): row for row in stored if row["reply"] != "failed"}))
+        rows = list(self._graded(answers, self._carried))
         if rows != stored or not rows:
             write(self._grades, "grades", rows, graded_of(self._grader.name, self._answers))
 
@@ -285,6 +283,10 @@ class Part:
             return []
         stored = read(self._grades, "grades", graded_of(self._grader.name, self._answers))
         return [] if stored is None else stored.to_pylist()
+
+    def _known_grades(self) -> dict[Key, Row]:
+        known = self.known_answers()
+        return {_key(row): row for row in self._stored_grades() if row["reply"] != "failed" and _key(row) in known}
 
     def _answered(self, conversation: Conversation, probes: RunProbes, stored: Rows) -> Iterator[Row]:
         if _is_finished(stored):

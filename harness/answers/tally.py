@@ -112,7 +112,7 @@ _NAMED = re.compile(r"summariser='([^']+)'")
 _READ = ["strategy", "conversation", "step", "kind", "event"]
 
 
-def strategy_tallies(events: pd.DataFrame, summariser: str = "", embedder: str = "") -> list[Tally]:
+def strategy_tallies(events: pd.DataFrame, summariser: str, embedder: str) -> list[Tally]:
     """Return the replies that the strategies of a run asked for. The two models are the run's.
 
     A call that was answered and directly followed by its failure (an empty text, a refusal, no list of facts) has an
@@ -122,27 +122,31 @@ def strategy_tallies(events: pd.DataFrame, summariser: str = "", embedder: str =
     usable, unusable, failed = (Counter[tuple[str, Role]]() for _ in range(3))
     models: dict[tuple[str, Role], str] = {}
     whys: dict[tuple[str, Role], str] = {}
-    before: object = None
+    before: tuple[object, bool] = None, False
     decoder = msgspec.json.Decoder(Called | Failed)
     for strategy, conversation, step, kind, text in events[_READ].itertuples(index=False):
-        answered, before = before, None
+        answered, before = before, (None, False)
         if kind not in ("called", "failed"):
             continue
         event = decoder.decode(text)
         if isinstance(event, Called):
-            before = (conversation, step, strategy, event.role)
-            if event.basis == "run" and event.model != "offline":
+            counts = event.basis == "run" and event.model != "offline"
+            before = (conversation, step, strategy, event.role), counts
+            if counts:
                 usable[strategy, event.role] += 1
                 models[strategy, event.role] = event.model
         elif event.what in ASKED and not event.used and not event.why.startswith(_NOT_ASKED):
             place = strategy, ASKED[event.what]
-            follows = answered == (conversation, step, *place)
+            called, counts = answered
+            follows = called == (conversation, step, *place)
+            if follows and not counts:
+                continue
             usable[place] -= follows
             # Texts and their question are embedded by two calls: after the first, the second can fail.
             (unusable if follows and event.what != "embedding" else failed)[place] += 1
             whys[place] = event.why
     usual: dict[Role, str] = {"summariser": summariser, "embedder": embedder}
-    return [
+    tallies = [
         Tally(
             place[1],
             models.get(place) or _own_model(*place) or usual[place[1]],
@@ -154,6 +158,7 @@ def strategy_tallies(events: pd.DataFrame, summariser: str = "", embedder: str =
         )
         for place in dict.fromkeys([*usable, *failed])
     ]
+    return [tally for tally in tallies if tally.model != "offline"]
 
 
 def _own_model(strategy: str, role: Role) -> str:

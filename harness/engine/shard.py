@@ -86,7 +86,7 @@ def work(shard: Shard) -> Done:
         todo = [
             (spec, part)
             for spec, part in zip(shard.strategies, cells, strict=True)
-            if not _is_finished(part, shard.run, digest) or (shard.ask_again and _has_failed_calls(part))
+            if not _is_finished(part, shard.run, digest) or (shard.ask_again and _has_failed_calls(part, shard.models))
         ]
         indexes = [ConversationIndex(conversation, counter) for conversation in conversations]
         with no_cycles():
@@ -135,12 +135,13 @@ def _is_finished(part: ResultPart, run: str, digest: str) -> bool:
     return not wrong and part.is_whole() and not all_damage(part.folder, receipts)
 
 
-def _has_failed_calls(part: ResultPart) -> bool:
+def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
     """Return whether a call of the strategy's models had no reply. A reply that is of no use is one."""
     events = part.path("events")
     if not events.exists() or "failed" not in pq.read_table(events, columns=["kind"])["kind"].unique().to_pylist():
         return False
-    return any(tally.failed for tally in strategy_tallies(pq.read_table(events, schema=SCHEMAS["events"]).to_pandas()))
+    rows = pq.read_table(events, schema=SCHEMAS["events"]).to_pandas()
+    return any(tally.failed for tally in strategy_tallies(rows, models.summariser, models.embedder))
 
 
 # Both live as long as the process, so that the shards of a worker share counts and open connections.

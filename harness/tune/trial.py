@@ -115,7 +115,8 @@ def _measured(task: Task) -> Tried:
     try:
         execute(plan, running)
         run = load(running)
-        return msgspec.structs.replace(_figures(task, run), replies=strategy_tallies(run.table("events")))
+        replies = strategy_tallies(run.table("events"), plan.models.summariser, plan.models.embedder)
+        return msgspec.structs.replace(_figures(task, run), replies=replies)
     finally:
         rmtree(running, ignore_errors=True)
 

@@ -113,6 +113,16 @@ def test_answers_that_were_given_stay(ran: Path, server: Server) -> None:
     assert [(row["answer"], now["answer"]) for row, now in changed] == [(None, "another")]
 
 
+def test_grades_that_were_given_stay(ran: Path, server: Server) -> None:
+    """Asking for one answer asks for its grade, and not for those of the others, even if every reply is to be new."""
+    server.text, server.acts = VERDICT, ["status 400 no"]
+    command = answering(server, "-a", "openai/m", "-g", "llm(model='openai/g')")
+    ctxbench(*command, cwd=ran)
+    calls = len(server.seen)
+    ctxbench(*command, "--cassette-mode", "record", "--strict", cwd=ran)
+    assert [seen["model"] for seen in server.seen[calls:]] == ["m", "g"]
+
+
 def _answers(folder: Path) -> list[dict[str, Any]]:
     import pyarrow.parquet as pq
 
