@@ -14,9 +14,13 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """No figure, and why. `fixed` is of intervals: the figure has one value by construction, so there is none."""
+    """No figure, and why.
 
-    why: Literal["failed", "unsupported", "undefined", "fixed"]
+    `unusable` is of models: there is a reply, and asking again would bring the same. `fixed` is of intervals: the
+    figure has one value by construction, so there is none.
+    """
+
+    why: Literal["failed", "unusable", "unsupported", "undefined", "fixed"]
     detail: str = ""
 
     def __bool__(self) -> bool:

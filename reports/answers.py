@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..harness.answers.figures import BOUNDS, AnswerFigures, StrategyAnswers, figures
 from ..harness.answers.store import USUAL, Answered, answered
+from ..harness.answers.tally import tallies_json
 from ..harness.folder.names import short_names
 from ..harness.folder.run import Run
 from ..harness.graders.profiles import Profiles, QuotedProfile, unversioned
@@ -165,6 +166,7 @@ def as_json(figures_: AnswerFigures, notes: Sequence[str]) -> dict[str, Any]:
         "without_gold": figures_.without_gold,
         "less_exact": figures_.less_exact,
         "strategies": {strategy.strategy: _plain(strategy) for strategy in figures_.strategies},
+        "replies": tallies_json(figures_.replies),
         "notes": list(notes),
     }
 

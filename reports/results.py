@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from ..harness.answers.figures import unanswered
+from ..harness.answers.tally import Tally, strategy_tallies, tallies_json, unanswered
 from ..harness.bill.bill import Billed, bill
 from ..harness.bill.requests import breaks
 from ..harness.bill.simulation import Scheme
@@ -74,6 +74,8 @@ class RunSummary:
     """Why something failed or a budget was exceeded: strategy, what, why, instead, times. The most frequent first."""
     unrepeatable: dict[str, str]
     """Strategies that sent something else when they were replayed again, each with the conversation."""
+    replies: list[Tally]
+    """Replies of the models that strategies called, over all conversations."""
     unanswered: list[str]
     """Strategies whose own model calls all failed."""
     summariser_saw: dict[str, Value]
@@ -120,6 +122,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
 
     events = compared_rows("events")
     by_strategy = {name: figures_of(name) for name in names}
+    plan = run.manifest.plan
     return RunSummary(
         manifest=run.manifest,
         conversations=len(conversations),
@@ -136,7 +139,8 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
         grounding=_grounding(compared_rows("grounding"), names),
         reasons=_reasons(events),
         unrepeatable={str(row.strategy): str(row.conversation) for row in results.itertuples() if row.repeats is False},
-        unanswered=unanswered(events),
+        replies=strategy_tallies(run.table("events"), plan.summariser, plan.embedder),
+        unanswered=unanswered(strategy_tallies(events, plan.summariser, plan.embedder)),
         actions={name: _counted(events[events.strategy == name]) for name in names},
         summariser_saw={name: _summariser_saw(events[events.strategy == name]) for name in names},
         tiers=tier_actions(events, {name: values["working_hit_rate"] for name, values in by_strategy.items()}),
@@ -381,6 +385,7 @@ def as_json(summary: RunSummary) -> dict[str, object]:
         "strategies": summary.strategies,
         "actions": summary.actions,
         "reasons": summary.reasons,
+        "replies": tallies_json(summary.replies),
         "unanswered": summary.unanswered,
         "summariser_saw": summary.summariser_saw,
         "tiers": tiers_as_json(summary.tiers),

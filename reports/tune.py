@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..harness.answers.tally import tallies_json
 from ..harness.tune.trial import TOKENS, BaselineComparison, Setting, TrialFigures
 from ..harness.tune.tune import Tuned
 from ..metrics.figures import METRICS
@@ -209,6 +210,7 @@ def as_json(tuned: Tuned) -> dict[str, Any]:
         "selection_bias": None if lost is None else {"chosen_lose": lost[0], "whole_history_loses": lost[1]},
         "tried": [{"strategy": spec, **_figures(figures)} for spec, figures in tuned.tried],
         "failed": [{"setting": setting, "why": why} for setting, why in tuned.failed],
+        "replies": tallies_json(tuned.replies),
     }
 
 

@@ -1,7 +1,7 @@
 """Answer a run: give each probe's context to the answer model, each answer to the grader, shard by shard.
 
 A shard that is answered already, from the same contexts by the same answer model, is not answered again; nor is one
-graded twice.
+graded twice. Answers and grades that a model failed to give are asked for again, and they alone.
 """
 
 from __future__ import annotations
@@ -88,7 +88,10 @@ class Answer(NamedTuple):
 
 
 class Answerer(Protocol):
-    """Answers questions from contexts. A model that fails makes a Missing answer, never an exception."""
+    """Answers questions from contexts. A model that fails makes a Missing answer, never an exception.
+
+    `failed` is one to ask for again, `unusable` one that would be the same.
+    """
 
     @property
     def name(self) -> str:
@@ -176,7 +179,8 @@ class Started:
         return self._services.drain()[0]
 
 
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]
+Rows = list[Row]
 NO_GOLD = "the recording has no answer to compare with"
 NO_ANSWER = "there is no answer to be graded"
 
@@ -227,90 +231,153 @@ class Part:
         by = folder_of(answerer.name)
         self._answers = run.folder / "answers" / by / f"{shard}.parquet"
         self._grades = run.folder / "grades" / by / folder_of(grader.name) / f"{shard}.parquet"
+        self._carried: dict[Key, Row] = {}
         self._metadata = {"by": answerer.name, "as": answerer.identity, "of": contexts_of(run.folder, shard)}
 
-    def is_answered(self) -> bool:
-        """Return whether the answers are stored."""
-        return read(self._answers, "answers", self._metadata) is not None
+    def known_answers(self) -> set[Key]:
+        """Return the probes that are not asked again."""
+        return {_key(row) for row in self._stored_answers() if row["reply"] != "failed"}
 
-    def is_graded(self) -> bool:
-        """Return whether the answers and their grades are stored."""
-        graded = graded_of(self._grader.name, self._answers) if self.is_answered() else None
-        return graded is not None and read(self._grades, "grades", graded) is not None
+    def known_grades(self) -> set[Key]:
+        """Return the probes whose answers are not graded again."""
+        return set(self._known_grades())
 
     def answers(self, probes: RunProbes, again: bool, done: Callable[[int], None]) -> Rows:
         """Return the rows of the answers, stored or new."""
-        stored = None if again else read(self._answers, "answers", self._metadata)
-        if stored is not None:
+        stored = [] if again else self._stored_answers()
+        # Before the answers are written: the grades of those that stay are not asked for again.
+        self._carried = {} if again else self._known_grades()
+        if _is_finished(stored):
             done(sum(1 for _ in self.conversations()))
-            stored_rows: Rows = stored.to_pylist()
-            return stored_rows
+            return stored
+        by_conversation: dict[str, Rows] = {}
+        for row in stored:
+            by_conversation.setdefault(row["conversation"], []).append(row)
         rows: Rows = []
         for conversation in self.conversations():
-            rows += self._answered(conversation, probes)
+            rows += self._answered(conversation, probes, by_conversation.get(conversation.id, []))
             done(1)
-        write(self._answers, "answers", rows, self._metadata)
+        if rows != stored or not rows:
+            write(self._answers, "answers", rows, self._metadata)
         return rows
 
     def grade(self, answers: Rows, again: bool) -> None:
         """Grade the answers, unless that is done."""
-        if again or not self.is_graded():
-            metadata = graded_of(self._grader.name, self._answers)
-            write(self._grades, "grades", list(self._graded(answers)), metadata)
+        stored = [] if again else self._stored_grades()
+        if _is_finished(stored):
+            return
+        rows = list(self._graded(answers, self._carried))
+        if rows != stored or not rows:
+            write(self._grades, "grades", rows, graded_of(self._grader.name, self._answers))
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the conversations of the shard."""
         return read_conversations(self._recordings)
 
-    def _answered(self, conversation: Conversation, probes: RunProbes) -> Iterator[dict[str, Any]]:
+    def _stored_answers(self) -> Rows:
+        stored = read(self._answers, "answers", self._metadata)
+        return [] if stored is None else stored.to_pylist()
+
+    def _stored_grades(self) -> Rows:
+        if not self._answers.exists():
+            return []
+        stored = read(self._grades, "grades", graded_of(self._grader.name, self._answers))
+        return [] if stored is None else stored.to_pylist()
+
+    def _known_grades(self) -> dict[Key, Row]:
+        known = self.known_answers()
+        return {_key(row): row for row in self._stored_grades() if row["reply"] != "failed" and _key(row) in known}
+
+    def _answered(self, conversation: Conversation, probes: RunProbes, stored: Rows) -> Iterator[Row]:
+        if _is_finished(stored):
+            yield from stored
+            return
+        known = {_key(row): row for row in stored if row["reply"] != "failed"}
         for strategy, probed in probes.of(conversation):
-            questions = [probe.question for probe in probed if probe.question is not None]
+            keys = [(conversation.id, strategy, probe.number) for probe in probed]
+            questions = [
+                probe.question
+                for probe, key in zip(probed, keys, strict=True)
+                if probe.question is not None and key not in known
+            ]
             answers = iter(self._answerer.answers(questions))
-            for probe in probed:
-                answer = next(answers) if probe.question is not None else Answer(Missing("failed", probe.failed))
+            for probe, key in zip(probed, keys, strict=True):
+                if key in known:
+                    yield known[key]
+                    continue
+                answer = next(answers) if probe.question is not None else Answer(Missing("undefined", probe.failed))
                 yield _row(conversation, strategy, probe, answer)
 
-    def _graded(self, answers: Rows) -> Iterator[dict[str, Any]]:
-        """Yield a row for each answer. Everything that can be graded goes to the grader in one call."""
+    def _graded(self, answers: Rows, known: Mapping[Key, Row]) -> Iterator[Row]:
+        """Yield a row for each answer. Everything that is to be graded goes to the grader in one call."""
         conversations = {conversation.id: conversation for conversation in self.conversations()}
         messages = {
             name: {message.id: message for message in conversation.messages}
             for name, conversation in conversations.items()
         }
-        items = [
-            item_of(
+        items = {
+            _key(row): item_of(
                 conversations[row["conversation"]].probes[row["number"]],
                 messages[row["conversation"]],
                 row["answer"],
                 f"{row['conversation']} {row['strategy']} {row['probe']}",
             )
             for row in answers
-            if row["gold"] and row["answer"] is not None
-        ]
-        grades = iter(self._judged(items))
+            if row["gold"] and row["answer"] is not None and _key(row) not in known
+        }
+        grades = dict(zip(items, self._judged(list(items.values())), strict=True))
         for row in answers:
+            key = _key(row)
+            if key in known:
+                yield known[key]
+                continue
             if row["answer"] is None:
-                grade: Grade | Missing = Missing("failed", NO_ANSWER)
+                grade: Grade | Missing = Missing("undefined", NO_ANSWER)
             else:
-                grade = next(grades) if row["gold"] else Missing("undefined", NO_GOLD)
-            yield {name: row[name] for name in ("conversation", "strategy", "number")} | _grade(grade)
+                grade = grades.get(key, Missing("undefined", NO_GOLD))
+            reply = _reply(grade) if key in items and not _is_by_rules(items[key]) else None
+            yield {name: row[name] for name in ("conversation", "strategy", "number")} | _grade(grade, reply)
 
     def _judged(self, items: list[GradedItem]) -> list[Grade | Missing]:
-        """Return the grades of items.
-
-        UNKNOWN where there is an answer is no matter of judgement, and small models take it for right: rules grade it,
-        whoever grades the rest.
-        """
-        # `logit` took 67 of 348 UNKNOWN for right: `last_turn`, which knows nothing, had 20 % (decision 24).
-        declined = [item.candidate == UNKNOWN and item.kind != "unanswerable" for item in items]
+        """Return the grades of items."""
+        by_rules = [_is_by_rules(item) for item in items]
         shares = {
-            by: iter(grader.grade([item for item, no in zip(items, declined, strict=True) if no is by]))
+            by: iter(grader.grade([item for item, no in zip(items, by_rules, strict=True) if no is by]))
             for by, grader in ((True, RulesGrader()), (False, self._grader))
         }
-        return [next(shares[no]) for no in declined]
+        return [next(shares[no]) for no in by_rules]
 
 
-def _row(conversation: Conversation, strategy: str, probed: ProbeContext, answer: Answer) -> dict[str, Any]:
+Key = tuple[str, str, int]
+"""Conversation, strategy and number of a probe."""
+
+
+def _key(row: Row) -> Key:
+    return row["conversation"], row["strategy"], row["number"]
+
+
+def _is_finished(rows: Rows) -> bool:
+    """Return whether rows are there, and none is to be asked for again."""
+    return bool(rows) and not any(row["reply"] == "failed" for row in rows)
+
+
+def _reply(value: object) -> str | None:
+    """Return what became of the reply that a value is from; None if the model cannot give such a value at all."""
+    if not isinstance(value, Missing):
+        return "usable"
+    return value.why if value.why in ("failed", "unusable") else None
+
+
+def _is_by_rules(item: GradedItem) -> bool:
+    """Return whether rules grade an answer, whoever grades the rest: UNKNOWN where there is an answer.
+
+    That is no matter of judgement, and small models take it for right.
+    """
+    # `logit` took 67 of 348 UNKNOWN for right: `last_turn`, which knows nothing, had 20 % (decision 24).
+    return item.candidate == UNKNOWN and item.kind != "unanswerable"
+
+
+def _row(conversation: Conversation, strategy: str, probed: ProbeContext, answer: Answer) -> Row:
     probe = conversation.probes[probed.number]
     missing = answer.text if isinstance(answer.text, Missing) else None
     return {
@@ -321,6 +388,7 @@ def _row(conversation: Conversation, strategy: str, probed: ProbeContext, answer
         "category": probe.category,
         "answerable": probe.answerable,
         "gold": has_gold(probe),
+        "reply": _reply(answer.text),
         "answer": None if missing is not None else answer.text,
         "missing": missing.detail if missing is not None else None,
         "support": answer.support,
@@ -333,10 +401,10 @@ def _row(conversation: Conversation, strategy: str, probed: ProbeContext, answer
     }
 
 
-def _grade(grade: Grade | Missing) -> dict[str, Any]:
+def _grade(grade: Grade | Missing, reply: str | None) -> Row:
     if isinstance(grade, Missing):
-        return {**dict.fromkeys(Grade.__struct_fields__), "missing": grade.detail}
-    return {**msgspec.structs.asdict(grade), "missing": None}
+        return {"reply": reply, **dict.fromkeys(Grade.__struct_fields__), "missing": grade.detail}
+    return {"reply": reply, **msgspec.structs.asdict(grade), "missing": None}
 
 
 KINDS: Mapping[str, Kind] = {

@@ -35,6 +35,10 @@ CUT = 1000
 """Tokens from which on that is looked at: of a short prompt, what a provider adds or counts otherwise is too much."""
 
 
+class Unanswerable(ModelError):
+    """A question has no answer, whatever the model is asked again: what it was told to do cannot be done."""
+
+
 class ByModel:
     """An answer model of the run, called through the cassette, with retries, time-outs and the spend limit."""
 
@@ -67,7 +71,7 @@ class ByModel:
         size = self._size(request)
         room = self._window
         if room is not None and size + request.max_tokens > room:
-            raise ModelError(
+            raise Unanswerable(
                 f"{self.name}: {size:,} tokens and {request.max_tokens} for the answer do not fit its window, {room:,}"
             )
         reply = self._models.chat(request, self._counter)
@@ -113,7 +117,9 @@ class _Talk:
             text: str | Missing = cleaned(self._talk())
         except Unusable as error:
             self._charged.append(error.reply)
-            text = Missing("failed", str(error))
+            text = Missing("unusable", str(error))
+        except Unanswerable as error:
+            text = Missing("unusable", str(error))
         except ModelError as error:
             text = Missing("failed", str(error))
         costs = [reply.cost for reply in self._charged]
@@ -141,7 +147,7 @@ class _Talk:
             if request.silent:
                 break
             request = self._with_tool_results(request, reply, calls)
-        raise ModelError(f"{self._by.name}: called a tool where it had to answer")
+        raise Unanswerable(f"{self._by.name}: called a tool where it had to answer")
 
     def _with_tool_results(self, request: ModelRequest, reply: Reply, calls: Sequence[ToolCall]) -> ModelRequest:
         """Return the next request, with the tool results. It allows no more calls once a tool was not available."""
@@ -159,7 +165,7 @@ class _Talk:
             except Stopped:
                 raise
             except (Exception, SystemExit) as error:
-                raise ModelError(
+                raise Unanswerable(
                     f"the strategy could not be started again for its tools: {failure_reason(error)}"
                 ) from None
         return self._live.tools if self._live is not None else {}
@@ -170,7 +176,7 @@ class _Talk:
         except Stopped:
             raise
         except (Exception, SystemExit) as error:
-            raise ModelError(f"the strategy's tool {call.name} failed: {failure_reason(error)}") from None
+            raise Unanswerable(f"the strategy's tool {call.name} failed: {failure_reason(error)}") from None
 
 
 _UNKNOWN = re.compile(r"\W*(?:answer\W+)?(?:unknown|未知)\W*", re.IGNORECASE)

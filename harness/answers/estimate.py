@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -12,7 +13,7 @@ from ...scenarios.model import Conversation
 from ..folder.run import Run
 from ..models.recorded import ModelRequest, messages_of
 from ..probes.ask import CEILING, FLOOR
-from .answer import Answerer, Part, has_gold, item_of
+from .answer import Answerer, Key, Part, has_gold, item_of
 from .chat import ByModel
 from .store import shards
 
@@ -48,37 +49,45 @@ def estimates(run: Run, answerer: Answerer, grader: Grader, *, again: bool = Fal
     parts = [Part(run, shard, answerer, grader) for shard in shards(run.folder)]
     asked = list[CallEstimate]()
     if isinstance(answerer, ByModel):
-        asked.append(_answers(run, answerer, _recorded(part for part in parts if again or not part.is_answered())))
+        asked.append(_answers(run, answerer, parts, again))
     if isinstance(grader, AsksModel):
         strategies = len({*run.manifest.plan.strategies, FLOOR, CEILING})
-        asked += _grades(grader, _recorded(part for part in parts if again or not part.is_graded()), strategies)
+        asked += _grades(grader, parts, strategies, again)
     return [estimate for estimate in asked if estimate.calls]
 
 
-def _recorded(parts: Iterable[Part]) -> list[Conversation]:
-    return [conversation for part in parts for conversation in part.conversations()]
-
-
-def _answers(run: Run, answerer: ByModel, recorded: Sequence[Conversation]) -> CallEstimate:
+def _answers(run: Run, answerer: ByModel, parts: Sequence[Part], again: bool) -> CallEstimate:
+    known = set[Key]() if again else {key for part in parts for key in part.known_answers()}
     probes = run.table("probes")
-    rows = probes[probes.conversation.astype(str).isin([conversation.id for conversation in recorded])]
-    sent = rows.tokens_sent.dropna()
+    keys = zip(probes.conversation.astype(str), probes.strategy.astype(str), probes.number, strict=True)
+    sent = probes.tokens_sent[[key not in known for key in keys]].dropna()
     return CallEstimate(answerer.name, len(sent), int(sent.sum()), len(sent) * answerer.longest)
 
 
-def _grades(grader: AsksModel, recorded: Sequence[Conversation], strategies: int) -> Iterator[CallEstimate]:
+def _grades(grader: AsksModel, parts: Sequence[Part], strategies: int, again: bool) -> Iterator[CallEstimate]:
     """Yield the grades as if every answer were the accepted one: what an answer adds to a request is little."""
-    counter = TokenCounter()
-    requests = [request for item in _items(recorded) for request in grader.requests(item)]
-    if requests:
-        tokens = sum(counter.message(message) for request in requests for message in messages_of(request.asked))
-        longest = sum(request.max_tokens for request in requests)
-        yield CallEstimate(requests[0].model, strategies * len(requests), strategies * tokens, strategies * longest)
+    counter, model = TokenCounter(), ""
+    calls = tokens = longest = 0
+    for part in parts:
+        known = Counter[tuple[str, int]]()
+        if not again:
+            known.update((conversation, number) for conversation, _, number in part.known_grades())
+        for place, item in _items(part.conversations()):
+            times = strategies - known[place]
+            for request in grader.requests(item) if times else ():
+                model = request.model
+                calls += times
+                tokens += times * sum(counter.message(message) for message in messages_of(request.asked))
+                longest += times * request.max_tokens
+    if calls:
+        yield CallEstimate(model, calls, tokens, longest)
 
 
-def _items(recorded: Sequence[Conversation]) -> Iterator[GradedItem]:
-    for conversation in recorded:
+def _items(conversations: Iterable[Conversation]) -> Iterator[tuple[tuple[str, int], GradedItem]]:
+    """Yield the conversation and number of each probe that can be graded, and its accepted answer as an item."""
+    for conversation in conversations:
         messages = {message.id: message for message in conversation.messages}
-        for probe in conversation.probes:
+        for number, probe in enumerate(conversation.probes):
             if has_gold(probe):
-                yield item_of(probe, messages, next(iter(probe.answers), ""), probe.id)
+                item = item_of(probe, messages, next(iter(probe.answers), ""), probe.id)
+                yield (conversation.id, number), item

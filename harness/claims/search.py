@@ -17,6 +17,7 @@ from ...metrics.probes import latency as percentiles
 from ...metrics.statistics.intervals import Floats, Interval, of_seeds, share_interval
 from ...metrics.tfidf import TfIdf
 from ...metrics.value import Missing
+from ...scenarios.errors import SetupError
 from ...scenarios.model import Conversation, Fact, Message
 from ...strategies.chain import parse
 from ...strategies.events import Recalled
@@ -45,7 +46,11 @@ def accuracy(inputs: ClaimInputs) -> Measurement:
     """
     recorded = [conversation for conversation in inputs.recorded if conversation.probes]
     models = Models(Settings(embedder=inputs.embedder).checked())
-    outcomes, _ = together(measured(recorded or inputs.conversations, BY, models))
+    try:
+        outcomes, _ = together(measured(recorded or inputs.conversations, BY, models))
+    except SetupError as error:
+        inputs.failures.append(str(error))
+        raise
     conversations = len({outcome.conversation for outcome in outcomes})
     figures, hits = [], {}
     for row in rows(outcomes, ways(BY)):

@@ -19,10 +19,11 @@ from .arguments import (
     OverwriteOption,
     RunArgument,
     RunOutOption,
+    StrictOption,
     flat,
-    report_spending,
     run_folder,
 )
+from .replies import end
 from .streams import command, same_command, say, say_stopped
 
 
@@ -35,14 +36,16 @@ def answer(
         bool,
         typer.Option("--corrected", help="Correct the shares for the grader's known errors against human labels."),
     ] = False,
+    strict: StrictOption = False,
     as_json: JsonOption = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Answer a run's probes from the context of each strategy, and grade the answers.
 
     The run stores the context of every probe, so nothing is replayed, unless a model calls a tool that a strategy
-    offers. Answers and grades are stored in the run folder and reused. The bounds last_turn and evidence_only are
-    answered as well.
+    offers. Answers and grades are stored in the run folder and reused; the same command asks again for those alone that
+    a model failed to give. The bounds last_turn and evidence_only are answered as well. The exit code is 2, after the
+    tables, if the answer model or the grader gave no usable reply, and with --strict if any reply is missing.
     """
     from ...reports.answers import agreement_json, agreement_table, answers_of, measures, pairs
     from ...reports.answers import as_json as exact
@@ -74,10 +77,7 @@ def answer(
         print_tables(
             [*shown(figures, notes), agreement_table(orders), *([corrected_table(extra)] if extra is not None else [])]
         )
-    report_spending(settings, opened.folder)
-    if not graded.answers.answer.notna().any():
-        say(f"error: {graded.answerer} answered nothing: see the table Why answers or grades are missing")
-        raise typer.Exit(2)
+    end(figures.replies, strict, settings, opened.folder)
 
 
 @flat
@@ -119,6 +119,7 @@ def quality(
             rich_help_panel=MODELS_PANEL,
         ),
     ] = False,
+    strict: StrictOption = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Answer and grade the scenario `questions` with a small model, from recorded replies.
@@ -130,7 +131,9 @@ def quality(
     """
     from ...reports.answers import all_json, answers_of, by_graders
     from ...scenarios.errors import Stopped, UserError
+    from ..answers.tally import Tally, answer_tallies
     from ..folder.run import load
+    from ..models.weights import NAME
     from ..quality import contexts, conversations, replayed
     from ..quality import record as recorded
     from .output import print_json, print_tables
@@ -138,12 +141,14 @@ def quality(
 
     if grader and not answerer:
         raise UserError("--grader grades the answers of a model of your own: name it with --answerer")
-    replies = None
+    replies = settings = None
+    tallies = dict[Tally, None]()
     if answerer:
         settings = reach.settings(answerer=answerer)
         opened = contexts(out)
         for by in dict.fromkeys(("rules", grader or "rules")):
-            answered_by(opened, settings, AnswerOptions(answerer, by, yes=yes))
+            graded = answered_by(opened, settings, AnswerOptions(answerer, by, yes=yes))
+            tallies |= dict.fromkeys(answer_tallies(graded.answers, graded.grades, graded.answerer, graded.grader))
     else:
         try:
             with redirect_stdout(sys.stderr), counting(conversations(), "conversations") as done:
@@ -158,11 +163,9 @@ def quality(
         print_tables(by_graders(answers, brief=in_brief))
         if not in_brief:
             typer.echo(f"\nresults: {out}/   ({command('report', out)} --all)")
-    if answerer:
-        report_spending(settings, out)
-    if replies is None:
-        return
-    if not replies.are_whole:
-        say(replies.in_words())
-    elif record is not None:
-        say(f"written: {record}: {len(replies.asked):,} replies")
+    if replies is not None and answers is not None:
+        of_model = [figures for figures in answers.figures if figures.answerer == NAME]
+        tallies |= dict.fromkeys(tally for figures in of_model for tally in figures.replies)
+        if replies.are_whole and record is not None:
+            say(f"written: {record}: {len(replies.asked):,} replies")
+    end(list(tallies), strict, settings, out, anew="another --out with --cassette-mode record")

@@ -24,7 +24,6 @@ from .streams import say
 
 if TYPE_CHECKING:
     from ...metrics.prices import Prices
-    from ...strategies.events import Failed
     from ..folder.run import Run
     from ..models import Settings
     from ..redaction.redact import Redaction
@@ -132,8 +131,8 @@ StrictOption = Annotated[
     bool,
     typer.Option(
         "--strict/--keep-going",
-        help="Stop at the first record that cannot be read, or go on without it.",
-        rich_help_panel=RECORDINGS_PANEL,
+        help="Nothing may be missing: stop at the first record that cannot be read, and exit with code 2 if a reply "
+        "of a model is missing.",
     ),
 ]
 JobsOption = Annotated[
@@ -252,10 +251,6 @@ def _stages(text: str) -> list[tuple[str, Mapping[str, object]]]:
     except SpecError:
         return []
     return [(call.name.partition("@")[0], dict(call.parameters)) for call in stages]
-
-
-# Reasons that are printed one by one.
-_MOST_REASONS = 3
 
 
 class CassetteMode(StrEnum):
@@ -508,72 +503,3 @@ def with_files(function: Callable[P, None]) -> Callable[P, None]:
         function(*args, **options)
 
     return command
-
-
-def report_model_calls(folder: Path) -> None:
-    """Print the failures of calls, which strategies survive silently."""
-    from ...metrics.value import grouped
-    from ...reports.render import count
-    from ..models.provider import GIVEN_UP
-
-    failures = _failures(folder)
-    given_up = grouped((None, failure.why) for failure in failures if GIVEN_UP in failure.why)
-    others = [failure for failure in failures if GIVEN_UP not in failure.why]
-    failed = grouped((failure.used, f"{failure.why}; {failure.instead}") for failure in others)
-    for _, (text, times) in given_up[:_MOST_REASONS]:
-        say(
-            f"{text}: {count(times, 'call')} not made. Once it answers, --overwrite completes the run and replays "
-            "the recorded replies"
-        )
-    for used, (text, times) in failed[:_MOST_REASONS]:
-        say(f"{'not as requested' if used else 'failed'} {count(times, 'time')}: {text}")
-    if len(failed) > _MOST_REASONS:
-        say(f"{count(len(failed) - _MOST_REASONS, 'other reason')} too: see the table Why of `ctxbench report --all`")
-
-
-def answered_by_none(folder: Path) -> list[str]:
-    """Return the strategies that called models and never had an answer: their figures show what they do without."""
-    from ..answers.figures import unanswered
-    from ..folder.run import load
-
-    return unanswered(load(folder).table("events"))
-
-
-def report_spending(settings: Settings, run: Path | None = None) -> None:
-    """Print what the calls of this command cost, on a run folder or on none: a command's last line."""
-    from ...reports.render import count
-    from ..models.purse import in_dollars, spending
-
-    if (known := spending(settings.path(), settings.command, run)) is None:
-        return
-    spent, by_run = known
-    earlier = by_run.dollars - spent.dollars
-    if spent.refused:
-        before = f", {in_dollars(round(earlier, 6))} of it by earlier commands on this run" if earlier > 0 else ""
-        say(
-            f"the spend limit of {in_dollars(settings.spend_limit or 0)} was reached{before}: "
-            f"{spent.refused:,} calls were not made. "
-            "A higher limit with --overwrite completes the run and replays the recorded replies"
-        )
-    if spent.calls or spent.unanswered:
-        unknown = f" and {spent.unpriced:,} calls whose price is not known" if spent.unpriced else ""
-        notes = [f"replies are in {settings.path()}"]
-        if earlier > 0:
-            notes.append(f"earlier commands on this run cost ${earlier:.4f}")
-        if spent.unanswered:
-            notes.append(f"{count(spent.unanswered, 'try', 'tries')} had no answer: charged as the most it can cost")
-        if spent.substituted:
-            notes.append(f"{count(spent.substituted, 'reply', 'replies')} named another model than was asked")
-        say(f"models: {spent.calls:,} calls, ${spent.dollars:.4f}{unknown}; {'; '.join(notes)}")
-
-
-def _failures(folder: Path) -> list[Failed]:
-    """Return what strategies could not have, or not as requested."""
-    import msgspec
-
-    from ...strategies.events import Failed
-    from ..folder.run import load
-
-    events = load(folder).table("events")
-    decoder = msgspec.json.Decoder(Failed)
-    return [decoder.decode(text) for text in events.event[events.kind == "failed"]]

@@ -22,6 +22,7 @@ from .arguments import (
     JsonOption,
     StrictOption,
 )
+from .replies import end, strategy_replies
 
 if TYPE_CHECKING:
     from ...scenarios.source import Problems
@@ -125,15 +126,19 @@ def focus(
         ),
     ] = None,
     encoding: EncodingOption = "o200k_base",
+    strict: StrictOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Put recorded calls and probes through the Focus tier, and measure what it keeps within its limit.
 
-    The whole history, which keeps everything, and the most that any way within the limit can keep are shown too.
+    The whole history, which keeps everything, and the most that any way within the limit can keep are shown too. The
+    exit code is 2 if a recording was left out, if a model that a strategy names gave it no usable reply, and with
+    --strict if any reply is missing.
     """
     from ...reports.tiers import focus_json as exact
     from ...reports.tiers import focus_tables
     from ...scenarios.errors import RunError
+    from ..answers.tally import tallies_json
     from ..engine.plan import RunInputs
     from ..tier_bench.focus import bench, rows
     from .output import print_json, print_tables
@@ -151,13 +156,12 @@ def focus(
         if not conversations:
             raise RunError("there is no conversation to measure")
         failed = [(name, strategy, why) for strategy, names in run.failures.items() for name, why in names.items()]
-        figures = rows(run, limit)
+        figures, tallies = rows(run, limit), strategy_replies(run)
     if as_json:
-        print_json(exact(figures, limit, conversations, failed))
+        print_json({**exact(figures, limit, conversations, failed), "replies": tallies_json(tallies)})
     else:
         print_tables(focus_tables(figures, limit, conversations, failed))
-    if run.manifest.problems:
-        raise typer.Exit(2)
+    end(tallies, strict, failed=bool(run.manifest.problems))
 
 
 def rag(

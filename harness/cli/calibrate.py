@@ -22,14 +22,14 @@ from .arguments import (
     StrictOption,
     flat,
     prices_of,
-    report_spending,
 )
+from .replies import end
 from .streams import report_ignored, same_command, say, say_stopped
 
 if TYPE_CHECKING:
     from ...scenarios.errors import RecordingError
-    from ..graders.calibration import Calibrated
     from ..graders.labels import LabelledSet
+    from ..graders.profiles import Profile
 
 
 # Bad records, or calls that cannot be compared, that are printed one by one.
@@ -119,13 +119,15 @@ def calibrate(
 
     The result is stored as the grader's profile, which reports show beside its scores. Known formats of labelled
     answers: EVOUNA, HalluQA, MT-RAG's ratings, LoCoMo's recorded answers, and JSON Lines of your own
-    ({"question", "accepted", "candidate", "correct"}). Any other CSV, TSV or JSON is read by --columns.
+    ({"question", "accepted", "candidate", "correct"}). Any other CSV, TSV or JSON is read by --columns. The exit code
+    is 2, after the tables, if a grader graded nothing, and with --strict if any reply of its model is missing.
     """
     from ...metrics.grading.baselines import BASELINES
     from ...reports.calibration import as_json as exact
     from ...reports.calibration import tables
     from ...reports.figures.style import check
     from ...scenarios.errors import RunError, Stopped
+    from ..answers.tally import profile_tally
     from ..graders.attacks import ATTACKS
     from ..graders.calibration import Options, calibrated
     from ..graders.labels import sample_of
@@ -166,8 +168,10 @@ def calibrate(
         print_json(exact(results))
     else:
         print_tables(list(tables(results)))
-    _keep(results, out)
-    report_spending(settings)
+    profiles = [profile for calibrated in results for profile in calibrated.profiles]
+    tallies = [tally for profile in profiles if (tally := profile_tally(profile)) is not None]
+    failed = _keep(profiles, out)
+    end(tallies, strict, settings, anew="--cassette-mode record", failed=failed)
 
 
 def _check_date(text: str) -> None:
@@ -228,17 +232,19 @@ def _parts(sets: Sequence[LabelledSet], only: dict[str, str]) -> list[LabelledSe
     return matching
 
 
-def _keep(results: Sequence[Calibrated], folder: Path | None) -> None:
-    """Write the profiles. A grader that graded nothing has none: exit with code 2."""
+def _keep(profiles: Sequence[Profile], folder: Path | None) -> bool:
+    """Write the profiles. A grader that graded nothing on a set has none there: return whether there is one."""
+    from ..answers.tally import profile_tally
     from ..graders.profiles import keep, user_folder
 
-    profiles = [profile for calibrated in results for profile in calibrated.profiles]
     files = [keep(profile, folder or user_folder()) for profile in profiles if profile.graded]
     if files:
         say(f"written: {', '.join(map(str, files))}")
-    if empty := dict.fromkeys(f"{profile.grader} on {profile.set}" for profile in profiles if not profile.graded):
-        say(f"error: nothing was graded by {'; '.join(empty)}: see the table without a grade")
-        raise typer.Exit(2)
+    empty = [profile for profile in profiles if not profile.graded]
+    # Where a model failed to reply, that is said of the model.
+    if names := dict.fromkeys(f"{part.grader} on {part.set}" for part in empty if profile_tally(part) is None):
+        say(f"error: nothing was graded by {'; '.join(names)}: see the table without a grade")
+    return bool(empty)
 
 
 def validate(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .arguments import BriefOption, EmbedderOption, JsonOption, MarkdownOption
+from .streams import say
 
 if TYPE_CHECKING:
     from ..claims.claim import Finding
@@ -56,7 +57,8 @@ def claims(
     """Measure each claim by its protocol: it holds, fails, or cannot be told, and why.
 
     The 95 % interval decides, never a point. Strategies that the run lacks run on its conversations. If all claims are
-    measured, they are stored in the run folder and `ctxbench report` shows them.
+    measured, they are stored in the run folder and `ctxbench report` shows them. The exit code is 2, after the tables,
+    if the embedder gave no usable reply.
     """
     from ...reports.claims import as_json as exact
     from ...reports.claims import brief, tables
@@ -70,7 +72,7 @@ def claims(
         raise UserError("give --quick or --slow, not both")
     claims_chosen = chosen(only or ())
     with TemporaryDirectory(prefix="ctxbench-claims-") as folder, redirect_stdout(sys.stderr):
-        findings = _measured(
+        findings, failures = _measured(
             claims_chosen, run, Path(folder), recordings or [], quick, slow, embedder, keep=not only, silent=in_brief
         )
     if as_json:
@@ -81,6 +83,10 @@ def claims(
         typer.echo(brief(findings))
     else:
         print_tables(tables(findings, rows or bool(only)))
+    for failure in failures:
+        say(f"error: {failure}")
+    if failures:
+        raise typer.Exit(2)
 
 
 def _measured(
@@ -94,12 +100,12 @@ def _measured(
     *,
     keep: bool,
     silent: bool,
-) -> list[Finding]:
+) -> tuple[list[Finding], list[str]]:
+    """Return the findings, and the models that gave no usable reply."""
     from ..claims.inputs import ClaimInputs
     from ..claims.registry import write
     from ..folder.run import rows_of
     from .progress import counting
-    from .streams import say
 
     strategies = tuple(dict.fromkeys(name for claim in claims for name in claim.strategies))
     own = _user_run(run)
@@ -116,14 +122,13 @@ def _measured(
         written = write(inputs.run, findings, quick, recordings)
         if not silent:
             say(f"written: {written}")
-    return findings
+    return findings, inputs.failures
 
 
 def _user_run(named: Path | None) -> Path | None:
     """Return the user's run: the named one, else the newest; None if there is none."""
     from ..folder.run import load
     from .arguments import run_folder
-    from .streams import say
 
     if named is not None:
         return load(run_folder(named)).folder  # its errors come before anything is measured
@@ -139,7 +144,6 @@ def _opened(own: Path | None, folder: Path, strategies: tuple[str, ...]) -> Run:
     from ..engine.plan import RunInputs as Named
     from ..folder.run import load
     from .progress import watching
-    from .streams import say
 
     if own is not None:
         return load(own)

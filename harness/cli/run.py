@@ -34,17 +34,16 @@ from .arguments import (
     StrictOption,
     TrackingOption,
     TurnsOption,
-    answered_by_none,
     flat,
     prices_of,
-    report_model_calls,
-    report_spending,
 )
+from .replies import end, report_model_calls, strategy_replies
 from .streams import command, report_ignored, same_command, say, say_stopped
 
 if TYPE_CHECKING:
     from ...metrics.prices import Prices
     from ...reports.results import Results
+    from ..answers.tally import Tally
     from ..folder.schema import Manifest
     from ..models import Settings
 
@@ -127,12 +126,14 @@ def run(
     """Replay recordings through strategies and measure what each would send.
 
     The same command continues a run that was stopped. A strategy that fails loses that conversation. The exit code is
-    2, after the tables, if a strategy finished no conversation or had no answer from its model.
+    2, after the tables, if a strategy finished no conversation, if a model gave no usable reply at all, and with
+    --strict if any reply is missing. The same command asks again for replies that are missing because a call failed.
     """
     from ...scenarios.compactions import RECORDED
     from ...scenarios.errors import RunError, Stopped
     from ...strategies.chain import use_pythons
     from ..engine.plan import Plan, RunInputs, default_strategies, execute
+    from ..folder.run import load
     from ..folder.store import is_complete, remove_empty
     from .output import print_run, results_of
     from .progress import watching
@@ -164,8 +165,9 @@ def run(
         remove_empty(folder)
         raise RunError("no conversation could be read: nothing was measured")
     report_model_calls(folder)
+    tallies = strategy_replies(load(folder))
     if (asking.answerer, asking.grader) != ("offline", "rules"):
-        _have_answered(folder, settings, asking, overwrite)
+        tallies += _have_answered(folder, settings, asking, overwrite)
     if complete and not watcher.steps:
         say(f"{folder}: already measured; --overwrite measures again")
     billed = [word for name in model or () for word in ("-m", name)]
@@ -184,14 +186,9 @@ def run(
     in_mlflow = not mlflow or _is_logged(folder, tracking_uri, tuple(model or ()), prices)
     if report:
         _write_report(results)
-    report_spending(settings, folder)
     if none := _finished_none(folder):
         say(f"error: no conversation was finished by {', '.join(none)}: {to_print} --all shows why")
-    if without := answered_by_none(folder):
-        again = "once the model answers, --overwrite measures again and replays recorded replies"
-        say(f"error: no model answered {', '.join(without)}, so its figures show what it does without one: {again}")
-    if none or without or not in_mlflow:
-        raise typer.Exit(2)
+    end(tallies, strict, settings, folder, failed=bool(none) or not in_mlflow)
 
 
 _DEMO = ("none", "window(max_tokens=4000)", "summary(every=5)", "retrieval", "archive", "facts")
@@ -220,13 +217,15 @@ def check_prices(models: Sequence[str], prices: Prices) -> None:
             raise SpecError(prices.unknown(name))
 
 
-def _have_answered(folder: Path, settings: Settings, asking: AnswerOptions, overwrite: bool) -> None:
+def _have_answered(folder: Path, settings: Settings, asking: AnswerOptions, overwrite: bool) -> list[Tally]:
     """Have the questions of a run answered and graded by models as well. What is done is not done again."""
     from msgspec.structs import replace
 
+    from ..answers.tally import answer_tallies
     from ..folder.run import load
 
-    answered_by(load(folder), replace(settings, answerer=asking.answerer), asking, overwrite)
+    graded = answered_by(load(folder), replace(settings, answerer=asking.answerer), asking, overwrite)
+    return answer_tallies(graded.answers, graded.grades, graded.answerer, graded.grader)
 
 
 def _write_report(results: Results) -> None:

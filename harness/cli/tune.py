@@ -22,8 +22,10 @@ from .arguments import (
     JsonOption,
     MarkdownOption,
     OverwriteOption,
+    StrictOption,
     TurnsOption,
 )
+from .replies import end
 from .streams import report_ignored, same_command, say, say_stopped
 
 if TYPE_CHECKING:
@@ -93,11 +95,13 @@ def tune(
     encoding: EncodingOption = "o200k_base",
     turns: TurnsOption = None,
     adapter_python: AdapterPythonOption = None,
+    strict: StrictOption = False,
 ) -> None:
     """Find the settings of a strategy that are worth their cost: the frontier of cost and quality.
 
     Settings are chosen on some conversations and measured on the others, which are held out. The same command
-    continues a stopped search, with more --trials too.
+    continues a stopped search, with more --trials too. The exit code is 2, after the tables, if a model that a setting
+    names gave it no usable reply, and with --strict if any reply is missing.
     """
     from ...reports.tune import as_json as exact
     from ...reports.tune import tables
@@ -140,6 +144,7 @@ def tune(
     else:
         print_tables(list(tables(tuned)))
         typer.echo(f"\nresults: {out}/   (tune.json, frontier.svg, study.db for Optuna's own tools)")
+    end(tuned.replies, strict, again="--overwrite searches anew and replays the recorded replies")
 
 
 def _searched(request: TuneRequest, out: Path, jobs: int, overwrite: bool) -> Tuned:

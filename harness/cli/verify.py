@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .arguments import JobsOption, JsonOption, ModelOptions, RunArgument, flat, report_spending, run_folder
+from .arguments import JobsOption, JsonOption, ModelOptions, RunArgument, StrictOption, flat, run_folder
+from .replies import end, strategy_replies
 from .streams import command, say
 
 if TYPE_CHECKING:
     from ..folder.files import Damage
     from ..folder.schema import Manifest
+    from ..models import Settings
 
 _MOST_SHOWN = 20
 
@@ -24,6 +26,7 @@ def verify(
     run: RunArgument = Path("runs"),
     repair: Annotated[bool, typer.Option("--repair", help="Make what is damaged again, and nothing else.")] = False,
     jobs: JobsOption = 0,
+    strict: StrictOption = False,
     as_json: JsonOption = False,
     reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
@@ -31,26 +34,34 @@ def verify(
 
     Named are files that are missing, that changed by as much as a bit, or that come from another run. The exit code is
     1 if there are any, unless all could be made again. `--repair` replays just the damaged parts from the recordings,
-    which must be where they were; name the servers and cassettes of the run's models again if it had any.
+    which must be where they were; name the servers and cassettes of the run's models again if it had any. The exit code
+    is 2 if one of them gave no usable reply at all, and with --strict if any reply is missing.
     """
+    from ..folder.run import load
     from ..folder.store import read_manifest
 
     folder = run_folder(run)
     manifest = read_manifest(folder)
     damaged = _damage(folder, manifest)
     left = damaged
+    settings = None
     if repair and (damaged or not manifest.complete):
         with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
-            _make_again(folder, manifest, jobs, reach)
+            settings = _make_again(folder, manifest, jobs, reach)
         left = _damage(folder, read_manifest(folder))
+    tallies = [] if settings is None else strategy_replies(load(folder))
     if as_json:
+        from ..answers.tally import tallies_json
         from .output import print_json
 
-        print_json({"damaged": _rows(damaged), "left": _rows(left), "complete": read_manifest(folder).complete})
+        complete, replies = read_manifest(folder).complete, tallies_json(tallies)
+        print_json({"damaged": _rows(damaged), "left": _rows(left), "complete": complete, "replies": replies})
     else:
         _print(folder, manifest, damaged, left, repair)
     if left:
         raise typer.Exit(1)
+    if settings is not None:
+        end(tallies, strict, settings, folder)
 
 
 def _damage(folder: Path, manifest: Manifest) -> list[Damage]:
@@ -61,7 +72,8 @@ def _damage(folder: Path, manifest: Manifest) -> list[Damage]:
     return damage(folder, manifest, shards) + answers.damage(folder)
 
 
-def _make_again(folder: Path, manifest: Manifest, jobs: int, reach: ModelOptions) -> None:
+def _make_again(folder: Path, manifest: Manifest, jobs: int, reach: ModelOptions) -> Settings:
+    """Replay what is damaged, and return the settings of the models that it took."""
     import os
 
     from ..engine.plan import execute, plan_of
@@ -70,8 +82,8 @@ def _make_again(folder: Path, manifest: Manifest, jobs: int, reach: ModelOptions
     settings = reach.settings(summariser=manifest.plan.summariser, embedder=manifest.plan.embedder)
     plan = plan_of(manifest, settings, answers=(folder / "answers").is_dir())
     with watching() as watcher:
-        execute(plan, folder, jobs=jobs or os.cpu_count() or 1, watcher=watcher)
-    report_spending(settings, folder)
+        execute(plan, folder, jobs=jobs or os.cpu_count() or 1, ask_again=False, watcher=watcher)
+    return settings
 
 
 def _rows(damaged: list[Damage]) -> list[dict[str, Any]]:

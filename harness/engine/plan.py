@@ -153,21 +153,30 @@ def execute(
     jobs: int = 1,
     strict: bool = False,
     overwrite: bool = False,
+    ask_again: bool = True,
     watcher: Watcher | None = None,
 ) -> Manifest:
     """Run a plan into the folder `out`, or resume it there. Returns the manifest.
 
     Bad conversations are left out and named in the manifest's `problems`; `strict` makes the first one an error.
+    Parts in which calls of models failed are made again, from recorded replies but for those calls, if `ask_again`.
     Raises RunError if `out` cannot be written or holds another run.
     """
     unfinished = _unfinished(plan)
     _make(out)
     with alone(out):
-        return _execute(plan, unfinished, out, jobs, strict, overwrite, watcher)
+        return _execute(plan, unfinished, out, jobs, strict, overwrite, ask_again, watcher)
 
 
 def _execute(
-    plan: Plan, unfinished: Manifest, out: Path, jobs: int, strict: bool, overwrite: bool, watcher: Watcher | None
+    plan: Plan,
+    unfinished: Manifest,
+    out: Path,
+    jobs: int,
+    strict: bool,
+    overwrite: bool,
+    ask_again: bool,
+    watcher: Watcher | None,
 ) -> Manifest:
     _enter(out, unfinished, overwrite)
     problems = Problems(strict=strict)
@@ -190,7 +199,16 @@ def _execute(
                 calls = sum(1 for conversation in group for _ in conversation.calls())
                 watcher.sharded(number, len(group), messages[number], calls)
             yield Shard(
-                number, group, list(plan.strategies), str(out), run, plan.encoding, models, plan.probes, plan.answers
+                number,
+                group,
+                list(plan.strategies),
+                str(out),
+                run,
+                plan.encoding,
+                models,
+                plan.probes,
+                plan.answers,
+                ask_again,
             )
 
     def done(shard: Done) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pyarrow.parquet as pq
 
 from ...metrics.constraints import retained_constraints
 from ...metrics.grounding import by_row, refetched, retained
@@ -24,7 +25,9 @@ from ...strategies.bounds import EvidenceOnly, LastTurn
 from ...strategies.chain import parse
 from ...strategies.events import Called, Summarised
 from ..answers.answer import answer_usually
+from ..answers.tally import strategy_tallies
 from ..folder.files import all_damage, joint_digest
+from ..folder.schema import SCHEMAS
 from ..folder.store import Constant, ResultPart, parts_of
 from ..models import Models, Settings
 from ..probes.ask import CEILING, FLOOR
@@ -51,6 +54,8 @@ class Shard(msgspec.Struct, frozen=True):
     """Whether probes are asked."""
     answers: bool = False
     """Whether they are answered, by `offline`, and the answers graded, by `rules`."""
+    ask_again: bool = True
+    """Whether a part that is finished is made again where calls of its models failed."""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -81,7 +86,7 @@ def work(shard: Shard) -> Done:
         todo = [
             (spec, part)
             for spec, part in zip(shard.strategies, cells, strict=True)
-            if not _is_finished(part, shard.run, digest)
+            if not _is_finished(part, shard.run, digest) or (shard.ask_again and _has_failed_calls(part, shard.models))
         ]
         indexes = [ConversationIndex(conversation, counter) for conversation in conversations]
         with no_cycles():
@@ -128,6 +133,15 @@ def _is_finished(part: ResultPart, run: str, digest: str) -> bool:
             "run with --overwrite, or name another --out"
         )
     return not wrong and part.is_whole() and not all_damage(part.folder, receipts)
+
+
+def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
+    """Return whether a call of the strategy's models had no reply. A reply that is of no use is one."""
+    events = part.path("events")
+    if not events.exists() or "failed" not in pq.read_table(events, columns=["kind"])["kind"].unique().to_pylist():
+        return False
+    rows = pq.read_table(events, schema=SCHEMAS["events"]).to_pandas()
+    return any(tally.failed for tally in strategy_tallies(rows, models.summariser, models.embedder))
 
 
 # Both live as long as the process, so that the shards of a worker share counts and open connections.

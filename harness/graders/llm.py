@@ -85,7 +85,8 @@ class LlmGrader:
         right = sum(verdict.verdict == "CORRECT" for verdict in verdicts)
         needed = self.how.votes // 2 + 1
         if max(right, len(verdicts) - right) < needed:
-            return next(vote for vote in votes if isinstance(vote, Missing))
+            missing = [vote for vote in votes if isinstance(vote, Missing)]
+            return next((vote for vote in missing if vote.why == "failed"), missing[0])
         correct = right >= needed
         reason = next(verdict.reason for verdict in verdicts if (verdict.verdict == "CORRECT") == correct)
         raw = "\n".join(reply.text for reply in replies if not isinstance(reply, Missing))
@@ -120,7 +121,7 @@ def ask(
             reply = models.chat(request, counter)
             return reply, reply
         except Unusable as error:  # it has to be paid for all the same
-            return error.reply, Missing("failed", str(error))
+            return error.reply, Missing("unusable", str(error))
         except ModelError as error:
             return None, Missing("failed", str(error))
 
@@ -255,7 +256,7 @@ def read(text: str, kind: type[T]) -> T | Missing:
         reply = msgspec.json.decode(inner, type=kind)
         json.loads(inner, object_pairs_hook=_once)  # msgspec takes the last of two fields of one name
     except (ValueError, RecursionError) as error:  # msgspec's errors are of this kind
-        return Missing("failed", f"the grader's reply is no verdict: {_why(inner, error)}")
+        return Missing("unusable", f"the grader's reply is no verdict: {_why(inner, error)}")
     return reply
 
 

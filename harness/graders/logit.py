@@ -121,7 +121,7 @@ class LogitGrader:
             return Missing("failed", str(error))
         self.used.add(choice.input_tokens)
         if not choice.logprobs:
-            return Missing("failed", f"{self.how.model}: neither Yes nor No is among its likeliest tokens")
+            return Missing("unusable", f"{self.how.model}: neither Yes nor No is among its likeliest tokens")
         return round(choice.of(YES) - choice.of(NO), 4)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ValidationError
 from ragas.embeddings.base import BaseRagasEmbedding
@@ -40,9 +40,11 @@ class RagasMetric:
         try:
             value = float(asyncio.run(self._metric(calls).ascore(**inputs)).value)
         except Exception as error:
-            return Missing("failed", calls.problem or f"ragas: {type(error).__name__}: {error}")
-        if calls.problem:
-            return Missing("failed", calls.problem)
+            if calls.problem is not None:
+                return calls.problem
+            return Missing("unusable", f"ragas: {type(error).__name__}: {error}")
+        if calls.problem is not None:
+            return calls.problem
         return Missing("undefined", "ragas found no statement to judge") if calls.nothing else value
 
     def _metric(self, calls: _Calls) -> Any:
@@ -55,7 +57,7 @@ class _Calls:
 
     def __init__(self, model: str, prompt: str, models: Models, counter: TokenCounter, used: GraderUsage) -> None:
         self.model, self.prompt, self.models, self.counter, self.used = model, prompt, models, counter, used
-        self.problem = ""
+        self.problem: Missing | None = None
         # Set when the model cut a text into no statements at all: ragas would score that 0.
         self.nothing = False
 
@@ -69,12 +71,12 @@ class _Calls:
             parsed = kind.model_validate_json(reply.text)
         except Unusable as error:
             self.used.add(error.reply.input_tokens, error.reply.output_tokens, error.reply.cost)
-            raise self._failed(str(error)) from None
+            raise self._failed("unusable", str(error)) from None
         except ModelError as error:
-            raise self._failed(str(error)) from None
+            raise self._failed("failed", str(error)) from None
         except ValidationError as error:
             what = error.errors()[0]["msg"]
-            raise self._failed(f"{self.model}: the reply is not of the form that ragas asked for: {what}") from None
+            raise self._failed("unusable", f"{self.model}: its reply is not what ragas asked for: {what}") from None
         self.nothing = self.nothing or any(value == [] for _, value in parsed)
         return parsed
 
@@ -83,14 +85,15 @@ class _Calls:
         try:
             embedded = self.models.embed([text], False, self.counter)
         except ModelError as error:
-            raise self._failed(str(error)) from None
+            raise self._failed("failed", str(error)) from None
         if embedded.called is not None:
             self.used.add(embedded.called.input_tokens, 0, embedded.called.cost)
         return [float(value) for value in embedded.vectors[0]]
 
-    def _failed(self, why: str) -> ModelError:
-        self.problem = self.problem or why
-        return ModelError(why)
+    def _failed(self, why: Literal["failed", "unusable"], detail: str) -> ModelError:
+        if self.problem is None:
+            self.problem = Missing(why, detail)
+        return ModelError(detail)
 
 
 class _Llm(InstructorBaseRagasLLM):  # type: ignore[misc]

@@ -20,7 +20,9 @@ from ...metrics.probes import Latency, latency, recall
 from ...metrics.statistics.intervals import Interval, interval, share_interval
 from ...metrics.tokens import TokenCounter
 from ...metrics.value import Missing, Value
+from ...scenarios.errors import SetupError
 from ...scenarios.model import Conversation, Probe, independent_units
+from ...strategies.base import ModelError
 from ...strategies.tiers.rag import Fusion, Rag, RagRules, Retriever, passage
 from ...strategies.tiers.rag.vector_store import Kind, VectorStore
 from ..models import Models
@@ -97,7 +99,13 @@ def searched(
     """Search for each probe of a conversation, which belongs to an independent unit, in every way."""
 
     def embed(texts: Sequence[str], query: bool) -> NDArray[np.float32]:
-        return models.embed(texts, query, counter).vectors
+        try:
+            return models.embed(texts, query, counter).vectors
+        except ModelError as error:  # without vectors there is nothing to measure
+            raise SetupError(
+                f"the embedder gave no usable reply: {error}. Once that is mended, the same command goes on: finished "
+                "vectors are recorded"
+            ) from None
 
     rag = Rag(rules, embed if "vector" in rules.retrievers else None)
     passages = [(at, passage(message)) for at, message in enumerate(conversation.messages) if message.role != "system"]

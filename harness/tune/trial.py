@@ -21,6 +21,7 @@ from ...metrics.statistics.comparison import Difference, Pairs, difference
 from ...metrics.statistics.intervals import BY_CONSTRUCTION, Ends, Floats, by_unit, mean_of, of_share, resampled
 from ...metrics.value import Missing, Value
 from ...scenarios.errors import RunError
+from ..answers.tally import Tally, strategy_tallies
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
 from ..folder.files import placed
@@ -69,6 +70,8 @@ class Tried(msgspec.Struct, frozen=True):
     calls: int
     failed: str = ""
     """Why there are no figures: the strategy failed in a conversation."""
+    replies: list[Tally] = []
+    """Replies of the strategy's own models."""
 
 
 def try_packed(packed: bytes) -> bytes:
@@ -111,7 +114,9 @@ def _measured(task: Task) -> Tried:
     # Only its sums are stored: the run of a trial is many times as large as its figures.
     try:
         execute(plan, running)
-        return _figures(task, load(running))
+        run = load(running)
+        replies = strategy_tallies(run.table("events"), plan.models.summariser, plan.models.embedder)
+        return msgspec.structs.replace(_figures(task, run), replies=replies)
     finally:
         rmtree(running, ignore_errors=True)
 

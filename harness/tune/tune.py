@@ -29,6 +29,7 @@ from ...scenarios.source import Problems
 from ...scenarios.spec import nearest
 from ...strategies import plugins
 from ...strategies.chain import packages, parse
+from ..answers.tally import Tally
 from ..engine.plan import RunInputs
 from ..engine.workers import side_by_side
 from ..folder.files import placed
@@ -253,6 +254,8 @@ class Tuned:
     """Whether any setting is on that frontier. If not, the settings are the frontier without the whole history, which
     dominates all of them."""
     problems: Problems
+    replies: tuple[Tally, ...] = ()
+    """Replies of the models that settings name for themselves."""
 
 
 Say = Callable[[int, int], None]
@@ -311,6 +314,7 @@ class _Search:
         train = self._all(list(values_by_setting), TRAIN, quality)
         chosen, worth = self._chosen(train, quality)
         rows = self._measured(chosen, quality)
+        held = self._all([setting.spec for setting in rows], HELD, quality)
         size = self.space.size()
         return Tuned(
             self.strategy.text,
@@ -328,6 +332,7 @@ class _Search:
             tuple(self._at_ends([values_by_setting[setting] for setting in chosen])),
             worth,
             self.problems,
+            tuple(tally for trial in (*train, *held) for tally in trial.replies),
         )
 
     def _chosen(self, train: Sequence[Tried], quality: str) -> tuple[list[str], bool]:

@@ -193,6 +193,7 @@ def test_the_limit_holds_over_commands(ran: Path, server: Server) -> None:
 
 def test_grades_are_estimated_too(ran: Path, server: Server) -> None:
     """A model that grades is asked for each answer that there is a gold for."""
+    server.text = '{"reason": "same", "verdict": "CORRECT"}'
     words = ("-a", "openai/m", "-g", "llm(model='openai/gpt-4o-mini')", "--cassette", "c", "--api-base", server.url)
     asked = [line for line in said(answer(*words).stderr) if line.startswith("to ask")]
     assert asked[0].startswith("to ask: openai/m: 24 calls")
@@ -203,6 +204,7 @@ def test_grades_are_estimated_too(ran: Path, server: Server) -> None:
 def test_grades_alone_are_estimated(ran: Path, server: Server) -> None:
     """A model that grades answers which are there already costs as well: also those of the extractive baseline."""
     answer()
+    server.text = '{"reason": "same", "verdict": "CORRECT"}'
     words = ("-g", "llm(model='openai/gpt-4o-mini')", "--cassette", "c", "--api-base", server.url)
     asked = [line for line in said(answer(*words).stderr) if line.startswith("to ask")]
     assert len(asked) == 1
@@ -227,14 +229,14 @@ def test_a_model_that_is_away_is_missing(ran: Path, server: Server) -> None:
     words = ("-a", "openai/m", "--api-base", server.url, "--cassette", "c", "--retries", 0)
     found = answer(*words, code=2)
     assert "Why answers or grades are missing" in found.stdout
-    assert "answered nothing" in found.stderr
+    assert "error: the answerer openai/m gave no usable reply, of 24 asked for: " in found.stderr
     assert "(undefined)" in found.stdout
 
 
 def test_a_model_that_grades_itself_is_warned_of(ran: Path, server: Server) -> None:
-    """And a grader that replies prose gives no grade, rather than a wrong one."""
+    """And a grader that replies prose gives no grade, rather than a wrong one: exit code 2."""
     words = ("-a", "openai/m", "-g", "llm(model='openai/m')", "--cassette", "c")
-    found = answer(*words, "--api-base", server.url)
+    found = answer(*words, "--api-base", server.url, code=2)
     assert "graded its own answers" in " ".join(found.stdout.split())
     assert "Why answers or grades are missing" in found.stdout
 

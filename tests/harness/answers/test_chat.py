@@ -109,7 +109,7 @@ def test_a_model_that_never_stops_calling_has_no_answer() -> None:
     """After so many rounds it may call none; that it does all the same is missing, and charged."""
     again = [calls(("load_tool_history", "{}")) for _ in range(9)]
     found = ask(Scripted(*again), tools=(LOAD,), live=Strategy)
-    assert found.text == Missing("failed", "openai/m: called a tool where it had to answer")
+    assert found.text == Missing("unusable", "openai/m: called a tool where it had to answer")
     assert (found.rounds, found.cost) == (5, pytest.approx(0.1))
 
 
@@ -143,7 +143,7 @@ def test_no_reply_is_missing_and_an_empty_one_is_charged() -> None:
     found = ask(Scripted(ModelError("openai/m: no answer within 60 s")))
     assert found == Answer(Missing("failed", "openai/m: no answer within 60 s"), "", 0, 0, 0, 0)
     found = ask(Scripted(Unusable("openai/m: answered with an empty text", text(""))))
-    assert (found.text, found.cost) == (Missing("failed", "openai/m: answered with an empty text"), 0.01)
+    assert (found.text, found.cost) == (Missing("unusable", "openai/m: answered with an empty text"), 0.01)
 
 
 def test_an_unknown_price_makes_the_sum_unknown() -> None:

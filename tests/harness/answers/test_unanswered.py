@@ -6,9 +6,10 @@ import msgspec
 import pandas as pd
 import pytest
 
-from ctxbench.harness.answers.figures import unanswered
+from ctxbench.harness.answers.tally import strategy_tallies, unanswered
 from ctxbench.strategies.events import CUT, USED, Called, Event, Failed, Summarised
 
+OFFLINE = Called("summariser", "offline", 9, 9, 0.0)
 CALLED, EMBEDDED = Called("summariser", "openai/m", 9, 9), Called("embedder", "openai/e", 9)
 FAILED = Failed("summary", "openai/m: there is no key", "all is kept")
 LOST = Failed("embedding", "openai/e: there is no key", "by words in common")
@@ -39,6 +40,8 @@ def table(*events: Event, steps: tuple[int, ...] = ()) -> pd.DataFrame:
         ([CALLED, Failed("summary", "too long", CUT), SUMMARISED], []),
         ([CALLED, Failed("summary", "not in the language", USED), SUMMARISED], []),
         ([FAILED, EMBEDDED], ["s"]),
+        ([OFFLINE, Failed("summary", "it is larger than what it replaces", "the history stays as it is")], []),
+        ([EMBEDDED, LOST], ["s"]),
         ([LOST, CALLED, SUMMARISED], ["s"]),
         ([Failed("facts", "openai/m: refused", "by rules")], ["s"]),
         ([Failed("archive", "database is locked", "sent whole")], []),
@@ -48,9 +51,9 @@ def table(*events: Event, steps: tuple[int, ...] = ()) -> pd.DataFrame:
 )
 def test_unanswered(events: list[Event], wanted: list[str]) -> None:
     """One answer of use is enough, of whoever was asked: a summariser's does not stand for an embedder's."""
-    assert unanswered(table(*events)) == wanted
+    assert unanswered(strategy_tallies(table(*events), "openai/m", "openai/e")) == wanted
 
 
 def test_a_failure_of_a_later_call() -> None:
     """A failure belongs to the call right before it at the same step only."""
-    assert unanswered(table(CALLED, FAILED, steps=(0, 1))) == []
+    assert unanswered(strategy_tallies(table(CALLED, FAILED, steps=(0, 1)), "openai/m", "openai/e")) == []

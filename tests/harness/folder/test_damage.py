@@ -208,5 +208,6 @@ def test_verify_and_repair(tmp_path: Path) -> None:
         "damaged": [{"file": "steps/00000-001.parquet", "what": "is missing"}],
         "left": [],
         "complete": True,
+        "replies": [],
     }
     assert bytes_of(run) == whole

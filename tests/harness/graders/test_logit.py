@@ -76,7 +76,7 @@ def test_what_cannot_be_graded(tmp_path: Path) -> None:
     )
     assert none == Missing("unsupported", "a question of the kind preference has no answer to compare with")
     assert failed == Missing("failed", "local:m: the context is too small")
-    assert neither == Missing("failed", "local:m: neither Yes nor No is among its likeliest tokens")
+    assert neither == Missing("unusable", "local:m: neither Yes nor No is among its likeliest tokens")
     assert empty == Grade(False, -100.0, "the answer is empty")
 
 

@@ -41,7 +41,7 @@ def test_anything_else_is_missing(text: str, why: str) -> None:
     """Prose, broken JSON, two verdicts, none, other words or fields: no verdict, and why; never a guess."""
     found = read(text, GraderVerdict)
     assert isinstance(found, Missing)
-    assert found.why == "failed"
+    assert found.why == "unusable"
     assert why in found.detail
 
 

@@ -75,7 +75,10 @@ def test_a_run_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
     done = ctxbench(*words, "--spend-limit", 0.001, "-j", 2, "-o", "r", cwd=tmp_path)
     assert len(server.seen) * 0.00021 <= 0.001
     lines = said(done.stderr)
-    assert lines[-1].startswith(f"models: {len(server.seen)} calls, $0.000")
+    assert lines[-2].startswith(f"models: {len(server.seen)} calls, $0.000")
+    assert lines[-1].startswith(
+        "missing: 48 of 52 replies of the summariser openai/gpt-4o-mini (the spend limit of $0.001"
+    )
     assert any(line.startswith("the spend limit of $0.001 was reached: ") for line in lines)
     assert any(
         line.startswith("failed ")
@@ -98,11 +101,15 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         "try 3 of 4 in 2 s",
         "try 4 of 4 in 4 s (later ones are not told)",
     ]
-    assert lines[-1].startswith(f"error: no model answered {SUMMARY}, so its figures show what it does without one: ")
-    [given_up] = [line for line in lines if "was given up for the rest of the run" in line]
+    assert lines[-1].startswith("error: the summariser openai/m gave no usable reply, of ")
+    assert f"that {SUMMARY} asked for: was given up for the rest of the run: the connection failed" in lines[-1]
+    assert lines[-1].endswith(
+        "reachable? Once that is mended, the same command asks for what failed, and for nothing else"
+    )
+    [given_up] = [line for line in lines[:-1] if "was given up for the rest of the run" in line]
     missed = (load(tmp_path / "r").table("events").kind == "failed").sum() - 1
     assert missed > 2
-    assert f"{missed} calls not made. Once it answers, --overwrite completes the run and replays" in given_up
+    assert f"{missed} calls not made. Once it answers, the same command completes the run and replays" in given_up
     assert any(line.startswith("failed 1 time: openai/m: the connection failed") for line in lines)
 
 

