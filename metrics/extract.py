@@ -44,7 +44,7 @@ FEW = 0.2
 
 
 class Features(NamedTuple):
-    """What a sentence has whatever stands around it: its words, its values, and the worth of its cues."""
+    """Holds of a sentence all that does not depend on its neighbours: its words, its values, and the worth of its cues."""
 
     terms: frozenset[str]
     values: tuple[Value, ...]

@@ -61,7 +61,7 @@ class ConversationRequests:
 
 
 ALIKE = ("steps", "hidden", "at", "bounds", "output", "started", "recordings", "_blocks", "_table", "_log", "_written")
-"""What is the same of the requests of a run, whatever counts their media: it is worked out once."""
+"""Properties of the requests of a run that are the same whatever counts their media: they are worked out once."""
 
 
 @dataclass(frozen=True)
