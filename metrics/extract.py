@@ -44,7 +44,7 @@ FEW = 0.2
 
 
 class Features(NamedTuple):
-    """Holds of a sentence all that does not depend on its neighbours: its words, its values, and the worth of its cues."""
+    """Holds the features of a sentence that its neighbours do not change: its words, its values, the worth of its cues."""
 
     terms: frozenset[str]
     values: tuple[Value, ...]
