@@ -44,7 +44,7 @@ FEW = 0.2
 
 
 class Features(NamedTuple):
-    """Holds the features of a sentence that its neighbours do not change: its words, its values, the worth of its cues."""
+    """Holds what no neighbour of a sentence changes: its words, its values, and the worth of its cues."""
 
     terms: frozenset[str]
     values: tuple[Value, ...]
