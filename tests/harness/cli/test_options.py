@@ -20,6 +20,7 @@ SAME = {
     "--grader": "who grades; `calibrate` compares several",
     "--model": "the model billed; `tune` has one, and `tokens`",
     "--out": "a folder to make; each command says what will be in it",
+    "--repair": "mends what is damaged; each command says how",
     "--report": "whether the report is made as well",
     "--seed": "what chance goes by; each command says what is drawn",
     "--strategy": "a strategy: to run, to compare, or one of the run's",
