@@ -206,7 +206,7 @@ def test_no_path_hangs(place: Path, path: str, command: Any, parameter: Any, kin
 )
 @needs_linux
 def test_numbers_and_files_in_texts(place: Path, given: tuple[str, ...], says: str) -> None:
-    """What stands within a strategy, a range or a file of settings has bounds as well."""
+    """Numbers within strategies and ranges, and files of settings, have bounds as well."""
     if "tensorboard" in given:
         pytest.importorskip("tensorboard")
     os.mkfifo(place / "pipe.py")

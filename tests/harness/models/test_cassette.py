@@ -229,7 +229,7 @@ def test_a_reply_that_is_lost(tmp_path: Path) -> None:
 
 
 def test_money_that_was_changed(tmp_path: Path) -> None:
-    """What was spent has a digest too: neither another sum nor a lost account is read."""
+    """An account of money has a digest too: neither another sum nor a lost account is read."""
     path, sums = tmp_path / "c", Spending(3, 0.25)
     for statement in ("UPDATE accounts SET dollars = 0.125", "DELETE FROM accounts", "UPDATE accounts SET name = 'o'"):
         path.unlink(missing_ok=True)

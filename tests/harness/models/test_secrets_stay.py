@@ -70,7 +70,7 @@ KEYS = st.text(string.ascii_letters + string.digits + "+/=&%\"'\\ é-_", min_siz
 @settings(max_examples=30)
 @given(value=KEYS, act=st.sampled_from(sorted(ACTS)), form=st.sampled_from(sorted(FORMS)))
 def test_any_key_of_the_environment(value: str, act: str, form: str) -> None:
-    """Whatever a server does with a key, in whatever form, the run's folder, cassette and messages do not have it."""
+    """A key is in no run folder, cassette or message, in no form, whatever a server does with it."""
     with serving() as server:
         assert_stays(value, act, form, server)
 

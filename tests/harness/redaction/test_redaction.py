@@ -206,7 +206,7 @@ def _shape(value: object) -> object:
 
 @given(original=conversations(), texts=st.lists(TEXTS | JSON_TEXTS, min_size=1))
 def test_a_key_has_it_back(original: Conversation, texts: list[str]) -> None:
-    """What was redacted is restored to the byte, whatever stands in it, placeholders of its own among it."""
+    """Restoring gives the bytes of the plain conversion, even where these had placeholders of their own."""
     said = [replace(message, text=texts[at % len(texts)]) for at, message in enumerate(original.messages)]
     original = replace(original, messages=tuple(said))
     key = KeyFile()
