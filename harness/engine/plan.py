@@ -51,7 +51,7 @@ from ..models import Settings
 from ..models.purse import spent_on_run
 from ..models.settings import check_extractors, named
 from ..redaction.redact import Redaction, Redactor
-from .shard import Done, Shard
+from .shard import OWN, Done, PartTask, Work
 from .workers import run_shards
 
 # A Parquet file costs 0.4 to 1.4 ms however small it is: one for each conversation would take longer than all the rest.
@@ -185,36 +185,35 @@ def _execute(
         watcher.begin(opened.size, out, plan.strategies)
     # One id for all workers: what each of them spends counts against the same limit.
     models = replace(plan.models, command=plan.models.command or uuid4().hex, run=str(out))
-    run = run_digest(unfinished)
     redactor = _redactor(plan)
     originals = opened.conversations()
     conversations = originals if redactor is None else redactor.conversations(originals)
-    finished: dict[int, Done] = {}
-    messages: dict[int, int] = {}
+    work = Work(
+        str(out),
+        run_digest(unfinished),
+        plan.strategies,
+        plan.encoding,
+        models,
+        plan.probes,
+        plan.answers,
+        ask_again,
+    )
+    finished: dict[int, _ShardCount] = {}
 
-    def shards() -> Iterator[Shard]:
+    def shards() -> Iterator[list[PartTask]]:
         for number, group in enumerate(groups(_watched(conversations, problems, watcher))):
-            messages[number] = sum(len(conversation.messages) for conversation in group)
+            messages = sum(len(conversation.messages) for conversation in group)
+            finished[number] = _ShardCount(len(group), messages, len(work.parts))
             if watcher is not None:
                 calls = sum(1 for conversation in group for _ in conversation.calls())
-                watcher.sharded(number, len(group), messages[number], calls)
-            yield Shard(
-                number,
-                group,
-                list(plan.strategies),
-                str(out),
-                run,
-                plan.encoding,
-                models,
-                plan.probes,
-                plan.answers,
-                ask_again,
-            )
+                watcher.sharded(number, len(group), messages, calls)
+            yield [PartTask(work, number, part, tuple(group) if part == OWN else ()) for part in work.parts]
 
-    def done(shard: Done) -> None:
-        finished[shard.number] = shard
-        if watcher is not None:
-            watcher.measured(shard.conversations, messages[shard.number], shard.steps)
+    def done(task: Done) -> None:
+        shard = finished[task.shard]
+        shard.digest, shard.steps, shard.left = task.digest, shard.steps + task.steps, shard.left - 1
+        if not shard.left and watcher is not None:
+            watcher.measured(shard.conversations, shard.messages, shard.steps)
 
     run_shards(shards(), jobs, done)
     remove_parts(out, len(finished), len(plan.strategies))  # of a stopped run over more recordings
@@ -240,6 +239,18 @@ def _execute(
     )
     write_manifest(out, manifest)
     return manifest
+
+
+@dataclass(slots=True)
+class _ShardCount:
+    """A shard while it is worked on."""
+
+    conversations: int
+    messages: int
+    left: int
+    """Tasks that are not done yet."""
+    steps: int = 0
+    digest: str = ""
 
 
 def _redactor(plan: Plan) -> Redactor | None:

@@ -1,53 +1,56 @@
-"""One unit of work: a shard of conversations through every strategy, written to the run folder."""
+"""The work on a shard, some consecutive conversations, in tasks: each writes one part of the run folder.
+
+The shard's own part comes first: its conversations, and the bounds of its probes. Then one part for each strategy, in
+any order, by any worker. The answers to its probes come last, since they read all other parts.
+"""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
+from time import perf_counter
 
 import msgspec
-import numpy as np
 import pyarrow.parquet as pq
 
-from ...metrics.constraints import retained_constraints
-from ...metrics.grounding import by_row, refetched, retained
-from ...metrics.measure import Ints, MeasuredResult, measure
-from ...metrics.survival import Round, survival
 from ...metrics.tokens import TokenCounter
 from ...scenarios.errors import RunError, Stopped
-from ...scenarios.model import Call, Conversation, Usage
+from ...scenarios.model import Conversation
 from ...strategies.base import Strategy, budget_of
 from ...strategies.bounds import EvidenceOnly, LastTurn
 from ...strategies.chain import parse
-from ...strategies.events import Called, Summarised
 from ..answers.answer import answer_usually
 from ..answers.tally import strategy_tallies
 from ..folder.files import all_damage, joint_digest
 from ..folder.schema import SCHEMAS
-from ..folder.store import Constant, ResultPart, parts_of
+from ..folder.store import ResultPart, parts_of, read_conversations
 from ..models import Models, Settings
 from ..probes.ask import CEILING, FLOOR
 from ..probes.probe_run import ProbeResult, bounded, interviewed, write_probes
 from ..replay import ContextLog, ConversationIndex, RecordedContext, failure_reason, replay
+from .tables import write_cells, write_recordings
 
 ReplayOutcome = tuple[ContextLog, list[ProbeResult]]
 Asked = dict[str, list[tuple[str, list[ProbeResult]]]]
 """By strategy the conversations with their probes."""
 
+OWN, ANSWERS = -1, -2
+"""Parts of a shard that are no strategy's."""
 
-class Shard(msgspec.Struct, frozen=True):
-    """Some consecutive conversations, and the strategies to put them through."""
+MOST_OPEN = 2
+"""Shards that a worker keeps in memory: its own, and the one that it helps with."""
 
-    number: int
-    conversations: list[Conversation]
-    strategies: list[str]
+
+class Work(msgspec.Struct, frozen=True):
+    """The work of a run, which is the same for every shard."""
+
     folder: str
     run: str
     """Digest of the run's plan and versions, for the receipts."""
+    strategies: tuple[str, ...]
     encoding: str
     models: Settings = Settings()
     probes: bool = True
@@ -57,59 +60,119 @@ class Shard(msgspec.Struct, frozen=True):
     ask_again: bool = True
     """Whether a part that is finished is made again where calls of its models failed."""
 
+    @property
+    def parts(self) -> list[int]:
+        """The parts of a shard, in an order in which they can be written."""
+        return [OWN, *range(len(self.strategies)), *([ANSWERS] if self.answers else [])]
+
+
+class PartTask(msgspec.Struct, frozen=True):
+    """One part of one shard, to be written."""
+
+    work: Work
+    shard: int
+    part: int
+    """Number of the strategy, OWN or ANSWERS."""
+    conversations: tuple[Conversation, ...] = ()
+    """The shard's, with its own part. Whoever writes another one reads them from the folder, or has them still."""
+
 
 class Done(msgspec.Struct, frozen=True):
-    """Receipt of a shard whose files are written."""
+    """Report of a task whose files are written."""
 
-    number: int
-    conversations: int
-    steps: int
-    """Steps replayed now; those of parts that were finished before are not in it."""
+    shard: int
+    part: int
     digest: str
+    """Of the shard's conversations."""
+    steps: int = 0
+    """Steps replayed now; none if the part was finished before."""
+    seconds: float = 0.0
 
 
-def work_packed(shard: bytes) -> Done:
-    """`work` for a shard that came as MessagePack, as workers get them."""
-    return work(msgspec.msgpack.decode(shard, type=Shard))
+class PartWriter:
+    """Does tasks. It keeps the shards that it was last asked for in memory, indexed."""
+
+    def __init__(self) -> None:
+        self._shards: dict[int, _OpenShard] = {}
+
+    def do(self, task: PartTask) -> Done:
+        """Write a part, unless it is there. Raises RunError if it cannot be written."""
+        began = perf_counter()
+        try:
+            shard = self._opened(task)
+            steps = 0
+            if task.part == ANSWERS:
+                answer_usually(Path(task.work.folder), task.shard, shard.counter, shard.models)
+            else:
+                with no_cycles():
+                    if task.part == OWN:
+                        shard.write_own()
+                    else:
+                        steps = shard.write_part(task.part)
+        except OSError as error:
+            raise RunError(f"{task.work.folder}: cannot be written: {error.strerror or error}") from None
+        return Done(task.shard, task.part, shard.digest, steps, perf_counter() - began)
+
+    def _opened(self, task: PartTask) -> _OpenShard:
+        shard = self._shards.pop(task.shard, None)
+        if shard is None:
+            conversations = task.conversations or _stored(task)
+            shard = _OpenShard(task.work, task.shard, conversations)
+        self._shards[task.shard] = shard  # as the newest
+        while len(self._shards) > MOST_OPEN:
+            del self._shards[next(iter(self._shards))]
+        return shard
 
 
-def work(shard: Shard) -> Done:
-    """Put a shard through its strategies and write every part that is not there yet."""
-    folder, conversations = Path(shard.folder), shard.conversations
-    digests = [conversation.digest() for conversation in conversations]
-    digest = joint_digest(digests)
-    counter, models, steps = _counter(shard.encoding), _models(shard.models), 0
-    try:
-        own, *cells = parts_of(folder, shard.number, len(shard.strategies))
-        # The parts of a shard that a stopped run finished are not made again.
-        whole = _is_finished(own, shard.run, digest)
-        todo = [
-            (spec, part)
-            for spec, part in zip(shard.strategies, cells, strict=True)
-            if not _is_finished(part, shard.run, digest) or (shard.ask_again and _has_failed_calls(part, shard.models))
-        ]
-        indexes = [ConversationIndex(conversation, counter) for conversation in conversations]
-        with no_cycles():
-            if not whole:
-                own.begin()
-                write_probes(own, _bounds(indexes, shard.strategies, models, shard.probes))
-                write_recordings(own, digests, conversations, indexes)
-                own.finish(shard.run, digest)
-            for spec, part in todo:
-                part.begin()
-                strategy = parse(spec)
-                budget, wrong = _budget(strategy)
-                outcomes = [wrong or _replayed(index, strategy, models, shard.probes) for index in indexes]
-                write_probes(part, {spec: _probed(conversations, outcomes)})
-                logs = [outcome if isinstance(outcome, str) else outcome[0] for outcome in outcomes]
-                repeats = _repeats(indexes, logs, strategy, models, shard.probes)
-                steps += write_cells(part, spec, budget, indexes, logs, repeats)
-                part.finish(shard.run, digest)
-        if shard.answers:
-            answer_usually(folder, shard.number, counter, models)
-    except OSError as error:
-        raise RunError(f"{folder}: cannot be written: {error.strerror or error}") from None
-    return Done(shard.number, len(conversations), steps, digest)
+def _stored(task: PartTask) -> tuple[Conversation, ...]:
+    """Return the conversations of a shard as its own part has them."""
+    return tuple(read_conversations(ResultPart(Path(task.work.folder), task.shard).path("recordings")))
+
+
+class _OpenShard:
+    """A shard in memory: its conversations, and what is known of them under any strategy."""
+
+    def __init__(self, work: Work, number: int, conversations: Sequence[Conversation]) -> None:
+        self.counter, self.models = _counter(work.encoding), _models(work.models)
+        self._work, self._conversations = work, conversations
+        self._own, *self._parts = parts_of(Path(work.folder), number, len(work.strategies))
+        self._digests = [conversation.digest() for conversation in conversations]
+        self.digest = joint_digest(self._digests)
+        self._indexes = [ConversationIndex(conversation, self.counter) for conversation in conversations]
+
+    def write_own(self) -> None:
+        """Write the conversations, and ask the bounds their probes."""
+        work, own = self._work, self._own
+        if not _is_finished(own, work.run, self.digest):
+            own.begin()
+            write_probes(own, _bounds(self._indexes, work.strategies, self.models, work.probes))
+            write_recordings(own, self._digests, self._conversations, self._indexes)
+            own.finish(work.run, self.digest)
+
+    def write_part(self, at: int) -> int:
+        """Replay the conversations through a strategy and measure it. Returns the number of steps."""
+        work, part, spec = self._work, self._parts[at], self._work.strategies[at]
+        # What a stopped run finished is not made again.
+        if _is_finished(part, work.run, self.digest) and not (work.ask_again and _has_failed_calls(part, work.models)):
+            return 0
+        part.begin()
+        strategy = parse(spec)
+        budget, wrong = _budget(strategy)
+        outcomes = [wrong or _replayed(index, strategy, self.models, work.probes) for index in self._indexes]
+        write_probes(part, {spec: _probed(self._conversations, outcomes)})
+        logs = [outcome if isinstance(outcome, str) else outcome[0] for outcome in outcomes]
+        repeats = _repeats(self._indexes, logs, strategy, self.models, work.probes)
+        steps = write_cells(part, spec, budget, self._indexes, logs, repeats)
+        part.finish(work.run, self.digest)
+        return steps
+
+
+_WRITER = PartWriter()
+
+
+def do_packed(task: bytes) -> Done:
+    """Do a task that came as MessagePack, as worker processes get them."""
+    return _WRITER.do(msgspec.msgpack.decode(task, type=PartTask))
 
 
 @contextmanager
@@ -224,259 +287,3 @@ def _budget(strategy: Strategy) -> tuple[int | None, str]:
         raise
     except (Exception, SystemExit) as error:
         return None, failure_reason(error)
-
-
-NO_CALL, NO_USAGE = Call(), Usage()
-
-
-def write_recordings(
-    part: ResultPart, digests: list[str], conversations: list[Conversation], indexes: Sequence[ConversationIndex]
-) -> None:
-    """Write a shard's conversations: as they are, and as the tables `messages` and `conversations`."""
-    part.write_recordings(conversations)
-    sizes = [len(conversation.messages) for conversation in conversations]
-    messages = [message for conversation in conversations for message in conversation.messages]
-    running = [index.ledger.running(size) for index, size in zip(indexes, sizes, strict=True)]
-    calls = [message.call or NO_CALL for message in messages]
-    usage = [call.usage or NO_USAGE for call in calls]
-    part.write(
-        "messages",
-        {
-            "conversation": [c.id for c, size in zip(conversations, sizes, strict=True) for _ in range(size)],
-            "at": [at for size in sizes for at in range(size)],
-            "id": [message.id for message in messages],
-            "role": [message.role for message in messages],
-            "tokens": [after - before for sums in running for before, after in pairwise(sums)],
-            "time": [message.time for message in messages],
-            "model": [call.model or None for call in calls],
-            "usage_input": [reported.input for reported in usage],
-            "usage_output": [reported.output for reported in usage],
-            "usage_cache_read": [reported.cache_read for reported in usage],
-            "usage_cache_write": [reported.cache_write for reported in usage],
-            "usage_cost": [reported.cost for reported in usage],
-            "compacted": [compacted for conversation in conversations for compacted in _compacted(conversation)],
-        },
-    )
-    part.write(
-        "conversations",
-        {
-            "conversation": [c.id for c in conversations],
-            "digest": digests,
-            "source": [c.source for c in conversations],
-            "licence": [c.licence for c in conversations],
-            "language": [c.language for c in conversations],
-            "messages": sizes,
-            "calls": [sum(1 for _ in c.calls()) for c in conversations],
-            "probes": [len(c.probes) for c in conversations],
-            "tokens": [sums[-1] for sums in running],
-            "tools_tokens": [index.tools(c.tools) for c, index in zip(conversations, indexes, strict=True)],
-            "meta": [msgspec.json.encode(c.meta).decode() for c in conversations],
-        },
-    )
-
-
-def _compacted(conversation: Conversation) -> Iterator[bool]:
-    """Yield for each message whether the recorded agent had compacted its context before it."""
-    after = {compaction.after for compaction in conversation.compactions}
-    seen = False
-    for message in conversation.messages:
-        yield seen
-        seen = seen or message.id in after
-
-
-def write_cells(
-    part: ResultPart,
-    spec: str,
-    budget: int | None,
-    indexes: Sequence[ConversationIndex],
-    logs: Sequence[ContextLog | str],
-    repeats: Sequence[bool | None],
-) -> int:
-    """Measure one strategy on every conversation of a shard and write the part's tables. Returns the number of steps.
-
-    A log that is a string is the reason why that conversation failed. `repeats`: whether a second replay sent the same.
-    """
-    replayed = [(index, log) for index, log in zip(indexes, logs, strict=True) if isinstance(log, ContextLog)]
-    results = [cell_of(index, log, budget) for index, log in replayed]
-    steps = [len(result.runs.at) for result in results]
-    names = {
-        "conversation": [
-            index.conversation.id for (index, _), count in zip(replayed, steps, strict=True) for _ in range(count)
-        ],
-        "strategy": Constant(spec, sum(steps)),
-    }
-    measured = measure(results)
-    # Times have a file of their own: all others are the same bytes for the same input (decision 3).
-    part.write(
-        "timings",
-        {
-            **names,
-            "step": measured["step"],
-            "latency_ns": [time for _, log in replayed for time in log.latency_ns],
-            "model_wait_ns": [time for _, log in replayed for time in log.model_wait_ns],
-        },
-    )
-    _write_contexts(part, spec, replayed)
-    _write_events(part, spec, replayed)
-    refetch_tokens = _write_grounding(part, spec, replayed)
-    _write_survival(part, spec, replayed)
-    marks = [marks for _, log in replayed for marks in log.marks]
-    steps_columns = {**names, **measured, **_constraints(replayed), "refetch_tokens": refetch_tokens}
-    part.write("steps", {**steps_columns, "marks": marks, "tools_added": _tools_added(replayed)})
-    part.write(
-        "results",
-        {
-            "conversation": [index.conversation.id for index in indexes],
-            "strategy": Constant(spec, len(indexes)),
-            "status": ["ok" if isinstance(log, ContextLog) else "failed" for log in logs],
-            "detail": ["" if isinstance(log, ContextLog) else log for log in logs],
-            "steps": [len(log.runs.at) if isinstance(log, ContextLog) else 0 for log in logs],
-            "budget": [budget] * len(logs),
-            "repeats": repeats,
-        },
-    )
-    return sum(steps)
-
-
-def _constraints(replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> dict[str, list[int]]:
-    """Return for each step how many constraints had been stated, and how many of those its context still had."""
-    pairs = [
-        (index.constraints.by_step, retained_constraints(index.constraints, log.runs, log.written))
-        for index, log in replayed
-    ]
-    return {
-        "constraints": [count for stated, _ in pairs for count in stated.tolist()],
-        "constraints_kept": [count for _, kept in pairs for count in kept.tolist()],
-    }
-
-
-def _tools_added(replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> list[list[str]]:
-    """Return for each step the names of the tools that are not the recording's."""
-    tools_by_step: list[list[str]] = []
-    for index, log in replayed:
-        recorded = before = index.conversation.tools
-        names: list[str] = []
-        for tools in log.tools:
-            if tools is not before:
-                before, names = tools, [tool.name for tool in tools if tool not in recorded]
-            tools_by_step.append(names)
-    return tools_by_step
-
-
-def cell_of(index: ConversationIndex, log: ContextLog, budget: int | None) -> MeasuredResult:
-    """Return a replayed conversation in the form that `metrics.measure` takes."""
-    return MeasuredResult(
-        recording=index.conversation.messages,
-        written=log.written,
-        ledger=index.ledger,
-        structure=index.structure,
-        runs=log.runs,
-        tools=[index.tools(tools) for tools in log.tools],
-        tools_full=index.tools(index.conversation.tools),
-        budget=budget,
-    )
-
-
-def _write_contexts(part: ResultPart, spec: str, replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> None:
-    """Write the messages that the strategy wrote, if it wrote any."""
-    rows = [
-        (index.conversation.id, number, index.ledger.tokens(message), msgspec.json.encode(message).decode())
-        for index, log in replayed
-        for number, message in enumerate(log.written)
-    ]
-    if rows:
-        names, numbers, tokens, messages = zip(*rows, strict=True)
-        columns = {"conversation": names, "number": numbers, "tokens": tokens, "message": messages}
-        part.write("contexts", {**columns, "strategy": Constant(spec, len(rows))})
-
-
-def _write_events(part: ResultPart, spec: str, replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> None:
-    """Write the actions of the strategy, if it reported any."""
-    rows = [(index.conversation.id, step, event) for index, log in replayed for step, event in log.events]
-    if not rows:
-        return
-    calls = [event if isinstance(event, Called) else None for _, _, event in rows]
-    part.write(
-        "events",
-        {
-            "conversation": [name for name, _, _ in rows],
-            "strategy": Constant(spec, len(rows)),
-            "step": [step for _, step, _ in rows],
-            "kind": [str(event.__struct_config__.tag) for _, _, event in rows],
-            "input_tokens": [call.input_tokens if call else None for call in calls],
-            "output_tokens": [call.output_tokens if call else None for call in calls],
-            "cost": [call.cost if call else None for call in calls],
-            "about": [call.about if call and call.role == "summariser" else None for call in calls],
-            "shown": [call.shown if call and call.role == "summariser" else None for call in calls],
-            "event": [msgspec.json.encode(event).decode() for _, _, event in rows],
-        },
-    )
-
-
-def _write_grounding(part: ResultPart, spec: str, replayed: Sequence[tuple[ConversationIndex, ContextLog]]) -> Ints:
-    """Write what the recorded model used next, and how much of it each context still had.
-
-    Returns for each step the tokens of the messages that have the rest.
-    """
-    demands = [index.demands for index, _ in replayed]
-    kept = [retained(index.demands, log.runs, log.written) for index, log in replayed]
-    rows = sum(len(demand.step) for demand in demands)
-    part.write(
-        "grounding",
-        {
-            "conversation": [
-                index.conversation.id for (index, _), demand in zip(replayed, demands, strict=True) for _ in demand.step
-            ],
-            "strategy": Constant(spec, rows),
-            "step": [step for demand in demands for step in demand.step.tolist()],
-            "of": [of for demand in demands for of in demand.of],
-            "kind": [kind for demand in demands for kind in demand.kind],
-            "values": [count for demand in demands for count in demand.values.tolist()],
-            "kept": [
-                count
-                for demand, is_kept in zip(demands, kept, strict=True)
-                for count in by_row(demand, is_kept).tolist()
-            ],
-        },
-    )
-    tokens = (np.diff(index.ledger.running(len(index.conversation.messages))) for index, _ in replayed)
-    return np.concatenate(
-        [
-            np.zeros(0, np.int64),
-            *(
-                refetched(index.demands, is_kept, of_messages, len(log.runs.at))
-                for (index, log), is_kept, of_messages in zip(replayed, kept, tokens, strict=True)
-            ),
-        ]
-    )
-
-
-def _write_survival(part: ResultPart, spec: str, replayed: Iterable[tuple[ConversationIndex, ContextLog]]) -> None:
-    """Write how long facts outlived being summarised, if there were summaries."""
-    rows = [(index.conversation.id, row) for index, log in replayed for row in survival(_rounds(index, log))]
-    if rows:
-        part.write(
-            "survival",
-            {
-                "conversation": [name for name, _ in rows],
-                "strategy": Constant(spec, len(rows)),
-                "kind": [row.kind for _, row in rows],
-                "age": [row.age for _, row in rows],
-                "values": [row.values for _, row in rows],
-                "kept": [row.kept for _, row in rows],
-            },
-        )
-
-
-def _rounds(index: ConversationIndex, log: ContextLog) -> list[Round]:
-    """Return the rounds of summarising. A summary of summaries replaces no messages, and empties the level below."""
-    in_force: dict[tuple[str, int], str] = {}
-    rounds = []
-    for _, event in log.events:
-        if isinstance(event, Summarised):
-            below = {(event.by, level) for level in range(1, event.level)}
-            in_force = {place: text for place, text in in_force.items() if place not in below}
-            in_force[event.by, event.level] = event.summary
-            replaced = [fact for name in event.replaced for fact in index.facts_in(name)] if event.level == 1 else []
-            rounds.append(Round(replaced, "\n".join(in_force.values())))
-    return rounds

@@ -1,7 +1,7 @@
-"""Run shards in this process, or in several workers side by side.
+"""Do the tasks of a run in this process, or in several workers side by side.
 
-Workers come from a fork server that has everything imported once. They get shards as bytes and write their parts
-themselves, so that nothing but step counts comes back. At most two shards per worker are under way: memory does not
+Workers come from a fork server that has everything imported once. They get tasks as bytes and write their parts
+themselves, so that nothing but step counts comes back. At most two tasks per worker are under way: memory does not
 grow with the recordings.
 """
 
@@ -12,11 +12,12 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
+from multiprocessing.process import BaseProcess
 from threading import Thread, current_thread, main_thread
 from types import ModuleType
 from typing import TypeVar
@@ -25,7 +26,8 @@ import msgspec
 
 from ...scenarios.errors import RunError
 from ...strategies.adapters.process import Interpreter, interpreters_in_use, use_interpreters
-from .shard import Done, Shard, work, work_packed
+from .schedule import PartSchedule
+from .shard import Done, PartTask, PartWriter, do_packed
 from .threads import one_thread
 
 T = TypeVar("T")
@@ -37,41 +39,91 @@ SOCKET_ROOM = 104 - len("/pymp-xxxxxxxx/listener-xxxxxxxx") - 1
 """Bytes that the temporary folder may have in the path of the fork server's socket (macOS; 4 more on Linux)."""
 
 
-def run_shards(shards: Iterable[Shard], jobs: int, done: Callable[[Done], None]) -> None:
-    """Work through all shards, calling `done` as each is finished.
+def run_shards(shards: Iterable[list[PartTask]], jobs: int, done: Callable[[Done], None]) -> None:
+    """Do the tasks of all shards, calling `done` as each is finished.
 
     With one job everything happens in this process. An exception, Ctrl-C among them, ends the workers at once: parts
     that were finished are whole, others are not there.
     """
     if jobs == 1:
-        for shard in shards:
-            done(work(shard))
+        worker = PartWriter()
+        for tasks in shards:
+            for task in tasks:
+                done(worker.do(task))
         return
-    side_by_side(work_packed, map(msgspec.msgpack.encode, shards), jobs, done)
+    schedule = PartSchedule(shards)
+
+    def following(worker: int) -> bytes | None:
+        task = schedule.next(worker)
+        return None if task is None else msgspec.msgpack.encode(task)
+
+    def finished(task: Done) -> None:
+        schedule.finished(task)
+        done(task)
+
+    _side_by_side(do_packed, following, jobs, finished)
 
 
 def side_by_side(task: Callable[[bytes], T], packed: Iterable[bytes], jobs: int, done: Callable[[T], None]) -> None:
     """Give every piece of work to a worker, at most two for each at a time, calling `done` as each is finished."""
-    pool = _pool(jobs, task.__module__)
-    under_way: set[Future[T]] = set()
+    pieces = iter(packed)
+    _side_by_side(task, lambda _: next(pieces, None), jobs, done)
+
+
+QUEUED = 2
+"""Pieces of work that a worker has: one under way, and one to go on with at once."""
+
+
+def _side_by_side(
+    task: Callable[[bytes], T], following: Callable[[int], bytes | None], jobs: int, done: Callable[[T], None]
+) -> None:
+    """Give workers, which are numbered, what `following` has for each, until it has nothing and all is done."""
+    pools: dict[int, ProcessPoolExecutor] = {}
+    under_way: dict[Future[T], int] = {}
     try:
-        for piece in packed:
-            if len(under_way) >= 2 * jobs:
-                _collect(under_way, done)
-            with _nameless_main(), _held_back():
-                under_way.add(_submit(pool, task, piece))
-        while under_way:
-            _collect(under_way, done)
+        while True:
+            # Everyone has one piece before anyone has two.
+            for queued in range(QUEUED):
+                for worker in [worker for worker in range(jobs) if _count(under_way, worker) == queued]:
+                    if (piece := following(worker)) is not None:
+                        with _nameless_main(), _held_back():
+                            if worker not in pools:
+                                pools[worker] = _pool(task.__module__)
+                            under_way[_submit(pools[worker], task, piece)] = worker
+            if not under_way:
+                return
+            finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            for future in finished:
+                worker = under_way[future]
+                result = future.result()
+                del under_way[future]
+                done(result)
     except BrokenProcessPool:
-        workers = list((pool._processes or {}).values())  # no public name leads to their exit codes
-        pool.shutdown(wait=True, cancel_futures=True)
-        raise RunError(_why_broken([process.exitcode for process in workers])) from None
+        died = _processes(pools[worker])
+        _kill([pool for at, pool in pools.items() if at != worker])
+        pools[worker].shutdown(wait=True, cancel_futures=True)
+        raise RunError(_why_broken(died[0].exitcode if died else None)) from None
     except BaseException:
-        for process in list((pool._processes or {}).values()):
-            process.kill()
+        _kill(pools.values())
         raise
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        for pool in pools.values():
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _count(under_way: Mapping[Future[T], int], worker: int) -> int:
+    return sum(1 for whose in under_way.values() if whose == worker)
+
+
+def _kill(pools: Iterable[ProcessPoolExecutor]) -> None:
+    for pool in pools:
+        for process in _processes(pool):
+            process.kill()
+
+
+def _processes(pool: ProcessPoolExecutor) -> list[BaseProcess]:
+    """Return the processes of a pool, which no public name leads to: to end them, or for their exit codes."""
+    return list((pool._processes or {}).values())
 
 
 def _submit(pool: ProcessPoolExecutor, task: Callable[[bytes], T], piece: bytes) -> Future[T]:
@@ -87,9 +139,9 @@ def _submit(pool: ProcessPoolExecutor, task: Callable[[bytes], T], piece: bytes)
 _AGAIN = "what is finished is kept: run the same command again to go on"
 
 
-def _why_broken(codes: Iterable[int | None]) -> str:
-    """Explain why a worker died, from the exit codes of all, and what to do. The pool ends the others by SIGTERM."""
-    code = next((exit_code for exit_code in codes if exit_code not in (None, -signal.SIGTERM)), -signal.SIGTERM)
+def _why_broken(code: int | None) -> str:
+    """Explain why a worker died, from its exit code, and what to do."""
+    code = -signal.SIGTERM if code is None else code
     if code >= 0:
         return f"a worker ended with exit code {code}, as when a strategy calls os._exit: mend that; {_AGAIN}"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
@@ -98,8 +150,8 @@ def _why_broken(codes: Iterable[int | None]) -> str:
     return f"a worker crashed ({name}), in a strategy or in a library that it uses: mend that; {_AGAIN}"
 
 
-def _pool(jobs: int, imported: str = work.__module__) -> ProcessPoolExecutor:
-    """Start workers from a fork server that has a module imported."""
+def _pool(imported: str = do_packed.__module__) -> ProcessPoolExecutor:
+    """Start one worker from a fork server that has a module imported."""
     one_thread()  # with all threads for NumPy in each, two workers were 1.41 times as fast as one instead of 1.8
     # Plain fork is unsafe beside the progress bar's thread, spawn imports everything in each worker (decision 6).
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
@@ -107,7 +159,7 @@ def _pool(jobs: int, imported: str = work.__module__) -> ProcessPoolExecutor:
     if method == "forkserver":
         context.set_forkserver_preload([imported])
         _start_fork_server()
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker, initargs=(interpreters_in_use(),))
+    return ProcessPoolExecutor(1, mp_context=context, initializer=_start_worker, initargs=(interpreters_in_use(),))
 
 
 @contextmanager

@@ -41,9 +41,10 @@ def count_all(corpus: list[Conversation], count: Callable[[str], int] | None = N
             counter.message(message)
 
 
-def shards(corpus: list[Conversation], specs: Sequence[str], folder: Path) -> Iterator[shard.Shard]:
+def shards(corpus: list[Conversation], specs: Sequence[str], folder: Path) -> Iterator[list[shard.PartTask]]:
+    work = shard.Work(str(folder), "", tuple(specs), "o200k_base")
     for number, group in enumerate(groups(iter(corpus))):
-        yield shard.Shard(number, group, list(specs), str(folder), "o200k_base")
+        yield [shard.PartTask(work, number, part, tuple(group) if part == shard.OWN else ()) for part in work.parts]
 
 
 def tiktoken_count() -> Callable[[str], int]:

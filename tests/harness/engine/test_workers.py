@@ -20,8 +20,8 @@ import os, time
 from ctxbench.harness.engine.workers import _pool
 
 if __name__ == "__main__":
-    pool = _pool(2)
-    print(*{pool.submit(os.getpid).result() for _ in range(4)}, flush=True)
+    pools = [_pool(), _pool()]
+    print(*{pool.submit(os.getpid).result() for pool in pools}, flush=True)
     time.sleep(60)
 """
 

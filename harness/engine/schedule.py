@@ -1,0 +1,75 @@
+"""Decide which worker does which task: no worker is idle while there is work, and few read a shard that others have."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from math import inf
+
+from .shard import ANSWERS, OWN, Done, PartTask
+
+
+class PartSchedule:
+    """The tasks of a run in the order in which workers get them.
+
+    A worker gets the parts of the shard that it has in memory, then a new shard. When there is none, it helps with the
+    shard that has most parts left. Of each shard the parts that took longest in earlier shards come first.
+    """
+
+    def __init__(self, shards: Iterable[list[PartTask]]) -> None:
+        """Take the tasks of each shard. One shard is drawn when a worker needs it, not earlier."""
+        self._shards: Iterator[list[PartTask]] = iter(shards)
+        self._open: dict[int, _Shard] = {}
+        self._of: dict[int, _Shard] = {}
+        self._answers: deque[PartTask] = deque()
+        self._seconds: defaultdict[int, float] = defaultdict(lambda: inf)
+
+    def next(self, worker: int) -> PartTask | None:
+        """Return the next task for a worker; None if there is none now."""
+        if self._answers:
+            return self._answers.popleft()
+        shard = self._of.get(worker)
+        if shard is None or not shard.todo:
+            shard = self._new() or self._longest()
+        if shard is None:
+            return None
+        self._of[worker] = shard
+        return shard.todo.popleft()
+
+    def finished(self, done: Done) -> None:
+        """Take note of a task that is done."""
+        self._seconds[done.part] = done.seconds
+        if done.part == ANSWERS:
+            return
+        shard = self._open[done.shard]
+        shard.is_stored = True  # the own part is a shard's first task
+        shard.unfinished -= 1
+        if not shard.unfinished:
+            self._answers += shard.answers
+            del self._open[done.shard]
+
+    def _new(self) -> _Shard | None:
+        tasks = next(self._shards, None)
+        if tasks is None:
+            return None
+        # `sorted` leaves those alone that no earlier shard has timed.
+        longest = sorted(tasks, key=lambda task: -self._seconds[task.part] if task.part != OWN else -inf)
+        shard = self._open[tasks[0].shard] = _Shard(longest)
+        return shard
+
+    def _longest(self) -> _Shard | None:
+        """Return the shard with most parts left. Its conversations are in the folder, for others to read."""
+        stored = [shard for shard in self._open.values() if shard.is_stored and shard.todo]
+        return max(stored, key=lambda shard: len(shard.todo), default=None)
+
+
+class _Shard:
+    """A shard that is worked on."""
+
+    __slots__ = ("answers", "is_stored", "todo", "unfinished")
+
+    def __init__(self, tasks: list[PartTask]) -> None:
+        self.todo = deque(task for task in tasks if task.part != ANSWERS)
+        self.answers = [task for task in tasks if task.part == ANSWERS]
+        self.unfinished = len(self.todo)
+        self.is_stored = False
