@@ -1,0 +1,112 @@
+"""The commands of the program by name. A command's module is imported when it runs, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import UserDict
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.resources import files
+from inspect import getdoc
+from typing import Any
+
+import msgspec
+import typer
+from rich.markup import escape
+from typer.core import TyperCommand, TyperGroup
+
+
+class Entry(msgspec.Struct, forbid_unknown_fields=True, rename={"command_class": "class"}):
+    """What `data/commands.toml` says of a command."""
+
+    function: str
+    """Where it is in this package: `run.demo`."""
+    about: str
+    """The line that the help of its group has of it: the beginning of the function's docstring."""
+    example: str = ""
+    """Arguments of the example that its help opens with."""
+    panel: str | None = None
+    """The panel of the group's help that it stands in."""
+    command_class: str = ""
+    """Where its class is, if it reads its arguments in another way than commands do."""
+    takes_all: bool = False
+    """Whether what follows its name, options too, is for it to read."""
+
+
+def entries() -> dict[str, Entry]:
+    """Return all commands by path, such as `lab bench-tier rag`."""
+    text = files(__package__).joinpath("data/commands.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), dict[str, Entry])
+
+
+def load(path: str, entry: Entry) -> Any:
+    """Import a command and return it."""
+    from .arguments import with_files
+
+    function = _named(entry.function)
+    first, *rest = (getdoc(function) or "").split("\n\n")
+    # typer keeps line breaks: only lists and examples are laid out, sentences are filled to the terminal's width.
+    about = [part if "[bold]" in part or part.startswith(" ") else " ".join(part.split()) for part in (first, *rest)]
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    alone.command(
+        name=path.split()[-1],
+        cls=_named(entry.command_class) if entry.command_class else None,
+        context_settings={"allow_interspersed_args": False} if entry.takes_all else None,
+        help=f"[bold]{escape(f'ctxbench {path} {entry.example}'.rstrip())}[/bold]\n\n" + "\n\n".join(about),
+        short_help=f"{about[0].partition(':')[0].rstrip('.')}.",
+        rich_help_panel=entry.panel,
+    )(with_files(function))
+    return typer.main.get_command(alone)
+
+
+def _named(place: str) -> Any:
+    module, name = place.split(".")
+    return getattr(import_module(f".{module}", __package__), name)
+
+
+class _Commands(UserDict[str, Any]):
+    """Commands by name. Each is imported when it is asked for."""
+
+    def __init__(self, entries: Mapping[str, tuple[str, Entry]], groups: Mapping[str, Any]) -> None:
+        super().__init__({**dict.fromkeys(entries), **groups})
+        self._entries = entries
+
+    def __getitem__(self, name: str) -> Any:
+        command = super().__getitem__(name)
+        if command is None:
+            command = self[name] = load(*self._entries[name])
+        return command
+
+
+class LazyGroup(TyperGroup):
+    """A group of commands that imports one only when it runs, or when its own help is asked for."""
+
+    entries: Mapping[str, tuple[str, Entry]] = {}
+    """By name the path and the entry of each command."""
+
+    def __init__(self, *, commands: Mapping[str, Any], **settings: Any) -> None:
+        """Take the groups in this group as `commands`, behind its own."""
+        super().__init__(**settings)
+        self.commands = _Commands(self.entries, commands)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """Return what the help of the group and completion need of a command."""
+        if cmd_name not in self.entries:
+            return self.commands.get(cmd_name)
+        _, entry = self.entries[cmd_name]
+        return TyperCommand(cmd_name, short_help=entry.about, rich_help_panel=entry.panel)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Return the command that is to run, imported."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else self.commands[name], rest
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Return the names in the order in which the help shows them."""
+        return list(self.commands)
+
+
+def group_of(path: str) -> type[LazyGroup]:
+    """Return the class of the group that has the commands of a path; the empty path is the program's."""
+    whose = {full: entry for full, entry in entries().items() if full.rpartition(" ")[0] == path}
+    return type("Group", (LazyGroup,), {"entries": {full.split()[-1]: (full, entry) for full, entry in whose.items()}})
