@@ -40,9 +40,6 @@ Asked = dict[str, list[tuple[str, list[ProbeResult]]]]
 OWN, ANSWERS = -1, -2
 """Parts of a shard that are no strategy's."""
 
-MOST_OPEN = 2
-"""Shards that a worker keeps in memory: its own, and the one that it helps with."""
-
 
 class Work(msgspec.Struct, frozen=True):
     """The work of a run, which is the same for every shard."""
@@ -90,9 +87,11 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class PartWriter:
-    """Does tasks. It keeps the shards that it was last asked for in memory, indexed."""
+    """Writes parts. It keeps the shards that it was last asked for in memory, indexed."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: int = 1) -> None:
+        """Keep so many shards: two where a worker helps with the shard of another one."""
+        self._kept = kept
         self._shards: dict[int, _OpenShard] = {}
 
     def do(self, task: PartTask) -> Done:
@@ -116,11 +115,11 @@ class PartWriter:
     def _opened(self, task: PartTask) -> _OpenShard:
         shard = self._shards.pop(task.shard, None)
         if shard is None:
+            while len(self._shards) >= self._kept:
+                del self._shards[next(iter(self._shards))]
             conversations = task.conversations or _stored(task)
             shard = _OpenShard(task.work, task.shard, conversations)
         self._shards[task.shard] = shard  # as the newest
-        while len(self._shards) > MOST_OPEN:
-            del self._shards[next(iter(self._shards))]
         return shard
 
 
@@ -167,7 +166,7 @@ class _OpenShard:
         return steps
 
 
-_WRITER = PartWriter()
+_WRITER = PartWriter(kept=2)
 
 
 def do_packed(task: bytes) -> Done:
