@@ -262,8 +262,10 @@ class AutomaticCache:
         if request.alike is None:
             return 0
         before = self._path[cached] if cached >= 0 else START
-        for other, tokens in request.alike.to(before, request.prefixes[cached + 1]):
+        prefix = request.prefixes[cached + 1]
+        for other in request.alike.to(before, prefix):
             if self._used.get(other, since) > since and self._ready[other] <= request.started:
+                tokens = request.alike.tokens(prefix, other)
                 return min(tokens, request.ends[cached + 1] - (request.ends[cached] if cached >= 0 else 0))
         return 0
 

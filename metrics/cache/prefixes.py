@@ -204,8 +204,8 @@ class SharedStarts:
         self._keys: dict[int, str] = {}  # role and text of the last block of each such prefix
         # What `to` has yielded and can still yield for the prefix `_of`: caches ask for the same one after the other.
         self._of = -1
-        self._yielded: list[tuple[int, int]] = []
-        self._more: Iterator[tuple[int, int]] = iter(())
+        self._yielded: list[int] = []
+        self._more: Iterator[int] = iter(())
 
     def add(self, before: int, block: Hashable, prefix: int) -> None:
         """Record that a block came after the prefix `before` for the first time, which makes `prefix`."""
@@ -218,9 +218,9 @@ class SharedStarts:
             self._insert(after, *first)
         self._insert(after, block, prefix)
 
-    def to(self, before: int, prefix: int) -> Iterator[tuple[int, int]]:
-        """Yield the other prefixes after `before` whose last block begins like that of `prefix`, with the tokens they
-        share, the most first."""
+    def to(self, before: int, prefix: int) -> Iterator[int]:
+        """Yield the other prefixes after `before` whose last block begins like that of `prefix`, those that share the
+        most characters first."""
         if before not in self._after:
             return
         if self._of != prefix:
@@ -230,7 +230,13 @@ class SharedStarts:
             self._yielded.append(other)
             yield other
 
-    def _like(self, after: list[tuple[str, int]], prefix: int) -> Iterator[tuple[int, int]]:
+    def tokens(self, prefix: int, other: int) -> int:
+        """Return the tokens that the last blocks of two prefixes share; `other` is one that `to` yields."""
+        key, other_key = self._keys[prefix], self._keys[other]
+        role = key.index("\0") + 1
+        return self._tokens(key[role:], other_key[role:], _shared(key, other_key) - role)
+
+    def _like(self, after: list[tuple[str, int]], prefix: int) -> Iterator[int]:
         key = self._keys.get(prefix)
         if key is None:
             return
@@ -241,11 +247,11 @@ class SharedStarts:
         above = _shared(key, after[right][0]) if right < len(after) else 0
         while max(below, above) >= role:
             if below >= above:
-                yield after[left][1], self._tokens(key[role:], after[left][0][role:], below - role)
+                yield after[left][1]
                 left -= 1
                 below = min(below, _shared(key, after[left][0])) if left >= 0 else 0
             else:
-                yield after[right][1], self._tokens(key[role:], after[right][0][role:], above - role)
+                yield after[right][1]
                 right += 1
                 above = min(above, _shared(key, after[right][0])) if right < len(after) else 0
 

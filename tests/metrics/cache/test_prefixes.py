@@ -35,7 +35,7 @@ def test_equals_looking_at_every_pair(blocks: list[Said]) -> None:
     for number, block in enumerate(blocks, 1):
         alike.add(START, block, number)
     for number, block in enumerate(blocks, 1):
-        found = list(alike.to(START, number))
+        found = [(other, alike.tokens(number, other)) for other in alike.to(START, number)]
         wanted = {
             other: 4 + shared(block[1], text)
             for other, (role, text) in enumerate(blocks, 1)
@@ -51,7 +51,7 @@ def test_tokens_not_characters() -> None:
     texts = ["The order number is 4711, and it was sent.", "The order number is 4712, and it was sent.", "The ordering"]
     for number, text in enumerate(texts, 1):
         alike.add(START, ("user", text), number)
-    found = dict(alike.to(START, 1))
+    found = {other: alike.tokens(1, other) for other in alike.to(START, 1)}
     assert found[3] == FRAME + ROLE + 1  # "The"; " order" and " ordering" are different tokens
     assert counter.text("The order number is ") < found[2] - FRAME - ROLE < counter.text(texts[0])
 
