@@ -16,7 +16,7 @@ import re
 import types
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from enum import Enum
 from functools import _lru_cache_wrapper, cache, partial
@@ -231,11 +231,13 @@ class _Copying:
         self._originals: list[object] = []
 
     def of(self, value: Any) -> Any:
-        kind = type(value)
-        earlier = self._copies.get(id(value))
+        kind, key = type(value), id(value)
+        if _IS_SHARED[kind]:
+            return value
+        earlier = self._copies.get(key)
         if earlier is not None:
             return earlier
-        if _IS_SHARED[kind] or id(value) in self._fixed:
+        if key in self._fixed:
             return value
         self._originals.append(value)
         if kind is tuple or (issubclass(kind, tuple) and hasattr(kind, "_fields")):
@@ -291,7 +293,7 @@ class _Copying:
         return all(map(fixed.__contains__, map(id, candidates)))
 
     def _tuple(self, value: tuple[object, ...], kind: type) -> object:
-        items = [self.of(item) for item in value]
+        items = self._items(value)
         if all(map(is_, items, value)):
             self._fixed[id(value)] = value
             return value
@@ -301,14 +303,19 @@ class _Copying:
         copied = self._known(value, copy(value))
         if not self._are_shared(value):
             copied.clear()
-            copied.extend(map(self.of, value))
+            copied.extend(self._items(value))
         return copied
+
+    def _items(self, values: Iterable[object]) -> list[object]:
+        """Return the copies of values, most of which are shared: those need no call."""
+        of, fixed, is_shared = self.of, self._fixed, _IS_SHARED
+        return [value if is_shared[type(value)] or id(value) in fixed else of(value) for value in values]
 
     def _dict(self, value: dict[object, object]) -> object:
         copied = self._known(value, copy(value))
         if not (self._are_shared(value) and self._are_shared(value.values())):
             copied.clear()
-            copied.update((self.of(key), self.of(item)) for key, item in value.items())
+            copied.update(zip(self._items(value), self._items(value.values()), strict=True))
         return copied
 
     def _function(self, value: types.FunctionType) -> object:
