@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,8 +45,19 @@ if TYPE_CHECKING:
     from ...metrics.prices import Prices
     from ...reports.results import Results
     from ..answers.tally import Tally
+    from ..engine.workers import Engine
     from ..folder.schema import Manifest
     from ..models import Settings
+
+
+class EngineName(StrEnum):
+    """Who does the work of a run."""
+
+    local = "local"
+    ray = "ray"
+
+
+CLUSTER_PANEL = "Past one machine"
 
 
 @flat
@@ -77,6 +89,22 @@ def run(
         ),
     ] = "",
     jobs: JobsOption = 1,
+    engine: Annotated[
+        EngineName,
+        typer.Option(
+            help="Who does the work: processes of this machine, or Ray, which brings in others (docs/cluster.md).",
+            rich_help_panel=CLUSTER_PANEL,
+        ),
+    ] = EngineName.local,
+    address: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="The head of a Ray cluster; `auto` = the one that this machine is part of.",
+            show_default="a Ray of this machine alone, with --jobs processes",
+            rich_help_panel=CLUSTER_PANEL,
+        ),
+    ] = "",
     overwrite: OverwriteOption = False,
     report: Annotated[bool, typer.Option("--report", help="Write the report at the end, like `ctxbench report`.")] = (
         False
@@ -156,7 +184,15 @@ def run(
     complete = is_complete(folder) and not overwrite
     try:
         with redirect_stdout(sys.stderr), watching() as watcher:
-            manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, watcher=watcher)
+            manifest = execute(
+                plan,
+                folder,
+                jobs=workers,
+                engine=_engine(engine, address, workers, settings),
+                strict=strict,
+                overwrite=overwrite,
+                watcher=watcher,
+            )
     except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
         say_stopped(f"finished work is stored. To continue: {same_command()}")
         raise
@@ -189,6 +225,23 @@ def run(
     if none := _finished_none(folder):
         say(f"error: no conversation was finished by {', '.join(none)}: {to_print} --all shows why")
     end(tallies, strict, settings, folder, failed=bool(none) or not in_mlflow)
+
+
+def _engine(name: EngineName, address: str, workers: int, settings: Settings) -> Engine | None:
+    """Return what does the work; None for processes of this machine. Raises RunError for what cannot go together."""
+    from ...scenarios.errors import RunError
+    from ..engine.cluster import HERE, on_ray
+
+    if name is EngineName.local:
+        if address:
+            raise RunError(f"--address {address}: is for --engine ray")
+        return None
+    if models := [model for model in (settings.summariser, settings.embedder) if model != "offline"]:
+        raise RunError(
+            f"--engine ray does not call {' and '.join(models)}: the cassette and the spend limit are one machine's. "
+            "Use --engine local, or the offline models"
+        )
+    return on_ray(address or HERE, workers)
 
 
 _DEMO = ("none", "window(max_tokens=4000)", "summary(every=5)", "retrieval", "archive", "facts")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -52,7 +53,7 @@ from ..models.purse import spent_on_run
 from ..models.settings import check_extractors, named
 from ..redaction.redact import Redaction, Redactor
 from .shard import OWN, Done, PartTask, Work
-from .workers import run_shards
+from .workers import Engine, run_shards
 
 # A Parquet file costs 0.4 to 1.4 ms however small it is: one for each conversation would take longer than all the rest.
 SHARD_MESSAGES = 4_000
@@ -151,12 +152,15 @@ def execute(
     out: Path,
     *,
     jobs: int = 1,
+    engine: Engine | None = None,
     strict: bool = False,
     overwrite: bool = False,
     ask_again: bool = True,
     watcher: Watcher | None = None,
 ) -> Manifest:
     """Run a plan into the folder `out`, or resume it there. Returns the manifest.
+
+    The work is done by `engine`; without one, by `jobs` processes of this machine.
 
     Bad conversations are left out and named in the manifest's `problems`; `strict` makes the first one an error.
     Parts in which calls of models failed are made again, from recorded replies but for those calls, if `ask_again`.
@@ -165,14 +169,16 @@ def execute(
     unfinished = _unfinished(plan)
     _make(out)
     with alone(out):
-        return _execute(plan, unfinished, out, jobs, strict, overwrite, ask_again, watcher)
+        return _execute(
+            plan, unfinished, out, engine or partial(run_shards, jobs=jobs), strict, overwrite, ask_again, watcher
+        )
 
 
 def _execute(
     plan: Plan,
     unfinished: Manifest,
     out: Path,
-    jobs: int,
+    engine: Engine,
     strict: bool,
     overwrite: bool,
     ask_again: bool,
@@ -215,7 +221,7 @@ def _execute(
         if not shard.left and watcher is not None:
             watcher.measured(shard.conversations, shard.messages, shard.steps)
 
-    run_shards(shards(), jobs, done)
+    engine(shards(), done)
     remove_parts(out, len(finished), len(plan.strategies))  # of a stopped run over more recordings
     if missing := missing_parts(out, len(finished), len(plan.strategies)):
         raise RunError(f"{out}: parts have gone while the run went on ({missing[0]} …): run again")

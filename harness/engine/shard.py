@@ -92,7 +92,7 @@ class PartWriter:
     def __init__(self, kept: int = 1) -> None:
         """Keep so many shards: two where a worker helps with the shard of another one."""
         self._kept = kept
-        self._shards: dict[int, _OpenShard] = {}
+        self._shards: dict[tuple[str, str, int], _OpenShard] = {}
 
     def do(self, task: PartTask) -> Done:
         """Write a part, unless it is there. Raises RunError if it cannot be written."""
@@ -113,13 +113,14 @@ class PartWriter:
         return Done(task.shard, task.part, shard.digest, steps, perf_counter() - began)
 
     def _opened(self, task: PartTask) -> _OpenShard:
-        shard = self._shards.pop(task.shard, None)
+        key = (task.work.folder, task.work.run, task.shard)  # a process of a cluster outlives a run
+        shard = None if task.part == OWN else self._shards.pop(key, None)
         if shard is None:
             while len(self._shards) >= self._kept:
                 del self._shards[next(iter(self._shards))]
             conversations = task.conversations or _stored(task)
             shard = _OpenShard(task.work, task.shard, conversations)
-        self._shards[task.shard] = shard  # as the newest
+        self._shards[key] = shard  # as the newest
         return shard
 
 

@@ -39,7 +39,11 @@ SOCKET_ROOM = 104 - len("/pymp-xxxxxxxx/listener-xxxxxxxx") - 1
 """Bytes that the temporary folder may have in the path of the fork server's socket (macOS; 4 more on Linux)."""
 
 
-def run_shards(shards: Iterable[list[PartTask]], jobs: int, done: Callable[[Done], None]) -> None:
+Engine = Callable[[Iterable[list[PartTask]], Callable[[Done], None]], None]
+"""Does the tasks of all shards, calling a function as each is finished."""
+
+
+def run_shards(shards: Iterable[list[PartTask]], done: Callable[[Done], None], *, jobs: int = 1) -> None:
     """Do the tasks of all shards, calling `done` as each is finished.
 
     With one job everything happens in this process. An exception, Ctrl-C among them, ends the workers at once: parts

@@ -73,7 +73,7 @@ class TestRun:
             shutil.rmtree(tmp_path)
             tmp_path.mkdir()
             shard._counter.cache_clear()
-            return (shards(corpus, PAIR, tmp_path), jobs, lambda _: None), {}
+            return (shards(corpus, PAIR, tmp_path), lambda _: None), {"jobs": jobs}
 
         benchmark.pedantic(run_shards, setup=fresh, rounds=5, warmup_rounds=1)
 
@@ -95,7 +95,7 @@ def test_workers(benchmark: Bench, corpus: list[Conversation], tmp_path: Path, j
     def fresh() -> tuple[tuple[object, ...], dict[str, object]]:
         shutil.rmtree(tmp_path)
         tmp_path.mkdir()
-        return (shards(corpus * 2, TWENTY, tmp_path), jobs, lambda _: None), {}
+        return (shards(corpus * 2, TWENTY, tmp_path), lambda _: None), {"jobs": jobs}
 
     benchmark.pedantic(run_shards, setup=fresh, rounds=3)
 
@@ -111,7 +111,7 @@ TokenCounter()
 corpus = recorded()
 print("ready", flush=True)
 sys.stdin.readline()
-run_shards(test_speed.shards(corpus, test_speed.TWENTY, Path(sys.argv[1])), 1, lambda _: None)
+run_shards(test_speed.shards(corpus, test_speed.TWENTY, Path(sys.argv[1])), lambda _: None)
 """
 
 

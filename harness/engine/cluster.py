@@ -1,0 +1,133 @@
+"""Do the tasks of a run on a Ray cluster, or on a Ray of this machine alone (extra `ray`).
+
+Every machine needs ctxbench at the same version, and the run folder at the same path: tasks write their parts there.
+Ray gives a task that was lost with its worker or its machine to another one. Parts are the same bytes whoever writes
+them, and are moved to their places whole, so it does no harm when a task is done twice.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from ...scenarios.errors import MissingExtra, RunError
+from ...strategies.adapters.process import Interpreter, interpreters_in_use, use_interpreters
+from .shard import ANSWERS, OWN, Done, PartTask, do_packed
+from .workers import Engine
+
+HERE = "local"
+"""The address of a Ray that begins and ends with the run."""
+
+SHARDS_PER_CORE = 2
+"""Shards that are under way for each core of the cluster, at most: the driver's memory does not grow with the run."""
+
+TRIES = 10
+"""How often a task is begun again when its worker or machine is lost."""
+
+
+def on_ray(address: str = HERE, cores: int | None = None) -> Engine:
+    """Return an engine that does all tasks on Ray.
+
+    `address` is that of a cluster's head, such as `10.0.0.1:6379`, `ray://HOST:10001`, or `auto` for the one that this
+    machine is part of. `cores` is for a Ray of this machine alone.
+    """
+
+    def engine(shards: Iterable[list[PartTask]], done: Callable[[Done], None]) -> None:
+        with _connected(address, cores) as ray:
+            _do_all(ray, shards, done)
+
+    return engine
+
+
+def _do_all(ray: Any, shards: Iterable[list[PartTask]], done: Callable[[Done], None]) -> None:
+    do = ray.remote(max_retries=TRIES)(_do)
+    interpreters = list(interpreters_in_use())
+    most = max(1, int(ray.cluster_resources().get("CPU", 1))) * SHARDS_PER_CORE
+    under_way: dict[Any, int] = {}
+    coming = iter(shards)
+    try:
+        while True:
+            while len(set(under_way.values())) < most and (tasks := next(coming, None)) is not None:
+                for ref in _submitted(do, tasks, interpreters):
+                    under_way[ref] = tasks[0].shard
+            if not under_way:
+                return
+            finished, _ = ray.wait(list(under_way), num_returns=1)
+            for ref in finished:
+                result = _result(ray, ref)
+                del under_way[ref]
+                done(result)
+    except BaseException:
+        for ref in under_way:
+            ray.cancel(ref, force=True)
+        raise
+
+
+def _submitted(do: Any, tasks: list[PartTask], interpreters: list[Interpreter]) -> Iterator[Any]:
+    """Hand the tasks of a shard to Ray: the own part first, then the strategies, and the answers when all are there."""
+    own: Any = None
+    parts: list[Any] = []
+    for task in tasks:
+        packed = msgspec.msgpack.encode(task)
+        if task.part == OWN:
+            ref = own = do.remote(packed, interpreters)
+        elif task.part == ANSWERS:
+            ref = do.remote(packed, interpreters, *parts)
+        else:
+            ref = do.remote(packed, interpreters, own)
+        parts.append(ref)
+        yield ref
+
+
+def _do(packed: bytes, interpreters: list[Interpreter], *after: Done) -> Done:  # noqa: ARG001
+    """Do a task in a process of Ray. It begins when what it comes `after` is done."""
+    use_interpreters(interpreters)
+    return do_packed(packed)
+
+
+def _result(ray: Any, ref: Any) -> Done:
+    """Return what a task reports. Raises what the task has raised, and RunError where Ray has given it up."""
+    try:
+        result: Done = ray.get(ref)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError as error:
+        first = str(error).strip().partition("\n")[0]
+        raise RunError(
+            f"Ray has lost a task {TRIES} times ({type(error).__name__}: {first}): what is finished is kept, run the "
+            "same command again to go on"
+        ) from None
+    return result
+
+
+@contextmanager
+def _connected(address: str, cores: int | None) -> Iterator[Any]:
+    """Connect with Ray, or start one here, and leave it at the end."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # which would be sent to Ray's makers
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else each start is a warning
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtra("ray", "ray") from None
+    if ray.is_initialized():  # by a notebook, or a test: not ours to end
+        yield ray
+        return
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    here: dict[str, Any] = {"num_cpus": cores, "include_dashboard": False} if address == HERE else {}
+    try:
+        ray.init(address, log_to_driver=False, logging_level="ERROR", configure_logging=False, **here)
+    except (OSError, ValueError, RuntimeError) as error:  # ConnectionError is an OSError
+        first = str(error).strip().partition("\n")[0]
+        raise RunError(f"--address {address}: no Ray cluster can be reached there ({first})") from None
+    try:
+        for number, handler in handlers.items():
+            if handler is not None:
+                signal.signal(number, handler)
+        yield ray
+    finally:
+        ray.shutdown()
