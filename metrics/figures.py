@@ -370,7 +370,12 @@ METRICS: Mapping[str, Metric] = {
         table="answers",
     ),
     "latency_p50": Metric(
-        "latency p50", "median time the strategy takes to build a context", lambda s: _percentile(s, 50), "us", "lower"
+        "latency p50",
+        "median time the strategy takes to build a context",
+        lambda s: _percentile(s, 50),
+        "us",
+        "lower",
+        table="timings",
     ),
     "latency_p99": Metric(
         "latency p99",
@@ -378,6 +383,7 @@ METRICS: Mapping[str, Metric] = {
         lambda s: _percentile(s, 99),
         "us",
         "lower",
+        table="timings",
     ),
 }
 """Every metric by its key: the name it has in JSON, in Parquet columns and on the command line."""
@@ -490,8 +496,8 @@ OF_PROBES = tuple(key for key, metric in METRICS.items() if metric.table == "pro
 """Keys of the metrics over probes."""
 OF_ANSWERS = tuple(key for key, metric in METRICS.items() if metric.table == "answers")
 """Keys of the metrics over answers to probes."""
-OF_STEPS = tuple(key for key, metric in METRICS.items() if metric.table == "steps")
-"""Keys of the metrics over steps."""
+OF_STEPS = tuple(key for key, metric in METRICS.items() if metric.table in ("steps", "timings"))
+"""Keys of the metrics over steps and their times."""
 
 
 def figures(steps: pd.DataFrame) -> dict[str, Value]:

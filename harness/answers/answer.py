@@ -442,7 +442,7 @@ def item_of(probe: Probe, said_by: Mapping[str, Message], answer: str, name: str
 
 def answer_usually(folder: Path, shard: int, counter: TokenCounter, models: Models) -> None:
     """Answer a shard extractively and grade it by rules. The other parts must be there; existing answers stay."""
-    run, name = Run(folder, shard=shard), f"{shard:05d}"
+    run, name = Run(folder, shards=(shard,)), f"{shard:05d}"
     if was_asked(folder, name):
         answer_shard(run, name, Offline(counter), RulesGrader(), RunProbes(run, models))
 

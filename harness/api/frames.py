@@ -19,7 +19,7 @@ from ...scenarios.errors import MissingExtra, SpecError
 from ..bill.bill import bill as billed
 from ..bill.simulation import Scheme
 from ..compare.figures import measured, overall
-from ..folder.run import Run, rows_of, steps_of, uneven
+from ..folder.run import Run, steps_of, uneven
 
 if TYPE_CHECKING:
     import polars
@@ -68,7 +68,7 @@ def summary(run: Run, models: Sequence[str] = ()) -> pd.DataFrame:
     As in the report, figures are over the conversations that every strategy finished; they equal those of
     `ctxbench compare` to the last digit.
     """
-    values = overall(measured(run, rows_of, models, clock=True))
+    values = overall(measured(run, models, clock=True))
     rows = {
         strategy: {name: np.nan if isinstance(value, Missing) else value for name, value in metrics.items()}
         for strategy, metrics in values.items()

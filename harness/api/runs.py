@@ -292,14 +292,14 @@ class BenchmarkRun:
         """
         rules = _rules(_texts(metrics))
         names = [(other or self)._strategy(text) for text in _texts(strategies)] or (other or self).strategies
-        before = measured(self.reader, rows_of, self.models, clock)
+        before = measured(self.reader, self.models, clock)
         if other is None:
             base = self._strategy(against)
             pairs = [(name, base) for name in names if name != base]
             if not pairs:
                 raise RunError(f"{self.folder}: {base} alone has nothing to be compared with: name another run")
             return comparison_frame(pairing.compare(before, before, pairs, rules))
-        after = measured(other.reader, rows_of, self.models, clock)
+        after = measured(other.reader, self.models, clock)
         compared = pairing.compare(before, after, [(name, name) for name in names if name in before.sums], rules)
         apart = [] if strategies else pairing.strategies(before, after)
         return comparison_frame(replace(compared, unpaired=(*apart, *compared.unpaired)))
@@ -307,7 +307,7 @@ class BenchmarkRun:
     def write_baseline(self, file: PathText) -> Path:
         """Write the run's figures as a baseline for `gate`: a small JSON file to review and commit."""
         path = Path(file).expanduser()
-        write_baseline(measured(self.reader, rows_of, self.models), path)
+        write_baseline(measured(self.reader, self.models), path)
         return path
 
     def gate(self, baseline: PathText, *, policy: PathText | None = None) -> BenchmarkGate:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from math import isnan
 from pathlib import Path
 
 import pandas as pd
 
-from ...metrics.figures import METRICS
 from ...metrics.statistics.comparison import Difference
 from ...metrics.value import Missing, Value
 from ...reports import gate as gate_tables
@@ -20,9 +19,9 @@ from ...reports.verdict import FEWEST, SURE, WHOLE, RunVerdict, accepted_points,
 from ...scenarios.errors import RunError
 from ...scenarios.spec import nearest
 from ..compare.compare import RunComparison
-from ..compare.figures import ANSWERS, MeasuredRun, billed_model, measured, worst_step
+from ..compare.figures import MeasuredRun, billed_model, measured, worst_step
 from ..compare.gate import Gate, GatePolicy, Result, gate, read_baseline, read_policy
-from ..folder.run import Run, rows_of
+from ..folder.run import Run
 
 
 class BenchmarkVerdict:
@@ -207,21 +206,8 @@ def gate_of(run: Run, baseline: Path, policy: Path | None = None) -> BenchmarkGa
     rules = GatePolicy()
     if policy is not None:
         rules = read_policy(policy, before.metrics, [*before.sums, *run.manifest.plan.strategies])
-    rows: dict[str, pd.DataFrame] = {}
-
-    def rows_once(run: Run, table: str) -> pd.DataFrame:
-        if table not in rows:
-            rows[table] = rows_of(run, table)
-        return rows[table]
-
-    def step(metric: str, conversation: str, strategy: str) -> int | None:
-        known = METRICS.get(metric)
-        if known is None or known.table == ANSWERS:
-            return None
-        return worst_step(rows_once(run, known.table), known, conversation, strategy)
-
-    after = measured(run, rows_once, _guarded_models(before, rules))  # a bill that nothing guards is not made
-    return BenchmarkGate(gate(before, after, rules), step)
+    after = measured(run, _guarded_models(before, rules))  # a bill that nothing guards is not made
+    return BenchmarkGate(gate(before, after, rules), partial(worst_step, run))
 
 
 def _guarded_models(baseline: MeasuredRun, policy: GatePolicy) -> list[str]:

@@ -26,9 +26,9 @@ from ...scenarios.model import Conversation
 from ...scenarios.source import Problems
 from ..bill.bill import bill
 from ..bill.simulation import Scheme
-from ..compare.figures import MeasuredRun, Rows, measured
+from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
-from ..folder.run import Run, load
+from ..folder.run import Rows, Run, load
 from .claim import Claimed, ClaimRow, Measurement, Unit, exact
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class ClaimInputs:
     @cached_property
     def figures(self) -> MeasuredRun:
         """Every figure of the run by conversation and strategy."""
-        return measured(self.run, self.rows)
+        return measured(self.run)
 
     @property
     def units(self) -> Mapping[str, str]:
@@ -97,7 +97,7 @@ class ClaimInputs:
     @cached_property
     def extra_figures(self) -> MeasuredRun | None:
         """The figures of the extra run."""
-        return None if self.extra_run is None else measured(self.extra_run, self.rows)
+        return None if self.extra_run is None else measured(self.extra_run)
 
     def run_of(self, strategy: str) -> Run:
         """Return the run that has a strategy. Raises RunError if no claim names the strategy."""

@@ -201,7 +201,7 @@ FEW_THOUSAND = 10_000
 def saving(inputs: ClaimInputs) -> Measurement:
     """Measure C11 on the document's load; recordings and the run stand beside it."""
     run = inputs.run_strategies("archive_load", ("none", ARCHIVE), list(loads(inputs.seeds)))
-    figures = measured(run, inputs.rows)
+    figures = measured(run)
     load = f"{TURNS} turns × {CHARACTERS:,} characters"
     of = f"{inputs.seeds} loads"
     overflowing = {name: figures.sums[name]["overflows"] for name in ("none", ARCHIVE)}
@@ -238,7 +238,7 @@ def _of_recordings(inputs: ClaimInputs) -> Iterator[ClaimRow]:
         if any(len(message.text) > LONG for message in _results(conversation))
     ]
     if with_long_results:
-        figures = measured(inputs.run_strategies("recorded_archive", ("none", ARCHIVE), with_long_results), inputs.rows)
+        figures = measured(inputs.run_strategies("recorded_archive", ("none", ARCHIVE), with_long_results))
         yield ClaimRow(
             setting=f"{ARCHIVE}, recordings with results over {LONG:,} characters",
             figure="tokens saved, net",

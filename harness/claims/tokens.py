@@ -264,7 +264,7 @@ NEVER = Claimed(most=0.0)
 def limit(inputs: ClaimInputs) -> Measurement:
     """Measure C19 on the acceptance scenario, and on the run's conversations, some with results over the limit."""
     run = inputs.run_strategies("mem_001", ("none", FOCUS, TIERED), list(scenario("mem_001")), answers=True)
-    figures = measured(run, inputs.rows)
+    figures = measured(run)
     rows: list[ClaimRow] = []
     for strategy in (FOCUS, TIERED):
         rows += _of_run(inputs, run, strategy, "mem_001")

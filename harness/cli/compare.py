@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +12,6 @@ from . import completion
 from .arguments import USUAL_MODELS, BilledModelsOption, JsonOption, MarkdownOption, RunArgument, run_folder
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from ...reports.gate import Step
     from ..compare.compare import Rules, RunComparison
     from ..compare.figures import MeasuredRun
     from ..compare.gate import GatePolicy
@@ -85,7 +83,7 @@ def _compared(
     from ...scenarios.errors import RunError
     from ..compare.compare import compare, strategies
     from ..compare.figures import measured
-    from ..folder.run import load, rows_of
+    from ..folder.run import load
     from .arguments import find_strategy
 
     before = load(folder)
@@ -96,9 +94,9 @@ def _compared(
         pairs = [(name, base) for name in names if name != base]
         if not pairs:
             raise RunError(f"{folder}: {base} alone has nothing to be compared with: name another run")
-        figures = measured(before, rows_of, _billed(before, models), clock)
+        figures = measured(before, _billed(before, models), clock)
         return compare(figures, figures, pairs, _rules(figures, metrics)), (base, "this one")
-    one, two = (measured(run, rows_of, _billed(run, models), clock) for run in (before, after))
+    one, two = (measured(run, _billed(run, models), clock) for run in (before, after))
     pairs = [(name, name) for name in names if name in one.sums]
     comparison = compare(one, two, pairs, _rules(two, metrics))
     # A strategy that only one run has is no news to who named the strategies to compare.
@@ -175,7 +173,7 @@ def gate(
     from ...reports.gate import as_json as exact
     from ...reports.gate import as_junit, tables
     from ...scenarios.errors import UserError
-    from ..compare.figures import measured
+    from ..compare.figures import measured, worst_step
     from ..compare.gate import CODES, read_baseline
     from ..compare.gate import gate as decide
     from ..folder.run import load
@@ -190,10 +188,9 @@ def gate(
     before = read_baseline(baseline)
     opened = load(run_folder(run))
     rules = _policy(policy, before, opened)
-    rows = _Rows()
-    after = measured(opened, rows, _models(before, rules))  # a bill that nothing guards is not made
+    after = measured(opened, _models(before, rules))  # a bill that nothing guards is not made
     decision = decide(before, after, rules)
-    step = rows.step(opened)
+    step = partial(worst_step, opened)
     if junit is not None:
         write_text(as_junit(decision), junit)
     shown = list(tables(decision, step))
@@ -223,11 +220,11 @@ def _update(folder: Path, file: Path, models: tuple[str, ...] | None) -> None:
     from ...reports.render import count
     from ..compare.figures import measured
     from ..compare.gate import baseline_text, write_baseline
-    from ..folder.run import load, rows_of
+    from ..folder.run import load
     from .streams import say
 
     run = load(folder)
-    figures = measured(run, rows_of, _billed(run, models))
+    figures = measured(run, _billed(run, models))
     if str(file) == "-":
         typer.echo(baseline_text(figures), nl=False)
         return
@@ -252,30 +249,3 @@ def _policy(file: Path | None, baseline: MeasuredRun, run: Run) -> GatePolicy:
     if file is None:
         return GatePolicy()
     return read_policy(file, baseline.metrics, [*baseline.sums, *run.manifest.plan.strategies])
-
-
-class _Rows:
-    """Tables of a run, each read once."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, pd.DataFrame] = {}
-
-    def __call__(self, run: Run, table: str) -> pd.DataFrame:
-        from ..folder.run import rows_of
-
-        if table not in self._known:
-            self._known[table] = rows_of(run, table)
-        return self._known[table]
-
-    def step(self, run: Run) -> Step:
-        """Return a function from metric, conversation and strategy to the step that worsens the figure most."""
-        from ...metrics.figures import METRICS
-        from ..compare.figures import ANSWERS, worst_step
-
-        def worst(metric: str, conversation: str, strategy: str) -> int | None:
-            known = METRICS.get(metric)
-            if known is None or known.table == ANSWERS:
-                return None
-            return worst_step(self(run, known.table), known, conversation, strategy)
-
-        return worst

@@ -109,7 +109,7 @@ def _measured(paths: list[Path], out: Path, jobs: int, overwrite: bool, pythons:
     from ...strategies.chain import use_pythons
     from ..compare.figures import measured
     from ..engine.plan import Plan, RunInputs, execute
-    from ..folder.run import load, rows_of
+    from ..folder.run import load
     from .progress import watching
     from .streams import say
 
@@ -123,7 +123,7 @@ def _measured(paths: list[Path], out: Path, jobs: int, overwrite: bool, pythons:
     for line in _lines(chosen.left_out):
         say(line)
     run = load(out)
-    figures = measured(run, rows_of, [model], clock=True)
+    figures = measured(run, [model], clock=True)
     versions = run.manifest.versions
     brought = {
         text: versions.get(f"strategy {text.partition('(')[0]}", source) for text, source in chosen.sources.items()

@@ -30,7 +30,8 @@ from ...metrics.statistics.comparison import (
 from ...metrics.statistics.intervals import ALPHA, detectable
 from ...metrics.value import Missing, Value
 from ...scenarios.errors import RunError
-from .figures import About, Floats, MeasuredRun
+from ..folder.contexts import Floats
+from .figures import About, MeasuredRun
 
 MOST_MOVED = 3
 """Conversations that are named with a comparison: as many that got worse as got better."""

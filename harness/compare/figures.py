@@ -1,6 +1,6 @@
 """Measure a stored run: every figure by conversation and strategy, as the sums that comparisons add up.
 
-    measured(load("runs/standard"), rows_of, ["claude-sonnet-5"])
+    measured(load("runs/standard"), ["claude-sonnet-5"])
 
 The figures are those of `metrics.figures.METRICS`, whatever table of a run they are of, and those of the bill
 (`metrics.figures.BILLED`) under some models, as `cost(MODEL)`.
@@ -9,7 +9,7 @@ The figures are those of `metrics.figures.METRICS`, whatever table of a run they
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -24,17 +24,14 @@ from ...metrics.value import Form, Missing, Ratio, Summed, Value, value
 from ..answers.store import Answered, answered
 from ..bill.bill import bill
 from ..bill.simulation import Scheme
-from ..folder.run import Run, recorded_models, uneven
-
-Floats = NDArray[np.float64]
-Rows = Callable[[Run, str], pd.DataFrame]
-"""Returns the rows of a run's table, with the columns that the figures need."""
+from ..folder.contexts import Floats
+from ..folder.run import Run, recorded_models, rows_of, uneven
+from ..folder.sums import SumGrid, sums_of
 
 ANSWERS = "answers"
 """The table of the figures that exist once per answer model and grader."""
 CLOCK = "us"
 """The unit of wall-clock figures: another machine measures others."""
-KEYS = ["conversation", "strategy"]
 
 
 class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,29 +64,24 @@ class MeasuredRun:
     as paired conversations have the same content."""
 
 
-def measured(
-    run: Run, rows: Rows, models: Sequence[str] = (), clock: bool = False, prices: Prices = BUNDLED
-) -> MeasuredRun:
+def measured(run: Run, models: Sequence[str] = (), clock: bool = False, prices: Prices = BUNDLED) -> MeasuredRun:
     """Measure every figure of a run; those of the wall clock only with `clock`.
 
     Raises RunError for a model without a price.
     """
     conversations = run.table("conversations")
     names = [str(name) for name in conversations.conversation]
-    grid = _Grid(names, list(run.manifest.plan.strategies))
+    grid = SumGrid(names, list(run.manifest.plan.strategies))
     failed = run.failures
-    tables: dict[str, Floats] = {}
-    about: dict[str, About] = {}
-    frames: dict[str, pd.DataFrame] = {}
-    for name, metric in METRICS.items():
-        if metric.table != ANSWERS and (clock or metric.unit != CLOCK):
-            if metric.table not in frames:
-                frames[metric.table] = rows(run, metric.table)
-            tables[name] = grid.sums(metric, frames[metric.table])
-            about[name] = _about(name, metric, run)
+    wanted = {
+        name: metric for name, metric in METRICS.items() if metric.table != ANSWERS and (clock or metric.unit != CLOCK)
+    }
+    tables = sums_of(run, wanted)
+    about = {name: _about(name, metric, run) for name, metric in wanted.items()}
     for answers in answered(run).whole:
+        of_answers = grid.sums({name: METRICS[name] for name in OF_ANSWERS}, answers.rows)
         for name in OF_ANSWERS:
-            tables[answers.metric(name)] = grid.sums(METRICS[name], answers.rows)
+            tables[answers.metric(name)] = of_answers[name]
             about[answers.metric(name)] = _about_answers(name, answers)
     for name, (table, description) in _bills(run, models, grid, prices).items():
         tables[name], about[name] = table, description
@@ -107,42 +99,6 @@ def measured(
         name: description for name, description in about.items() if any(name in figures for figures in sums.values())
     }
     return MeasuredRun(str(run.folder), run.manifest.plan.encoding, digests, metrics, sums, failed, run.units)
-
-
-class _Grid:
-    """The places of conversations and strategies in a table of sums."""
-
-    def __init__(self, conversations: Sequence[str], strategies: Sequence[str]) -> None:
-        self.conversations = {name: at for at, name in enumerate(conversations)}
-        self.strategies = {name: at for at, name in enumerate(strategies)}
-        self._shape = (len(strategies), len(conversations))
-
-    def sums(self, metric: Metric, rows: pd.DataFrame) -> Floats:
-        """Return both sums of a figure, by strategy and conversation. Rows of bounds (not run) are left out."""
-        rows = rows[rows.strategy.isin(self.strategies.keys())]
-        if isinstance(metric.of, get_args(Summed)):
-            return self._summed(rows, *metric.of.parts(rows))
-        sums = np.zeros((*self._shape, 2))
-        for (name, strategy), rows_of_result in rows.groupby(KEYS, observed=True, sort=False):
-            value = metric.of(rows_of_result)
-            if isinstance(value, (int, float)):
-                sums[self.strategies[str(strategy)], self.conversations[str(name)]] = value, 1
-        return sums
-
-    def _summed(self, rows: pd.DataFrame, *columns: NDArray[np.float64]) -> Floats:
-        strategies, conversations = self._shape
-        at = _numbers(rows.strategy, self.strategies) * conversations + _numbers(rows.conversation, self.conversations)
-        sums = [np.bincount(at, column.astype(np.float64), strategies * conversations) for column in columns]
-        table: Floats = np.stack(sums, axis=-1).reshape(strategies, conversations, 2).astype(np.float64)
-        return table
-
-
-def _numbers(names: pd.Series[str], places: Mapping[str, int]) -> NDArray[np.int64]:
-    # By category, of which there are few: the tables have a row for every model call.
-    categories = names.astype("category").cat.remove_unused_categories().cat
-    numbers = np.array([places[str(name)] for name in categories.categories], np.int64)
-    codes: NDArray[np.int64] = numbers[categories.codes.to_numpy()]
-    return codes
 
 
 def _about(name: str, metric: Metric, run: Run) -> About:
@@ -166,7 +122,7 @@ def _is_anywhere(sums: Floats) -> bool:
     return bool((sums[:, 1] != 0).any())
 
 
-def _bills(run: Run, models: Sequence[str], grid: _Grid, prices: Prices) -> dict[str, tuple[Floats, About]]:
+def _bills(run: Run, models: Sequence[str], grid: SumGrid, prices: Prices) -> dict[str, tuple[Floats, About]]:
     """Return the figures of the bill under each model (`metrics.figures.BILLED`), with their descriptions.
 
     Prices are part of the version of what is in money, the cache rules of the rest are not: they follow the recording.
@@ -177,12 +133,13 @@ def _bills(run: Run, models: Sequence[str], grid: _Grid, prices: Prices) -> dict
     tables: dict[str, tuple[Floats, About]] = {}
     for model, rows in billed.conversations().groupby("model", sort=False):
         tariff = hashlib.sha256(repr(prices.tariff(str(model))).encode()).hexdigest()[:8]
+        billed_sums = grid.sums(BILLED, rows)
         for name, metric in BILLED.items():
             assert isinstance(metric.of, get_args(Summed))
             # A new price list is incomparable, not dearer. Cache rules follow the recording, so they are not in it.
             version = f"{metric.version}, prices {tariff}" if name.startswith("cost") else str(metric.version)
             about = About(metric.unit, metric.better, metric.of.form, version)
-            tables[f"{name}({model})"] = grid.sums(metric, rows), about
+            tables[f"{name}({model})"] = billed_sums[name], about
     return tables
 
 
@@ -192,16 +149,22 @@ def billed_model(name: str) -> str | None:
     return model.removesuffix(")") if metric in BILLED and model else None
 
 
-def worst_step(rows: pd.DataFrame, metric: Metric, conversation: str, strategy: str) -> int | None:
-    """Return the step that weighs most against a figure, or None where the figure is not of a step."""
-    if "step" not in rows or not isinstance(metric.of, get_args(Summed)):
+def worst_step(run: Run, figure: str, conversation: str, strategy: str) -> int | None:
+    """Return the step of a run that weighs most against a figure, or None where the figure is not of a step."""
+    metric = METRICS.get(figure)
+    if metric is None or metric.table == ANSWERS:
         return None
-    rows_of_result = rows[(rows.conversation == conversation) & (rows.strategy == strategy)]
-    if rows_of_result.empty:
+    rows = rows_of(run.conversation_alone(conversation), metric.table)
+    return worst_of(rows[rows.strategy == strategy], metric)
+
+
+def worst_of(rows: pd.DataFrame, metric: Metric) -> int | None:
+    """Return the step that weighs most against a metric, of the rows of one conversation under one strategy."""
+    if "step" not in rows or rows.empty or not isinstance(metric.of, get_args(Summed)):
         return None
-    top, bottom = metric.of.parts(rows_of_result)
+    top, bottom = metric.of.parts(rows)
     lacking = isinstance(metric.of, Ratio) and metric.of.form == "ratio" and metric.better == "higher"
-    step = rows_of_result.step.iloc[int(np.argmax(bottom - top if lacking else top))]
+    step = rows.step.iloc[int(np.argmax(bottom - top if lacking else top))]
     return None if pd.isna(step) else int(step)
 
 

@@ -38,9 +38,10 @@ from ...scenarios.errors import RunError
 from ...scenarios.files import LARGEST, read_file
 from ...scenarios.spec import nearest, suggestion
 from ...scenarios.toml import Keys, Toml
+from ..folder.contexts import Floats
 from ..folder.files import placed
 from .compare import Comparison, ComparisonRule, RunComparison, Unpaired, compare, strategies
-from .figures import CLOCK, About, Floats, MeasuredRun
+from .figures import CLOCK, About, MeasuredRun
 
 FAILS: tuple[Word, ...] = ("worse", "lost")
 

@@ -26,8 +26,8 @@ from ...scenarios.errors import SpecError
 from ...scenarios.secrets import without_secrets
 from ...scenarios.spec import calls
 from ...strategies.plugins import quote_files
-from ..compare.figures import About, Rows, measured, overall
-from ..folder.run import Run, uneven
+from ..compare.figures import About, measured, overall
+from ..folder.run import Rows, Run, uneven
 from ..folder.schema import Manifest
 from ..folder.store import TABLES
 
@@ -98,7 +98,7 @@ class Bench:
 
 def bench(run: Run, rows: Rows, models: Sequence[str] = (), prices: Prices = BUNDLED) -> Bench:
     """Return what is logged of a run, billed under `models`. Raises RunError for a model without a price."""
-    run_figures = measured(run, rows, models, clock=True, prices=prices)
+    run_figures = measured(run, models, clock=True, prices=prices)
     conversations = run.table("conversations")
     strategies = run.manifest.plan.strategies
     left_out = uneven(run_figures.failed, len(conversations))

@@ -17,7 +17,6 @@ from .run import Run
 
 FOLDER = "bills"
 """Folder in a run for such tables."""
-_TABLES = ("steps", "messages", "contexts", "conversations", "recordings")
 _CODE = ("scenarios", "metrics", "strategies", "harness")
 _ORIGIN = b"made_from"
 
@@ -49,9 +48,10 @@ def _path(run: Run, name: str) -> Path:
 
 
 def origin_of(run: Run) -> bytes:
-    """Return a digest of the run's files and of the code."""
-    files = (path for table in _TABLES for path in (run.folder / table).glob("*") if path.is_file())
-    return hashlib.sha256(_digest(files, run.folder) + _code()).hexdigest().encode()
+    """Return a digest of the run's files, as their receipts have them, and of the code."""
+    # Whoever opens a run has compared its files with the receipts: they need not be read again.
+    receipts = (run.folder / "receipts").glob("*.json")
+    return hashlib.sha256(_digest(receipts, run.folder) + _code()).hexdigest().encode()
 
 
 @cache

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -32,11 +32,14 @@ from ...scenarios.model import Conversation, Media, Message, Role, independent_u
 from ...scenarios.spec import nearest
 from ...scenarios.view import Messages
 from ...strategies.events import Compressed, Event, Moved, Recalled, Summarised
-from .contexts import LogColumns, LoggedContext, NumberSpan, rebuild
+from .contexts import Ints, LogColumns, LoggedContext, NumberSpan, rebuild
 from .files import Damage
 from .rows import PartRows
 from .schema import SCHEMAS, Manifest
-from .store import ResultPart, damage, is_part, read_conversations, read_manifest, whole_shards
+from .store import ResultPart, damage, is_part, read_conversations, read_manifest, shard_of, whole_shards
+
+AT_ONCE = 200_000
+"""Steps of a run that are in memory at a time where it is read piece by piece."""
 
 # Bytes of a table up to which it is kept in memory once it was read.
 _KEPT = 64 << 20
@@ -49,8 +52,9 @@ class Run:
     folder: Path
     chosen: frozenset[str] | None = None
     """Conversations that `table`, `arrow` and `conversations` are confined to; None = all of them."""
-    shard: int | None = None
-    """The only shard that is read, of a run that still goes on; None = all."""
+    shards: tuple[int, ...] | None = None
+    """The only shards that are read: of a large run some at a time, or the one of a run that still goes on; None =
+    all."""
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -68,21 +72,42 @@ class Run:
             raise RunError(f"a run has no table {name!r}{nearest(name, SCHEMAS) or '; it has ' + ', '.join(SCHEMAS)}")
         if (known := self._tables.get(name)) is not None:
             return known
-        parts = sorted(path for path in (self.folder / name).glob("*.parquet") if is_part(path.name))
         with self.readable():
-            tables = [pq.read_table(part, schema=SCHEMAS[name]) for part in parts]
-        whole = pa.concat_tables(map(self._confined, tables)) if tables else SCHEMAS[name].empty_table()
+            tables = [pq.read_table(part, schema=SCHEMAS[name]) for part in self.files(name)]
+        whole = pa.concat_tables(map(self.confined, tables)) if tables else SCHEMAS[name].empty_table()
         table = whole.unify_dictionaries().combine_chunks()
         if table.nbytes <= _KEPT:
             self._tables[name] = table
         return table
+
+    def files(self, table: str) -> list[Path]:
+        """Return the files of a table, in order."""
+        paths = sorted(path for path in (self.folder / table).glob("*.parquet") if is_part(path.name))
+        return [path for path in paths if self.shards is None or shard_of(path) in self.shards]
+
+    def pieces(self, steps: int = AT_ONCE) -> Iterator[Run]:
+        """Yield the run confined to some shards after the other: each has about so many steps, and at least a shard."""
+        size, shards = 0, list[int]()
+        results = self.table("results")
+        by_shard = results.steps.groupby(results.conversation.map(self._shards)).sum()
+        for shard, count in zip(by_shard.index.tolist(), by_shard.tolist(), strict=True):
+            if shards and size + count > steps:
+                yield replace(self, shards=tuple(shards))
+                size, shards = 0, []
+            size, shards = size + count, [*shards, shard]
+        if shards:
+            yield replace(self, shards=tuple(shards))
+
+    def conversation_alone(self, name: str) -> Run:
+        """Return the run confined to one of its conversations."""
+        return replace(self, chosen=frozenset((name,)), shards=(self._shards[name],))
 
     @cached_property
     def _tables(self) -> dict[str, pa.Table]:
         """Tables that were read and are small: a report reads some of them a dozen times."""
         return {}
 
-    def _confined(self, table: pa.Table) -> pa.Table:
+    def confined(self, table: pa.Table) -> pa.Table:
         """Return the rows of the chosen conversations."""
         if self.chosen is None:
             return table
@@ -208,7 +233,7 @@ class Run:
             return []
         with self.readable():
             # A worker that answers a shard asks for each conversation and strategy: it reads each file once.
-            if self.shard is not None:
+            if self.shards is not None:
                 return self._part(path).rows(conversation, strategy, columns)
             where = pc.field("conversation") == conversation
             if strategy is not None:
@@ -230,13 +255,9 @@ class Run:
     @cached_property
     def _shards(self) -> dict[str, int]:
         """In which shard each conversation is."""
-        name = "*" if self.shard is None else f"{self.shard:05d}"
         with self.readable():
-            parts = [
-                (part, pq.read_table(part, columns=["conversation"]))
-                for part in (self.folder / "conversations").glob(f"{name}.parquet")
-            ]
-        return {name: int(part.stem) for part, table in parts for name in table.column("conversation").to_pylist()}
+            parts = [(part, pq.read_table(part, columns=["conversation"])) for part in self.files("conversations")]
+        return {name: shard_of(part) for part, table in parts for name in table.column("conversation").to_pylist()}
 
     @contextmanager
     def readable(self) -> Iterator[None]:
@@ -293,7 +314,9 @@ def uneven(failures: Mapping[str, Collection[str]], conversations: int) -> froze
     return frozenset(name for names in failures.values() if len(names) < conversations for name in names)
 
 
-STEP = ["conversation", "strategy", "step"]
+KEYS = ["conversation", "strategy"]
+"""Columns that name a result."""
+STEP = [*KEYS, "step"]
 """Columns that name a step."""
 
 _BELOW_FOCUS = ("working", "archive", "rag")
@@ -304,8 +327,13 @@ LOG = ["added_from", "added_to", "marks", "tools_added"]
 
 def recorded_models(run: Run) -> dict[str, int]:
     """Return how many calls of each model were recorded, the most first; empty where no recording names a model."""
-    names = run.table("messages").model.dropna().astype(str)
-    return {str(name): int(calls) for name, calls in names.value_counts().items()}
+    calls: Counter[str] = Counter()
+    with run.readable():
+        for file in run.files("messages"):
+            # A file at a time: there is a row for every message.
+            models = run.confined(pq.read_table(file, columns=["conversation", "model"])).column("model").drop_null()
+            calls.update({str(count["values"]): count["counts"] for count in models.value_counts().to_pylist()})
+    return dict(calls.most_common())
 
 
 def windows(run: Run) -> dict[str, int]:
@@ -323,6 +351,10 @@ def windows(run: Run) -> dict[str, int]:
             if listing is not None and listing.window:
                 sizes[name] = listing.window
     return sizes
+
+
+Rows = Callable[[Run, str], pd.DataFrame]
+"""Returns the rows of a run's table, with the columns that the figures need (`rows_of`)."""
 
 
 def rows_of(run: Run, table: str) -> pd.DataFrame:
@@ -343,23 +375,48 @@ def steps_of(run: Run) -> pd.DataFrame:
     steps["latency_ns"] = run.arrow("timings").column("latency_ns").to_numpy()
     steps["window"] = steps.conversation.astype(str).map(windows(run)).to_numpy()
     steps = steps.join(sent_contexts(run, table))
+    at = _StepNumbers(table)
     calls = run.table("events").dropna(subset=["input_tokens"])
     calls["tokens"] = calls.input_tokens + calls.output_tokens
-    by_step = calls.groupby(STEP, observed=True)
+    by_step = calls.groupby(at.of(calls))
     costs = by_step.cost
     own = pd.DataFrame(
         {"own_tokens": by_step.tokens.sum(), "own_cost": costs.sum().where(costs.count() == by_step.size())}
     )
-    demands = (
-        run.table("grounding").groupby(STEP, observed=True).agg(demands=("values", "sum"), demands_kept=("kept", "sum"))
+    grounding = run.table("grounding")
+    demands = grounding.groupby(at.of(grounding)).agg(demands=("values", "sum"), demands_kept=("kept", "sum"))
+    lookups, archived = (
+        sums.set_index(at.of(sums)).drop(columns=STEP)
+        for sums in (working_lookups(run).reset_index(), archive_bytes(run).reset_index())
     )
     steps["policy"] = steps.strategy.map(lambda text: working_policy(str(text)) or "").astype(str)
-    for sums in (own, demands, working_lookups(run), archive_bytes(run)):
-        # By merge, not by index: a step without any gets 0, a price that is not known stays NaN.
-        joined = steps[STEP].merge(sums.reset_index(), on=STEP, how="left", indicator=True)
+    for sums in (own, demands, lookups, archived):
         for column in sums.columns:
-            steps[column] = joined[column].where(joined["_merge"] == "both", 0).to_numpy()
+            # A step without any gets 0; a price that is not known stays NaN.
+            values = np.zeros(len(steps))
+            values[sums.index] = sums[column]
+            steps[column] = values
     return steps
+
+
+# So far below 0 that a step of it is the place of no row either.
+_NO_ROW = -(1 << 40)
+
+
+class _StepNumbers:
+    """The rows of the table `steps` by conversation, strategy and step: in it, steps stand in order and from 0."""
+
+    def __init__(self, steps: pa.Table) -> None:
+        self._first = {(name, strategy): rows.start for name, strategy, rows in LogColumns(steps).results}
+
+    def of(self, rows: pd.DataFrame) -> Ints:
+        """Return the row of `steps` that each row of another table is of."""
+        names, strategies = (rows[column].astype("category").cat for column in KEYS)
+        shape = len(names.categories), len(strategies.categories)
+        pairs = ((str(name), str(text)) for name in names.categories for text in strategies.categories)
+        first = np.array([self._first.get(pair, _NO_ROW) for pair in pairs], np.int64).reshape(shape)
+        numbers: Ints = first[names.codes, strategies.codes] + rows.step.to_numpy(np.int64)
+        return numbers
 
 
 _TIERED = re.compile(r"\btiered\b(?:\((?P<parameters>[^|]*)\))?")

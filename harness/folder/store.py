@@ -377,6 +377,11 @@ def is_part(name: str) -> bool:
     return _PART.fullmatch(name) is not None
 
 
+def shard_of(path: Path) -> int:
+    """Return the number of the shard that a file of a part is of."""
+    return int(path.name.partition(".")[0].partition("-")[0])
+
+
 def has_parts(folder: Path) -> bool:
     """Return whether anything has been measured here."""
     return any(is_part(path.name) for table in TABLES for path in (folder / table).glob("*"))

@@ -25,7 +25,7 @@ from ..answers.tally import Tally, strategy_tallies
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
 from ..folder.files import placed
-from ..folder.run import Run, load, rows_of
+from ..folder.run import Run, load
 
 TOKENS = "tokens"
 """The cost where no model is billed: tokens sent, including those of the strategy's own model calls."""
@@ -122,7 +122,7 @@ def _measured(task: Task) -> Tried:
 
 
 def _figures(task: Task, run: Run) -> Tried:
-    run_figures = measured(run, rows_of, () if task.cost == TOKENS else (task.cost,))
+    run_figures = measured(run, () if task.cost == TOKENS else (task.cost,))
     conversations = list(run_figures.digests)
     sums = run_figures.sums[task.spec]
     # Figures over fewer conversations would not compare with those of other settings.

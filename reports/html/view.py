@@ -22,7 +22,7 @@ from ...harness.bill.recorded import billed_models
 from ...harness.compare.compare import compare, strategies
 from ...harness.compare.figures import measured
 from ...harness.compare.gate import REST, GatePolicy, MetricPolicy
-from ...harness.folder.run import Run, load, load_so_far, rows_of
+from ...harness.folder.run import Run, load, load_so_far
 from ...harness.folder.schema import Manifest
 from ...harness.folder.store import read_manifest, whole_shards
 from ...scenarios.errors import RunError, UserError
@@ -137,7 +137,7 @@ class Site:
 
     def _compare(self, before: ListedRun, after: ListedRun) -> Response:
         one, two = (
-            measured(opened, rows_of, billed_models(opened, self._models))
+            measured(opened, billed_models(opened, self._models))
             for opened in (load(before.folder), load(after.folder))
         )
         pairs = [(name, name) for name in two.sums if name in one.sums]

@@ -16,7 +16,7 @@ from ctxbench.harness.compare.compare import compare
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import rows_of, steps_of
+from ctxbench.harness.folder.run import steps_of
 from ctxbench.metrics import figures
 from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
 from ctxbench.strategies.window import Window
@@ -156,7 +156,7 @@ def test_summary_is_what_compare_has(made: ctxbench.BenchmarkRun) -> None:
     """A row per strategy in the run's order, each figure to the last digit."""
     summary = made.summary("claude-sonnet-5")
     assert tuple(summary.index) == made.strategies
-    sums = measured(made.reader, rows_of, ["claude-sonnet-5"])
+    sums = measured(made.reader, ["claude-sonnet-5"])
     compared = compare(sums, sums, [(name, "none") for name in summary.index], GatePolicy({REST: MetricPolicy()}).rule)
     checked = 0
     for each in compared.comparisons:

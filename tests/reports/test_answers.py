@@ -15,7 +15,7 @@ from ctxbench.harness.compare.compare import compare
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import GatePolicy
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import Run, load, rows_of
+from ctxbench.harness.folder.run import Run, load
 from ctxbench.harness.graders.profiles import SHIPPED, Profiles, corrected_by
 from ctxbench.harness.models import Models, Settings
 from ctxbench.metrics.grading import Grade, GradedItem
@@ -88,7 +88,7 @@ def test_a_model_stands_beside_the_reader(tmp_path: Path) -> None:
     section = next(each for each in sections(results(found)) if each.name == "answers")
     titles = [part.title for part in section.parts]
     assert "Correct, by answer model / grader" in titles
-    names = measured(found, rows_of).metrics
+    names = measured(found).metrics
     assert {"answer_quality", f"answer_quality(openai/parrot, {RulesGrader().name})"} <= names.keys()
 
 
@@ -122,7 +122,7 @@ def test_graders_stand_side_by_side(tmp_path: Path) -> None:
 
 def test_answers_are_compared_by_conversation(run: Run) -> None:
     """A strategy that forgets is worse; two who answered are not compared with one another."""
-    found = measured(run, rows_of)
+    found = measured(run)
     against = compare(found, found, [("last_turn", "none")], GatePolicy().rule)
     [correct] = [each for each in against.comparisons if each.metric == "answer_quality"]
     assert correct.found is not None

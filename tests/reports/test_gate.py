@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 
-from ctxbench.harness.compare.figures import worst_step
+from ctxbench.harness.compare.figures import worst_of
 from ctxbench.harness.compare.gate import Gate, GatePolicy, gate
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.value import Ratio
@@ -52,19 +52,17 @@ def test_the_step_to_look_at() -> None:
     """Where most tokens were sent; where most values were lost; none for what is asked before any step."""
     rows = pd.DataFrame(
         {
-            "conversation": "c",
-            "strategy": "a",
             "step": [0, 1, 2],
             "tokens_sent": [5, 9, 7],
             "demands": [9, 4, 4],
             "demands_kept": [9, 4, 1],
         }
     )
-    assert worst_step(rows, METRICS["tokens_sent"], "c", "a") == 1
-    assert worst_step(rows, METRICS["grounding"], "c", "a") == 2
-    assert worst_step(rows, METRICS["grounding"], "c", "other") is None
+    assert worst_of(rows, METRICS["tokens_sent"]) == 1
+    assert worst_of(rows, METRICS["grounding"]) == 2
+    assert worst_of(rows[:0], METRICS["grounding"]) is None
     assert isinstance(METRICS["grounding"].of, Ratio)
-    assert worst_step(rows.assign(step=None), METRICS["grounding"], "c", "a") is None
+    assert worst_of(rows.assign(step=None), METRICS["grounding"]) is None
 
 
 def test_a_reason_that_the_row_shows_is_not_told_again() -> None:

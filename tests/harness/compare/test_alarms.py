@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ctxbench.harness.compare.figures import measured
+from ctxbench.harness.compare.figures import MeasuredRun, measured
 from ctxbench.harness.compare.gate import GatePolicy, MetricPolicy, gate
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import Run, load, rows_of
+from ctxbench.harness.folder.contexts import Floats
+from ctxbench.harness.folder.run import load, rows_of
+from ctxbench.harness.folder.sums import SumGrid
+from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.statistics.comparison import Difference, Margin, Pairs, difference, holm, judge
 from tests.harness.compare.builders import Steps
 from tests.harness.runs import plan
@@ -86,11 +90,25 @@ def test_false_alarms_on_a_run(tmp_path: Path) -> None:
     known: dict[str, pd.DataFrame] = {}
     random = np.random.default_rng(3)
 
-    def drawn(run: Run, table: str) -> pd.DataFrame:
+    def drawn(table: str) -> pd.DataFrame:
         rows = known.setdefault(table, rows_of(run, table).reset_index(drop=True))
         cells = rows.groupby(["conversation", "strategy"], observed=True, sort=False).indices.values()
         picked = [random.choice(cell, len(cell)) for cell in cells]
         return rows.iloc[np.concatenate(picked)] if picked else rows
 
-    failed = sum(gate(measured(run, drawn), measured(run, drawn), GatePolicy()).result == "fails" for _ in range(200))
+    whole = measured(run)
+    grid = SumGrid(list(whole.digests), list(whole.sums))
+
+    def sample() -> MeasuredRun:
+        tables: dict[str, Floats] = {}
+        for table in ("steps", "survival", "probes"):
+            of_table = {name: metric for name, metric in METRICS.items() if metric.table == table}
+            tables |= grid.sums(of_table, drawn(table))
+        sums = {
+            strategy: {name: tables[name][at] if name in tables else figures[name] for name in figures}
+            for at, (strategy, figures) in enumerate(whole.sums.items())
+        }
+        return replace(whole, sums=sums)
+
+    failed = sum(gate(sample(), sample(), GatePolicy()).result == "fails" for _ in range(200))
     assert failed <= 10

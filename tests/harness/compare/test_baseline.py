@@ -15,7 +15,7 @@ from ctxbench.harness.compare.compare import compare
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import GatePolicy, baseline_text, read_baseline, write_baseline
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import load, rows_of
+from ctxbench.harness.folder.run import load
 from ctxbench.metrics.figures import METRICS, OF_STEPS, Metric
 from ctxbench.metrics.value import Missing, Total, value
 from ctxbench.reports.results import by_conversation
@@ -73,7 +73,7 @@ def test_figures_are_those_of_the_report(tmp_path: Path, monkeypatch: pytest.Mon
     fail(monkeypatch, LastTurn, "question 2 ")
     execute(plan(recording(tmp_path, conversations=4, turns=3)), tmp_path / "run")
     run = load(tmp_path / "run")
-    found = measured(run, rows_of, ("claude-sonnet-5",))
+    found = measured(run, ("claude-sonnet-5",))
     assert list(found.failed) == ["last_turn"]
     assert list(found.failed["last_turn"]) == ["c2"]
     names = list(found.digests)
@@ -87,7 +87,7 @@ def test_figures_are_those_of_the_report(tmp_path: Path, monkeypatch: pytest.Mon
             else:
                 assert value(found.metrics[metric].form, *sums) == pytest.approx(figures[metric])
     assert not any(METRICS[metric].unit == "us" for metric in found.metrics if metric in METRICS)
-    assert "latency_p50" in measured(run, rows_of, clock=True).metrics
+    assert "latency_p50" in measured(run, clock=True).metrics
     assert (found.sums["none"]["cost(claude-sonnet-5)"][:, 0] > 0).all()
 
 
@@ -103,7 +103,7 @@ def test_a_new_metric_joins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     execute(
         plan(recording(tmp_path, conversations=2, turns=12), strategies=("none", "summary(every=2)")), tmp_path / "r"
     )
-    found = measured(load(tmp_path / "r"), rows_of)
+    found = measured(load(tmp_path / "r"))
     assert "own_calls" not in found.sums["none"]
     assert (found.sums["summary(every=2)"]["own_calls"][:, 0] > 0).all()
     assert found.metrics["waits"].form == "ratio"
@@ -165,7 +165,7 @@ def test_no_baseline(tmp_path: Path, text: str) -> None:
 def test_a_run_without_the_whole_history_comes_back(tmp_path: Path) -> None:
     """There is no cost to save a share of: the figure is absent, and the baseline can be read."""
     execute(plan(recording(tmp_path, conversations=2, turns=2), strategies=("last_turn",)), tmp_path / "run")
-    run = measured(load(tmp_path / "run"), rows_of, ["claude-sonnet-5"])
+    run = measured(load(tmp_path / "run"), ["claude-sonnet-5"])
     write_baseline(run, tmp_path / "baseline.json")
     sums = read_baseline(tmp_path / "baseline.json").sums["last_turn"]
     assert np.isnan(sums["cost_saving(claude-sonnet-5)"]).all()
