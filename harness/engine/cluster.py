@@ -7,8 +7,10 @@ them, and are moved to their places whole, so it does no harm when a task is don
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -117,10 +119,11 @@ def _connected(address: str, cores: int | None) -> Iterator[Any]:
     if ray.is_initialized():  # by a notebook, or a test: not ours to end
         yield ray
         return
+    _look_for(address)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     here: dict[str, Any] = {"num_cpus": cores, "include_dashboard": False} if address == HERE else {}
     try:
-        ray.init(address, log_to_driver=False, logging_level="ERROR", configure_logging=False, **here)
+        ray.init(address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False, **here)
     except (OSError, ValueError, RuntimeError) as error:  # ConnectionError is an OSError
         first = str(error).strip().partition("\n")[0]
         raise RunError(f"--address {address}: no Ray cluster can be reached there ({first})") from None
@@ -131,3 +134,18 @@ def _connected(address: str, cores: int | None) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+LOOK = 10.0
+"""Seconds to wait for the head of a cluster; Ray itself waits for minutes."""
+
+
+def _look_for(address: str) -> None:
+    """Raise RunError if an address with a host and a port has nobody who listens there."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdecimal()):
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), LOOK).close()
+    except (OSError, OverflowError) as error:
+        raise RunError(f"--address {address}: no Ray cluster can be reached there ({error})") from None
