@@ -6,7 +6,6 @@ run's own conversations, into a folder that is removed again.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -45,8 +44,8 @@ class ClaimInputs:
 
     open: Callable[[], Run]
     """Opens the run, or makes it, when the first claim needs it."""
-    rows: Rows
-    """Returns the rows of a run's table, with the columns that figures need."""
+    read_rows: Rows
+    """Reads the rows of a run's table, with the columns that figures need."""
     folder: Path
     """Where runs made for claims go."""
     strategies: tuple[str, ...] = ()
@@ -58,6 +57,8 @@ class ClaimInputs:
     """Whether to measure what takes many minutes as well."""
     embedder: str = "offline"
     """The embedder of the search for evidence."""
+    jobs: int = 1
+    """Worker processes of the runs that are made for claims."""
     notes: list[str] = field(default_factory=list)
     """Parts of the recordings that could not be read."""
     failures: list[str] = field(default_factory=list)
@@ -92,7 +93,13 @@ class ClaimInputs:
         # One run for all claims: each run reads the conversations and counts their tokens anew.
         if not missing:
             return None
+        if (self.folder / "beside" / "manifest.json").is_file():  # by the process that started this one
+            return load(self.folder / "beside")
         return self.run_strategies("beside", tuple(missing), self.conversations)
+
+    def rows(self, run: Run, table: str) -> pd.DataFrame:
+        """Return the rows of a run's table, read once: figures, growth and limits are all of the same steps."""
+        return self.once(f"rows {run.folder} {table}", lambda: self.read_rows(run, table))
 
     @cached_property
     def extra_figures(self) -> MeasuredRun | None:
@@ -158,7 +165,7 @@ class ClaimInputs:
         file.write_bytes(b"".join(conversation.to_json() + b"\n" for conversation in conversations))
         plan = Plan(RunInputs((str(file),), form="ctxbench"), strategies, self.counter.encoding, answers=answers)
         # Results do not depend on the number of workers, and no claim reads a latency of such a run.
-        execute(plan, self.folder / name, jobs=os.cpu_count() or 1)
+        execute(plan, self.folder / name, jobs=self.jobs)
         return load(self.folder / name)
 
 

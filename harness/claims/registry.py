@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,8 +18,9 @@ import msgspec
 
 from ...scenarios.errors import RunError, SpecError, UserError
 from ...scenarios.spec import nearest
+from ..engine.workers import side_by_side
 from ..folder.files import placed
-from ..folder.run import Run
+from ..folder.run import Run, load, rows_of
 from . import compression, cost, search, storage, tiers, tokens
 from .claim import Finding, Measurement, sentence, verdict_of
 from .inputs import ClaimInputs
@@ -80,6 +83,93 @@ def chosen(names: Iterable[str]) -> list[Claim]:
                 f"unknown claim {name!r}{nearest(name, dict.fromkeys(CLAIMS))}; there are C01 to {max(CLAIMS)}"
             )
     return [claim for name, claim in CLAIMS.items() if name in ids or not ids]
+
+
+class _Task(msgspec.Struct, frozen=True):
+    """Claims that one worker measures, and what it needs to have the same inputs as the others."""
+
+    claims: tuple[str, ...]
+    folder: str
+    run: str
+    strategies: tuple[str, ...]
+    recordings: tuple[str, ...]
+    quick: bool
+    slow: bool
+    embedder: str
+
+
+_read_task = msgspec.msgpack.Decoder(_Task).decode
+
+
+def measure(
+    claims: Sequence[Claim], inputs: ClaimInputs, jobs: int, done: Callable[[int], None]
+) -> Mapping[str, Finding]:
+    """Measure claims on worker processes, and return the findings by number. `done` hears how many are finished.
+
+    No finding depends on the number of workers, except that times are measured beside other workers.
+    """
+    groups = grouped(claims)
+    # Without strategies it is not known whether any claim needs the run, which would be made once in each worker.
+    if jobs == 1 or len(groups) == 1 or not inputs.strategies:
+        findings = {}
+        for claim in claims:
+            findings[claim.id] = claim.finding(inputs)
+            done(1)
+        return findings
+    _ = inputs.extra_run  # with all workers at once, before they divide the claims among them
+    return _on_workers(groups, inputs, jobs, done)
+
+
+def grouped(claims: Iterable[Claim]) -> list[list[Claim]]:
+    """Return claims in groups that share what takes long to make: figures of the run, or samples of a subject."""
+    groups: dict[str, list[Claim]] = defaultdict(list)
+    for claim in claims:
+        groups["run" if claim.strategies else claim.measure.__module__].append(claim)
+    return list(groups.values())
+
+
+def _on_workers(
+    groups: Sequence[Sequence[Claim]], inputs: ClaimInputs, jobs: int, done: Callable[[int], None]
+) -> Mapping[str, Finding]:
+    findings: dict[str, Finding] = {}
+
+    def collect(outcome: tuple[list[Finding], list[str]]) -> None:
+        found, failures = outcome
+        findings.update({finding.id: finding for finding in found})
+        inputs.failures += failures
+        done(len(found))
+
+    tasks = (
+        _Task(
+            tuple(claim.id for claim in group),
+            str(inputs.folder),
+            str(inputs.run.folder),
+            inputs.strategies,
+            inputs.recordings,
+            inputs.quick,
+            inputs.slow,
+            inputs.embedder,
+        )
+        for group in groups
+    )
+    side_by_side(_measured, map(msgspec.msgpack.encode, tasks), min(jobs, len(groups)), collect)
+    return findings
+
+
+def _measured(packed: bytes) -> tuple[list[Finding], list[str]]:
+    """Return the findings of a task, and the models that failed it, in a worker."""
+    task = _read_task(packed)
+    inputs = ClaimInputs(
+        partial(load, Path(task.run)),
+        rows_of,
+        Path(task.folder),
+        task.strategies,
+        task.recordings,
+        task.quick,
+        task.slow,
+        task.embedder,
+    )
+    return [CLAIMS[id].finding(inputs) for id in task.claims], inputs.failures
 
 
 FILE, VERSION = "claims.json", 1

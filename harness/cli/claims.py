@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import redirect_stdout
 from functools import partial
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import BriefOption, EmbedderOption, JsonOption, MarkdownOption
+from .arguments import BriefOption, EmbedderOption, JobsOption, JsonOption, MarkdownOption
 from .streams import say
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def claims(
         bool, typer.Option("--rows", help="Show every setting that was measured.", show_default="with --only")
     ] = False,
     embedder: EmbedderOption = "offline",
+    jobs: JobsOption = 1,
     in_brief: BriefOption = False,
     markdown: MarkdownOption = None,
     as_json: JsonOption = False,
@@ -73,7 +75,16 @@ def claims(
     claims_chosen = chosen(only or ())
     with TemporaryDirectory(prefix="ctxbench-claims-") as folder, redirect_stdout(sys.stderr):
         findings, failures = _measured(
-            claims_chosen, run, Path(folder), recordings or [], quick, slow, embedder, keep=not only, silent=in_brief
+            claims_chosen,
+            run,
+            Path(folder),
+            recordings or [],
+            quick,
+            slow,
+            embedder,
+            jobs or os.cpu_count() or 1,
+            keep=not only,
+            silent=in_brief,
         )
     if as_json:
         print_json(exact(findings))
@@ -97,27 +108,26 @@ def _measured(
     quick: bool,
     slow: bool,
     embedder: str,
+    jobs: int,
     *,
     keep: bool,
     silent: bool,
 ) -> tuple[list[Finding], list[str]]:
     """Return the findings, and the models that gave no usable reply."""
     from ..claims.inputs import ClaimInputs
-    from ..claims.registry import write
+    from ..claims.registry import measure, write
     from ..folder.run import rows_of
     from .progress import counting
 
     strategies = tuple(dict.fromkeys(name for claim in claims for name in claim.strategies))
     own = _user_run(run)
-    opened = partial(_opened, own, folder, strategies)
-    inputs = ClaimInputs(opened, rows_of, folder, strategies, tuple(recordings), quick, slow, embedder=embedder)
+    opened = partial(_opened, own, folder, strategies, jobs)
+    inputs = ClaimInputs(opened, rows_of, folder, strategies, tuple(recordings), quick, slow, embedder, jobs)
     for note in inputs.notes if inputs.recorded else ():
         say(note)
-    findings = []
     with counting(len(claims), "claims") as done:
-        for claim in claims:
-            findings.append(claim.finding(inputs))
-            done()
+        finding_of = measure(claims, inputs, jobs, done)
+    findings = [finding_of[claim.id] for claim in claims]
     if keep and own is not None:
         written = write(inputs.run, findings, quick, recordings)
         if not silent:
@@ -138,7 +148,7 @@ def _user_run(named: Path | None) -> Path | None:
     return newest
 
 
-def _opened(own: Path | None, folder: Path, strategies: tuple[str, ...]) -> Run:
+def _opened(own: Path | None, folder: Path, strategies: tuple[str, ...], jobs: int) -> Run:
     """Return the user's run, else a temporary one of the strategies that the claims need."""
     from ..engine.plan import Plan, execute
     from ..engine.plan import RunInputs as Named
@@ -149,7 +159,7 @@ def _opened(own: Path | None, folder: Path, strategies: tuple[str, ...]) -> Run:
         return load(own)
     say(f"no run of {SCENARIO} in {RUNS}: running the strategies of the claims")
     with watching() as watcher:
-        execute(Plan(Named((SCENARIO,)), strategies or ("none",)), folder / SCENARIO, watcher=watcher)
+        execute(Plan(Named((SCENARIO,)), strategies or ("none",)), folder / SCENARIO, jobs=jobs, watcher=watcher)
     return load(folder / SCENARIO)
 
 

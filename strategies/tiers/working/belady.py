@@ -75,9 +75,38 @@ class Belady(Policy):
 
 @dataclass(eq=False)
 class BeladySize(Belady):
-    """The largest tokens × distance is evicted: a large item needed late frees the most room for the longest time."""
+    """The largest tokens × distance is evicted: a large item needed late frees the most room for the longest time.
+
+    Of equals the one that entered first goes. All items that are never needed again are equal, so they wait in a queue
+    (`ranks`); the others are looked at one by one, since their order changes with the clock.
+    """
+
+    needed: dict[str, int] = field(init=False, default_factory=dict, metadata=DERIVED)
+    """Next access of each item that is needed again, in the order in which they entered."""
+    places: dict[str, int] = field(init=False, default_factory=dict, metadata=DERIVED)
+    """Number of each item in the order in which they entered."""
+    entries: int = field(init=False, default=0, metadata=DERIVED)
+
+    def _rank(self, id: str) -> None:
+        if id not in self.places:
+            self.places[id] = self.entries
+            self.entries += 1
+        if times := self.future.get(id):
+            self.needed[id] = times[-1]
+        else:
+            self.needed.pop(id, None)
+            self.ranks.put(id, (self.places[id], 0))
 
     def _evict(self) -> None:
-        id = max(self.tokens, key=lambda id: (self._next(id) - self.clock) * self.tokens[id])
+        if self.ranks:
+            id = self.ranks.pop()
+        else:
+            needed, tokens, clock = self.needed, self.tokens, self.clock
+            id = max(needed, key=lambda id: (needed[id] - clock) * tokens[id])
         self._take(id)
         self._leave(id)
+
+    def _take(self, id: str) -> None:
+        super()._take(id)
+        self.needed.pop(id, None)
+        del self.places[id]

@@ -58,6 +58,17 @@ def test_the_whole_path(run: Path) -> None:
     assert not (run / "claims.json").exists(), "only all claims together are kept"
 
 
+def test_workers_measure_the_same(run: Path) -> None:
+    """Claims on the run, on scenarios of their own and on the strategies beside it, in one process and in two."""
+    words = [word for each in ("C01", "C04", "C10", "C16", "C18", "C21") for word in ("--only", each)]
+    one, two = (
+        ctxbench("lab", "claims", run, *words, "--quick", "--json", "--jobs", jobs, cwd=run.parent).stdout
+        for jobs in ("1", "2")
+    )
+    assert len(json.loads(one)["claims"]) == 6
+    assert one == two
+
+
 def test_what_is_printed(run: Path) -> None:
     """A line a claim, why, and with --only every setting, as Markdown here."""
     written = ctxbench("lab", "claims", run, "--only", "C01", "--only", "C10", "--markdown", "-", cwd=run.parent).stdout

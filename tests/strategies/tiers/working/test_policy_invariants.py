@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctxbench.strategies.tiers.working.belady import Belady, BeladySize
 from ctxbench.strategies.tiers.working.fast import lru_k
 from ctxbench.strategies.tiers.working.policies import POLICIES
 from tests.strategies.tiers.working.loads import Accesses, accesses, opened
@@ -119,6 +120,30 @@ def test_lru_k_evicts_as_the_papers_procedure_does(load: Accesses, given: dict[s
     fast = lru_k(ids, load.capacity, tokens, times, **given)  # type: ignore[arg-type]
     assert fast.hits.tolist() == found
     assert [str(id) for id in fast.victims] == left
+
+
+class ScannedBeladySize(Belady):
+    """Belady's policy by size as one looks for the victim: among all that is held, the largest tokens × distance."""
+
+    def _evict(self) -> None:
+        victim = max(self.tokens, key=lambda id: (self._next(id) - self.clock) * self.tokens[id])
+        self._take(victim)
+        self._leave(victim)
+
+
+@settings(max_examples=200)
+@given(load=accesses(), preloaded=st.sets(st.integers(0, 79)))
+def test_belady_by_size_evicts_as_a_scan_of_all_items_does(load: Accesses, preloaded: set[int]) -> None:
+    """The same hits and victims, access by access, some of them announced by a preload of the next item."""
+    ours, scanned = BeladySize(load.capacity), ScannedBeladySize(load.capacity)
+    for policy in (ours, scanned):
+        policy.foresee([str(id) for id in load.ids])
+    for at, (id, time) in enumerate(zip(load.ids, load.times, strict=True)):
+        assert ours.access(str(id), load.sizes[id], time) == scanned.access(str(id), load.sizes[id], time)
+        if at in preloaded:
+            other = (id + 1) % len(load.sizes)
+            one, two = (policy.preload(str(other), load.sizes[other], time) for policy in (ours, scanned))
+            assert one == two
 
 
 @given(load=accesses(unit=True))
