@@ -7,7 +7,7 @@ family whose pattern fits a model's name counts, and of that family the latest l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -248,9 +248,13 @@ def rule_for(model: str, when: float | None, rules: Sequence[CacheRule] = RULES,
 
     `host` is who answered, where a recording says so: its own rules go before those of the name alone.
     """
+    return in_force(rules_of(model, rules, host), when)
+
+
+def in_force(rules: Iterable[CacheRule], when: float | None) -> CacheRule | None:
+    """Return the rule of a model's that holds at a time (None = the latest); None if there is none."""
     day = "9999" if when is None else day_of(when)  # after every first day
-    in_force = (rule for rule in rules_of(model, rules, host) if rule.since <= day)
-    return max(in_force, key=lambda rule: rule.since, default=None)
+    return max((rule for rule in rules if rule.since <= day), key=lambda rule: rule.since, default=None)
 
 
 def rules_of(model: str, rules: Sequence[CacheRule] = RULES, host: str = "") -> list[CacheRule]:

@@ -10,13 +10,39 @@ them. So a first prompt has no error, and errors are those of later calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from ...scenarios.errors import MissingExtra
 from ..tokens import ENCODINGS, TokenCounter, encoding_of
 from .requests import RecordedRequest
+
+
+class CalibratedEnds(Sequence[int]):
+    """Where each block of a prompt ends by our own count, calibrated. An end is computed when it is asked for."""
+
+    __slots__ = ("_constant", "_counts", "_factor", "_size")
+
+    def __init__(self, counts: Sequence[int], size: int, constant: float, factor: float) -> None:
+        """Take `counts` of a prompt that may be longer: its first `size` blocks are meant."""
+        self._counts, self._size, self._constant, self._factor = counts, size, constant, factor
+
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, block: int) -> int: ...
+    @overload
+    def __getitem__(self, block: slice) -> list[int]: ...
+    def __getitem__(self, block: int | slice) -> int | list[int]:
+        if isinstance(block, slice):
+            return [self[at] for at in range(self._size)[block]]
+        if block < 0:
+            block += self._size
+        if not 0 <= block < self._size:
+            raise IndexError(block)
+        return max(0, round(self._constant + self._factor * self._counts[block]))
 
 
 class Counted(NamedTuple):
@@ -24,8 +50,7 @@ class Counted(NamedTuple):
 
     raw: int
     """Our count alone."""
-    ends: list[int]
-    """Where each block ends, calibrated."""
+    ends: CalibratedEnds
 
     @property
     def tokens(self) -> int:
@@ -80,11 +105,11 @@ class Calibration:
 
     def counted(self, call: RecordedRequest) -> Counted:
         """Count a prompt ourselves. There is no constant where no call of the conversation reports its prompt."""
-        counts = call.context.counts[: call.size]
+        counts, size = call.context.counts, call.size
         factor = self.factor(call.call.model, call.conversation.id)
         ours, recorded = self._firsts.get((call.call.model, call.conversation.id), (0, 0))
         constant = recorded - factor * ours
-        return Counted(counts[-1], [max(0, round(constant + factor * count)) for count in counts])
+        return Counted(counts[size - 1], CalibratedEnds(counts, size, constant, factor))
 
 
 OTHERWISE = "o200k_base"

@@ -26,21 +26,22 @@ Reasons why a prediction and a report disagree (`reason`), as far as the recordi
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ...scenarios.errors import Place, RecordingError
 from ...scenarios.model import STOPPED, Conversation, Message, Usage
 from ..cache.mechanisms import MOST_MARKS, AutomaticRules, ExplicitRules, UnitRules
-from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix
+from ..cache.prefixes import CacheRequest, CacheUsage, Prefixes, SentPrefix, common
 from ..cache.rules import Cache, CacheRule
 from ..models import model_map
 from ..prices import Prices
 from ..tokens import TokenCounter
 from .calibration import Calibration, Counted
-from .requests import Asking, Assumed, RecordedRequest, numbering
+from .prefix_ends import KnownEnds
+from .requests import Asking, Assumed, RecordedPrompt, RecordedRequest, numbering
 
 
 class ComparedCall(NamedTuple):
@@ -108,8 +109,8 @@ class CacheReplay:
     """Calls whose token counts can be believed, in the order they began."""
     _asking: Asking = field(init=False)
     _numberings: dict[str, Prefixes] = field(default_factory=dict)  # by model
-    # By model, the tokens up to the end of each prefix, as the provider counted them.
-    _learned: dict[str, dict[int, int]] = field(default_factory=dict)
+    _known: dict[str, KnownEnds] = field(default_factory=dict)  # by model
+    _starts: dict[RecordedPrompt, PromptStart] = field(default_factory=dict)
     _caches: dict[Key, tuple[Cache | None, Cache | None]] = field(default_factory=dict)
     _traces: dict[Key, CallTrace] = field(default_factory=dict)
     _before: dict[tuple[str, Key], Before] = field(default_factory=dict)
@@ -168,15 +169,15 @@ class CacheReplay:
 
     def _compared(self, recorded: RecordedRequest, rule: CacheRule, usage: Usage) -> ComparedCall:
         trace = self._traces.setdefault(recorded.cache, CallTrace())
-        learned = self._learned.setdefault(recorded.call.model, {})
+        known = self._known.setdefault(recorded.call.model, KnownEnds())
         counted = self.calibration.counted(recorded)
-        request = self._request(recorded, usage.input or 0, learned)
+        request = self._request(recorded, usage.input or 0, known)
         used, own = self._asked(recorded.cache, rule, request, counted)
         before = self._before.get((recorded.conversation.id, recorded.cache))
         why = reason(recorded, request, used, before, trace)
         gap = None if before is None else recorded.started - before.asked.started
         expired = None if before is None else _expired(before, recorded, rule, used)
-        self._learn(request, used, usage, learned)
+        self._learn(request, used, usage, known)
         trace.add(recorded, request)
         self._before[recorded.conversation.id, recorded.cache] = Before(recorded, request, used, usage)
         return ComparedCall(recorded, rule, usage, used, own, counted.raw, why, gap, expired)
@@ -185,27 +186,33 @@ class CacheReplay:
         """Pass a call without credible counts: if it was answered, its prompt went through the cache."""
         self._traces.setdefault(recorded.cache, CallTrace()).pass_over(recorded)
         if recorded.call.stop not in STOPPED:
-            learned, counted = self._learned.setdefault(recorded.call.model, {}), self.calibration.counted(recorded)
-            self._asked(recorded.cache, rule, self._request(recorded, counted.tokens, learned), counted)
+            known, counted = (
+                self._known.setdefault(recorded.call.model, KnownEnds()),
+                self.calibration.counted(recorded),
+            )
+            self._asked(recorded.cache, rule, self._request(recorded, counted.tokens, known), counted)
 
     def _asked(
         self, key: Key, rule: CacheRule, request: CacheRequest, counted: Counted
     ) -> tuple[CacheUsage, CacheUsage]:
         """Put a request through both caches."""
-        cache, ours = self._caches.setdefault(key, (rule.cache(), rule.cache()))
+        if key not in self._caches:
+            self._caches[key] = rule.cache(), rule.cache()
+        cache, ours = self._caches[key]
         if cache is None or ours is None:
             return CacheUsage(0, 0, 0, request.tokens), CacheUsage(0, 0, 0, counted.tokens)
         return cache.request(request), ours.request(replace(request, ends=counted.ends, tokens=counted.tokens))
 
-    def _request(self, call: RecordedRequest, tokens: int, learned: dict[int, int]) -> CacheRequest:
+    def _request(self, call: RecordedRequest, tokens: int, known: KnownEnds) -> CacheRequest:
         context, size = call.context, call.size
-        blocks, counts = context.blocks[:size], context.counts[:size]
-        if not learned:
+        if not known.tokens:
             self.assumed.add("constant")
-        ends = _ends(blocks, counts, tokens, learned)
+        if context not in self._starts:
+            self._starts[context] = PromptStart(context)
+        blocks, eligible = self._starts[context].cut(size)
+        ends = known.of(context, size, tokens)
         prefixes = self._prefixes(call.call.model)
         answer = prefixes.after(blocks[-1], SentPrefix.of(call.conversation.messages[call.at]))
-        eligible = context.eligible[: bisect_left(context.eligible, size)]
         system, marks = min(context.system, size - 1), call.marks
         if call.rule is not None and isinstance(call.rule.rules, ExplicitRules):
             marks = marks[-MOST_MARKS:]
@@ -217,38 +224,41 @@ class CacheReplay:
             run_places=context.places.runs,
         )
 
-    def _learn(self, request: CacheRequest, used: CacheUsage, usage: Usage, learned: dict[int, int]) -> None:
+    def _learn(self, request: CacheRequest, used: CacheUsage, usage: Usage, known: KnownEnds) -> None:
         """Learn from the reported counts where prefixes end."""
         read, written = usage.cache_read or 0, usage.cache_write or 0
         if usage.input is not None:
-            learned[request.prefixes[-1]] = usage.input
+            known.learn(request.prefixes[-1], usage.input)
             if request.answer is not None and usage.output is not None:
-                learned[request.answer] = usage.input + usage.output
+                known.learn(request.answer, usage.input + usage.output)
         if request.marks:
             if read or written:
-                learned[request.prefixes[request.marks[-1].block]] = read + written
+                known.learn(request.prefixes[request.marks[-1].block], read + written)
             if read and (used.hit >= 0 or len(request.marks) > 1):
-                learned.setdefault(request.prefixes[used.hit if used.hit >= 0 else request.marks[0].block], read)
+                prefix = request.prefixes[used.hit if used.hit >= 0 else request.marks[0].block]
+                if prefix not in known.tokens:
+                    known.learn(prefix, read)
 
 
-def _ends(blocks: list[int], counts: list[int], tokens: int, learned: dict[int, int]) -> list[int]:
-    """Return where each block ends, in the provider's tokens, as far as they are known before the call.
+class PromptStart:
+    """Start of a recorded prompt, of which each call is sent more: the same lists, cut and added to."""
 
-    Behind the last known block, the rest of the prompt is distributed in proportion to our counts.
-    """
-    offset, ends = tokens - counts[-1], list[int]()
-    for number, count in zip(blocks, counts, strict=True):
-        offset = learned[number] - count if number in learned else offset
-        ends.append(min(max(count + offset, 0), tokens))
-    last = next((at for at in range(len(blocks) - 1, -1, -1) if blocks[at] in learned), None)
-    if last is not None and counts[-1] > counts[last]:
-        scale = max(0, tokens - ends[last]) / (counts[-1] - counts[last])
-        for at in range(last + 1, len(ends)):
-            ends[at] = ends[last] + round((counts[at] - counts[last]) * scale)
-    least = tokens
-    for at in range(len(ends) - 1, -1, -1):  # an estimate never reaches beyond what is known behind it
-        least = ends[at] = min(ends[at], least)
-    return ends
+    __slots__ = ("_blocks", "_eligible", "_prompt")
+
+    def __init__(self, prompt: RecordedPrompt) -> None:
+        self._prompt = prompt
+        self._blocks: list[int] = []
+        self._eligible: list[int] = []
+
+    def cut(self, size: int) -> tuple[list[int], list[int]]:
+        """Return the first `size` blocks and the eligible ones of them; both hold until the next cut."""
+        blocks, eligible, prompt = self._blocks, self._eligible, self._prompt
+        del blocks[size:]
+        blocks += prompt.blocks[len(blocks) : size]
+        last = bisect_left(prompt.eligible, size)
+        del eligible[last:]
+        eligible += prompt.eligible[len(eligible) : last]
+        return blocks, eligible
 
 
 def _expired(before: Before, recorded: RecordedRequest, rule: CacheRule, used: CacheUsage) -> tuple[bool, bool] | None:
@@ -348,30 +358,46 @@ class CallTrace:
 
     first: dict[int, float] = field(default_factory=dict)
     """Time when the first request with each prefix was answered."""
-    last: dict[int, float] = field(default_factory=dict)
-    """Time when the last request with each prefix began."""
-    silent: dict[int, float] = field(default_factory=dict)
-    """Time when the last call without usage with each prefix began."""
+    silent: set[int] = field(default_factory=set)
+    """Prefixes of calls without usage."""
     left: set[int] = field(default_factory=set)
     """Prefixes of whole requests, or with their answers."""
     reads: dict[str, set[int]] = field(default_factory=dict)
     """Tokens that calls of each conversation are reported to have read."""
+    # Time when the last request with each prefix began that is not on the last path, and the last path with its time.
+    _last: dict[int, float] = field(default_factory=dict)
+    _path: list[int] = field(default_factory=list)
+    _started: float = 0.0
 
     def add(self, recorded: RecordedRequest, request: CacheRequest) -> None:
         """Record a request, for its prefix and every shorter one."""
         self.left |= {request.prefixes[-1]} if request.answer is None else {request.prefixes[-1], request.answer}
         if recorded.call.usage is not None and recorded.call.usage.cache_read is not None:
             self.reads.setdefault(recorded.conversation.id, set()).add(recorded.call.usage.cache_read)
-        path = [*request.prefixes, *([] if request.answer is None else [request.answer])]
+        path, shared = self._path, common(self._path, request.prefixes)
+        for prefix in path[shared:]:
+            self._last[prefix] = self._started
+        path[shared:] = request.prefixes[shared:]
+        if request.answer is not None:
+            path.append(request.answer)
+        self._started = request.started
         for prefix in reversed(path):
             if prefix in self.first:
                 break
             self.first[prefix] = request.answered
-        self.last.update(dict.fromkeys(path, request.started))
 
     def pass_over(self, recorded: RecordedRequest) -> None:
         """Record a call without usage, which may or may not have reached the cache."""
-        self.silent.update(dict.fromkeys(recorded.context.blocks[: recorded.size], recorded.started))
+        blocks = recorded.context.blocks
+        for block in range(recorded.size - 1, -1, -1):
+            if blocks[block] in self.silent:
+                break
+            self.silent.add(blocks[block])
+
+    def last(self, prefix: int) -> float:
+        """Return the time when the last request with a prefix began, which there was."""
+        at = bisect_left(self._path, prefix)  # the numbers along a path rise
+        return self._started if self._path[at : at + 1] == [prefix] else self._last[prefix]
 
 
 def reason(
@@ -385,7 +411,7 @@ def reason(
     if usage is None or reported is None:
         return "not reported"
     hit = request.prefixes[used.hit] if used.hit >= 0 else None
-    if hit in trace.silent and hit not in trace.last:
+    if hit in trace.silent and hit not in trace.first:
         return SILENT
     changes = before and _changes(before, recorded)
     if changes:
@@ -405,7 +431,7 @@ def lifetime(rule: CacheRule, request: CacheRequest) -> float | None:
 
 def _more(recorded: RecordedRequest, request: CacheRequest, used: CacheUsage, trace: CallTrace) -> str:
     """Return why more was read than predicted."""
-    written = _deepest(request, trace.last)
+    written = _deepest(request, trace.first)
     silent = _deepest(request, trace.silent)
     if silent > max(used.hit, written):
         return SILENT
@@ -415,7 +441,7 @@ def _more(recorded: RecordedRequest, request: CacheRequest, used: CacheUsage, tr
     if trace.first[request.prefixes[written]] > recorded.started:
         return "parallel requests: what another one wrote was there before it was answered"
     since, seconds = (
-        recorded.started - trace.last[request.prefixes[written]],
+        recorded.started - trace.last(request.prefixes[written]),
         recorded.rule and lifetime(recorded.rule, request),
     )
     if seconds and since > STALE * seconds:
@@ -448,8 +474,11 @@ def _is_earlier(recorded: RecordedRequest, request: CacheRequest, read: int, hit
     if read in trace.reads.get(recorded.conversation.id, ()):
         return True
     rules = recorded.rule and recorded.rule.rules
-    ends = (end for prefix, end in zip(request.prefixes[:hit], request.ends, strict=False) if prefix in trace.left)
-    return any(read == (rules.read(end) if isinstance(rules, (AutomaticRules, UnitRules)) else end) for end in ends)
+    counted = rules.read if isinstance(rules, (AutomaticRules, UnitRules)) else int
+    # Longer prefixes are read no shorter: those of so many tokens stand side by side.
+    first = bisect_left(request.ends, read, 0, max(hit, 0), key=counted)
+    last = bisect_right(request.ends, read, first, max(hit, 0), key=counted)
+    return any(request.prefixes[block] in trace.left for block in range(first, last))
 
 
 def _changes(before: Before, recorded: RecordedRequest) -> str:
@@ -463,19 +492,19 @@ def _changes(before: Before, recorded: RecordedRequest) -> str:
     shorter = (before.usage.input or 0) - ((now.usage and now.usage.input) or 0)
     if same and shorter > 0:
         return "the prompt is shorter than the one before"
-    if same and _forgets_thinking(now.model) and _thought(recorded.conversation.messages[: recorded.at]):
+    if same and _forgets_thinking(now.model) and _thought(recorded.conversation.messages, recorded.at):
         return "thinking of the turn before"
     return ""
 
 
-def _thought(messages: tuple[Message, ...]) -> bool:
-    """Return whether a prompt ends with a user's turn and the answers of the turn before have thinking."""
-    if messages[-1].role != "user":
+def _thought(messages: Sequence[Message], size: int) -> bool:
+    """Return whether a prompt of so many messages ends with a user's turn, and the turn before has thinking."""
+    if messages[size - 1].role != "user":
         return False
-    for message in reversed(messages[:-1]):
-        if message.role == "user":
+    for at in range(size - 2, -1, -1):
+        if messages[at].role == "user":
             return False
-        if message.thinking:
+        if messages[at].thinking:
             return True
     return False
 
@@ -487,6 +516,6 @@ def _forgets_thinking(model: str) -> bool:
     return "claude" in model and not any(key.get("supports_thinking_cache_preservation") for key in entries)
 
 
-def _deepest(request: CacheRequest, times: dict[int, float]) -> int:
-    """Return the last block of the longest known prefix, or -1."""
-    return next((at for at in range(len(request.prefixes) - 1, -1, -1) if request.prefixes[at] in times), -1)
+def _deepest(request: CacheRequest, known: Collection[int]) -> int:
+    """Return the last block of the longest known prefix, or -1. With a prefix all shorter ones are known."""
+    return bisect_left(request.prefixes, True, key=lambda prefix: prefix not in known) - 1

@@ -13,6 +13,7 @@ grow, at the end of what stands before the messages (`head marks`). They lasted 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -24,7 +25,7 @@ from ...scenarios.model import Call, Compaction, Conversation, Message, Tool, Us
 from ...scenarios.readers.messages import rising
 from ..cache.mechanisms import FIVE_MINUTES, HOUR, ExplicitRules
 from ..cache.prefixes import CacheMark, ContentBlocks, Places, Prefixes, SentPrefix, SharedStarts
-from ..cache.rules import CacheRule, rule_for
+from ..cache.rules import CacheRule, in_force, rules_of
 from ..tokens import FRAME, ROLE, TokenCounter, text_encoder
 
 Assumed = Literal["no start", "no time", "marks", "head marks", "constant"]
@@ -83,6 +84,8 @@ class Asking:
     assumed: set[Assumed] = field(default_factory=set)
     # Last time that was made up.
     _undated: float = 0.0
+    # By model and host.
+    _rules: dict[tuple[str, str], list[CacheRule]] = field(default_factory=dict)
 
     def calls(self, conversation: Conversation) -> list[RecordedRequest]:
         """Return the recorded calls of a conversation, in its order."""
@@ -93,7 +96,7 @@ class Asking:
         contexts = RecordedPrompts(conversation, self.prefixes, self.counter)
         times = self._times([(call.started, messages[at - 1].time, messages[at].time) for at, call in own_calls])
         rules = [
-            rule_for(call.model, when.started if when.dated else None, host=call.provider)
+            in_force(self._rules_of(call), when.started if when.dated else None)
             for (_, call), when in zip(own_calls, times, strict=True)
         ]
         marks = list(self._marks(own_calls, rules, contexts))
@@ -101,6 +104,12 @@ class Asking:
             RecordedRequest(conversation, at, call, rule, contexts.of(at, call), marked, *when)
             for (at, call), rule, marked, when in zip(own_calls, rules, marks, times, strict=True)
         ]
+
+    def _rules_of(self, call: Call) -> list[CacheRule]:
+        key = call.model, call.provider
+        if key not in self._rules:
+            self._rules[key] = rules_of(call.model, host=call.provider)
+        return self._rules[key]
 
     def _times(self, recorded: Sequence[tuple[float | None, float | None, float | None]]) -> list[_When]:
         """Return the times of calls from their recorded starts, the messages before them and their answers."""
@@ -177,7 +186,8 @@ def _cached(usage: Usage) -> int:
     return (usage.cache_read or 0) + (usage.cache_write or 0)
 
 
-class RecordedPrompt(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedPrompt:
     """Prompt shared by a span of a conversation's calls: each was sent a start of it.
 
     Block 0 is the tools; the messages follow, or what the agent's own compaction left of them. The reasoning effort
@@ -239,7 +249,7 @@ class RecordedPrompts:
 
     def of(self, at: int, call: Call) -> RecordedPrompt:
         """Return the prompt of which the call that answered with the message at `at` was sent a start."""
-        stretch = sum(placed.after < at for placed in self._compactions)
+        stretch = bisect_left(self._compactions, at, key=lambda placed: placed.after)
         tools = self.conversation.tools if call.tools is None else call.tools
         key = (stretch, call.model, call.effort, tools)
         if key not in self._made:

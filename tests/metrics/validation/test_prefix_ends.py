@@ -1,0 +1,82 @@
+"""The ends of prefixes, computed one by one, are those of the whole list computed anew for each call."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxbench.metrics.cache.prefixes import Places, Prefixes
+from ctxbench.metrics.validation.calibration import CalibratedEnds
+from ctxbench.metrics.validation.prefix_ends import KnownEnds
+from ctxbench.metrics.validation.requests import RecordedPrompt
+
+
+def ends_of(blocks: list[int], counts: list[int], tokens: int, learned: dict[int, int]) -> list[int]:
+    """The end of every block, the obvious way: forwards for the offsets, backwards for the bounds."""
+    offset, ends = tokens - counts[-1], list[int]()
+    for number, count in zip(blocks, counts, strict=True):
+        offset = learned[number] - count if number in learned else offset
+        ends.append(min(max(count + offset, 0), tokens))
+    last = next((at for at in range(len(blocks) - 1, -1, -1) if blocks[at] in learned), None)
+    if last is not None and counts[-1] > counts[last]:
+        scale = max(0, tokens - ends[last]) / (counts[-1] - counts[last])
+        for at in range(last + 1, len(ends)):
+            ends[at] = ends[last] + round((counts[at] - counts[last]) * scale)
+    least = tokens
+    for at in range(len(ends) - 1, -1, -1):
+        least = ends[at] = min(ends[at], least)
+    return ends
+
+
+def prompt(prefixes: Prefixes, contents: list[int], sizes: list[int]) -> RecordedPrompt:
+    """A prompt whose blocks are numbered like those of other prompts that begin with the same contents."""
+    return RecordedPrompt(prefixes.of(contents), list(accumulate(sizes)), [], 0, -1, Places((1,)), {})
+
+
+BLOCKS = st.integers(0, 1)
+"""Contents so alike that prompts share their starts."""
+
+CALLS = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.floats(0, 1),
+        st.integers(-3, 120),
+        st.lists(st.tuples(st.floats(0, 1), st.integers(-5, 120)), max_size=3),
+    ),
+    max_size=12,
+)
+"""Calls: which prompt, how much of it, its tokens, and which of its prefixes then become known."""
+
+
+@given(st.lists(st.lists(BLOCKS, min_size=1, max_size=9), min_size=3, max_size=3), st.data(), CALLS)
+def test_each_end_is_that_of_the_list_computed_anew(
+    contents: list[list[int]], data: st.DataObject, calls: list[tuple[int, float, int, list[tuple[float, int]]]]
+) -> None:
+    """Prompts share starts, and what becomes known comes out of order, smaller or larger than before."""
+    prefixes, known, learned = Prefixes(), KnownEnds(), dict[int, int]()
+    sizes = data.draw(st.lists(st.integers(0, 12), min_size=9, max_size=9))
+    prompts = [prompt(prefixes, each, sizes[: len(each)]) for each in contents]
+    for which, share, tokens, news in calls:
+        sent = prompts[which]
+        size = 1 + round(share * (len(sent.blocks) - 1))
+        ends = known.of(sent, size, max(tokens, 0))
+        assert list(ends) == ends_of(sent.blocks[:size], sent.counts[:size], max(tokens, 0), learned)
+        assert ends[-1] == ends[size - 1]
+        for place, told in news:
+            number = sent.blocks[round(place * (len(sent.blocks) - 1))]
+            learned[number] = told
+            known.learn(number, told)
+
+
+def test_ends_are_a_sequence() -> None:
+    """Slices, negative places and places beyond the end are those of a list."""
+    sent = prompt(Prefixes(), [1, 2, 3], [10, 10, 10])
+    for ends in (KnownEnds().of(sent, 2, 25), CalibratedEnds(sent.counts, 2, 5.0, 1.0)):
+        assert list(ends) == [15, 25] == ends[:]
+        assert (len(ends), ends[-1], ends[1:]) == (2, 25, [25])
+        for beyond in (2, -3):
+            with pytest.raises(IndexError):
+                ends[beyond]
