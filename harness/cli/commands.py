@@ -16,8 +16,8 @@ from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 
-class Entry(msgspec.Struct, forbid_unknown_fields=True, rename={"command_class": "class"}):
-    """What `data/commands.toml` says of a command."""
+class CommandEntry(msgspec.Struct, forbid_unknown_fields=True, rename={"command_class": "class"}):
+    """A command, as `data/commands.toml` has it."""
 
     function: str
     """Where it is in this package: `run.demo`."""
@@ -33,13 +33,13 @@ class Entry(msgspec.Struct, forbid_unknown_fields=True, rename={"command_class":
     """Whether what follows its name, options too, is for it to read."""
 
 
-def entries() -> dict[str, Entry]:
+def entries() -> dict[str, CommandEntry]:
     """Return all commands by path, such as `lab bench-tier rag`."""
     text = files(__package__).joinpath("data/commands.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), dict[str, Entry])
+    return msgspec.convert(tomllib.loads(text), dict[str, CommandEntry])
 
 
-def load(path: str, entry: Entry) -> Any:
+def load(path: str, entry: CommandEntry) -> Any:
     """Import a command and return it."""
     from .arguments import with_files
 
@@ -67,7 +67,7 @@ def _named(place: str) -> Any:
 class _Commands(UserDict[str, Any]):
     """Commands by name. Each is imported when it is asked for."""
 
-    def __init__(self, entries: Mapping[str, tuple[str, Entry]], groups: Mapping[str, Any]) -> None:
+    def __init__(self, entries: Mapping[str, tuple[str, CommandEntry]], groups: Mapping[str, Any]) -> None:
         super().__init__({**dict.fromkeys(entries), **groups})
         self._entries = entries
 
@@ -81,7 +81,7 @@ class _Commands(UserDict[str, Any]):
 class LazyGroup(TyperGroup):
     """A group of commands that imports one only when it runs, or when its own help is asked for."""
 
-    entries: Mapping[str, tuple[str, Entry]] = {}
+    entries: Mapping[str, tuple[str, CommandEntry]] = {}
     """By name the path and the entry of each command."""
 
     def __init__(self, *, commands: Mapping[str, Any], **settings: Any) -> None:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class EngineName(StrEnum):
-    """Who does the work of a run."""
+    """Names of the engines that do the work of a run."""
 
     local = "local"
     ray = "ray"
