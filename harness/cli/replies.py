@@ -15,9 +15,7 @@ import typer
 from .streams import say
 
 if TYPE_CHECKING:
-    from ...strategies.events import Failed
     from ..answers.tally import Tally
-    from ..folder.run import Run
     from ..models import Settings
 
 # Reasons that are printed one by one.
@@ -106,23 +104,17 @@ def _remedy(tallies: Sequence[Tally], again: str, anew: str) -> str:
     return f"These replies are recorded as they are: {anew} asks for them anew"
 
 
-def strategy_replies(run: Run) -> list[Tally]:
-    """Return the replies that the strategies of a run asked for."""
-    from ..answers.tally import strategy_tallies
-
-    plan = run.manifest.plan
-    return strategy_tallies(run.table("events"), plan.summariser, plan.embedder)
-
-
 def report_model_calls(folder: Path) -> None:
     """Print the failures of calls, which strategies survive silently."""
     from ...metrics.value import grouped
     from ...reports.render import count
+    from ..answers.tally import failures
+    from ..folder.run import load
     from ..models.provider import GIVEN_UP
 
-    failures = _failures(folder)
-    given_up = grouped((None, failure.why) for failure in failures if GIVEN_UP in failure.why)
-    others = [failure for failure in failures if GIVEN_UP not in failure.why]
+    known = failures(load(folder))
+    given_up = grouped((None, failure.why) for failure in known if GIVEN_UP in failure.why)
+    others = [failure for failure in known if GIVEN_UP not in failure.why]
     failed = grouped((failure.used, f"{failure.why}; {failure.instead}") for failure in others)
     for _, (text, times) in given_up[:_MOST_REASONS]:
         say(
@@ -161,15 +153,3 @@ def report_spending(settings: Settings, run: Path | None = None) -> None:
         if spent.substituted:
             notes.append(f"{count(spent.substituted, 'reply', 'replies')} named another model than was asked")
         say(f"models: {spent.calls:,} calls, ${spent.dollars:.4f}{unknown}; {'; '.join(notes)}")
-
-
-def _failures(folder: Path) -> list[Failed]:
-    """Return what strategies could not have, or not as requested."""
-    import msgspec
-
-    from ...strategies.events import Failed
-    from ..folder.run import load
-
-    events = load(folder).table("events")
-    decoder = msgspec.json.Decoder(Failed)
-    return [decoder.decode(text) for text in events.event[events.kind == "failed"]]

@@ -38,7 +38,7 @@ from .arguments import (
     flat,
     prices_of,
 )
-from .replies import end, report_model_calls, strategy_replies
+from .replies import end, report_model_calls
 from .streams import command, report_ignored, same_command, say, say_stopped
 
 if TYPE_CHECKING:
@@ -160,6 +160,7 @@ def run(
     from ...scenarios.compactions import RECORDED
     from ...scenarios.errors import RunError, Stopped
     from ...strategies.chain import use_pythons
+    from ..answers.tally import run_tallies
     from ..engine.plan import Plan, RunInputs, default_strategies, execute
     from ..folder.run import load
     from ..folder.store import is_complete, remove_empty
@@ -201,7 +202,7 @@ def run(
         remove_empty(folder)
         raise RunError("no conversation could be read: nothing was measured")
     report_model_calls(folder)
-    tallies = strategy_replies(load(folder))
+    tallies = run_tallies(load(folder))
     if (asking.answerer, asking.grader) != ("offline", "rules"):
         tallies += _have_answered(folder, settings, asking, overwrite)
     if complete and not watcher.steps:

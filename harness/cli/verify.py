@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .arguments import JobsOption, JsonOption, ModelOptions, RunArgument, StrictOption, flat, run_folder
-from .replies import end, strategy_replies
+from .replies import end
 from .streams import command, say
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def verify(
     which must be where they were; name the servers and cassettes of the run's models again if it had any. The exit code
     is 2 if one of them gave no usable reply at all, and with --strict if any reply is missing.
     """
+    from ..answers.tally import run_tallies, tallies_json
     from ..folder.run import load
     from ..folder.store import read_manifest
 
@@ -49,9 +50,8 @@ def verify(
         with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
             settings = _make_again(folder, manifest, jobs, reach)
         left = _damage(folder, read_manifest(folder))
-    tallies = [] if settings is None else strategy_replies(load(folder))
+    tallies = [] if settings is None else run_tallies(load(folder))
     if as_json:
-        from ..answers.tally import tallies_json
         from .output import print_json
 
         complete, replies = read_manifest(folder).complete, tallies_json(tallies)

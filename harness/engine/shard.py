@@ -14,6 +14,8 @@ from pathlib import Path
 from time import perf_counter
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ...metrics.tokens import TokenCounter
@@ -23,7 +25,7 @@ from ...strategies.base import Strategy, budget_of
 from ...strategies.bounds import EvidenceOnly, LastTurn
 from ...strategies.chain import parse
 from ..answers.answer import answer_usually
-from ..answers.tally import strategy_tallies
+from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
 from ..folder.files import all_damage, joint_digest
 from ..folder.schema import SCHEMAS
 from ..folder.store import ResultPart, parts_of, read_conversations
@@ -200,11 +202,17 @@ def _is_finished(part: ResultPart, run: str, digest: str) -> bool:
 
 def _has_failed_calls(part: ResultPart, models: Settings) -> bool:
     """Return whether a call of the strategy's models had no reply. A reply that is of no use is one."""
-    events = part.path("events")
-    if not events.exists() or "failed" not in pq.read_table(events, columns=["kind"])["kind"].unique().to_pylist():
+    events, probes = _table(part, "events"), _table(part, "probes").select(EVENTS_OF_PROBES)
+    texts = (events["event"], pc.list_flatten(probes["events"]))
+    if not any(pc.any(pc.starts_with(column, '{"event":"failed"')).as_py() for column in texts):
         return False
-    rows = pq.read_table(events, schema=SCHEMAS["events"]).to_pandas()
-    return any(tally.failed for tally in strategy_tallies(rows, models.summariser, models.embedder))
+    tallies = strategy_tallies(events.to_pandas(), probes.to_pandas(), models.summariser, models.embedder)
+    return any(tally.failed for tally in tallies)
+
+
+def _table(part: ResultPart, name: str) -> pa.Table:
+    path, schema = part.path(name), SCHEMAS[name]
+    return pq.read_table(path, schema=schema) if path.exists() else schema.empty_table()
 
 
 # Both live as long as the process, so that the shards of a worker share counts and open connections.

@@ -207,7 +207,7 @@ class Maker(Protocol):
 
 
 class CassetteEmbedder:
-    """An embedder behind a cassette. `free` ones are not charged.
+    """An embedder behind a cassette. `free` ones cost nothing.
 
     `auto` looks vectors up and makes the rest, `replay` never makes any, and needs no maker; `record` always does.
     """
@@ -251,10 +251,10 @@ class CassetteEmbedder:
         return self._cassette.get_many([key for key, _ in some])  # another process may have been first
 
     def _called(self, texts: Sequence[str], counter: TokenCounter) -> Called | None:
-        if self._free or not texts:
+        if not texts:
             return None
         tokens = sum(map(counter.text, texts))
-        return Called("embedder", self.name, tokens, cost=_cost(self.name, tokens))
+        return Called("embedder", self.name, tokens, cost=0.0 if self._free else _cost(self.name, tokens))
 
 
 class Remote:

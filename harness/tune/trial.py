@@ -21,7 +21,7 @@ from ...metrics.statistics.comparison import Difference, Pairs, difference
 from ...metrics.statistics.intervals import BY_CONSTRUCTION, Ends, Floats, by_unit, mean_of, of_share, resampled
 from ...metrics.value import Missing, Value
 from ...scenarios.errors import RunError
-from ..answers.tally import Tally, strategy_tallies
+from ..answers.tally import Tally, run_tallies
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
 from ..folder.files import placed
@@ -115,7 +115,7 @@ def _measured(task: Task) -> Tried:
     try:
         execute(plan, running)
         run = load(running)
-        replies = strategy_tallies(run.table("events"), plan.models.summariser, plan.models.embedder)
+        replies = run_tallies(run)
         return msgspec.structs.replace(_figures(task, run), replies=replies)
     finally:
         rmtree(running, ignore_errors=True)

@@ -263,3 +263,23 @@ def test_models_that_strategies_name(tmp_path: Path) -> None:
     done = ctxbench(*search, cwd=tmp_path, code=2)
     assert said(done.stderr)[-1].startswith("error: the summariser openai/m gave no usable reply, of ")
     assert said(done.stderr)[-1].endswith("--overwrite searches anew and replays the recorded replies")
+
+
+def test_calls_that_fail_for_probes_alone(tmp_path: Path, server: Server) -> None:
+    """They are counted, told and asked for again like those at the steps, though no bill and no event has them."""
+    path = talks(tmp_path, 1)
+    command = ("run", path, *EMBEDDED, "--cassette", "c", "--api-base", server.url)
+    ctxbench(*command, "--no-probes", "-o", "steps", "--strict", cwd=tmp_path)
+    server.acts = list(DOWN)
+    first = ctxbench(*command, "-o", "r", "--json", cwd=tmp_path)
+    [tally] = replies(first.stdout)
+    assert 0 < tally["failed"] == tally["missing"] < tally["asked"]
+    assert not (load(tmp_path / "r").table("events").kind == "failed").any()
+    assert said(first.stderr)[-1].startswith(f"missing: {tally['missing']} of {tally['asked']} replies of the embedder")
+    told = [line for line in said(first.stderr) if line.startswith(f"failed {tally['missing']} times: openai/m: ")]
+    assert [line.endswith("; ranked by words in common") for line in told] == [True]
+    ctxbench(*command, "-o", "r", "--strict", cwd=tmp_path, code=2)
+    server.acts = []
+    [whole] = replies(ctxbench(*command, "-o", "r", "--strict", "--json", cwd=tmp_path).stdout)
+    assert whole["missing"] == 0
+    assert whole["usable"] >= tally["asked"]  # texts and their question are two calls, of which the first failed

