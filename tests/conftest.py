@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,19 @@ settings.register_profile("ctxbench", deadline=None, derandomize="CI" in os.envi
 settings.load_profile("ctxbench")
 
 RECORDINGS = Path(os.environ.get("CTXBENCH_RECORDINGS", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache of the tests' own: none reads the replies of this machine. Weights, which are large, are linked."""
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ctxbench"
+    folder = tmp_path_factory.mktemp("cache")
+    (folder / "ctxbench").mkdir()
+    for weights in usual.glob("*.gguf"):
+        (folder / "ctxbench" / weights.name).symlink_to(weights)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield
 
 
 @pytest.fixture(scope="session")

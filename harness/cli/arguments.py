@@ -420,6 +420,7 @@ class RedactionOptions:
     def settings(self) -> Redaction | None:
         """Return the settings of a redaction, None for none. Raises RunError for options that cannot be."""
         from ...scenarios.errors import RunError
+        from ...scenarios.files import read_file
         from ..redaction.redact import Redaction
 
         names = list(self.redact_name or ())
@@ -429,7 +430,7 @@ class RedactionOptions:
             return None
         if self.redact_names is not None:
             try:
-                names += self.redact_names.read_text("utf-8").splitlines()
+                names += read_file(self.redact_names).decode("utf-8").splitlines()
             except (OSError, UnicodeDecodeError) as error:
                 why = getattr(error, "strerror", None) or error
                 raise RunError(f"--redact-names {self.redact_names}: cannot be read: {why}") from None

@@ -21,6 +21,7 @@ from ...metrics.statistics.comparison import Difference, Pairs, difference
 from ...metrics.statistics.intervals import BY_CONSTRUCTION, Ends, Floats, by_unit, mean_of, of_share, resampled
 from ...metrics.value import Missing, Value
 from ...scenarios.errors import RunError
+from ...scenarios.files import LARGEST, read_file
 from ..answers.tally import Tally, run_tallies
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
@@ -93,7 +94,7 @@ def tried(task: Task) -> Tried:
 def stored(task: Task) -> Tried | None:
     """Return the stored figures; None if there are none, or they are damaged."""
     try:
-        return msgspec.json.decode(task.file.read_bytes(), type=Tried)
+        return msgspec.json.decode(read_file(task.file, LARGEST), type=Tried)
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     except OSError as error:

@@ -24,6 +24,7 @@ from ...metrics.models import model_map
 from ...metrics.prices import Prices
 from ...metrics.tokens import TokenCounter
 from ...scenarios.errors import RunError, SpecError
+from ...scenarios.files import LARGEST, read_file
 from ...scenarios.model import Conversation, independent_units
 from ...scenarios.source import Problems
 from ...scenarios.spec import nearest
@@ -104,9 +105,11 @@ def _enter(path: Path, identity: Mapping[str, Any]) -> None:
         _write_json(path, identity)
         return
     try:
-        known = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        known = msgspec.json.decode(read_file(path, LARGEST), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise RunError(f"{path}: damaged: add --overwrite, or name another --out") from None
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
     differ = [key for key, value in identity.items() if known.get(key) != value]
     if differ:
         what = ", ".join(differ)
