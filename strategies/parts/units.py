@@ -113,6 +113,31 @@ class Dialogue:
         """Return the place in the history of dialogue message `at`; the history's end if `at` is their number."""
         return at + bisect_right(self.before, at)
 
+    def some(self, history: Messages, units: Iterable[int]) -> Messages:
+        """Return the system messages of the history and these units, given in order, as they stand in it."""
+        starts, size, systems = self.units.starts, len(self.messages), self.before
+        ranges: list[tuple[int, int]] = []  # of the history, neighbours joined
+        system = 0
+
+        def add(start: int, stop: int) -> None:
+            if ranges and ranges[-1][1] == start:
+                start = ranges.pop()[0]
+            ranges.append((start, stop))
+
+        for unit in units:
+            start, stop = starts[unit], starts[unit + 1] if unit + 1 < len(starts) else size
+            while system < len(systems) and systems[system] < stop:
+                place = systems[system] + system  # in the history
+                if start < systems[system]:
+                    add(start + system, place)
+                    start = systems[system]
+                add(place, place + 1)
+                system += 1
+            add(start + system, stop + system)
+        for number in range(system, len(systems)):
+            add(systems[number] + number, systems[number] + number + 1)
+        return _parts(history, ranges)
+
 
 class OrphanedResults:
     """Results that arrive after their call was summarised. Providers reject them without the call: they are not sent.
@@ -175,6 +200,25 @@ def select_newest(
         return NewestMessages(desk.systems(history[:start]), rest)
     between = desk.systems(history[opening:start])
     return NewestMessages(desk.systems(history[:opening]), history[opening : opening + 1] + between + rest)
+
+
+def _parts(messages: Messages, ranges: Iterable[tuple[int, int]]) -> Messages:
+    """Return ranges of messages, in order."""
+    cut: list[Span] = []
+    spans = iter(messages.spans)
+    store, first, last = next(spans, Span((), 0, 0))
+    passed = 0  # messages before the span
+    for start, stop in ranges:
+        while passed + last - first <= start:
+            passed += last - first
+            store, first, last = next(spans)
+        while passed + last - first < stop:
+            cut.append(Span(store, first + start - passed, last))
+            passed += last - first
+            start = passed
+            store, first, last = next(spans)
+        cut.append(Span(store, first + start - passed, first + stop - passed))
+    return Messages(cut)
 
 
 def without(messages: Messages, ids: Collection[str], summary: Message | None) -> Messages:

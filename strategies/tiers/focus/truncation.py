@@ -21,7 +21,7 @@ from ...parts.fact_extraction import is_preference
 from ...parts.language import ConversationLanguage
 from ...parts.memories import WordSearch
 from ...parts.summarize import RunningSummary, Summariser
-from ...parts.units import Dialogue, NewestMessages, select_newest, without
+from ...parts.units import Dialogue, NewestMessages, Units, select_newest
 from ...smart import scorer
 from ...summary import RollingSummary
 
@@ -116,7 +116,18 @@ class Importance:
     unit is dropped, because providers reject such requests.
     """
 
-    __slots__ = ("_base", "_index", "_read", "_result", "_rows", "_services", "_tokens", "_users", "_weights")
+    __slots__ = (
+        "_base",
+        "_index",
+        "_read",
+        "_result",
+        "_rows",
+        "_services",
+        "_starts",
+        "_tokens",
+        "_users",
+        "_weights",
+    )
 
     def __init__(self, services: StrategyContext, weights: ImportanceWeights, read: int) -> None:
         self._services, self._weights, self._read = services, weights, read
@@ -127,11 +138,13 @@ class Importance:
         # Whether a message is a tool's result. A unit that begins with one has lost its call: it is never taken.
         self._result: Rows[np.bool_] = Rows(np.bool_)
         self._users: list[int] = []  # places of the user messages
+        self._starts: Rows[np.int64] = Rows(np.int64)  # places where units start
 
     def read(self, messages: Messages, same: int) -> None:
         """Score the messages from `same` on; the earlier ones have not changed."""
         for rows in (self._rows, self._base, self._tokens, self._result):
             rows.size = min(same, rows.size)
+        self._starts.size = int(np.searchsorted(self._starts.all, same))
         known = self._rows.size
         new = list(messages[known:])
         del self._users[bisect_left(self._users, known) :]
@@ -147,13 +160,19 @@ class Importance:
 
     def cut(self, history: Messages, dialogue: Dialogue, room: int) -> Messages:
         """Return system messages and the units with the best scores, in order."""
-        messages, starts = dialogue.messages, dialogue.units.starts
-        tokens = np.add.reduceat(self._tokens.all, starts).tolist()
-        scores = np.where(self._result.all[starts], -1.0, np.maximum.reduceat(self.scores(messages), starts))
-        stay = _Units(starts, self._users, tokens, scores).choose(room)
-        repeated = np.repeat(stay, np.diff([*starts, len(messages)])).tolist()
-        dropped = {message.id for message, stays in zip(messages, repeated, strict=True) if not stays}
-        return without(history, dropped, None)
+        starts = self._starts_of(dialogue.units)
+        tokens = np.add.reduceat(self._tokens.all, starts)
+        scores = np.where(self._result.all[starts], -1.0, np.maximum.reduceat(self.scores(dialogue.messages), starts))
+        units = ImportantUnits(dialogue.units.starts, self._users, tokens, scores).choose(room)
+        return dialogue.some(history, units)
+
+    def _starts_of(self, units: Units) -> NDArray[np.int64]:
+        """Return the starts of units as an array. Units are added at the end, where a late result may join some."""
+        known, starts = self._starts, units.starts
+        while known.size and (known.size > len(starts) or known.all[-1] != starts[known.size - 1]):
+            known.size -= 1
+        known.add(np.array(starts[known.size :], np.int64))
+        return known.all
 
     def scores(self, messages: Messages) -> Scores:
         """Return the score of each message, to 6 decimals: further ones differ between machines."""
@@ -168,44 +187,59 @@ class Importance:
         return both_ends(next((text for at in places if (text := messages[at].text).strip()), ""), self._read)
 
 
-class _Units:
+BEST = 256
+"""Number of units that are sorted before the others are looked at."""
+
+
+class ImportantUnits:
     """Units of a history with their scores."""
 
     __slots__ = ("_scores", "_starts", "_tokens", "_users")
 
-    def __init__(self, starts: list[int], users: list[int], tokens: list[int], scores: Scores) -> None:
+    def __init__(self, starts: list[int], users: list[int], tokens: NDArray[np.int64], scores: Scores) -> None:
         self._starts, self._users, self._tokens, self._scores = starts, users, tokens, scores
 
-    def choose(self, room: int) -> list[bool]:
-        """Return for each unit whether it stays. The newest must fit."""
-        stay = [False] * len(self._starts)
-        newest = len(stay) - 1
+    def choose(self, room: int) -> list[int]:
+        """Return the numbers of the units that stay, in order. The newest must fit."""
+        newest = len(self._starts) - 1
         opening = self._opening(newest)
-        first = (newest,) if opening is None else (newest, opening)
-        for at in (*first, *self._best_first()):
-            if not stay[at] and self._tokens[at] <= room:
-                stay[at] = True
-                room -= self._tokens[at]
-        return self._start_with_user(stay, room)
+        units = [newest] if opening is None else [newest, opening]
+        stay: set[int] = set()
+        room = self._take(room, units, stay)
+        scores, tokens = self._scores, self._tokens
+        # The best ones first: behind them most units are longer than the room that is left, and none of them is sorted.
+        if len(scores) > BEST:
+            least = max(np.partition(scores, len(scores) - BEST)[len(scores) - BEST], 0.0)
+            room = self._take(room, self._best_first(np.flatnonzero(scores >= least)), stay)
+            rest = np.flatnonzero((scores >= 0) & (scores < least) & (tokens <= room))
+        else:
+            rest = np.flatnonzero((scores >= 0) & (tokens <= room))
+        room = self._take(room, self._best_first(rest), stay)
+        return self._start_with_user(sorted(stay), room)
 
-    def _best_first(self) -> list[int]:
-        places: NDArray[np.int64] = np.flatnonzero(self._scores >= 0)
-        order: list[int] = places[np.lexsort((-places, -self._scores[places]))].tolist()
+    def _take(self, room: int, units: list[int], stay: set[int]) -> int:
+        """Add the units that fit to those that stay. Return the room that is left."""
+        for unit, tokens in zip(units, self._tokens[units].tolist(), strict=True):
+            if tokens <= room and unit not in stay:
+                stay.add(unit)
+                room -= tokens
+        return room
+
+    def _best_first(self, units: NDArray[np.int64]) -> list[int]:
+        order: list[int] = units[np.lexsort((-units, -self._scores[units]))].tolist()
         return order
 
-    def _start_with_user(self, stay: list[bool], room: int) -> list[bool]:
+    def _start_with_user(self, stay: list[int], room: int) -> list[int]:
         """Add the user message that opens the first unit, or drop units until none is needed."""
-        first = stay.index(True)
-        while (opening := self._opening(first)) is not None:
+        first = 0
+        while (opening := self._opening(stay[first])) is not None:
             if self._tokens[opening] <= room:
-                stay[opening] = True
-                break
+                return sorted({opening, *stay[first:]})
             if first == len(stay) - 1:
                 break
-            stay[first] = False
-            room += self._tokens[first]
-            first = stay.index(True)
-        return stay
+            room += int(self._tokens[stay[first]])
+            first += 1
+        return stay[first:]
 
     def _opening(self, unit: int) -> int | None:
         """Return the unit of the user message that opened this unit's turn; None if it is this unit, or missing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,10 +10,10 @@ from ctxbench.harness.invariants import messages
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.scenarios.model import Message
 from ctxbench.scenarios.view import Messages
-from ctxbench.strategies.parts.units import Dialogue, Units
+from ctxbench.strategies.parts.units import Dialogue, Units, without
 from ctxbench.strategies.tiers.focus import Focus
 from ctxbench.strategies.tiers.focus.strategy import StandaloneContext
-from ctxbench.strategies.tiers.focus.truncation import Importance, ImportanceWeights
+from ctxbench.strategies.tiers.focus.truncation import BEST, Importance, ImportanceWeights, ImportantUnits
 from tests.builders import answering, calling, talk
 
 COUNTER = TokenCounter()
@@ -120,3 +121,38 @@ def test_the_choice_is_the_obvious_one(said: tuple[Message, ...], room: int) -> 
     made = Importance(desk, DOCUMENT, 1000)
     made.read(history, 0)
     assert [message.id for message in made.cut(history, reader, room)] == obvious(spoken, room)
+
+
+@settings(max_examples=60)
+@given(said=messages(), rooms=st.lists(st.integers(60, 300), min_size=1, max_size=5))
+def test_a_history_that_grows_is_cut_like_one_read_at_once(said: tuple[Message, ...], rooms: list[int]) -> None:
+    """With system messages in between, and results that come late: the same spans as of what is read anew."""
+    desk, grown = Dialogue(services := StandaloneContext(COUNTER)), Importance(services, DOCUMENT, 1000)
+    for number, room in enumerate(rooms, 1):
+        history = Messages.prefix(said, len(said) * number // len(rooms))
+        same = desk.read(history)
+        grown.read(desk.messages, same)
+        if not desk.messages or services.total(desk.messages[desk.units.starts[-1] :]) > room:
+            continue
+        sent = grown.cut(history, desk, room)
+        fresh, anew = Dialogue(other := StandaloneContext(COUNTER)), Importance(other, DOCUMENT, 1000)
+        fresh.read(history)
+        anew.read(fresh.messages, 0)
+        assert sent.spans == anew.cut(history, fresh, room).spans
+        dropped = {message.id for message in desk.messages} - {message.id for message in sent}
+        assert sent.spans == without(history, dropped, None).spans
+
+
+@given(data=st.data())
+def test_the_best_are_looked_at_first_without_a_difference(data: st.DataObject) -> None:
+    """Many units of few scores and any length: the same choice as by sorting all of them."""
+    size = data.draw(st.integers(BEST + 1, BEST + 60))
+    scores = np.array(data.draw(st.lists(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 0.75]), min_size=size, max_size=size)))
+    tokens = np.array(data.draw(st.lists(st.integers(1, 40), min_size=size, max_size=size)))
+    room = int(tokens[-1]) + data.draw(st.integers(0, 6000))
+    left, stay = room - int(tokens[-1]), {size - 1}
+    for unit in sorted((at for at in range(size) if scores[at] >= 0), key=lambda at: (-scores[at], -at)):
+        if unit not in stay and tokens[unit] <= left:
+            stay.add(unit)
+            left -= int(tokens[unit])
+    assert ImportantUnits(list(range(size)), [], tokens, scores).choose(room) == sorted(stay)
