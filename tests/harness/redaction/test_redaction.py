@@ -341,6 +341,10 @@ def test_run(tmp_path: Path) -> None:
     other = ctxbench(*words[:6], "-o", "r", cwd=out, code=2)
     assert "holds another run (it differs in names, redaction)" in other.stderr
     next((out / "r").rglob("steps/*.parquet")).unlink()
+    assert (
+        "to make it again: give its `ctxbench run` command again"
+        in ctxbench("lab", "verify", "r", cwd=out, code=1).stderr
+    )
     repair = ctxbench("lab", "verify", "r", "--repair", cwd=out, code=2)
     assert "give its `ctxbench run` command again" in repair.stderr
     ctxbench(*words, cwd=out)
