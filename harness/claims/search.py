@@ -47,7 +47,7 @@ def accuracy(inputs: ClaimInputs) -> Measurement:
     recorded = [conversation for conversation in inputs.recorded if conversation.probes]
     models = Models(Settings(embedder=inputs.embedder).checked())
     try:
-        outcomes, _ = together(measured(recorded or inputs.conversations, BY, models))
+        outcomes, _ = together(measured(recorded or inputs.conversations, BY, models, timed=False))
     except SetupError as error:
         inputs.failures.append(str(error))
         raise

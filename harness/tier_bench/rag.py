@@ -23,7 +23,7 @@ from ...metrics.value import Missing, Value
 from ...scenarios.errors import SetupError
 from ...scenarios.model import Conversation, Probe, independent_units
 from ...strategies.base import ModelError
-from ...strategies.tiers.rag import Fusion, Rag, RagRules, Retriever, passage
+from ...strategies.tiers.rag import Embed, Fusion, Rag, RagRules, Retriever, passage
 from ...strategies.tiers.rag.vector_store import Kind, VectorStore
 from ..models import Models
 
@@ -94,9 +94,19 @@ def ways(retrievers: Sequence[Retriever]) -> list[Way]:
 
 
 def searched(
-    conversation: Conversation, unit: str, rules: RagRules, every: Sequence[Way], models: Models, counter: TokenCounter
+    conversation: Conversation,
+    unit: str,
+    rules: RagRules,
+    every: Sequence[Way],
+    models: Models,
+    counter: TokenCounter,
+    timed: bool = True,
 ) -> tuple[list[SearchOutcome], Built]:
-    """Search for each probe of a conversation, which belongs to an independent unit, in every way."""
+    """Search for each probe of a conversation, which belongs to an independent unit, in every way.
+
+    For times that compare, each search is `timed` as the first of its question; else it may know what an earlier one
+    has worked out.
+    """
 
     def embed(texts: Sequence[str], query: bool) -> NDArray[np.float32]:
         try:
@@ -107,7 +117,8 @@ def searched(
                 "vectors are recorded"
             ) from None
 
-    rag = Rag(rules, embed if "vector" in rules.retrievers else None)
+    embedder: Embed = embed if timed else _remembering(embed)
+    rag = Rag(rules, embedder if "vector" in rules.retrievers else None)
     passages = [(at, passage(message)) for at, message in enumerate(conversation.messages) if message.role != "system"]
     upcoming = iter([(at, message) for at, message in passages if message.text.strip()])
     next_passage = next(upcoming, None)
@@ -125,12 +136,29 @@ def searched(
         adding, embedding = adding + between - began, embedding + perf_counter() - between
         now = max([now, *(added.time for added in reached if added.time is not None)])
         if any(name in rag for name in probe.evidence):
-            outcomes += [_outcome(way, rag, probe, conversation.id, unit, now) for way in every]
+            for way in every:
+                if timed:
+                    rag.forget()
+                outcomes.append(_outcome(way, rag, probe, conversation.id, unit, now))
     return outcomes, Built(conversation.id, len(rag), adding, embedding, *rag.graph.size)
 
 
+def _remembering(embed: Embed) -> Embed:
+    """Return an embedder that remembers the last question."""
+    last: tuple[Sequence[str], NDArray[np.float32]] | None = None
+
+    def remembering(texts: Sequence[str], query: bool) -> NDArray[np.float32]:
+        nonlocal last
+        if not query:
+            return embed(texts, query)
+        if last is None or last[0] != texts:
+            last = texts, embed(texts, query)
+        return last[1]
+
+    return remembering
+
+
 def _outcome(way: Way, rag: Rag, probe: Probe, conversation: str, unit: str, now: float) -> SearchOutcome:
-    rag.forget()
     began = perf_counter()
     hits = rag.search(probe.question, max(K), now=now, by=way.by, fusing=way.fusing)
     took = perf_counter() - began
@@ -238,14 +266,16 @@ def measured(
     models: Models,
     done: Callable[[], None] = lambda: None,
     words: bool = True,
+    timed: bool = True,
 ) -> Iterator[tuple[list[SearchOutcome], Built]]:
-    """Yield the outcomes and the tier of every conversation that has probes with evidence."""
+    """Yield the outcomes and the tier of every conversation that has probes with evidence (`searched`)."""
     counter = TokenCounter()
     rules = RagRules(retrievers=tuple(retrievers), words=words)
     units = independent_units({conversation.id: conversation.meta for conversation in conversations})
     for conversation in conversations:
         if _probes(conversation):
-            outcomes, built = searched(conversation, units[conversation.id], rules, ways(retrievers), models, counter)
+            unit = units[conversation.id]
+            outcomes, built = searched(conversation, unit, rules, ways(retrievers), models, counter, timed)
             if outcomes:
                 yield outcomes, built
         done()

@@ -102,3 +102,10 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_bytes(Conversation("c", conversation().messages).to_json() + b"\n")
     said = ctxbench("lab", "bench-tier", "rag", "c.jsonl", cwd=tmp_path, code=2).stderr
     assert "no conversation has a probe with evidence" in said
+
+
+def test_what_is_not_timed_may_be_remembered() -> None:
+    """Searches that are not timed find the same, way by way, as those that forget what the one before worked out."""
+    timed, _ = together(measured([conversation("a"), conversation("b")], RETRIEVERS, OFFLINE))
+    untimed, _ = together(measured([conversation("a"), conversation("b")], RETRIEVERS, OFFLINE, timed=False))
+    assert [found._replace(seconds=0.0) for found in timed] == [found._replace(seconds=0.0) for found in untimed]
