@@ -9,6 +9,7 @@ BIN    := $(VENV)/bin
 # A model of your own, instead of the recorded one: make bench ANSWERER=openai/NAME API_BASE=http://127.0.0.1:8000/v1
 MODELS  = $(if $(ANSWERER),--answerer '$(ANSWERER)') $(if $(GRADER),--grader '$(GRADER)') $(if $(API_BASE),--api-base '$(API_BASE)')
 WHEEL   = $(firstword $(wildcard build/wheel/*.whl))
+BENCH  := build/bench
 SHIPPED := harness/models/shipped
 WEIGHTS = $(BIN)/python -c 'import sys; from ctxbench.harness.models.weights import main; sys.exit(main(sys.argv[1:]))'
 PARTS  := 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22
@@ -35,12 +36,25 @@ TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
+# Some claims are timed, so no other step runs beside them; the steps after them do not depend on each other. All print into files, which are shown in order,
+# with the width and the colours of the terminal that they are shown on.
+TERMINAL = if [ -t 1 ] && [ -t 2 ]; then export COLUMNS=$$(tput cols) FORCE_COLOR=1; fi
+
 bench: $(VENV)/.run  ## replay the embedded scenarios through all strategies and print which to ship
 	@$(BIN)/ctxbench run standard --jobs $(JOBS) --out $(OUT) --overwrite > /dev/null
-	@$(BIN)/ctxbench lab quality --brief $(MODELS)
-	@$(BIN)/ctxbench lab claims $(OUT) --quick --brief
-	@$(BIN)/ctxbench lab bench-tier all
-	@$(BIN)/ctxbench report $(OUT)
+	@rm -rf $(BENCH) && mkdir -p $(BENCH)
+	@$(BIN)/ctxbench lab claims $(OUT) --quick --brief --jobs $(JOBS) > $(BENCH)/claims
+	@$(TERMINAL); $(MAKE) --no-print-directory -j3 $(addprefix $(BENCH)/,quality tiers report)
+	@cd $(BENCH) && cat quality claims tiers report
+
+$(BENCH)/quality:
+	@$(BIN)/ctxbench lab quality --brief $(MODELS) > $@
+
+$(BENCH)/tiers:
+	@$(BIN)/ctxbench lab bench-tier all > $@
+
+$(BENCH)/report:
+	@$(BIN)/ctxbench report $(OUT) > $@
 
 test: $(VENV)/.test  ## run the tests against the built wheel
 	@$(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not slow and not perf"
