@@ -36,7 +36,7 @@ def numbers(frame: pd.DataFrame, *others: str) -> pd.DataFrame:
 
 def rows_of(table: str) -> pd.DataFrame:
     """Return the example of a table of a run, with the types that a run's has."""
-    if table == "steps":
+    if table in ("steps", "timings"):
         steps = numbers(example("step", "tokens_full"), "newest").astype({"newest": bool})
         replaced = numbers(example("step", "policy"), "policy")
         return steps.merge(numbers(example("step", "orphan_results")), on="step").merge(replaced, on="step")
