@@ -27,11 +27,14 @@ from .source import Problems, records
 
 SHORTEST = 20
 """Characters from which a string counts as text: shorter ones are mostly names, numbers and settings."""
+LONG = 1 << 20
+"""Characters of a text from which it is searched where it is: in one string with all others it would be there twice."""
 _HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 # At least three words, and no token longer than a URL: identifiers, hashes, keys and encoded bytes are no text.
 _WORDS = re.compile(r"\w+\W+\w+\W+\w+")
 _LONG_TOKEN = re.compile(r"[A-Za-z0-9+/=_-]{200}")
-_BLANK = re.compile(r"\s+")
+# Not a single space: a text that needs no change is not copied.
+_BLANK = re.compile(r"\s{2,}|[^\S ]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ class TextCoverage:
 def coverage(batch: Batch, conversations: Sequence[Conversation], problems: Problems) -> TextCoverage:
     """Compare the texts of the files of a batch with those of the conversations that were read from them."""
     known = {_plain(text) for conversation in conversations for text in _texts(conversation)}
-    whole = "\0".join(sorted(known))
+    whole = "\0".join(sorted(text for text in known if len(text) < LONG))
+    long = [text for text in known if len(text) >= LONG]
     longest = sorted((text for text in known if len(text) >= SHORTEST), key=len, reverse=True)
     reasons = _reasons(format_name(batch.reader))
     seen: set[str] = set()
@@ -82,7 +86,7 @@ def coverage(batch: Batch, conversations: Sequence[Conversation], problems: Prob
             if plain in seen or not _is_text(plain):
                 continue
             seen.add(plain)
-            if plain in known or plain in whole or _holds(plain, longest):
+            if plain in known or plain in whole or any(plain in text for text in long) or _holds(plain, longest):
                 covered += len(plain)
                 read.add(keys)
             elif (inner := _json(text)) is not None:
