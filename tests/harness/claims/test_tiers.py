@@ -119,7 +119,7 @@ def test_top_five(monkeypatch: pytest.MonkeyPatch) -> None:
             for at in range(size)
             for way in search.ways(search.BY)
         ]
-        monkeypatch.setattr(search, "measured", lambda *_, found=found: [(found, None)])
+        monkeypatch.setattr(search, "measured", lambda *_, timed, found=found: [(found, None)])
         rows = search.accuracy(inputs()).rows
         assert verdict_of(rows) == word
         assert [(row.setting, row.figure) for row in rows if row.decides] == [(search.ALL, "evidence recall at 5")]
@@ -133,7 +133,9 @@ def test_top_five_has_two_readings_and_an_embedder(monkeypatch: pytest.MonkeyPat
         for way in search.ways(search.BY)
     ]
     asked = []
-    monkeypatch.setattr(search, "measured", lambda *words: asked.append(words[2].settings.embedder) or [(found, None)])
+    monkeypatch.setattr(
+        search, "measured", lambda *words, timed: asked.append(words[2].settings.embedder) or [(found, None)]
+    )
     made = inputs()
     made.embedder = "text-embedding-3-small"
     (claim,) = chosen(["C26"])
