@@ -12,36 +12,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from ...scenarios.errors import MissingExtra
 from ..tokens import ENCODINGS, TokenCounter, encoding_of
+from .prefix_ends import ComputedEnds
 from .requests import RecordedRequest
 
 
-class CalibratedEnds(Sequence[int]):
+class CalibratedEnds(ComputedEnds):
     """Where each block of a prompt ends by our own count, calibrated. An end is computed when it is asked for."""
 
-    __slots__ = ("_constant", "_counts", "_factor", "_size")
+    __slots__ = ("_constant", "_counts", "_factor")
 
     def __init__(self, counts: Sequence[int], size: int, constant: float, factor: float) -> None:
         """Take `counts` of a prompt that may be longer: its first `size` blocks are meant."""
-        self._counts, self._size, self._constant, self._factor = counts, size, constant, factor
+        super().__init__(size)
+        self._counts, self._constant, self._factor = counts, constant, factor
 
-    def __len__(self) -> int:
-        return self._size
-
-    @overload
-    def __getitem__(self, block: int) -> int: ...
-    @overload
-    def __getitem__(self, block: slice) -> list[int]: ...
-    def __getitem__(self, block: int | slice) -> int | list[int]:
-        if isinstance(block, slice):
-            return [self[at] for at in range(self._size)[block]]
-        if block < 0:
-            block += self._size
-        if not 0 <= block < self._size:
-            raise IndexError(block)
+    def _end(self, block: int) -> int:
         return max(0, round(self._constant + self._factor * self._counts[block]))
 
 

@@ -14,6 +14,7 @@ each, and `EstimatedEnds` computes an end when it is asked for.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -109,19 +110,13 @@ class PromptEnds:
         return self.end(self._floors[at]) if at < len(self._floors) else None
 
 
-class EstimatedEnds(Sequence[int]):
-    """Tokens up to the end of each block of one prompt, as far as they are known before its call."""
+class ComputedEnds(Sequence[int]):
+    """Ends of the blocks of a prompt. Each is computed when it is asked for."""
 
-    __slots__ = ("_from", "_last", "_prompt", "_scale", "_size", "_tokens")
+    __slots__ = ("_size",)
 
-    def __init__(self, prompt: PromptEnds, size: int, tokens: int) -> None:
-        self._prompt, self._size, self._tokens = prompt, size, tokens
-        counts = prompt.counts
-        self._last = last = prompt.last(size - 1)
-        self._from, self._scale = 0, 0.0
-        if last >= 0 and counts[size - 1] > counts[last]:
-            self._from = min(max(prompt.end(last), 0), tokens)
-            self._scale = max(0, tokens - self._from) / (counts[size - 1] - counts[last])
+    def __init__(self, size: int) -> None:
+        self._size = size
 
     def __len__(self) -> int:
         return self._size
@@ -135,9 +130,32 @@ class EstimatedEnds(Sequence[int]):
             return [self[at] for at in range(self._size)[block]]
         if block < 0:
             block += self._size
-        prompt, tokens, counts = self._prompt, self._tokens, self._prompt.counts
         if not 0 <= block < self._size:
             raise IndexError(block)
+        return self._end(block)
+
+    @abstractmethod
+    def _end(self, block: int) -> int:
+        """Return the tokens up to the end of a block."""
+
+
+class EstimatedEnds(ComputedEnds):
+    """Tokens up to the end of each block of one prompt, as far as they are known before its call."""
+
+    __slots__ = ("_from", "_last", "_prompt", "_scale", "_tokens")
+
+    def __init__(self, prompt: PromptEnds, size: int, tokens: int) -> None:
+        super().__init__(size)
+        self._prompt, self._tokens = prompt, tokens
+        counts = prompt.counts
+        self._last = last = prompt.last(size - 1)
+        self._from, self._scale = 0, 0.0
+        if last >= 0 and counts[size - 1] > counts[last]:
+            self._from = min(max(prompt.end(last), 0), tokens)
+            self._scale = max(0, tokens - self._from) / (counts[size - 1] - counts[last])
+
+    def _end(self, block: int) -> int:
+        prompt, tokens, counts = self._prompt, self._tokens, self._prompt.counts
         if self._scale and block > self._last:
             return min(self._from + round((counts[block] - counts[self._last]) * self._scale), tokens)
         known = prompt.last(block)

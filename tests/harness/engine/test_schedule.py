@@ -64,7 +64,7 @@ def test_what_took_longest_comes_first() -> None:
     st.lists(st.integers(1, 6), max_size=6), st.integers(1, 5), st.booleans(), st.lists(st.integers(1, 20), min_size=50)
 )
 def test_all_is_done_once(sizes: list[int], workers: int, answers: bool, seconds: list[int]) -> None:
-    """Whatever the shards, the workers and the times, every task is done once and in order, and none is left."""
+    """Every task is done once, in order, and none is left, for any shards, workers and times."""
     schedule = PartSchedule(shard(number, size, answers) for number, size in enumerate(sizes))
     now, under_way, started = 0, list[tuple[int, int, int, int]](), 0
     ended: defaultdict[int, list[int]] = defaultdict(list)

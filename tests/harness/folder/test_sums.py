@@ -80,7 +80,7 @@ def test_a_shard_at_a_time(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_stored_sums_need_no_rows(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is stored is read again without a row of the run, until the code or the wanted metrics are others."""
+    """Stored sums are read without a row of the run, until the code or the wanted metrics change."""
     expected = sums_of(run, SUMMED)
 
     def unread(run: Run, table: str) -> pd.DataFrame:

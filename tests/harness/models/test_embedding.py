@@ -118,7 +118,7 @@ def test_two_workers_write_what_one_does(tmp_path: Path, embedder: str) -> None:
 
 
 def test_a_free_embedder_leaves_calls_that_cost_nothing(tmp_path: Path) -> None:
-    """What a run says of its replies is counted from these events; `offline` leaves none."""
+    """Replies of a run are counted from these events; `offline` leaves none."""
 
     class Ones:
         def vectors(self, texts: list[str], query: bool, counter: TokenCounter) -> NDArray[np.float32]:
