@@ -13,6 +13,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from time import sleep
 from typing import Any
 
 import msgspec
@@ -27,6 +28,9 @@ HERE = "local"
 
 SHARDS_PER_CORE = 2
 """Shards that are under way for each core of the cluster, at most: the driver's memory does not grow with the run."""
+
+GLANCE = 0.05
+"""Seconds between looks at what is finished."""
 
 TRIES = 10
 """How often a task is begun again when its worker or machine is lost."""
@@ -59,7 +63,10 @@ def _do_all(ray: Any, shards: Iterable[list[PartTask]], done: Callable[[Done], N
                     under_way[ref] = tasks[0].shard
             if not under_way:
                 return
-            finished, _ = ray.wait(list(under_way), num_returns=1)
+            # Not a wait without end: within it Ray answers Ctrl-C itself, and ends the process without a word.
+            finished, _ = ray.wait(list(under_way), num_returns=len(under_way), timeout=0)
+            if not finished:
+                sleep(GLANCE)
             for ref in finished:
                 result = _result(ray, ref)
                 del under_way[ref]
