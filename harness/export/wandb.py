@@ -48,6 +48,7 @@ def write(bench: Bench, folder: Path, address: str = "", project: str = PROJECT)
                 settings=settings,
             ) as run:
                 _log(run, bench, entry)
+        wandb.teardown()  # `finish` returns before the last file is written; ending the service waits for it
     except wandb.errors.Error as error:
         where = without_secrets(address) or folder
         raise NotLogged(f"Weights & Biases at {where} cannot be written to: {without_secrets(str(error))}") from None
