@@ -8,12 +8,15 @@ scores), `data/unshown.toml` names its keys and the reason, and that text is cou
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +31,7 @@ from .source import Problems, records
 SHORTEST = 20
 """Characters from which a string counts as text: shorter ones are mostly names, numbers and settings."""
 LONG = 1 << 20
-"""Characters of a text from which it is searched where it is: in one string with all others it would be there twice."""
+"""Characters in which a text is compared at a time: so no copy of a longer one is made."""
 _HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 # At least three words, and no token longer than a URL: identifiers, hashes, keys and encoded bytes are no text.
 _WORDS = re.compile(r"\w+\W+\w+\W+\w+")
@@ -65,39 +68,114 @@ class TextCoverage:
         return self.covered / self.shown if self.shown else 1.0
 
 
-def coverage(batch: Batch, conversations: Sequence[Conversation], problems: Problems) -> TextCoverage:
-    """Compare the texts of the files of a batch with those of the conversations that were read from them."""
-    known = {_plain(text) for conversation in conversations for text in _texts(conversation)}
-    whole = "\0".join(sorted(text for text in known if len(text) < LONG))
-    long = [text for text in known if len(text) >= LONG]
-    longest = sorted((text for text in known if len(text) >= SHORTEST), key=len, reverse=True)
-    reasons = _reasons(format_name(batch.reader))
-    seen: set[str] = set()
-    covered = files = 0
+def coverage(batch: Batch, conversations: Callable[[], Iterable[Conversation]], problems: Problems) -> TextCoverage:
+    """Compare the texts of the files of a batch with those of the conversations that are read from them.
+
+    `conversations` reads them. It is called again where a text of the files is none of theirs, to search for it
+    within them; so neither side is kept, and a recording may take up most of the memory.
+    """
+    compared = _Comparison({_measured(text)[0] for conversation in conversations() for text in _texts(conversation)})
+    files = sum(compared.add(_strings(path, batch, problems)) for path in batch.files)
+    while compared.unknown:
+        compared.search(conversations())
     missing: Counter[str] = Counter()
     unshown: Counter[str] = Counter()
-    read: set[str] = set()
-    for path in batch.files:
-        strings = list(_strings(path, batch, problems))
-        files += bool(strings)
-        while strings:
-            text, keys = strings.pop()
-            plain = _plain(text)
-            if plain in seen or not _is_text(plain):
-                continue
-            seen.add(plain)
-            if plain in known or plain in whole or any(plain in text for text in long) or _holds(plain, longest):
-                covered += len(plain)
-                read.add(keys)
-            elif (inner := _json(text)) is not None:
-                strings += _walk(inner, f"{keys}>")
-            elif (reason := next((why for why, pattern in reasons if pattern.match(keys)), None)) is not None:
-                unshown[reason] += len(plain)
+    reasons = _reasons(format_name(batch.reader))
+    for length, keys in compared.lost.values():
+        reason = next((why for why, pattern in reasons if any(map(pattern.match, keys))), None)
+        if reason is None:
+            missing[keys[0]] += length
+        else:
+            unshown[reason] += length
+    covered = compared.covered
+    return TextCoverage(
+        characters=covered.total() + missing.total() + unshown.total(),
+        covered=covered.total(),
+        missing=dict(missing.most_common()),
+        unshown=dict(unshown.most_common()),
+        unread=tuple(sorted(missing.keys() - covered.keys())),
+        files=files,
+    )
+
+
+class _Comparison:
+    """The distinct texts of some files, by digest, while it is found out which of them a conversation has."""
+
+    def __init__(self, known: Set[bytes]) -> None:
+        self.covered: Counter[str] = Counter()
+        """Characters of the texts that a conversation has, by key path."""
+        self.unknown: dict[bytes, tuple[str, list[str]]] = {}
+        """Texts that may stand within another text, to be searched for, and their key paths."""
+        self.lost: dict[bytes, tuple[int, list[str]]] = {}
+        """Lengths of the texts that no conversation has, and their key paths."""
+        self._known = known
+        self._seen: set[bytes] = set()
+        self._opened: set[bytes] = set()  # JSON that no conversation has: its strings count, not itself
+
+    def add(self, strings: Iterable[tuple[str, str]]) -> bool:
+        """Add the texts among some strings; return whether there was any string."""
+        keys = None
+        for text, keys in strings:
+            digest, length = _measured(text)
+            if (before := self.unknown.get(digest) or self.lost.get(digest)) is not None:
+                before[1].append(keys)
+            elif digest in self._opened:
+                self.add(_walk(_json(text), f"{keys}>"))
+            elif digest not in self._seen and _is_text(text if length > LONG else _plain(text)):
+                self._seen.add(digest)
+                if digest in self._known:
+                    self.covered[keys] += length
+                else:
+                    self.unknown[digest] = text, [keys]
+        return keys is not None
+
+    def search(self, conversations: Iterable[Conversation]) -> None:
+        """Search the conversations for the unknown texts; those within JSON that was not found are unknown then."""
+        searched, self.unknown = self.unknown, {}
+        held = _held([_plain(text) for text, _ in searched.values()], conversations)
+        json_texts = []
+        for at, (digest, (text, keys)) in enumerate(searched.items()):
+            if at in held:
+                self.covered.update(dict.fromkeys(keys, 0))  # a key under which a text was found is read
+                self.covered[keys[0]] += _measured(text)[1]
+            elif _json(text) is not None:
+                self._opened.add(digest)
+                json_texts += [(text, key) for key in keys]
             else:
-                missing[keys] += len(plain)
-    characters = covered + missing.total() + unshown.total()
-    unread = tuple(sorted(missing.keys() - read))
-    return TextCoverage(characters, covered, dict(missing.most_common()), dict(unshown.most_common()), unread, files)
+                self.lost[digest] = _measured(text)[1], keys
+        self.add(json_texts)
+
+
+def _held(texts: Sequence[str], conversations: Iterable[Conversation]) -> set[int]:
+    """Return which texts stand in one of the conversations' texts, or are one of them for the most part.
+
+    The latter is so where a log wraps a message into markup.
+    """
+    by_length = sorted(range(len(texts)), key=lambda at: len(texts[at]))
+    lengths = [len(texts[at]) for at in by_length]
+    longest = lengths[-1]
+    left = set(by_length)
+
+    def within(texts_of_conversations: Iterable[str]) -> Iterator[str]:
+        for text in texts_of_conversations:
+            if SHORTEST <= len(text) <= longest:
+                plain = _plain(text)
+                twice = by_length[bisect_left(lengths, len(plain)) : bisect_right(lengths, 2 * len(plain))]
+                left.difference_update([at for at in twice if at in left and plain in texts[at]])
+            yield from _plain_parts(text)
+            yield "\0"  # no text goes over it
+
+    parts: list[str] = []
+    size = 0
+    for part in chain(within(text for conversation in conversations for text in _texts(conversation)), ("",)):
+        parts.append(part)
+        size += len(part)
+        if size > LONG + 2 * longest or not part:
+            searched = "".join(parts)
+            left.difference_update([at for at in left if texts[at] in searched])
+            parts = [searched[-longest:]]
+            size = longest
+    return set(by_length) - left
 
 
 def _reasons(form: str) -> list[tuple[str, re.Pattern[str]]]:
@@ -110,11 +188,6 @@ def _reasons(form: str) -> list[tuple[str, re.Pattern[str]]]:
 def _under(keys: str) -> re.Pattern[str]:
     """Return a pattern of a key path and all below it; `*` stands for any part of one key."""
     return re.compile(re.escape(keys).replace(r"\*", r"[^.\[>]*") + r"(?![^.\[>])")
-
-
-def _holds(text: str, messages: Iterable[str]) -> bool:
-    """Return whether most of a text is one of the messages, as where a log wraps a message into markup."""
-    return any(2 * len(message) >= len(text) and message in text for message in messages)
 
 
 def _strings(path: Path, batch: Batch, problems: Problems) -> Iterator[tuple[str, str]]:
@@ -174,8 +247,28 @@ def _values(text: str) -> Iterator[str]:
     return (value for value, _ in _walk(_json(text), ""))
 
 
+def _measured(text: str) -> tuple[bytes, int]:
+    """Return a digest of a text with single spaces, and the length of that."""
+    digest, length = hashlib.blake2b(digest_size=16), 0
+    for part in _plain_parts(text):
+        digest.update(part.encode("utf-8", "surrogatepass"))
+        length += len(part)
+    return digest.digest(), length
+
+
 def _plain(text: str) -> str:
-    return _BLANK.sub(" ", text).strip()
+    return "".join(_plain_parts(text))
+
+
+def _plain_parts(text: str) -> Iterator[str]:
+    """Yield a text with single spaces in parts: a substitution holds all lines of its text as objects."""
+    begun = blank = False
+    for start in range(0, len(text), LONG):
+        part = _BLANK.sub(" ", text[start : start + LONG])
+        if words := part.strip():
+            yield " " + words if begun and (blank or part[0] == " ") else words
+            begun = True
+        blank = part[-1] == " "
 
 
 def _is_text(text: str) -> bool:

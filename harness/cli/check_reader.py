@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +15,10 @@ from .arguments import FormatOption, JsonOption
 if TYPE_CHECKING:
     from ...scenarios.coverage import TextCoverage
     from ...scenarios.model import Conversation
+    from ...scenarios.read import Batch
+    from ...scenarios.source import Problems
 
+_COUNTED = ("conversations", "messages", "calls", "usage", "cache_reads", "compactions")
 _COUNTS = {"reasoning": "reasoning tokens", "audio_input": "audio input", "audio_output": "audio output"}
 """Fields of `Usage` that some providers report, and what the table calls them."""
 _CALL_FIELDS = {
@@ -41,7 +46,7 @@ def check_reader(
     """
     from ...scenarios.coverage import coverage
     from ...scenarios.errors import RunError
-    from ...scenarios.read import find, format_name, read
+    from ...scenarios.read import find, format_name
     from ...scenarios.source import Problems
     from .output import print_json, print_tables
     from .progress import counting
@@ -52,12 +57,10 @@ def check_reader(
     rows: list[dict[str, Any]] = []
     with counting(len(batches), "recordings") as done:
         for batch in batches:
-            conversations = list(read([batch], problems))
-            compared = coverage(batch, conversations, Problems())
+            counts: Counter[str] = Counter()
+            compared = coverage(batch, partial(_conversations, batch, counts, problems), Problems())
             names = [str(path) for path in batch.files]
-            rows.append(
-                {"files": names, "format": format_name(batch.reader), **_counts(conversations), **_text(compared)}
-            )
+            rows.append({"files": names, "format": format_name(batch.reader), **counts, **_text(compared)})
             done()
     report_ignored(problems.ignored, problems.notes)
     for error in problems.errors:
@@ -70,20 +73,27 @@ def check_reader(
         print_tables(_tables(rows))
 
 
-def _counts(conversations: list[Conversation]) -> dict[str, int]:
-    messages = [message for conversation in conversations for message in conversation.messages]
-    calls = [message.call for message in messages if message.call is not None]
-    usages = [call.usage for call in calls if call.usage is not None]
-    return {
-        "conversations": len(conversations),
-        "messages": len(messages),
-        "calls": sum(sum(1 for _ in conversation.calls()) for conversation in conversations),
-        "usage": len(usages),
-        "cache_reads": sum(bool(usage.cache_read) for usage in usages),
-        **{name: sum(getattr(usage, name) is not None for usage in usages) for name in _COUNTS},
-        **{name: sum(getattr(call, name) not in ("", None, ()) for call in calls) for name in _CALL_FIELDS},
-        "compactions": sum(len(conversation.compactions) for conversation in conversations),
-    }
+def _conversations(batch: Batch, counts: Counter[str], problems: Problems) -> Iterator[Conversation]:
+    """Read the conversations of a batch; when they are read first, count what they have and tell problems."""
+    from ...scenarios.read import read
+    from ...scenarios.source import Problems
+
+    if counts:
+        yield from read([batch], Problems())
+        return
+    counts.update(dict.fromkeys((*_COUNTED, *_COUNTS, *_CALL_FIELDS), 0))
+    for conversation in read([batch], problems):
+        calls = [message.call for message in conversation.messages if message.call is not None]
+        usages = [call.usage for call in calls if call.usage is not None]
+        counts["conversations"] += 1
+        counts["messages"] += len(conversation.messages)
+        counts["calls"] += sum(1 for _ in conversation.calls())
+        counts["usage"] += len(usages)
+        counts["cache_reads"] += sum(bool(usage.cache_read) for usage in usages)
+        counts["compactions"] += len(conversation.compactions)
+        counts.update({name: sum(getattr(usage, name) is not None for usage in usages) for name in _COUNTS})
+        counts.update({name: sum(getattr(call, name) not in ("", None, ()) for call in calls) for name in _CALL_FIELDS})
+        yield conversation
 
 
 def _text(compared: TextCoverage) -> dict[str, Any]:
@@ -99,12 +109,11 @@ def _text(compared: TextCoverage) -> dict[str, Any]:
 def _tables(rows: list[dict[str, Any]]) -> list[Any]:
     from ...reports.render import Table, percent
 
-    counts = ("conversations", "messages", "calls", "usage", "cache_reads", "compactions")
     shown = tuple(
         (
             Path(row["files"][0]).name + (f" and {len(row['files']) - 1} more" if len(row["files"]) > 1 else ""),
             row["format"],
-            *(f"{row[name]:,}" for name in counts),
+            *(f"{row[name]:,}" for name in _COUNTED),
             "–" if row["text_read"] is None else percent(row["text_read"]),
         )
         for row in rows

@@ -23,7 +23,7 @@ def chat(path: Path, **more: object) -> Path:
 
 def of(path: Path) -> TextCoverage:
     [batch] = find([path], Problems())
-    return coverage(batch, list(read([batch], Problems())), Problems())
+    return coverage(batch, lambda: read([batch], Problems()), Problems())
 
 
 def test_text_that_no_message_has_is_named_by_its_key(tmp_path: Path) -> None:
