@@ -26,7 +26,7 @@ def ctxbench(*words: object, cwd: Path, code: int | None = 0) -> subprocess.Comp
     with TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         asked = {"command": command, "cwd": str(cwd), "environment": environment, "out": str(out), "err": str(err)}
-        returned = _zygote().run(asked)
+        returned = _zygote(providers=any("openai/" in word for word in command)).run(asked)
         done = subprocess.CompletedProcess(command, returned, _text(out), _text(err))
     assert "Traceback" not in done.stderr, done.stderr
     assert code in (None, done.returncode), done.stdout + done.stderr
@@ -41,10 +41,11 @@ def said(stderr: str) -> list[str]:
 class _Zygote:
     """The process that commands are forked from (`zygote.py`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, providers: bool) -> None:
         requests, answers = os.pipe(), os.pipe()
         self._requests, self._answers = os.fdopen(requests[1], "wb", 0), os.fdopen(answers[0], "rb")
         command = [sys.executable, str(Path(__file__).with_name("zygote.py")), str(requests[0]), str(answers[1])]
+        command += ["providers"] if providers else []
         environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
         environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         environment["XDG_CACHE_HOME"] = mkdtemp()  # what imports leave there is not the test's that comes first
@@ -68,9 +69,9 @@ class _Zygote:
 
 
 @cache
-def _zygote() -> _Zygote:
-    """One of each test process. It ends with it, as its pipe does."""
-    return _Zygote()
+def _zygote(*, providers: bool) -> _Zygote:
+    """One of each test process, and one for commands that call models. It ends with it, as its pipe does."""
+    return _Zygote(providers)
 
 
 def _text(path: Path) -> str:

@@ -9,42 +9,44 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import pkgutil
 import sys
 import threading
 import traceback
+from importlib import import_module
 from typing import Any, NoReturn
 
+import quicktok
+
+import ctxbench
+
 PRELOADED = (
-    "ctxbench.harness.cli",
-    "ctxbench.harness.bill.bill",
-    "ctxbench.harness.engine.workers",
-    "ctxbench.harness.compare.gate",
-    "ctxbench.harness.folder.run",
-    "ctxbench.harness.engine.plan",
-    "ctxbench.reports.compare",
-    "ctxbench.reports.gate",
-    "ctxbench.reports.html.folder",
-    "ctxbench.reports.results",
-    "ctxbench.reports.tables",
-    "ctxbench.scenarios.embedded",
-    "ctxbench.strategies.archive",
-    "ctxbench.strategies.tiers.tiered",
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
+    "pandas",
+    "pyarrow.parquet",
     "pydantic.type_adapter",
-    "quicktok",
     "rich.progress",
     "scipy.special",
     "sqlite3",
+    "tenacity",
     "typer.rich_utils",
 )
+"""What modules of ctxbench import when they are used; they themselves are all imported."""
+PROVIDERS = ("litellm", "openai.resources.chat", "openai.resources.embeddings", "fastapi")
+"""What calls of a provider import, for some seconds."""
 
 
-def serve(requests: int, answers: int) -> None:
+def serve(requests: int, answers: int, preloaded: tuple[str, ...]) -> None:
     """Until nobody asks any more."""
-    for name in PRELOADED:
-        __import__(name)
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # as the command does; else the import tries the network
+    for module in pkgutil.walk_packages(ctxbench.__path__, "ctxbench."):
+        if module.name not in ("ctxbench.__main__", "ctxbench.harness.graders.ragas_models"):  # the latter needs ragas
+            import_module(module.name)
+    for name in preloaded:
+        import_module(name)
+    quicktok.get_encoding("o200k_base")
     with os.fdopen(requests, "rb") as lines:
         for line in lines:
             pid = os.fork()
@@ -93,4 +95,4 @@ def _exit_code() -> int:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), int(sys.argv[2]))
+    serve(int(sys.argv[1]), int(sys.argv[2]), PRELOADED + (PROVIDERS if sys.argv[3:] == ["providers"] else ()))
