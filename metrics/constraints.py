@@ -27,6 +27,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -166,10 +167,14 @@ def _is_chinese_rule(sentence: str, role: str) -> bool:
 def rules_of(message: Message) -> Iterator[str]:
     """Yield the standing rules of a system or user message in order, without list marks, white space as one space."""
     if message.role in ("system", "user"):
-        for sentence in sentences("\n".join(_prose(message.text))):
-            rule = unmarked(sentence)
-            if is_standing_rule(rule, message.role):
-                yield rule
+        yield from _rules_in(message.text, message.role)
+
+
+# Conversations of one agent begin with the same system message.
+@lru_cache(256)
+def _rules_in(text: str, role: str) -> tuple[str, ...]:
+    rules = map(unmarked, sentences("\n".join(_prose(text))))
+    return tuple(rule for rule in rules if is_standing_rule(rule, role))
 
 
 def unmarked(sentence: str) -> str:

@@ -6,7 +6,7 @@ strategy that fails in all of them takes no part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -43,7 +43,7 @@ _SEPARATOR = "\0"
 _TURNS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunSummary:
     """Everything that the tables of a run show."""
 
@@ -84,14 +84,19 @@ class RunSummary:
     """Actions of the memory tiers, for the strategies that have any."""
     survival: dict[str, list[Survival]]
     """By strategy: facts followed to each age, and how many were still in the summary."""
-    probes: ProbeSummary | None
-    """Figures of what was sent for the probes; None if there are no probes."""
+    make_probes: Callable[[], ProbeSummary | None]
     answers: Answers | None
     """Answers to the probes and their grades; None if nothing was answered."""
     growth: pd.DataFrame
     counter: list[dict[str, Value | str]]
     failed: list[dict[str, str]]
     """Failed results: conversation, strategy, detail."""
+
+    @cached_property
+    def probes(self) -> ProbeSummary | None:
+        """Figures of what was sent for the probes; None if there are no probes."""
+        # Not with the rest: the verdict on a run with answers needs none of it, and each kind of probe is resampled.
+        return self.make_probes()
 
 
 def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
@@ -144,7 +149,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
         summariser_saw={name: _summariser_saw(events[events.strategy == name]) for name in names},
         tiers=tier_actions(events, {name: values["working_hit_rate"] for name, values in by_strategy.items()}),
         survival=_survival(compared_rows("survival"), names),
-        probes=probes_of(run, uneven, [name for name in names if name not in taking_part]),
+        make_probes=lambda: probes_of(run, uneven, [name for name in names if name not in taking_part]),
         answers=answers_of(run, uneven),
         growth=growth(common),
         counter=counter_error(run.table("messages"), steps, run.manifest.plan.encoding),

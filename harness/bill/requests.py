@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -60,7 +60,20 @@ class ConversationRequests:
         return day_of(self.began) if self.timed else None
 
 
-ALIKE = ("steps", "hidden", "at", "bounds", "output", "started", "recordings", "_blocks", "_table", "_log", "_written")
+ALIKE = (
+    "steps",
+    "hidden",
+    "at",
+    "bounds",
+    "output",
+    "started",
+    "recordings",
+    "_blocks",
+    "_table",
+    "_log",
+    "_messages",
+    "_written",
+)
 """Properties of the requests of a run that are the same whatever counts their media: they are worked out once."""
 
 
@@ -256,20 +269,23 @@ class RunRequests:
         return self.run.arrow("steps")
 
     @cached_property
+    def _messages(self) -> dict[str, tuple[list[Any], ...]]:
+        """Tokens, role and time of each recorded message, by conversation."""
+        return self.run.message_columns("tokens", "role", "time")
+
+    @cached_property
     def _columns(self) -> dict[str, _RecordingColumns]:
         conversations = self.run.table("conversations")
         rows = zip(conversations.conversation, conversations.tools_tokens, conversations.meta, strict=True)
         about = {str(name): (int(tools), msgspec.json.decode(meta or "{}")) for name, tools, meta in rows}
         columns: dict[str, _RecordingColumns] = {}
-        for name, messages in self.run.table("messages").groupby("conversation", observed=True, sort=False):
-            tools, meta = about[str(name)]
-            tokens, roles, time = (messages[field].tolist() for field in ("tokens", "role", "time"))
+        for name, (tokens, roles, time) in self._messages.items():
+            tools, meta = about[name]
             shares = str(meta.get(SHARES, ""))
-            hidden = self.hidden.get(str(name), 0)
-            media = map(self._media, self.recordings[str(name)].messages)
+            hidden = self.hidden.get(name, 0)
+            media = map(self._media, self.recordings[name].messages)
             sizes = [text + shown for text, shown in zip(tokens, media, strict=True)]
-            blocks = self._blocks[str(name)]
-            columns[str(name)] = _RecordingColumns(tokens, sizes, roles, time, tools, shares, blocks, hidden)
+            columns[name] = _RecordingColumns(tokens, sizes, roles, time, tools, shares, self._blocks[name], hidden)
         return columns
 
     @cached_property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -29,6 +30,14 @@ def results_of(folder: Path, models: Sequence[str] = (), prices: Prices = BUNDLE
     """Return the results of a run, billed under some models, or else those of `billed_models`."""
     run = load(folder)
     return Results(run, billed_models(run, models, prices), prices)
+
+
+def under_first(results: Results) -> Results:
+    """Return the results billed under their first model alone: the verdict shows no other bill.
+
+    What breaks a strategy on traps depends on the providers of all models: a run of traps is returned as it is.
+    """
+    return results if is_traps(results) else replace(results, models=results.models[:1])
 
 
 def verdict_tables(results: Results) -> list[Table]:

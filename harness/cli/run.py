@@ -164,7 +164,7 @@ def run(
     from ..engine.plan import Plan, RunInputs, default_strategies, execute
     from ..folder.run import load
     from ..folder.store import is_complete, remove_empty
-    from .output import print_run, results_of
+    from .output import print_run, results_of, under_first
     from .progress import watching
 
     names = tuple(inputs or (() if form else ("standard",)))
@@ -214,7 +214,7 @@ def run(
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
         results = results_of(folder, model or (), paid)
-        print_run(results, as_json)
+        print_run(results if report else under_first(results), as_json)
     except Stopped:
         say_stopped(f"everything is measured. To print the tables: {to_print}")
         raise

@@ -121,9 +121,10 @@ class _Question:
         support, weights = self._support(page)
         answers: list[tuple[int, ReaderAnswer]] = []
         most, matters = 0.0, RIVAL if self._asked.now or self._asked.first else 1.0
+        bonus = NEWER if self._asked.now else NEW
         for at in np.argsort(-support, kind="stable")[:BEST].tolist():
             # No span scores more than its sentence is supported, and the bonus of the newest place.
-            if support[at] <= 0 or support[at] + NEWER < matters * most:
+            if support[at] <= 0 or support[at] + bonus < matters * most:
                 break
             for answer in self._answers(page, at, float(support[at]), weights):
                 answers.append((at, answer))

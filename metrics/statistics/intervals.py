@@ -259,15 +259,29 @@ def counts(size: int, seed: int, draws: int, width: int = 0) -> Iterator[Floats]
         yield _same_counts(size, seed, draws)
         return
     rows = max(1, AT_ONCE // wide)
+    if draws * size <= _NUMBERS:
+        yield from (part.astype(np.float64) for part in _same_parts(size, seed, draws, rows))
+    else:
+        yield from _parts(size, seed, draws, rows)
+
+
+# Figures over the same conversations use the same draws.
+@lru_cache(maxsize=8)
+def _same_counts(size: int, seed: int, draws: int) -> Floats:
+    return _drawn(np.random.default_rng(seed), size, draws)
+
+
+# As small numbers, of which a quarter of the memory is enough: no conversation is drawn 65,536 times.
+@lru_cache(maxsize=2)
+def _same_parts(size: int, seed: int, draws: int, rows: int) -> tuple[NDArray[np.uint16], ...]:
+    return tuple(part.astype(np.uint16) for part in _parts(size, seed, draws, rows))
+
+
+def _parts(size: int, seed: int, draws: int, rows: int) -> Iterator[Floats]:
+    """Yield the draws in parts of so many rows."""
     random = np.random.default_rng(seed)
     for begin in range(0, draws, rows):
         yield _drawn(random, size, min(rows, draws - begin))
-
-
-@lru_cache(maxsize=8)
-def _same_counts(size: int, seed: int, draws: int) -> Floats:
-    # Figures over the same conversations use the same draws.
-    return _drawn(np.random.default_rng(seed), size, draws)
 
 
 def _drawn(random: np.random.Generator, size: int, rows: int) -> Floats:
