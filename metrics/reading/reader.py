@@ -35,6 +35,8 @@ from .times import day_of, relative_times, written
 UNKNOWN = "UNKNOWN"
 PAGES = 8
 """Contexts kept as they were read: many questions are asked of one, and strategies that cut nothing share it."""
+KEPT = 1 << 20
+"""Numbers kept with a context: how near its sentences are to the words of questions, which many questions share."""
 LEAST = 0.4
 """Support below which the reader abstains."""
 BEST = 24
@@ -347,6 +349,7 @@ class Page:
         # Last message that has each text of the library, or -1.
         self._holder = np.full(library.size, -1, np.int64)
         self._holder[texts] = np.arange(len(texts))
+        self._known: dict[str, tuple[int, Floats]] = {}
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -380,15 +383,25 @@ class Page:
         sums: Floats = np.zeros(self.size)
         weights: dict[str, float] = {}
         for term in terms:
-            places = self.having(term)
-            rarity = math.log(1 + most / (1 + len(places))) / math.log(1 + most)
+            count, near = self._near_to(term)
+            rarity = math.log(1 + most / (1 + count)) / math.log(1 + most)
             weight = COMMON + (1 - COMMON) * rarity
             weight *= EXACT if "_" in term or any(map(str.isdigit, term)) else 1.0
-            total += weight if len(places) else weight * ABSENT
-            if len(places):
+            total += weight if count else weight * ABSENT
+            if count:
                 weights[term] = weight
-                sums += weight * self._near(places)
+                sums += weight * near
         return (sums / total if total else sums), weights
+
+    def _near_to(self, term: str) -> tuple[int, Floats]:
+        """Return how many sentences have a term, and how near each sentence is to one of them."""
+        known = self._known.get(term)
+        if known is None:
+            places = self.having(term)
+            known = len(places), self._near(places) if len(places) else np.empty(0)
+            if len(self._known) * self.size < KEPT:
+                self._known[term] = known
+        return known
 
     def _near(self, places: Ints) -> Floats:
         """Return how near each sentence is to one of these, 1 = is one."""
