@@ -86,7 +86,9 @@ def full_disk(seed: int, tries: int) -> Outcome:
             f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); sys.argv = {list(COMMAND)!r}; "
             "from ctxbench.harness.cli import main; main()"
         )
-        done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
+        # -B: Python cuts the bytecode that it caches off at the limit, and cannot read it afterwards
+        command = [sys.executable, "-B", "-c", program]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert "Traceback" not in done.stderr, done.stderr
         assert done.returncode in (0, 2), (done.returncode, done.stderr)
         assert done.returncode == 0 or "cannot be written" in done.stderr, done.stderr
