@@ -251,10 +251,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _collect(under_way: set[Future[T]], done: Callable[[T], None]) -> None:
-    finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
-    for future in finished:
-        under_way.remove(future)
-        done(future.result())
