@@ -26,6 +26,12 @@ _MORE = 1 << 16
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 
 
+def cache_folder() -> Path:
+    """Return the user's cache of ctxbench, which need not exist: `$XDG_CACHE_HOME/ctxbench`, or `~/.cache/ctxbench`."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "ctxbench"
+
+
 def open_file(path: Path) -> BinaryIO:
     """Open a file for its bytes. Raises OSError if it cannot be read, or is a pipe or a device."""
     return open(path, "rb", opener=_handle)

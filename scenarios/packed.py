@@ -83,7 +83,7 @@ def is_address(name: str) -> bool:
 def shown(file: str) -> str:
     """Return the name under which a user knows a file: with the suffix of a compressed file, as an address."""
     if is_address(file):
-        return _url(file)
+        return url_of(file)
     packed = _compressed(Path(file))
     return file if packed is None else str(packed)
 
@@ -113,13 +113,13 @@ def files_within(path: Path) -> tuple[list[Path], list[str]]:
 
 def remote_files(address: str) -> list[Path]:
     """Return the paths of an address: itself, or the files below it. Raises RecordingError if it cannot be reached."""
-    url = _url(address)
-    filesystem, below = _reached(url, lambda: _fsspec(url).core.url_to_fs(url))
+    url = url_of(address)
+    filesystem, below = reached(url, lambda: file_systems(url).core.url_to_fs(url))
     if url.startswith("http"):  # a page has links, but is no folder
         return [Path(url)]
-    if not _reached(url, lambda: filesystem.isdir(below)):
+    if not reached(url, lambda: filesystem.isdir(below)):
         return [Path(url)]
-    names = _reached(url, lambda: filesystem.find(below))
+    names = reached(url, lambda: filesystem.find(below))
     return [Path(filesystem.unstrip_protocol(name)) for name in sorted(names)]
 
 
@@ -381,23 +381,23 @@ class _Section:
         self._file.close()
 
 
-def _url(name: str) -> str:
+def url_of(name: str) -> str:
     """Return an address with both slashes: a path has lost one of them."""
     return _ADDRESS.sub(r"\1://", name, count=1)
 
 
 def _remote(name: str) -> BinaryIO:
     """Open a remote file, which is copied into the cache first."""
-    url = _url(name)
-    opening = _fsspec(url).open(f"filecache::{url}", "rb", filecache={"cache_storage": _cache_folder()})
-    file = _reached(url, opening.open)
+    url = url_of(name)
+    opening = file_systems(url).open(f"filecache::{url}", "rb", filecache={"cache_storage": _cache_folder()})
+    file = reached(url, opening.open)
     suffix = PurePosixPath(url).suffix
     return (
         _unpacked(file, suffix, file.seek(0, io.SEEK_END) + file.seek(0), Path(name)) if suffix in _UNPACKERS else file
     )
 
 
-def _fsspec(url: str) -> Any:
+def file_systems(url: str) -> Any:
     try:
         return import_module("fsspec")
     except ImportError:
@@ -405,7 +405,7 @@ def _fsspec(url: str) -> Any:
         raise RecordingError(Place(url), what, remedy) from None
 
 
-def _reached(url: str, ask: Callable[[], Any]) -> Any:
+def reached(url: str, ask: Callable[[], Any]) -> Any:
     """Return what a remote file system answers. Raises RecordingError with its reason for none."""
     try:
         return ask()

@@ -34,6 +34,7 @@ from ..compare import compare as pairing
 from ..compare.figures import measured
 from ..compare.gate import REST, GatePolicy, MetricPolicy, write_baseline
 from ..engine.plan import Plan, RunInputs, default_strategies, execute
+from ..folder.remote import located
 from ..folder.run import Run, rows_of
 from ..folder.run import load as load_folder
 from ..folder.schema import Manifest
@@ -83,8 +84,9 @@ def run(
                  the recorded one, then others
     window       the context window that overflows are counted against: a model's, or tokens. By default the recorded
                  model's
-    out          the run folder. The same call goes on with a run that was stopped, and opens one that is finished. By
-                 default a temporary folder, which goes when the run is no longer used
+    out          the run folder, or its address in an object store, s3://bucket/run. The same call goes on with a run
+                 that was stopped, and opens one that is finished. By default a temporary folder, which goes when the
+                 run is no longer used
     jobs         worker processes, 0 = one per core. The figures do not depend on it
     strict       stop at the first recording that cannot be read. By default a warning names those that are left out
 
@@ -111,11 +113,14 @@ def run(
         probes,
         answers,
     )
-    folder = Path(tempfile.mkdtemp(prefix="ctxbench-")) if out is None else Path(out).expanduser()
+    folder, remote = located(tempfile.mkdtemp(prefix="ctxbench-") if out is None else os.path.expanduser(out))
+    workers = jobs or os.cpu_count() or 1
     try:
-        manifest = execute(plan, folder, jobs=jobs or os.cpu_count() or 1, strict=strict, overwrite=overwrite)
+        manifest = execute(plan, folder, jobs=workers, strict=strict, overwrite=overwrite, remote=remote)
         if not manifest.conversations:
             remove_empty(folder)
+            if remote is not None:
+                remote.push_manifest()
             reasons = "; ".join(map(str, manifest.problems[:_MOST_PROBLEMS])) or "there is no recording"
             raise RunError(f"no conversation could be read: {reasons}")
         reader = load_folder(folder)
@@ -138,11 +143,14 @@ def _check_prices(models: Sequence[str]) -> None:
 
 
 def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
-    """Open a finished run folder, to be billed under `model` as by `run`.
+    """Open a finished run folder, to be billed under `model` as by `run`. One in an object store is copied here.
 
     Raises RunError if there is none, if it is not finished, or if parts of it are missing.
     """
-    return BenchmarkRun(load_folder(Path(folder).expanduser()), _texts(model))
+    here, remote = located(os.path.expanduser(folder))
+    if remote is not None:
+        remote.pull()
+    return BenchmarkRun(load_folder(here), _texts(model))
 
 
 def several(value: Any) -> tuple[Any, ...]:

@@ -159,12 +159,17 @@ BriefOption = Annotated[bool, typer.Option("--brief", help="Print only the most 
 def run_folder(folder: Path) -> Path:
     """Return the folder itself if it is a run, else the newest one in it, which is named on standard error.
 
-    A run that is not finished counts where there is no other: it may be going on, or was stopped and forgotten.
+    A run that is not finished counts where there is no other: it may be going on, or was stopped and forgotten. Of a
+    run in an object store a copy is returned, made new.
 
     Raises RunError if there is none.
     """
+    from ..folder.remote import located
     from ..folder.store import is_complete
 
+    folder, remote = located(folder)
+    if remote is not None:
+        remote.pull()
     if (folder / "manifest.json").exists() or not folder.is_dir():
         return folder
     runs = [path.parent for path in folder.glob("*/manifest.json")]

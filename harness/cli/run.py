@@ -162,6 +162,7 @@ def run(
     from ...strategies.chain import use_pythons
     from ..answers.tally import run_tallies
     from ..engine.plan import Plan, RunInputs, default_strategies, execute
+    from ..folder.remote import located
     from ..folder.run import load
     from ..folder.store import is_complete, remove_empty
     from .output import print_run, results_of, under_first
@@ -180,7 +181,10 @@ def run(
     if hidden:
         lack = "conversation lacks" if hidden == 1 else "conversations lack"
         say(f"note: {RECORDED} is left out: {hidden:,} {lack} a summary of the agent; `ctxbench audit` has the others")
-    folder = out or Path("runs") / _name(names)
+    folder, remote = located(out or Path("runs") / _name(names))
+    named = folder if remote is None else remote.address
+    if remote is not None:
+        remote.tell = say
     workers = jobs or os.cpu_count() or 1
     complete = is_complete(folder) and not overwrite
     try:
@@ -193,6 +197,7 @@ def run(
                 strict=strict,
                 overwrite=overwrite,
                 watcher=watcher,
+                remote=remote,
             )
     except (Stopped, KeyboardInterrupt):  # a strategy may raise KeyboardInterrupt
         say_stopped(f"finished work is stored. To continue: {same_command()}")
@@ -200,16 +205,20 @@ def run(
     report_problems(manifest)
     if not manifest.conversations:
         remove_empty(folder)
+        if remote is not None:
+            remote.push_manifest()
         raise RunError("no conversation could be read: nothing was measured")
     report_model_calls(folder)
     tallies = run_tallies(load(folder))
     if (asking.answerer, asking.grader) != ("offline", "rules"):
         tallies += _have_answered(folder, settings, asking, overwrite)
+        if remote is not None:
+            remote.push_answers()
     if complete and not watcher.steps:
-        say(f"{folder}: already measured; --overwrite measures again")
+        say(f"{named}: already measured; --overwrite measures again")
     billed = [word for name in model or () for word in ("-m", name)]
     billed += ["--prices", str(prices)] if prices else []
-    to_print, to_show = command("report", folder, *billed), command("show", folder)
+    to_print, to_show = command("report", named, *billed), command("show", named)
     if watcher.steps and (folder / "report").is_dir():
         say(f"note: {folder / 'report'} shows the previous run: {to_print} renews it")
     try:
@@ -219,7 +228,7 @@ def run(
         say_stopped(f"everything is measured. To print the tables: {to_print}")
         raise
     if not as_json:
-        typer.echo(f"\nresults: {shlex.quote(f'{folder}/')}   ({to_print}, {to_show})")
+        typer.echo(f"\nresults: {shlex.quote(f'{named}/')}   ({to_print}, {to_show})")
     in_mlflow = not mlflow or _is_logged(folder, tracking_uri, tuple(model or ()), prices)
     if report:
         _write_report(results)

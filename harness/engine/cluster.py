@@ -7,12 +7,16 @@ them, and are moved to their places whole, so it does no harm when a task is don
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
+import shutil
 import signal
 import socket
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from time import sleep
 from typing import Any
 
@@ -20,6 +24,8 @@ import msgspec
 
 from ...scenarios.errors import MissingExtra, RunError
 from ...strategies.adapters.process import Interpreter, interpreters_in_use, use_interpreters
+from ..folder.remote import remote_folder
+from ..folder.store import parts_of
 from .shard import ANSWERS, OWN, Done, PartTask, do_packed
 from .workers import Engine
 
@@ -96,7 +102,28 @@ def _submitted(do: Any, tasks: list[PartTask], interpreters: list[Interpreter]) 
 def _do(packed: bytes, interpreters: list[Interpreter], *after: Done) -> Done:  # noqa: ARG001
     """Do a task in a process of Ray. It begins when what it comes `after` is done."""
     use_interpreters(interpreters)
-    return do_packed(packed)
+    task = msgspec.msgpack.decode(packed, type=PartTask)
+    if not task.work.remote:
+        return do_packed(packed)
+    folder = _own_folder()
+    task = msgspec.structs.replace(task, work=msgspec.structs.replace(task.work, folder=folder))
+    remote = remote_folder(task.work.remote, folder)
+    own, *parts = parts_of(remote.copy, task.shard, len(task.work.strategies))
+    try:
+        needed = {OWN: [own], ANSWERS: [own, *parts]}
+        remote.pull_parts(needed.get(task.part) or [own, parts[task.part]])
+        return do_packed(msgspec.msgpack.encode(task))
+    finally:
+        for path in remote.copy.iterdir():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+@cache
+def _own_folder() -> str:
+    """Return a folder of this process, which is gone with it: it holds the files of one task at a time."""
+    folder = tempfile.mkdtemp(prefix="ctxbench-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _result(ray: Any, ref: Any) -> Done:

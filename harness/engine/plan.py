@@ -6,7 +6,7 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
@@ -34,6 +34,7 @@ from ...strategies.base import Strategy
 from ...strategies.bounds import EvidenceOnly
 from ...strategies.chain import RECIPES, Chain, packages, parse, spec
 from ..folder.files import joint_digest
+from ..folder.remote import RemoteFolder
 from ..folder.run import Run
 from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan, PlannedRedaction
 from ..folder.store import (
@@ -157,8 +158,11 @@ def execute(
     overwrite: bool = False,
     ask_again: bool = True,
     watcher: Watcher | None = None,
+    remote: RemoteFolder | None = None,
 ) -> Manifest:
     """Run a plan into the folder `out`, or resume it there. Returns the manifest.
+
+    With `remote` the folder is its copy: what the store has of the run is fetched, and each part is put there.
 
     The work is done by `engine`; without one, by `jobs` processes of this machine.
 
@@ -168,10 +172,9 @@ def execute(
     """
     unfinished = _unfinished(plan)
     _make(out)
-    with alone(out):
-        return _execute(
-            plan, unfinished, out, engine or partial(run_shards, jobs=jobs), strict, overwrite, ask_again, watcher
-        )
+    engine = engine or partial(run_shards, jobs=jobs)
+    with alone(out), nullcontext() if remote is None else remote.alone():
+        return _execute(plan, unfinished, out, engine, strict, overwrite, ask_again, watcher, remote)
 
 
 def _execute(
@@ -183,8 +186,13 @@ def _execute(
     overwrite: bool,
     ask_again: bool,
     watcher: Watcher | None,
+    remote: RemoteFolder | None,
 ) -> Manifest:
+    if remote is not None:
+        remote.pull()
     _enter(out, unfinished, overwrite)
+    if remote is not None:
+        remote.push_manifest()
     problems = Problems(strict=strict)
     opened = plan.inputs.open(problems)
     if watcher is not None:
@@ -203,6 +211,7 @@ def _execute(
         plan.probes,
         plan.answers,
         ask_again,
+        "" if remote is None else remote.address,
     )
     finished: dict[int, _ShardCount] = {}
 
@@ -216,12 +225,16 @@ def _execute(
             yield [PartTask(work, number, part, tuple(group) if part == OWN else ()) for part in work.parts]
 
     def done(task: Done) -> None:
+        if remote is not None:
+            remote.check()
         shard = finished[task.shard]
         shard.digest, shard.steps, shard.left = task.digest, shard.steps + task.steps, shard.left - 1
         if not shard.left and watcher is not None:
             watcher.measured(shard.conversations, shard.messages, shard.steps)
 
     engine(shards(), done)
+    if remote is not None:
+        remote.pull()  # what workers of other machines have put there
     remove_parts(out, len(finished), len(plan.strategies))  # of a stopped run over more recordings
     if missing := missing_parts(out, len(finished), len(plan.strategies)):
         raise RunError(f"{out}: parts have gone while the run went on ({missing[0]} …): run again")
@@ -244,6 +257,8 @@ def _execute(
         spent=spent_on_run(models.path(), models.command, out),
     )
     write_manifest(out, manifest)
+    if remote is not None:
+        remote.push_manifest()
     return manifest
 
 

@@ -27,6 +27,7 @@ from ...strategies.chain import parse
 from ..answers.answer import answer_usually
 from ..answers.tally import EVENTS_OF_PROBES, strategy_tallies
 from ..folder.files import all_damage, joint_digest
+from ..folder.remote import remote_folder
 from ..folder.schema import SCHEMAS
 from ..folder.store import ResultPart, parts_of, read_conversations
 from ..models import Models, Settings
@@ -58,6 +59,8 @@ class Work(msgspec.Struct, frozen=True):
     """Whether they are answered, by `offline`, and the answers graded, by `rules`."""
     ask_again: bool = True
     """Whether a part that is finished is made again where calls of its models failed."""
+    remote: str = ""
+    """Address of the store that each part is put into when it is finished, if the folder is a copy of one."""
 
     @property
     def parts(self) -> list[int]:
@@ -101,18 +104,17 @@ class PartWriter:
         began = perf_counter()
         try:
             shard = self._opened(task)
-            steps = 0
+            steps: int | None = None
             if task.part == ANSWERS:
                 answer_usually(Path(task.work.folder), task.shard, shard.counter, shard.models)
             else:
                 with no_cycles():
-                    if task.part == OWN:
-                        shard.write_own()
-                    else:
-                        steps = shard.write_part(task.part)
+                    steps = shard.write_own() if task.part == OWN else shard.write_part(task.part)
+            if task.work.remote:
+                _push(task, steps is not None)
         except OSError as error:
             raise RunError(f"{task.work.folder}: cannot be written: {error.strerror or error}") from None
-        return Done(task.shard, task.part, shard.digest, steps, perf_counter() - began)
+        return Done(task.shard, task.part, shard.digest, steps or 0, perf_counter() - began)
 
     def _opened(self, task: PartTask) -> _OpenShard:
         key = (task.work.folder, task.work.run, task.shard)  # a process of a cluster outlives a run
@@ -124,6 +126,15 @@ class PartWriter:
             shard = _OpenShard(task.work, task.shard, conversations)
         self._shards[key] = shard  # as the newest
         return shard
+
+
+def _push(task: PartTask, made: bool) -> None:
+    """Put the files of a task into the store: those that were made now, else those that it has not."""
+    remote = remote_folder(task.work.remote, task.work.folder)
+    if task.part == ANSWERS:
+        remote.push_answers(task.shard)
+    else:
+        remote.push_part(ResultPart(remote.copy, task.shard, None if task.part == OWN else task.part), made)
 
 
 def _stored(task: PartTask) -> tuple[Conversation, ...]:
@@ -142,21 +153,23 @@ class _OpenShard:
         self.digest = joint_digest(self._digests)
         self._indexes = [ConversationIndex(conversation, self.counter) for conversation in conversations]
 
-    def write_own(self) -> None:
-        """Write the conversations, and ask the bounds their probes."""
+    def write_own(self) -> int | None:
+        """Write the conversations, and ask the bounds their probes. Returns 0 steps, or None if all is there."""
         work, own = self._work, self._own
-        if not _is_finished(own, work.run, self.digest):
-            own.begin()
-            write_probes(own, _bounds(self._indexes, work.strategies, self.models, work.probes))
-            write_recordings(own, self._digests, self._conversations, self._indexes)
-            own.finish(work.run, self.digest)
+        if _is_finished(own, work.run, self.digest):
+            return None
+        own.begin()
+        write_probes(own, _bounds(self._indexes, work.strategies, self.models, work.probes))
+        write_recordings(own, self._digests, self._conversations, self._indexes)
+        own.finish(work.run, self.digest)
+        return 0
 
-    def write_part(self, at: int) -> int:
-        """Replay the conversations through a strategy and measure it. Returns the number of steps."""
+    def write_part(self, at: int) -> int | None:
+        """Replay the conversations through a strategy and measure it. Returns the steps, or None if all is there."""
         work, part, spec = self._work, self._parts[at], self._work.strategies[at]
         # What a stopped run finished is not made again.
         if _is_finished(part, work.run, self.digest) and not (work.ask_again and _has_failed_calls(part, work.models)):
-            return 0
+            return None
         part.begin()
         strategy = parse(spec)
         budget, wrong = _budget(strategy)

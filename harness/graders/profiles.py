@@ -14,9 +14,8 @@ from ...metrics.grading.agreement import Agreement, Estimate, Known, corrected
 from ...metrics.statistics.intervals import Ends
 from ...metrics.value import Missing, Value
 from ...scenarios.errors import RunError
-from ...scenarios.files import read_file
+from ...scenarios.files import cache_folder, read_file
 from ..folder.files import placed
-from ..models.weights import cache_folder
 from .labels import Sample
 
 SCHEMA = 1

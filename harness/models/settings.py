@@ -13,13 +13,13 @@ import msgspec
 
 from ...metrics.models import model_map
 from ...scenarios.errors import SetupError
+from ...scenarios.files import cache_folder
 from ...scenarios.secrets import without_secrets
 from ...scenarios.spec import nearest
 from ...strategies.archive import Archive
 from ...strategies.base import Strategy
 from ...strategies.chain import Chain, spec
 from ...strategies.facts import Facts
-from .weights import cache_folder
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 

@@ -13,6 +13,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 from ...scenarios.errors import SetupError, UserError
+from ...scenarios.files import cache_folder
 
 SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
 
@@ -84,9 +85,3 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     print(weights())
     return 0
-
-
-def cache_folder() -> Path:
-    """Return the user's cache of ctxbench, which need not exist: `$XDG_CACHE_HOME/ctxbench`, or `~/.cache/ctxbench`."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "ctxbench"

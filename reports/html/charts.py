@@ -27,7 +27,7 @@ from markupsafe import escape
 from ...harness.folder.derived import read_derived, write_derived
 from ...harness.folder.files import placed
 from ...harness.folder.run import Run
-from ...harness.models.weights import cache_folder
+from ...scenarios.files import cache_folder
 from ...scenarios.text import printable
 from ..figures.frames import PLACES
 from ..figures.style import written

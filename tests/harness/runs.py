@@ -60,3 +60,17 @@ def fail(monkeypatch: pytest.MonkeyPatch, kind: type[Any], said: str) -> None:
         return failing
 
     monkeypatch.setattr(kind, "start", start)
+
+
+def processes(name: str) -> list[int]:
+    """The processes that call themselves so."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if command.startswith(name.encode()):
+                found.append(int(entry.name))
+    return found

@@ -16,7 +16,7 @@ from ctxbench.harness.engine.cluster import on_ray
 from ctxbench.harness.engine.plan import Plan, RunInputs, execute
 from ctxbench.scenarios.errors import RunError
 from tests.harness.command import ctxbench
-from tests.harness.runs import bytes_of, recording
+from tests.harness.runs import bytes_of, processes, recording
 
 ray = pytest.importorskip("ray")
 # Of Ray's own: it opens files and sockets that it leaves to the end of the process.
@@ -110,17 +110,3 @@ def test_killed_workers_and_a_lost_node(made: tuple[Path, Path], tmp_path: Path,
     lost.join()
     assert bytes_of(tmp_path / "lost") == bytes_of(alone)
     assert all("run the same command again to go on" in words for words in told)
-
-
-def processes(name: str) -> list[int]:
-    """The processes that call themselves so."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                command = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if command.startswith(name.encode()):
-                found.append(int(entry.name))
-    return found

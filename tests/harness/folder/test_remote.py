@@ -1,0 +1,262 @@
+"""Run folders in an object store: the same bytes as on a disk, whoever stops, and one run at a time."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ctxbench
+from ctxbench.harness.engine.plan import execute
+from ctxbench.harness.folder import remote as remotes
+from ctxbench.harness.folder.remote import LEASE, RemoteFolder, located
+from ctxbench.harness.folder.run import load
+from ctxbench.harness.folder.store import LOCK
+from ctxbench.scenarios.errors import RunError, UserError
+from tests.harness import command
+from tests.harness.runs import bytes_of, plan, recording
+
+fsspec = pytest.importorskip("fsspec")
+ADDRESS = "memory://bucket/runs/one"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Recordings of two shards, and a run of them on a disk."""
+    folder = tmp_path_factory.mktemp("made")
+    path = recording(folder, conversations=300, turns=1, size=1)
+    execute(plan(path), folder / "run")
+    return path, folder / "run"
+
+
+@pytest.fixture
+def store() -> Iterator[Any]:
+    """An empty store in memory."""
+    files = fsspec.filesystem("memory")
+    files.store.clear()
+    yield files
+    files.store.clear()
+
+
+def at(folder: Path) -> RemoteFolder:
+    return RemoteFolder(ADDRESS, folder)
+
+
+def run(path: Path, folder: Path, **how: Any) -> None:
+    execute(plan(path), folder, remote=at(folder), **how)
+
+
+def stored(files: Any, folder: Path) -> dict[str, str]:
+    """The digests of what the store has."""
+    for name in files.find("/bucket/runs/one"):
+        to = folder / name.removeprefix("/bucket/runs/one/")
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_bytes(files.cat_file(name))
+    return bytes_of(folder)
+
+
+def on_disk(folder: Path) -> dict[str, str]:
+    return {name: digest for name, digest in bytes_of(folder).items() if name != LOCK}
+
+
+def test_the_store_has_the_bytes_of_a_disk(made: tuple[Path, Path], store: Any, tmp_path: Path) -> None:
+    """A run into a store leaves the files of a run folder there, and nothing else."""
+    run(made[0], tmp_path / "copy")
+    assert stored(store, tmp_path / "stored") == on_disk(made[1])
+
+
+def test_another_machine_reads_it(made: tuple[Path, Path], store: Any, tmp_path: Path) -> None:
+    """Whoever has no copy gets one, times too; whoever has one fetches nothing but receipts."""
+    run(made[0], tmp_path / "copy")
+    other = at(tmp_path / "other")
+    other.pull()
+    assert load(other.copy).table("timings").equals(load(tmp_path / "copy").table("timings"))
+    assert bytes_of(other.copy) == on_disk(tmp_path / "copy")
+    fetched: list[str] = []
+    whole = store.cat
+    store.cat = lambda names, **how: fetched.extend(names) or whole(names, **how)
+    try:
+        other.pull()
+    finally:
+        del store.cat
+    assert fetched
+    assert all(name.endswith(".json") for name in fetched)
+
+
+def test_a_run_that_was_stopped_anywhere_goes_on(
+    made: tuple[Path, Path], store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run is stopped before its nth object is put, on a machine that is gone then; another one finishes it."""
+    whole = RemoteFolder._piped
+    for last in (0, 1, 2, 3, 7, 12, 18, 19, 24, 31, 40, 50):
+        store.store.clear()
+        count = 0
+
+        def stopping(self: RemoteFolder, name: str, data: bytes, *, last: int = last, **how: str) -> None:
+            nonlocal count
+            if (count := count + 1) > last:
+                raise KeyboardInterrupt
+            whole(self, name, data, **how)
+
+        monkeypatch.setattr(RemoteFolder, "_piped", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            run(made[0], tmp_path / f"gone{last}")
+        monkeypatch.setattr(RemoteFolder, "_piped", whole)
+        run(made[0], tmp_path / f"other{last}")
+        assert stored(store, tmp_path / f"stored{last}") == on_disk(made[1])
+        load(tmp_path / f"stored{last}")
+
+
+def test_what_is_finished_is_not_made_again(made: tuple[Path, Path], store: Any, tmp_path: Path) -> None:
+    """Of a run that is there whole, another machine makes nothing: the times in the store stay."""
+    run(made[0], tmp_path / "copy")
+    before = {name: store.cat_file(name) for name in store.find("/bucket") if "/timings/" in name}
+    assert before
+    run(made[0], tmp_path / "other")
+    assert {name: store.cat_file(name) for name in before} == before
+
+
+def test_the_first_times_count(made: tuple[Path, Path], store: Any, tmp_path: Path) -> None:
+    """Where two workers have made a part, those of the first stay, with its receipt; the second takes them over."""
+    run(made[0], tmp_path / "copy")
+    again = at(tmp_path / "again")
+    execute(plan(made[0]), again.copy)
+    from ctxbench.harness.folder.store import parts_of
+
+    part = parts_of(again.copy, 0, 3)[1]
+    theirs = store.cat_file("/bucket/runs/one/timings/00000-000.parquet")
+    assert part.path("timings").read_bytes() != theirs
+    again.push_part(part)
+    assert store.cat_file("/bucket/runs/one/timings/00000-000.parquet") == theirs
+    assert part.path("timings").read_bytes() == theirs
+    load(again.copy)
+
+
+def test_damaged_times_are_replaced(made: tuple[Path, Path], store: Any, tmp_path: Path) -> None:
+    """Times in the store that are not as their receipt says are no first ones: those of the next worker are put."""
+    run(made[0], tmp_path / "copy")
+    name = "/bucket/runs/one/timings/00000-000.parquet"
+    data = store.cat_file(name)
+    store.pipe_file(name, data[:40] + bytes([data[40] ^ 1]) + data[41:])
+    run(made[0], tmp_path / "other")
+    assert stored(store, tmp_path / "stored") == on_disk(made[1])
+    load(tmp_path / "stored")
+
+
+def test_a_flipped_bit_in_the_store_is_told(made: tuple[Path, Path], store: Any, tmp_path: Path) -> None:
+    """Whoever reads a run whose object has changed is told which; the same run command makes it again."""
+    run(made[0], tmp_path / "copy")
+    name = "/bucket/runs/one/steps/00001-002.parquet"
+    data = store.cat_file(name)
+    store.pipe_file(name, data[:40] + bytes([data[40] ^ 1]) + data[41:])
+    other = at(tmp_path / "other")
+    other.pull()
+    with pytest.raises(RunError, match=r"steps/00001-002\.parquet: is not as it was written"):
+        load(other.copy)
+    run(made[0], other.copy)
+    assert store.cat_file(name) == data
+
+
+def test_overwrite_leaves_nothing_of_the_old_run(made: tuple[Path, Path], store: Any, tmp_path: Path) -> None:
+    """A smaller run over a larger one leaves none of its objects there."""
+    run(made[0], tmp_path / "copy")
+    small = plan(made[0], strategies=("none",))
+    execute(small, tmp_path / "copy", remote=at(tmp_path / "copy"), overwrite=True)
+    assert not store.exists("/bucket/runs/one/steps/00000-001.parquet")
+    assert store.exists("/bucket/runs/one/steps/00000-000.parquet")
+    other = at(tmp_path / "other")
+    other.pull()
+    assert load(other.copy).manifest.plan.strategies == ("none",)
+
+
+def test_one_run_at_a_time(
+    made: tuple[Path, Path], store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a run renews its lease, another one on another machine is refused; it may begin when the first is done."""
+    monkeypatch.setattr(remotes, "BEAT", 0.05)
+    first, second = at(tmp_path / "first"), at(tmp_path / "second")
+    told: list[str] = []
+    second.tell = told.append
+    with first.alone():
+        with pytest.raises(RunError, match=r"memory://bucket/runs/one: another run is writing there"), second.alone():
+            pass
+        assert store.exists(f"/bucket/runs/one/{LEASE}")
+    assert told == [f"{ADDRESS}: a run was writing there: looking for 0 s whether it still is"]
+    with second.alone():
+        pass
+    assert not store.exists(f"/bucket/runs/one/{LEASE}")
+
+
+def test_a_lease_that_nobody_renews(store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lease of a run that was killed is taken over after some beats; if it lives after all, it is told so."""
+    monkeypatch.setattr(remotes, "BEAT", 0.05)
+    lost = at(tmp_path / "lost")
+    with monkeypatch.context() as asleep:
+        asleep.setattr(RemoteFolder, "_renew", lambda self, owner, over: None)
+        lost.alone().__enter__()
+    with at(tmp_path / "next").alone():
+        lost._renew("owner", OneBeat())
+        with pytest.raises(RunError, match=r"another run writes there now"):
+            lost.check()
+
+
+class OneBeat(threading.Event):
+    """An event that lets one beat happen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.beats = 0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.beats += 1
+        return self.beats > 1
+
+
+def test_names_that_lead_out_are_not_copied(made: tuple[Path, Path], store: Any, tmp_path: Path) -> None:
+    """Objects whose names lead out of the folder, or are no file of a run, are left where they are."""
+    run(made[0], tmp_path / "deep/copy")
+    store.store["/bucket/runs/one/steps/../../../../out"] = store.store["/bucket/runs/one/manifest.json"]
+    store.pipe_file("/bucket/runs/one/notes/mine.txt", b"mine")
+    at(tmp_path / "deep/other").pull()
+    assert not list(tmp_path.rglob("out"))
+    assert not list(tmp_path.rglob("mine.txt"))
+    run(made[0], tmp_path / "deep/copy", overwrite=True)
+    assert store.cat_file("/bucket/runs/one/notes/mine.txt") == b"mine"
+
+
+def test_a_place_that_cannot_be_reached(tmp_path: Path) -> None:
+    """An address of an unknown kind, or with a secret in it, is one line."""
+    with pytest.raises(UserError, match="nowhere://bucket/run: cannot be reached"):
+        located("nowhere://bucket/run")
+    with pytest.raises(RunError, match="no password, token or signature may be in the name of a run"):
+        located("https://me:hunter2222@host/run")
+    assert located("file:///some/run%20one") == (Path("/some/run one"), None)
+    assert located(tmp_path) == (tmp_path, None)
+
+
+def test_from_python(made: tuple[Path, Path], store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ctxbench.run` and `ctxbench.load` take an address."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    remotes.remote_folder.cache_clear()
+    ran = ctxbench.run(made[0], strategies=["none", "last_turn"], out=ADDRESS)
+    shutil.rmtree(tmp_path / "ctxbench")
+    assert ctxbench.load(ADDRESS).summary().equals(ran.summary())
+    remotes.remote_folder.cache_clear()
+
+
+def test_commands_take_an_address(made: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`run --out` and `report` take an address, and say it, from one process to the next and without the copy."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = ("run", made[0], "-s", "none", "-s", "last_turn", "--jobs", "2")
+    done = command.ctxbench(*words, "--out", "local://store/run", cwd=tmp_path)
+    assert "results: local://store/run/" in done.stdout
+    shutil.rmtree(tmp_path / "cache")
+    shown = command.ctxbench("report", "local://store/run", "--print-only", cwd=tmp_path)
+    assert shown.stdout.splitlines()[0] == done.stdout.splitlines()[0]
+    command.ctxbench(*words, "--out", (tmp_path / "plain").as_uri(), cwd=tmp_path)
+    plain = {name: digest for name, digest in on_disk(tmp_path / "plain").items() if not name.startswith("bills/")}
+    assert bytes_of(tmp_path / "store/run") == plain
