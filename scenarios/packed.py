@@ -398,6 +398,7 @@ def _remote(name: str) -> BinaryIO:
 
 
 def file_systems(url: str) -> Any:
+    """Return fsspec. Raises RecordingError if it is not installed; `url` is what it is wanted for."""
     try:
         return import_module("fsspec")
     except ImportError:

@@ -34,7 +34,7 @@ from ..compare import compare as pairing
 from ..compare.figures import measured
 from ..compare.gate import REST, GatePolicy, MetricPolicy, write_baseline
 from ..engine.plan import Plan, RunInputs, default_strategies, execute
-from ..folder.remote import located
+from ..folder.remote import fetched, located
 from ..folder.run import Run, rows_of
 from ..folder.run import load as load_folder
 from ..folder.schema import Manifest
@@ -147,10 +147,7 @@ def load(folder: PathText, *, model: str | Iterable[str] = ()) -> BenchmarkRun:
 
     Raises RunError if there is none, if it is not finished, or if parts of it are missing.
     """
-    here, remote = located(os.path.expanduser(folder))
-    if remote is not None:
-        remote.pull()
-    return BenchmarkRun(load_folder(here), _texts(model))
+    return BenchmarkRun(load_folder(fetched(os.path.expanduser(folder))), _texts(model))
 
 
 def several(value: Any) -> tuple[Any, ...]:

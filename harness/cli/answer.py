@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -54,6 +54,7 @@ def answer(
     from ...reports.calibration import corrected_json, corrected_of, corrected_table
     from ...reports.results import spent_json
     from ..answers.figures import figures as of
+    from ..folder.remote import located
     from ..folder.run import load
     from ..graders.profiles import Profiles
     from .output import print_json, print_tables
@@ -61,7 +62,11 @@ def answer(
     opened = load(run_folder(run))
     plan = opened.manifest.plan
     settings = reach.settings(summariser=plan.summariser, embedder=plan.embedder, answerer=asking.answerer)
-    graded = answered_by(opened, settings, asking, overwrite)
+    _, remote = located(run)
+    with nullcontext() if remote is None else remote.alone():
+        graded = answered_by(opened, settings, asking, overwrite)
+        if remote is not None:
+            remote.push_answers()
     figures = of(graded.answers, graded.grades, graded.answerer, graded.grader, opened.units)
     profiles = Profiles()
     notes = list(notes_of(graded, profiles))

@@ -36,7 +36,7 @@ USUAL_MODELS = f"the recorded one, {', '.join(MODELS)}"
 RunArgument = Annotated[
     Path,
     typer.Argument(
-        help="The run folder.",
+        help="The run folder, or its address: s3://bucket/run.",
         metavar="RUN",
         show_default="the newest under runs/",
         autocompletion=completion.runs,
@@ -164,12 +164,10 @@ def run_folder(folder: Path) -> Path:
 
     Raises RunError if there is none.
     """
-    from ..folder.remote import located
+    from ..folder.remote import fetched
     from ..folder.store import is_complete
 
-    folder, remote = located(folder)
-    if remote is not None:
-        remote.pull()
+    folder = fetched(folder)
     if (folder / "manifest.json").exists() or not folder.is_dir():
         return folder
     runs = [path.parent for path in folder.glob("*/manifest.json")]

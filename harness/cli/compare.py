@@ -83,11 +83,12 @@ def _compared(
     from ...scenarios.errors import RunError
     from ..compare.compare import compare, strategies
     from ..compare.figures import measured
+    from ..folder.remote import fetched
     from ..folder.run import load
     from .arguments import find_strategy
 
-    before = load(folder)
-    after = before if other is None else load(other)
+    before = load(fetched(folder))
+    after = before if other is None else load(fetched(other))
     names = list(dict.fromkeys(find_strategy(after, name) for name in named)) or list(after.manifest.plan.strategies)
     if other is None:
         base = find_strategy(before, against)

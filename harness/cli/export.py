@@ -159,6 +159,7 @@ def mlflow(
     """
     from ...scenarios.errors import NotLogged
     from ..export.mlflow import waiting as waiting_runs
+    from ..folder.remote import fetched
     from .arguments import run_folder
 
     folders = list(runs or ())
@@ -170,7 +171,7 @@ def mlflow(
     failed: list[str] = []
     for folder in folders or [run_folder(RUNS)]:
         try:
-            log(folder, tracking_uri, experiment, tuple(model or ()), report, prices)
+            log(fetched(folder), tracking_uri, experiment, tuple(model or ()), report, prices)
         except NotLogged as error:
             failed.append(str(error))
             say(f"error: {error}")

@@ -75,7 +75,14 @@ def run(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="The run folder.", show_default="runs/NAME")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FOLDER",
+            help="The run folder, or its address: s3://bucket/run.",
+            show_default="runs/NAME",
+        ),
     ] = None,
     model: BilledModelsOption = None,
     prices: PricesOption = None,

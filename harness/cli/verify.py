@@ -15,6 +15,7 @@ from .streams import command, say
 
 if TYPE_CHECKING:
     from ..folder.files import Damage
+    from ..folder.remote import RemoteFolder
     from ..folder.schema import Manifest
     from ..models import Settings
 
@@ -38,6 +39,7 @@ def verify(
     is 2 if one of them gave no usable reply at all, and with --strict if any reply is missing.
     """
     from ..answers.tally import run_tallies, tallies_json
+    from ..folder.remote import located
     from ..folder.run import load
     from ..folder.store import read_manifest
 
@@ -48,7 +50,7 @@ def verify(
     settings = None
     if repair and (damaged or not manifest.complete):
         with redirect_stdout(sys.stderr):  # standard output is for figures, whatever a plug-in prints
-            settings = _make_again(folder, manifest, jobs, reach)
+            settings = _make_again(folder, located(run)[1], manifest, jobs, reach)
         left = _damage(folder, read_manifest(folder))
     tallies = [] if settings is None else run_tallies(load(folder))
     if as_json:
@@ -72,7 +74,9 @@ def _damage(folder: Path, manifest: Manifest) -> list[Damage]:
     return damage(folder, manifest, shards) + answers.damage(folder)
 
 
-def _make_again(folder: Path, manifest: Manifest, jobs: int, reach: ModelOptions) -> Settings:
+def _make_again(
+    folder: Path, remote: RemoteFolder | None, manifest: Manifest, jobs: int, reach: ModelOptions
+) -> Settings:
     """Replay what is damaged, and return the settings of the models that it took."""
     import os
 
@@ -82,7 +86,7 @@ def _make_again(folder: Path, manifest: Manifest, jobs: int, reach: ModelOptions
     settings = reach.settings(summariser=manifest.plan.summariser, embedder=manifest.plan.embedder)
     plan = plan_of(manifest, settings, answers=(folder / "answers").is_dir())
     with watching() as watcher:
-        execute(plan, folder, jobs=jobs or os.cpu_count() or 1, ask_again=False, watcher=watcher)
+        execute(plan, folder, jobs=jobs or os.cpu_count() or 1, ask_again=False, watcher=watcher, remote=remote)
     return settings
 
 

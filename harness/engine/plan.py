@@ -354,6 +354,8 @@ def _tokens(window: str) -> int:
 
 def _make(out: Path) -> None:
     """Make the folder, if nothing is there. Raises RunError if it holds anything but a run."""
+    if is_address(str(out)):
+        raise RunError(f"{out}: is an address, where `ctxbench run` alone can write: name a folder with --out")
     try:
         is_taken = out.exists() and (not out.is_dir() or not is_free(out))
         # Looked for last: what took it may be a run that began a moment ago.

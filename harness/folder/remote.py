@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from threading import Event, Thread
@@ -55,6 +55,14 @@ def located(folder: Path | str) -> tuple[Path, RemoteFolder | None]:
         return Path(folder), None
     remote = remote_folder(url_of(text))
     return remote.copy, remote
+
+
+def fetched(folder: Path | str) -> Path:
+    """Return the folder of this machine that a run is in; that of a run in a store is made what the store has."""
+    here, remote = located(folder)
+    if remote is not None:
+        remote.pull()
+    return here
 
 
 @cache
@@ -114,21 +122,21 @@ class RemoteFolder:
             self._push(self._name(receipt))
 
     def push_answers(self, shard: int | None = None) -> None:
-        """Put the answers and grades of a shard into the store, or all of them."""
+        """Put the answers and grades of a shard into the store, or all of them with what they cost."""
         pattern = "*.parquet" if shard is None else f"{shard:05d}.parquet"
         for path in sorted(path for table in ANSWERS for path in (self.copy / table).rglob(pattern)):
             receipt = path.with_suffix(".json")
             if receipt.is_file() and self._read(self._name(receipt)) != receipt.read_bytes():
                 self._push(self._name(path))
                 self._push(self._name(receipt))
+        if shard is None:
+            self._push_alone()
 
     def push_manifest(self) -> None:
         """Put the manifest into the store, and remove the parts there that the copy does not have."""
         here = {self._name(path) for path in self._copied()}
         self._remove([name for name in self._names() if name not in here])
-        for name in _ALONE:
-            if (self.copy / name).is_file():
-                self._push(name)
+        self._push_alone()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -246,8 +254,7 @@ class RemoteFolder:
         wanted = [name for name in names if _is_of_run(name)]
         for start in range(0, len(wanted), _AT_ONCE):
             places = {self._place(name): name for name in wanted[start : start + _AT_ONCE]}
-            how = "omit" if lenient else "raise"
-            found = self._ask(lambda places=places, how=how: self._store.cat(list(places), on_error=how))
+            found = self._ask(partial(self._store.cat, list(places), on_error="omit" if lenient else "raise"))
             for place, data in found.items():
                 with placed(self.copy / places[str(place)]) as draft:
                     draft.write_bytes(data)
@@ -257,6 +264,11 @@ class RemoteFolder:
 
     def _place(self, name: str) -> str:
         return f"{self._root}/{name}"
+
+    def _push_alone(self) -> None:
+        for name in _ALONE:
+            if (self.copy / name).is_file():
+                self._push(name)
 
     def _push(self, name: str) -> None:
         self._put(name, (self.copy / name).read_bytes())
@@ -286,7 +298,7 @@ class RemoteFolder:
     def _remove(self, names: Iterable[str]) -> None:
         for name in names:
             try:
-                self._ask(lambda name=name: self._store.rm_file(self._place(name)))
+                self._ask(partial(self._store.rm_file, self._place(name)))
             except FileNotFoundError:
                 continue
 

@@ -260,3 +260,10 @@ def test_commands_take_an_address(made: tuple[Path, Path], tmp_path: Path, monke
     command.ctxbench(*words, "--out", (tmp_path / "plain").as_uri(), cwd=tmp_path)
     plain = {name: digest for name, digest in on_disk(tmp_path / "plain").items() if not name.startswith("bills/")}
     assert bytes_of(tmp_path / "store/run") == plain
+
+
+def test_other_commands_write_to_folders(tmp_path: Path) -> None:
+    """A command that makes a run of its own refuses an address: it would make a folder of that name."""
+    done = command.ctxbench("lab", "quality", "--out", "s3://bucket/run", cwd=tmp_path, code=2)
+    assert "s3:/bucket/run: is an address, where `ctxbench run` alone can write" in done.stderr
+    assert not list(tmp_path.iterdir())
