@@ -136,6 +136,21 @@ def size_of(path: Path) -> int:
     return _archive(archive).members[name].size if name else 0
 
 
+def changed_at(path: Path) -> float:
+    """Return when a file, or what it is packed in, was changed, in seconds; 0 for one that is gone, or elsewhere."""
+    if is_address(str(path)):
+        return 0.0
+    try:
+        return (_compressed(path) or _archive_above(path) or path).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def is_packed(path: Path) -> bool:
+    """Return whether a path is an address, or leads into a packed file. A damaged one is named when it is read."""
+    return is_address(str(path)) or _compressed(path) is not None or _archive_above(path) is not None
+
+
 def is_file(path: Path) -> bool:
     """Return whether a file stands at a path, of whatever kind."""
     if os.path.isfile(path) or _compressed(path) is not None:

@@ -511,6 +511,8 @@ def _files(path: Path, problems: Problems) -> Sequence[Path]:
             return [file for below in files_below(path, problems) for file in _within(below, problems)]
         if os.path.isfile(path):
             return _within(path, problems)
+        if packed.is_file(path):  # a packed file by its name within
+            return [path]
     except RecordingError as error:
         problems.add(error)
         return []

@@ -5,6 +5,7 @@ An option that several commands have is declared here once: one name has one mea
 
 from __future__ import annotations
 
+import errno
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -486,15 +487,19 @@ def flat(function: Callable[P, None]) -> Callable[P, None]:
 
 
 def with_files(function: Callable[P, None]) -> Callable[P, None]:
-    """Return a command that looks at every FILE on its command line first, whether it will read or write it.
+    """Return a command that looks at every text and path on its command line first, whether it will read or write it.
 
-    A pipe or a device raises UserError before any work is done. A folder is the command's to judge: it may make one.
+    A text that is not UTF-8, a path that no file can have, and a pipe or a device for a FILE raise UserError before any
+    work is done. A folder is the command's to judge: it may make one.
     """
 
     @wraps(function)
     def command(*args: P.args, **options: P.kwargs) -> None:
         given: dict[str, Any] = dict(options)
         parameters = inspect.signature(function, eval_str=True).parameters
+        for value in given.values():
+            for item in value if isinstance(value, list) else (value,):
+                _check_text(item)
         for name, value in given.items():
             about = next(iter(getattr(parameters[name].annotation, "__metadata__", ())), None)
             if isinstance(value, Path) and getattr(about, "metavar", "") == "FILE" and str(value) != "-":
@@ -507,3 +512,18 @@ def with_files(function: Callable[P, None]) -> Callable[P, None]:
         function(*args, **options)
 
     return command
+
+
+def _check_text(value: object) -> None:
+    """Raise UserError for a text that is not UTF-8, and for a path that no file can have."""
+    if not isinstance(value, str | Path):
+        return
+    try:
+        str(value).encode()
+        if isinstance(value, Path):
+            value.stat()
+    except UnicodeEncodeError:
+        raise UserError(f"{value}: is not UTF-8: rename the file, or type it anew") from None
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise UserError(f"{value}: cannot be used: {error.strerror}") from None

@@ -144,6 +144,7 @@ def _size(number: int) -> str:
 
 def _newest(paths: Sequence[Path], last: int, form: str | None) -> tuple[str, ...]:
     """Return the files of the newest sessions, newest first. Files that are read together are one session."""
+    from ...scenarios.packed import changed_at
     from ...scenarios.read import find
     from ...scenarios.source import Problems
 
@@ -153,7 +154,7 @@ def _newest(paths: Sequence[Path], last: int, form: str | None) -> tuple[str, ..
         say(f"left out: {error}")
     if not batches:
         raise RunError(f"{', '.join(map(str, paths))}: no recorded session is there")
-    batches.sort(key=lambda batch: max(file.stat().st_mtime for file in batch.files), reverse=True)
+    batches.sort(key=lambda batch: max(map(changed_at, batch.files)), reverse=True)
     if len(batches) > last:
         say(f"the newest {last:,} of {len(batches):,} sessions; --last {len(batches)} reads them all")
     return tuple(str(file) for batch in batches[:last] for file in batch.files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
@@ -333,7 +334,7 @@ def _recorded(name: str, seconds: bool, problems: Problems) -> Load:
     counter, before = TokenCounter(), len(problems.errors)
     conversations = list(RunInputs((name,)).open(problems).conversations())
     if not conversations and len(problems.errors) > before:
-        remedy = "" if Path(name).exists() else f"{nearest(name, TRACES)}; traces: {', '.join(TRACES)}"
+        remedy = "" if os.path.exists(name) else f"{nearest(name, TRACES)}; traces: {', '.join(TRACES)}"
         raise RunError(f"{problems.errors[before]}{remedy}")
     traces = [recorded(conversation, counter.message, seconds) for conversation in conversations]
     with_look_ups = [trace for trace in traces if trace.counted.any()]

@@ -322,7 +322,7 @@ def _is_logged(folder: Path, uri: str, models: tuple[str, ...], prices: Path | N
 
 def _name(names: tuple[str, ...]) -> str:
     """Return the default name of the run folder: that of the first input."""
-    return (Path(names[0]).resolve().stem if names else "") or "run"
+    return (Path(os.path.realpath(names[0])).stem if names else "") or "run"
 
 
 def _finished_none(folder: Path) -> list[str]:

@@ -100,8 +100,9 @@ def tune(
     """Find the settings of a strategy that are worth their cost: the frontier of cost and quality.
 
     Settings are chosen on some conversations and measured on the others, which are held out. The same command
-    continues a stopped search, with more --trials too. The exit code is 2, after the tables, if a model that a setting
-    names gave it no usable reply, and with --strict if any reply is missing.
+    continues a stopped search, with more --trials too, and asks for replies of models again that failed. The exit code
+    is 2, after the tables, if a model that a setting names gave it no usable reply, and with --strict if any reply is
+    missing.
     """
     from ...reports.tune import as_json as exact
     from ...reports.tune import tables
@@ -144,7 +145,8 @@ def tune(
     else:
         print_tables(list(tables(tuned)))
         typer.echo(f"\nresults: {out}/   (tune.json, frontier.svg, study.db for Optuna's own tools)")
-    end(tuned.replies, strict, again="--overwrite searches anew and replays the recorded replies")
+    anew = "`ctxbench run RECORDINGS -s SETTING --cassette-mode record`, and then this command with --overwrite,"
+    end(tuned.replies, strict, anew=anew)
 
 
 def _searched(request: TuneRequest, out: Path, jobs: int, overwrite: bool) -> Tuned:

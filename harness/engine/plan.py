@@ -25,7 +25,7 @@ from ...scenarios.embedded import SCENARIOS, scenario
 from ...scenarios.errors import Place, RecordingError, RunError, SpecError
 from ...scenarios.media import media_counts
 from ...scenarios.model import Conversation
-from ...scenarios.packed import is_address, size_of
+from ...scenarios.packed import is_address, is_packed, size_of
 from ...scenarios.read import Batch, find, is_remote, parse_format, read, remote
 from ...scenarios.secrets import has_secret, without_secrets
 from ...scenarios.source import Problems
@@ -454,7 +454,7 @@ class RunInputs:
                 problems.notes.append(f"{name}: named more than once, measured once")
         addresses = dict.fromkeys(name for name in self.names if is_remote(name))
         paths = [Path(name) for name in self.names if not (self._is_scenario(name) or is_remote(name))]
-        for path in [path for path in paths if not (os.path.exists(path) or is_address(str(path)))]:
+        for path in [path for path in paths if not (os.path.exists(path) or is_packed(path))]:
             close = nearest(str(path), SCENARIOS)
             what = f"there is no such file or folder, and no scenario of that name{close}"
             problems.add(RecordingError(Place(str(path)), what, "`ctxbench list scenarios` has the names"))

@@ -110,7 +110,7 @@ def trouble(where: TrackingStore) -> Iterator[None]:
 
     try:
         yield
-    except (MlflowException, RequestException, SQLAlchemyError, OSError) as error:
+    except (MlflowException, RequestException, SQLAlchemyError, OSError, ValueError) as error:  # no address at all
         raise NotLogged(f"MLflow at {where.name} cannot be written to: {_why(error)}") from None
 
 

@@ -36,10 +36,10 @@ def placed(path: Path) -> Iterator[Path]:
 
     Raises OSError, before anything is written, if a pipe, a device or a folder stands there.
     """
+    check_file(path)
     # Process ids are alike on hosts that share a disk, and on one host in containers.
     draft = path.with_name(f".{path.name}.{token_hex(RANDOM)}")
     draft.parent.mkdir(parents=True, exist_ok=True)
-    check_file(path)
     try:
         yield draft
         os.replace(draft, path)  # in one step, on the same disk: a reader sees the old file or the new one

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from ...scenarios.errors import RunError
+from ...scenarios.files import LARGEST, read_file
 from ...scenarios.model import Conversation
 from ..folder.files import placed
 from .find import KINDS, REGIONS, Finder, Kind, Names, TextSpan, rewritten
@@ -152,7 +153,7 @@ def _is_json(text: str) -> bool:
 def read_key(path: Path) -> KeyFile:
     """Return the content of a key file. Raises RunError if there is none, or if it is none."""
     try:
-        key = msgspec.json.decode(path.read_bytes(), type=KeyFile)
+        key = msgspec.json.decode(read_file(path, LARGEST), type=KeyFile)
         if key.ctxbench_redaction != 1 or not all(map(_PLACEHOLDER.fullmatch, key.values)):
             raise ValueError("it is of another version of ctxbench")
     except OSError as error:

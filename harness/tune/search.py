@@ -187,7 +187,7 @@ def _quiet() -> Iterator[None]:
         optuna.logging.set_verbosity(usual)
 
 
-FILE, NAME = "study.db", "tune"
+STUDY, NAME = "study.db", "tune"
 
 
 class Trials:
@@ -196,7 +196,7 @@ class Trials:
     # SQLite, not Optuna's journal: a line that a kill tears makes that file unreadable once another follows.
 
     def __init__(self, folder: Path, space: SearchSpace) -> None:
-        self._space, self._file = space, folder / FILE
+        self._space, self._file = space, folder / STUDY
         self._study = self._opened()
 
     def _opened(self) -> Study:

@@ -6,6 +6,7 @@ Runs are made under `running/` and removed. `figures/` has the sums that cost an
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,8 @@ TOKENS = "tokens"
 QUALITIES = ("answer_quality", "context_recall", "grounding")
 """Measures of quality: the first of these that the recordings allow is taken."""
 LACKING = "without_newest"
+FIGURES = "figures"
+"""The folder of the figures in that of a search."""
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -51,7 +54,7 @@ class Task(msgspec.Struct, frozen=True):
     def file(self) -> Path:
         """File of the figures."""
         text = msgspec.json.encode((self.spec, self.part, self.cost, self.qualities, self.encoding))
-        return Path(self.folder) / "figures" / f"{self.part}-{hashlib.sha256(text).hexdigest()[:16]}.json"
+        return Path(self.folder) / FIGURES / f"{self.part}-{hashlib.sha256(text).hexdigest()[:16]}.json"
 
 
 Sums = list[tuple[float, float]]
@@ -93,12 +96,22 @@ def tried(task: Task) -> Tried:
 
 def stored(task: Task) -> Tried | None:
     """Return the stored figures; None if there are none, or they are damaged."""
+    return _read(task.file)
+
+
+def with_failed_calls(folder: Path) -> list[Path]:
+    """Return the files of a search whose figures lack replies of calls that failed."""
+    files = [(file, _read(file)) for file in sorted((folder / FIGURES).glob("*.json"))]
+    return [file for file, figures in files if figures and any(tally.failed for tally in figures.replies)]
+
+
+def _read(file: Path) -> Tried | None:
     try:
-        return msgspec.json.decode(read_file(task.file, LARGEST), type=Tried)
+        return msgspec.json.decode(read_file(file, LARGEST), type=Tried)
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     except OSError as error:
-        raise RunError(f"{task.file}: cannot be read: {error.strerror or error}") from None
+        raise RunError(f"{file}: cannot be read: {error.strerror or error}") from None
 
 
 def _measured(task: Task) -> Tried:
@@ -135,6 +148,9 @@ def _figures(task: Task, run: Run) -> Tried:
         name: [(float(top), float(bottom)) for top, bottom in sums[name]] for name in task.qualities if name in sums
     }
     cost = _tokens(run_figures, task.spec) if task.cost == TOKENS else sums[f"cost({task.cost})"][:, 0].tolist()
+    if any(map(math.isnan, cost)):
+        why = "the price of a model that it calls is not known: --model tokens needs none"
+        return Tried(task.spec, conversations, [], {}, 0, 0, why)
     return Tried(
         task.spec, conversations, cost, quality, int(sums[LACKING][:, 0].sum()), int(sums["steps"][:, 0].sum())
     )

@@ -35,10 +35,11 @@ from ..engine.plan import RunInputs
 from ..engine.workers import side_by_side
 from ..folder.files import placed
 from ..folder.store import alone, is_free, unwritable
-from .search import BATCH, SampledSetting, Sampler, Trials, batch, check, name_of
+from .search import BATCH, STUDY, SampledSetting, Sampler, Trials, batch, check, name_of
 from .space import SearchedStrategy, SearchSpace, searched, written
 from .space import space as space_of
 from .trial import (
+    FIGURES,
     QUALITIES,
     TOKENS,
     Setting,
@@ -51,12 +52,13 @@ from .trial import (
     stored,
     tried,
     try_packed,
+    with_failed_calls,
 )
 
 TRAIN, HELD = "train", "held-out"
 _SEARCH, _RESULT = "search.json", "tune.json"
-_FOLDERS = ("figures", "running")
-_FILES = (_SEARCH, _RESULT, "study.db", f"{TRAIN}.jsonl", f"{HELD}.jsonl", "frontier.svg", "frontier.png")
+_FOLDERS = (FIGURES, "running")
+_FILES = (_SEARCH, _RESULT, STUDY, f"{TRAIN}.jsonl", f"{HELD}.jsonl", "frontier.svg", "frontier.png")
 
 
 @contextmanager
@@ -69,6 +71,7 @@ def entered(out: Path, identity: Mapping[str, Any], overwrite: bool) -> Iterator
                 _clear(out)
             _enter(out / _SEARCH, identity)
             rmtree(out / "running", ignore_errors=True)
+            _forget_failed_calls(out)
             yield
             rmtree(out / "running", ignore_errors=True)
     except OSError as error:
@@ -97,6 +100,17 @@ def _clear(out: Path) -> None:
         rmtree(out / name, ignore_errors=True)
     for name in _FILES:
         (out / name).unlink(missing_ok=True)
+
+
+def _forget_failed_calls(out: Path) -> None:
+    """Remove the figures that lack replies of calls that failed, so that these are made again.
+
+    What was tried after them follows from them: all trials are drawn anew, and those without figures are measured.
+    """
+    if files := with_failed_calls(out):
+        (out / STUDY).unlink(missing_ok=True)  # first: a search that is stopped here must not go on from old figures
+        for file in files:
+            file.unlink()
 
 
 def _enter(path: Path, identity: Mapping[str, Any]) -> None:

@@ -262,7 +262,47 @@ def test_models_that_strategies_name(tmp_path: Path) -> None:
     )
     done = ctxbench(*search, cwd=tmp_path, code=2)
     assert said(done.stderr)[-1].startswith("error: the summariser openai/m gave no usable reply, of ")
-    assert said(done.stderr)[-1].endswith("--overwrite searches anew and replays the recorded replies")
+    assert said(done.stderr)[-1].endswith(AGAIN)
+
+
+def test_a_search_that_lacks_some_replies(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same command makes the calls again that failed, and no other; it ends as a search in which none failed."""
+    monkeypatch.setenv("OPENAI_API_BASE", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-nobody")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = recording(tmp_path, conversations=4)
+    strategy = "summary(threshold=?, every=8, summariser='openai/m')"
+    command = ("tune", strategy, path, "-n", 5, "--space", "threshold=4..12", "-m", "tokens", "--json", "-o")
+    server.text = "The user asked questions and got results."
+    server.acts = ["", "", *DOWN]
+    first = ctxbench(*command, "some", cwd=tmp_path, code=None)
+    assert said(first.stderr)[-1].endswith(AGAIN)
+    answered, calls = list(bodies(server))[:2], len(server.seen)
+    server.acts = []
+    again = ctxbench(*command, "some", "--strict", cwd=tmp_path)
+    assert "missing" not in again.stderr
+    assert len(server.seen) > calls
+    asked = bodies(server)
+    assert [asked[body] for body in answered] == [1, 1]
+    whole = ctxbench(*command, "whole", "--strict", cwd=tmp_path)
+    assert bodies(server) == asked
+    assert again.stdout == whole.stdout != first.stdout
+    assert ctxbench(*command, "some", "--strict", cwd=tmp_path).stdout == whole.stdout
+
+
+def test_a_search_whose_replies_are_of_no_use(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last line names no option that the command does not have."""
+    monkeypatch.setenv("OPENAI_API_BASE", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-nobody")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    server.text = ""
+    path = recording(tmp_path, conversations=4)
+    strategy = "summary(threshold=?, every=8, summariser='openai/m')"
+    command = ("tune", strategy, path, "-n", 1, "--space", "threshold=8..9", "-o")
+    done = ctxbench(*command, "tokens", "-m", "tokens", cwd=tmp_path, code=2)
+    assert "recorded as they are: `ctxbench run RECORDINGS -s SETTING --cassette-mode record`" in done.stderr
+    done = ctxbench(*command, "dollars", cwd=tmp_path, code=2)
+    assert said(done.stderr)[-1].endswith("the price of a model that it calls is not known: --model tokens needs none")
 
 
 def test_calls_that_fail_for_probes_alone(tmp_path: Path, server: Server) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,22 @@ def test_an_audit(tmp_path: Path) -> None:
     assert words[-1] == "next"
     assert "ctxbench report runs/audit --all" in lines[-1]
     assert "step 11 of 0 to 11" in ctxbench("show", "runs/audit", 1, 11, "-s", "recorded", cwd=tmp_path).stdout
+
+
+def test_sessions_that_are_packed(tmp_path: Path) -> None:
+    """A compressed session and those in an archive are read as they are, and the newest are found among them."""
+    sessions(tmp_path / "mine", 3)
+    with zipfile.ZipFile(tmp_path / "mine" / "old.zip", "w") as archive:
+        archive.write(tmp_path / "mine" / "s0.jsonl", "s0.jsonl")
+    (tmp_path / "mine" / "s0.jsonl").unlink()
+    with gzip.open(tmp_path / "mine" / "s1.jsonl.gz", "wb") as packed:
+        packed.write((tmp_path / "mine" / "s1.jsonl").read_bytes())
+    (tmp_path / "mine" / "s1.jsonl").unlink()
+    os.utime(tmp_path / "mine" / "old.zip", (0, 0))
+    done = ctxbench("audit", "mine", "-j", 1, "--last", 2, "--json", cwd=tmp_path)
+    assert "the newest 2 of 3 sessions" in done.stderr
+    assert json.loads(done.stdout)["own"]["sessions"] == 2
+    assert json.loads(ctxbench("audit", "mine", "-j", 1, "--json", cwd=tmp_path).stdout)["own"]["sessions"] == 3
 
 
 def test_json(tmp_path: Path) -> None:

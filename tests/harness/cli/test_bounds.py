@@ -188,6 +188,17 @@ def test_no_path_hangs(place: Path, path: str, command: Any, parameter: Any, kin
     assert (place / "zero").is_symlink()
 
 
+@needs_linux
+@pytest.mark.parametrize(("path", "command", "parameter", "kind"), FILES + PATHS, ids=named)
+def test_a_name_that_no_file_can_have(place: Path, path: str, command: Any, parameter: Any, kind: object) -> None:
+    """A name that is too long or not UTF-8, and a link to itself, are one line wherever a path is taken."""
+    (place / "itself").symlink_to("itself")
+    for name in ("a" * 300, "\udcff", "itself"):
+        error = outcome(words(path, command, parameter, name))
+        assert error
+        assert "Traceback" not in error
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
@@ -202,6 +213,10 @@ def test_no_path_hangs(place: Path, path: str, command: Any, parameter: Any, kin
         (("tune", "window(max_tokens=?)", "some.jsonl", "--space", f"max_tokens=1..{10**400}"), "no number may be"),
         (("tune", "window(max_tokens=?)", "some.jsonl", "--space", "max_tokens=1..1e999"), "no number may be"),
         (("export", "tensorboard", "run", "--out", "pipe"), "pipe: cannot be written"),
+        (("export", "prometheus", "run", "--to", ""), ".: cannot be written: Is a directory"),
+        (("export", "mooncake", "run", "--to", ""), ".: cannot be written: Is a directory"),
+        (("convert", "some.jsonl", "--to", "c", "--restore", "nothing"), "cannot be read: it has over 1,024 MiB"),
+        (("run", "some.jsonl", "--format", "\udcff"), "is not UTF-8"),
     ],
 )
 @needs_linux
@@ -213,6 +228,13 @@ def test_numbers_and_files_in_texts(place: Path, given: tuple[str, ...], says: s
     error = outcome(list(given))
     assert says in error
     assert "\n" not in error
+
+
+def test_an_address_that_is_none(place: Path) -> None:
+    """MLflow cannot be at an address that is none: the run waits, as it does for a server that is away."""
+    pytest.importorskip("mlflow")
+    error = outcome(["export", "mlflow", "run", "--tracking-uri", "http://["])
+    assert error.startswith("error: MLflow at http://[ cannot be written to: Invalid IPv6 URL. run waits: ")
 
 
 @needs_linux
