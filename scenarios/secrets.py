@@ -29,7 +29,8 @@ _NAMED = re.compile(
     r"(API_?KEY|KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?|COOKIE|AUTH|AUTHORIZATION|HEADERS"
     r"|_PAT|_PWD)(_|$)"
 )
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/@]+@\S+", re.IGNORECASE)
+# A scheme has an end: without one, a long word would be looked through from each of its letters.
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s/@]+@\S+", re.IGNORECASE)
 _given: set[str] = set()
 
 

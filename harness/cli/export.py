@@ -226,7 +226,9 @@ def log(
     """
     from ...scenarios.errors import NotLogged
     from ..export.mlflow import EXPERIMENT, done, place, wait
+    from .run import check_prices
 
+    check_prices(models, prices_of(prices))
     where = place(folder, to or os.environ.get("MLFLOW_TRACKING_URI", ""))
     experiment = experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME", "") or EXPERIMENT
     billed = [word for name in models for word in ("-m", name)] + (["--prices", str(prices)] if prices else [])
