@@ -379,7 +379,7 @@ _UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
 """Errors of reading an answer of another form; those of JSON and of pydantic are among them."""
 _SHOWN = 200
 _NO_KEY = re.compile(
-    r"missing [\w ]*(credentials|api key)|(locate|configure) [\w ]*credentials|credentials were not found",
+    r"missing [\w ]{0,80}(credentials|api key)|(locate|configure) [\w ]{0,80}credentials|credentials were not found",
     re.IGNORECASE,
 )
 _MOST_TOKENS = 1 << 53

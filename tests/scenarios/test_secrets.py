@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxbench.scenarios import secrets
-from ctxbench.scenarios.secrets import has_secret, patterns, secrets_in, without_secrets, without_values
+from ctxbench.scenarios.secrets import has_secret, hide, patterns, secrets_in, without_secrets, without_values
 
 # Made here, so that no file has anything that looks like a secret.
 DIGITS, HEX = "0123456789" * 10, "0123456789abcdef" * 8
@@ -209,3 +209,12 @@ def test_which_variables_have_none(name: str, value: str, monkeypatch: pytest.Mo
     """Other variables, short values and files that are there are no secrets."""
     monkeypatch.setattr(secrets.os, "environ", {name: value})
     assert without_values(f"it is {value}.") == f"it is {value}."
+
+
+@pytest.mark.parametrize("before", ["", "-", "&", "://", "\n"])
+def test_long_texts_without_end(before: str) -> None:
+    """The start of a secret, again and again in 200,000 characters, is read in one pass: a reply may be so."""
+    for needle in (*(needle for pattern in patterns() for needle in pattern.needles), "a", "SK-", "eyJ"):
+        unit = before + needle
+        without_secrets(unit * (200_000 // len(unit)))
+    hide("a" * 200_000)

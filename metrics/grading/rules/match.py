@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -577,7 +578,9 @@ def places(gold: Gold, answer: ParsedAnswer) -> list[GoldSpan]:
     else:
         values = []
     if whole or values:
-        outside = [(start, stop) for start, stop in values if not any(a <= start and stop <= b for a, b, _ in whole)]
+        begun = sorted(whole)
+        starts, reach = [span[0] for span in begun], list(accumulate((span[1] for span in begun), max, initial=-1))
+        outside = [(start, stop) for start, stop in values if stop > reach[bisect_right(starts, start)]]
         return sorted([*whole, *(GoldSpan(*span, False) for span in outside)])
     if gold.form in ("list", "yes", "no"):
         return []

@@ -35,6 +35,8 @@ def test_one_object(text: str) -> None:
         ('Sure! {"verdict": "CORRECT"}', "it is no JSON object"),
         ('{"a":' * 50_000, "unknown field"),
         ('{"verdict": "CORRECT", "reason": "\ud800"}', "surrogates"),
+        ("```" + "\n" * 300_000 + "x", "it is no JSON object"),  # would take hours if time grew with more than the size
+        ("```" + " \n" * 100_000 + "```", "it is empty"),
     ],
 )
 def test_anything_else_is_missing(text: str, why: str) -> None:

@@ -298,3 +298,9 @@ def test_chinese_near_misses(question: str, gold: str, right: str, wrong: str) -
     """Another unit, a numeral in a name, half of a name, or the measure word alone do not make an answer right."""
     assert graded(question, (gold,), right).correct
     assert not graded(question, (gold,), wrong).correct
+
+
+def test_a_long_answer_of_dates_is_graded() -> None:
+    """An answer of thousands of numbers or months is read in one pass, and has the grade of a short one."""
+    assert graded("How many?", ("3",), "3月" * 10_000).correct
+    assert not graded("How many?", ("4",), "3月" * 10_000).correct
