@@ -23,7 +23,7 @@ from ...metrics.value import Form, Missing
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation
 from ...scenarios.source import Problems
-from ..bill.bill import bill
+from ..bill.conversations import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
@@ -140,7 +140,7 @@ class ClaimInputs:
     def bills(self, strategy: str) -> pd.DataFrame:
         """Return the bills of a strategy under MODELS: a row per conversation and model (`Billed.conversations`)."""
         run = self.run_of(strategy)
-        bills = self.once(f"bills {run.folder}", lambda: bill(run, [Scheme(model) for model in MODELS]).conversations())
+        bills = self.once(f"bills {run.folder}", lambda: conversation_bills(run, [Scheme(model) for model in MODELS]))
         return bills[bills.strategy.astype(str) == strategy]
 
     def once(self, name: str, make: Callable[[], T]) -> T:

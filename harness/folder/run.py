@@ -117,6 +117,8 @@ class Run:
         """Yield all recorded conversations."""
         with self.readable():
             for part in sorted((self.folder / "recordings").glob("*.jsonl.zst")):
+                if self.shards is not None and shard_of(part) not in self.shards:
+                    continue
                 conversations = read_conversations(part)
                 yield from (
                     conversation
