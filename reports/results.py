@@ -20,9 +20,10 @@ from ..harness.bill.bill import Billed, bill
 from ..harness.bill.requests import breaks
 from ..harness.bill.simulation import Scheme
 from ..harness.folder.contexts import ListColumn
-from ..harness.folder.run import Run, recorded_models, steps_of
+from ..harness.folder.run import Run, recorded_models
 from ..harness.folder.run import uneven as uneven_of
 from ..harness.folder.schema import Manifest
+from ..harness.folder.steps import steps_of
 from ..harness.tier_bench.working import miss_ratios
 from ..metrics.figures import METRICS, OF_STEPS, figures, growth
 from ..metrics.prices import BUNDLED, Prices
@@ -112,7 +113,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
     ]
     uneven = uneven_of(run.failures, len(conversations))
     compared = len(conversations) - len(uneven) if taking_part else 0
-    common = steps[~steps.conversation.isin(uneven)]
+    common = steps[~steps.conversation.isin(uneven)] if uneven else steps
 
     def figures_of(name: str) -> dict[str, Value]:
         if name not in taking_part:

@@ -19,7 +19,8 @@ from ...scenarios.errors import MissingExtra, SpecError
 from ..bill.conversations import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import measured, overall
-from ..folder.run import Run, steps_of, uneven
+from ..folder.run import Run, uneven
+from ..folder.steps import steps_of
 
 if TYPE_CHECKING:
     import polars

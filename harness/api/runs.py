@@ -34,9 +34,10 @@ from ..compare import compare as pairing
 from ..compare.figures import measured
 from ..compare.gate import REST, GatePolicy, MetricPolicy, write_baseline
 from ..engine.plan import Plan, RunInputs, default_strategies, execute
-from ..folder.run import Run, rows_of
+from ..folder.run import Run
 from ..folder.run import load as load_folder
 from ..folder.schema import Manifest
+from ..folder.steps import rows_of
 from ..folder.store import remove_empty
 from ..models import Settings
 from . import frames

@@ -27,7 +27,8 @@ from ..bill.conversations import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
-from ..folder.run import Rows, Run, load
+from ..folder.run import Run, load
+from ..folder.steps import Rows
 from .claim import Claimed, ClaimRow, Measurement, Unit, exact
 
 T = TypeVar("T")

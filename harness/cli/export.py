@@ -248,7 +248,8 @@ def _written(
     from ..bill.recorded import billed_models
     from ..export.bench import bench
     from ..export.mlflow import reach, write
-    from ..folder.run import load, rows_of
+    from ..folder.run import load
+    from ..folder.steps import rows_of
 
     run = load(folder)
     reach(where, experiment)

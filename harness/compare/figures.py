@@ -25,7 +25,8 @@ from ..answers.store import Answered, answered
 from ..bill.conversations import conversation_bills
 from ..bill.simulation import Scheme
 from ..folder.contexts import Floats
-from ..folder.run import Run, recorded_models, rows_of, uneven
+from ..folder.run import Run, recorded_models, uneven
+from ..folder.steps import rows_of
 from ..folder.sums import SumGrid, sums_of
 
 ANSWERS = "answers"
