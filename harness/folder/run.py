@@ -77,7 +77,10 @@ class Run:
             tables = [_read_part(part, wanted) for part in self.files(name)]
         whole = pa.concat_tables(map(self.confined, tables)) if tables else SCHEMAS[name].empty_table()
         table = (whole if columns is None else whole.select(columns)).unify_dictionaries().combine_chunks()
-        if columns is None and table.nbytes <= _KEPT:
+        if table.nbytes > _KEPT:
+            del tables, whole
+            pa.default_memory_pool().release_unused()  # else Arrow holds on to as much as the table takes
+        elif columns is None:
             self._tables[name] = table
         return table
 

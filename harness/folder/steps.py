@@ -47,15 +47,20 @@ def steps_of(run: Run) -> pd.DataFrame:
     `grounding` over all kinds; `lookups` and `lookup_hits` of the Working tier (`working_lookups`), and its `policy`;
     `archive_content` and `archive_stored` of the Archive tier (`archive_bytes`).
     """
-    steps: pd.DataFrame = run.arrow("steps", _PLAIN).to_pandas()
+    # Without a copy: Arrow's memory of a column is that of the frame.
+    steps: pd.DataFrame = run.arrow("steps", _PLAIN).to_pandas(split_blocks=True, self_destruct=True)
     steps["latency_ns"] = run.arrow("timings", ["latency_ns"]).column("latency_ns").to_numpy()
     sizes, names = windows(run), steps.conversation.cat
-    steps["window"] = np.array([sizes[str(name)] for name in names.categories], np.int64)[names.codes]
-    more = [_more_columns(piece) for piece in _pieces(run)]
+    steps["window"] = np.array([sizes.get(str(name), 0) for name in names.categories], np.int64)[names.codes]
+    more: dict[str, np.ndarray[Any, Any]] = {}
+    first = 0
+    for piece in _pieces(run):
+        columns = _more_columns(piece)
+        for name, values in columns.items():
+            more.setdefault(name, np.empty(len(steps), values.dtype))[first : first + len(values)] = values
+        first += len(columns["newest"])
     steps["policy"] = steps.strategy.map(lambda text: working_policy(str(text)) or "").astype(str)
-    for column in more[0]:
-        steps[column] = np.concatenate([columns[column] for columns in more])
-    return steps
+    return steps.assign(**more)
 
 
 def _pieces(run: Run) -> list[Run]:
@@ -254,13 +259,12 @@ class _SentContexts:
         self._ids, self._recorded, self._users, self._tools = ids, recorded, users, tools
         self._tokens = [0, *accumulate(tokens)]
         self._context = LoggedContext(recorded)
+        self._wrote = len(ids) > recorded
         # Tokens of all messages, and of the written ones, before each span and after the last.
         self._all, self._written = [0], [0]
         self._summaries, self._steps = summaries, 0
-        # Only what a strategy wrote can stand in for something: without that nothing of this is needed.
-        wrote = len(ids) > recorded
-        self._number = {id: number for number, id in enumerate(ids[:recorded])} if wrote else {}
-        self._recorded_tokens = np.array(tokens[:recorded] if wrote else (), np.int64)
+        self._number = {id: number for number, id in enumerate(ids[:recorded])} if self._wrote else {}
+        self._recorded_tokens = np.array(tokens[:recorded] if self._wrote else (), np.int64)
         self._is_covered = np.zeros(len(self._recorded_tokens), bool)
 
     def step(self, kept: int, added: Sequence[NumberSpan], at: int, tokens_sent: int) -> SentContext:
@@ -272,6 +276,8 @@ class _SentContexts:
             self._all.append(self._all[-1] + tokens)
             self._written.append(self._written[-1] + (tokens if start >= self._recorded else 0))
         tools = max(tokens_sent - PRIMING - self._all[-1] - self._tools, 0)
+        if not self._wrote:  # then nothing can stand in for anything
+            return SentContext(tools, any(start < at <= stop for start, stop in added), 0, 0)
         newest = any(self._has_newest(*span, at - 1) for span in added)
         replaced, standing_in, is_asked = self._compression()
         # A number that `_compression` has seen: messages are covered once they are there.
