@@ -48,11 +48,14 @@ def conversation_bills(run: Run, schemes: Sequence[Scheme], prices: Prices = BUN
 
 def _bills(run: Run, schemes: Sequence[Scheme], prices: Prices) -> list[pd.DataFrame]:
     """Bill a run some shards at a time, and return the rows under each scheme."""
-    pieces: list[list[pd.DataFrame]] = []
-    for requests in RunRequests(run).pieces():
-        billed = bill(requests, schemes, prices)
-        pieces.append([billed.conversations_under(scheme)[[*_COLUMNS]] for scheme in schemes])
+    # By a function of its own: nothing of a piece is in memory while the next one is billed.
+    pieces = [_bills_of_piece(requests, schemes, prices) for requests in RunRequests(run).pieces()]
     return [_joined(frames) for frames in zip(*pieces, strict=True)]
+
+
+def _bills_of_piece(requests: RunRequests, schemes: Sequence[Scheme], prices: Prices) -> list[pd.DataFrame]:
+    billed = bill(requests, schemes, prices)
+    return [billed.conversations_under(scheme)[[*_COLUMNS]] for scheme in schemes]
 
 
 def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

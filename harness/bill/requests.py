@@ -24,6 +24,9 @@ from ..folder.contexts import Floats, Ints, LogColumns
 from ..folder.run import Run
 from .recorded import TokenFactors, hidden_prefixes, token_factors
 
+AT_ONCE = 50_000
+"""Steps whose requests are in memory at a time: they take four times as much as figures of the steps do."""
+
 PAUSE = 10.0
 """Seconds between calls of a recording that has no times: an assumption, which is printed."""
 
@@ -108,7 +111,7 @@ class RunRequests:
         """Yield the requests of some shards after the other (`Run.pieces`); all at once where conversations share a
         cache.
         """
-        pieces = [] if self._is_shared else list(self.run.pieces())
+        pieces = [] if self._is_shared else list(self.run.pieces(AT_ONCE))
         if len(pieces) < 2:
             yield self
             return
