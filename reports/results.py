@@ -20,9 +20,10 @@ from ..harness.bill.bill import Billed, bill
 from ..harness.bill.requests import breaks
 from ..harness.bill.simulation import Scheme
 from ..harness.folder.contexts import ListColumn
-from ..harness.folder.run import Run, recorded_models, steps_of
+from ..harness.folder.run import Run, recorded_models
 from ..harness.folder.run import uneven as uneven_of
 from ..harness.folder.schema import Manifest
+from ..harness.folder.steps import steps_of
 from ..harness.tier_bench.working import miss_ratios
 from ..metrics.figures import METRICS, OF_STEPS, figures, growth
 from ..metrics.prices import BUNDLED, Prices
@@ -112,7 +113,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
     ]
     uneven = uneven_of(run.failures, len(conversations))
     compared = len(conversations) - len(uneven) if taking_part else 0
-    common = steps[~steps.conversation.isin(uneven)]
+    common = steps[~steps.conversation.isin(uneven)] if uneven else steps
 
     def figures_of(name: str) -> dict[str, Value]:
         if name not in taking_part:
@@ -152,7 +153,7 @@ def summarise(run: Run, steps: pd.DataFrame | None = None) -> RunSummary:
         make_probes=lambda: probes_of(run, uneven, [name for name in names if name not in taking_part]),
         answers=answers_of(run, uneven),
         growth=growth(common),
-        counter=counter_error(run.table("messages"), steps, run.manifest.plan.encoding),
+        counter=counter_error(run.arrow("messages", _REPORTED).to_pandas(), steps, run.manifest.plan.encoding),
         failed=[
             {"conversation": str(row.conversation), "strategy": str(row.strategy), "detail": str(row.detail)}
             for row in failed.itertuples()
@@ -237,6 +238,10 @@ def growth_rows(curve: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
+_REPORTED = ("conversation", "at", "model", "usage_input", "compacted")
+"""Columns of the table `messages` that `counter_error` needs."""
+
+
 def counter_error(messages: pd.DataFrame, steps: pd.DataFrame, encoding: str) -> list[dict[str, Value | str]]:
     """Our count of the whole prompt against the one that the provider reported, by recorded model.
 
@@ -247,6 +252,8 @@ def counter_error(messages: pd.DataFrame, steps: pd.DataFrame, encoding: str) ->
     """
     known = messages.dropna(subset=["usage_input"])
     known = known[(known.usage_input > 0) & ~known.compacted]
+    if known.empty:
+        return []
     full = steps[["conversation", "at", "tokens_full"]].drop_duplicates(["conversation", "at"])
     both = known.astype({"conversation": str}).merge(full.astype({"conversation": str}), on=["conversation", "at"])
     rows: list[dict[str, Value | str]] = []
@@ -309,9 +316,11 @@ class Results:
     def billed_conversations(self) -> list[str]:
         """Conversations whose requests are billed: all of them, or an even sample of a large run."""
         names = self.run.table("conversations").conversation.tolist()
-        table = self.run.arrow("steps").select(["conversation", "added_from", "added_to"])
-        messages = ListColumn(table.column("added_to")).sums() - ListColumn(table.column("added_from")).sums()
-        work = float(messages.sum()) + _STEP_WORK * len(table)
+        work = 0
+        for piece in self.run.pieces():
+            table = piece.arrow("steps", ["added_from", "added_to"])
+            starts, ends = (ListColumn(table.column(name)).sums().sum() for name in ("added_from", "added_to"))
+            work += int(ends - starts) + _STEP_WORK * len(table)
         if work <= _MOST_WORK:
             return names
         wanted = max(1, int(len(names) * _MOST_WORK / work))

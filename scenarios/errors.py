@@ -61,7 +61,7 @@ class RecordingError(UserError):
 
 
 class SpecError(UserError):
-    """Text that names no strategy or reader, or gives one a parameter that it does not have."""
+    """Text that names no strategy or reader, gives one a parameter that it does not have, or is no query."""
 
 
 class RunError(UserError):

@@ -90,9 +90,14 @@ def write(path: Path, table: str, rows: Sequence[Mapping[str, Any]], metadata: M
     accept(path)
 
 
+def is_current(path: Path, metadata: Mapping[str, str]) -> bool:
+    """Return whether a part with this metadata is there, as it was written."""
+    return made_by(path) == dict(metadata) and is_as_written(path)
+
+
 def read(path: Path, table: str, metadata: Mapping[str, str]) -> pa.Table | None:
     """Return a part with this metadata; None if it is missing, damaged, or made by or from something else."""
-    if made_by(path) != dict(metadata) or not is_as_written(path):
+    if not is_current(path, metadata):
         return None
     try:
         return pq.read_table(path, schema=SCHEMAS[table])
@@ -156,33 +161,61 @@ class AnswerSet:
     """Answers that are not whole, and why they are in no figure."""
 
 
-def answered(run: Run) -> AnswerSet:
-    """Return all answers and grades of this run."""
+@dataclass(frozen=True)
+class AnswerFiles:
+    """The parts of the answers of one answer model to all probes of a run, and of one grader's grades, in order."""
+
+    answerer: str
+    grader: str
+    identity: str
+    """The answerer with all else that the answers depend on."""
+    answers: tuple[Path, ...]
+    grades: tuple[Path, ...]
+
+    def read(self) -> Answered:
+        """Return the answers and grades themselves."""
+        answers, grades = (
+            pa.concat_tables([pq.read_table(path, schema=SCHEMAS[table]) for path in paths])
+            .unify_dictionaries()
+            .to_pandas()
+            for table, paths in (("answers", self.answers), ("grades", self.grades))
+        )
+        return Answered(self.answerer, self.grader, self.identity, answers, grades)
+
+
+def answer_files(run: Run) -> tuple[tuple[AnswerFiles, ...], tuple[str, ...]]:
+    """Return the files of all answers and grades of this run, and what is left out, in the order of `AnswerSet`."""
     digests = _digests(run)
     whole, left_out = [], []
     for answers in _folders(run.folder / "answers"):
         by = _first(answers)
         for grades in _folders(run.folder / "grades" / answers.name):
             grader = _first(grades)
-            stored = _read(run.folder, digests, by, grader) if by and grader else 0
-            if isinstance(stored, Answered):
+            stored = _find(run.folder, digests, by, grader) if by and grader else 0
+            if isinstance(stored, AnswerFiles):
                 whole.append(stored)
             elif by and grader:
                 left_out.append(
                     f"Answers by {by}, graded by {grader}, are of {stored:,} of {len(digests):,} parts of this run: "
                     "`ctxbench lab answer` makes the rest."
                 )
-    return AnswerSet(tuple(sorted(whole, key=_rank)), tuple(left_out))
+    return tuple(sorted(whole, key=_rank)), tuple(left_out)
+
+
+def answered(run: Run) -> AnswerSet:
+    """Return all answers and grades of this run."""
+    whole, left_out = answer_files(run)
+    return AnswerSet(tuple(files.read() for files in whole), left_out)
 
 
 def answered_by(run: Run, answerer: str, grader: str) -> Answered | None:
     """Return the answers and grades of these two; None if they are not there, or not whole."""
-    stored = _read(run.folder, _digests(run), answerer, grader)
-    return stored if isinstance(stored, Answered) else None
+    stored = _find(run.folder, _digests(run), answerer, grader)
+    return stored.read() if isinstance(stored, AnswerFiles) else None
 
 
-def _rank(answers: Answered) -> tuple[bool, bool, str, str]:
-    return answers.answerer == USUAL[0], not answers.grader.startswith(USUAL[1]), answers.answerer, answers.grader
+def _rank(files: AnswerFiles) -> tuple[bool, bool, str, str]:
+    return files.answerer == USUAL[0], not files.grader.startswith(USUAL[1]), files.answerer, files.grader
 
 
 def _digests(run: Run) -> dict[str, str]:
@@ -190,26 +223,23 @@ def _digests(run: Run) -> dict[str, str]:
     return {name: contexts_of(run.folder, name) for name in shards(run.folder)}
 
 
-def _read(folder: Path, digests: dict[str, str], answerer: str, grader: str) -> Answered | int:
-    """Return all parts together; if some are missing, the number of those that are there."""
+def _find(folder: Path, digests: dict[str, str], answerer: str, grader: str) -> AnswerFiles | int:
+    """Return the files of all parts; if some are missing, the number of those that are there."""
     where = folder / "answers" / folder_of(answerer)
     beside = folder / "grades" / folder_of(answerer) / folder_of(grader)
     # Shards answered under other settings are stale: those of most shards count.
     identities = [made_by(where / f"{shard}.parquet").get("as", "") for shard in digests]
     identity = max(identities, key=identities.count, default="")
-    tables: list[tuple[pa.Table, pa.Table]] = []
+    parts: list[tuple[Path, Path]] = []
     for shard, of in digests.items():
-        path = where / f"{shard}.parquet"
-        answers = read(path, "answers", {"by": answerer, "as": identity, "of": of})
-        if answers is None:
-            continue
-        grades = read(beside / f"{shard}.parquet", "grades", graded_of(grader, path))
-        if grades is not None:
-            tables.append((answers, grades))
-    if len(tables) < len(digests) or not tables:
-        return len(tables)
-    answers, grades = (pa.concat_tables(parts).unify_dictionaries().to_pandas() for parts in zip(*tables, strict=True))
-    return Answered(answerer, grader, identity, answers, grades)
+        answers, grades = where / f"{shard}.parquet", beside / f"{shard}.parquet"
+        if is_current(answers, {"by": answerer, "as": identity, "of": of}) and is_current(
+            grades, graded_of(grader, answers)
+        ):
+            parts.append((answers, grades))
+    if len(parts) < len(digests) or not parts:
+        return len(parts)
+    return AnswerFiles(answerer, grader, identity, *zip(*parts, strict=True))
 
 
 def _folders(folder: Path) -> Iterator[Path]:

@@ -16,10 +16,11 @@ from ...metrics import figures
 from ...metrics.figures import display_name, metric_of
 from ...metrics.value import Missing
 from ...scenarios.errors import MissingExtra, SpecError
-from ..bill.bill import bill as billed
+from ..bill.conversations import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import measured, overall
-from ..folder.run import Run, steps_of, uneven
+from ..folder.run import Run, uneven
+from ..folder.steps import steps_of
 
 if TYPE_CHECKING:
     import polars
@@ -88,7 +89,7 @@ def bill(run: Run, models: Sequence[str]) -> pd.DataFrame:
 
     `base` is the cost of the whole history. The columns are those of `bill.Billed.conversations`.
     """
-    return billed(run, [Scheme(model) for model in models]).conversations()
+    return conversation_bills(run, [Scheme(model) for model in models])
 
 
 def as_polars(frame: pd.DataFrame) -> polars.DataFrame:

@@ -35,14 +35,16 @@ from ..compare.figures import measured
 from ..compare.gate import REST, GatePolicy, MetricPolicy, write_baseline
 from ..engine.plan import Plan, RunInputs, default_strategies, execute
 from ..folder.remote import fetched, located
-from ..folder.run import Run, rows_of
+from ..folder.run import Run
 from ..folder.run import load as load_folder
 from ..folder.schema import Manifest
+from ..folder.steps import rows_of
 from ..folder.store import remove_empty
 from ..models import Settings
 from . import frames
 from .frames import Names, as_polars, described
 from .plots import Plots
+from .sql import MEMORY, THREADS, Parameters, run_query
 from .verdict import BenchmarkGate, BenchmarkVerdict, comparison_frame, gate_of
 
 if TYPE_CHECKING:
@@ -240,6 +242,23 @@ class BenchmarkRun:
     def table(self, name: str) -> pd.DataFrame:
         """Return a table of the run folder, whole, such as `steps`: a row per model call and strategy."""
         return self.reader.table(name)
+
+    def sql(
+        self, query: str, parameters: Parameters = (), *, memory: str = MEMORY, threads: int = THREADS
+    ) -> pd.DataFrame:
+        """Return the rows of a query in SQL over the tables of the run, which are not loaded for it.
+
+        Tables are those of `table`, `answers` and `grades` of all answer models and graders, and the frames `summary`,
+        `growth` and `bill`, with their columns. A query only reads: it has no files and no network.
+
+        parameters   values for `?` as a list, or for `$name` as a dictionary
+        memory       memory that DuckDB takes at most; what needs more goes to temporary files
+        threads      threads of DuckDB. With one, sums of fractions are the same to the last digit every time
+
+        Raises MissingExtra without DuckDB (extra `sql`), SpecError for a mistake in the query.
+        """
+        frames_of = {"summary": self.summary, "growth": self.growth, "bill": self.bill}
+        return run_query(self.reader, frames_of, query, parameters, memory, threads)
 
     @property
     def polars(self) -> PolarsFrames:

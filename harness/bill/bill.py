@@ -25,7 +25,7 @@ from ..folder.contexts import Floats, Ints
 from ..folder.run import Run
 from . import SummaryPrompt
 from .own_calls import FREE, ChargedPrompts, OwnCalls, SentPrompts, charged, rules_at, still_cached
-from .recorded import CostComparison, TokenFactors, recorded_costs, token_factors
+from .recorded import CostComparison, TokenFactors, recorded_costs
 from .requests import RunRequests
 from .simulation import BOUND, Scheme, Usages, bounds, is_bounded, rule_of, shortest_cached, simulated
 
@@ -118,23 +118,24 @@ class Billed:
         `none` under `Scheme.base`. It is NaN if that never lasts, and where `none` was not run. `base` is the cost of
         `none`.
         """
+        return pd.concat([self.conversations_under(scheme) for scheme in self.schemes], ignore_index=True)
+
+    def conversations_under(self, scheme: Scheme) -> pd.DataFrame:
+        """Return the rows of `conversations` under one scheme."""
         first = self.requests.bounds[:-1]
         names = self.requests.steps.iloc[first][["conversation", "strategy"]].reset_index(drop=True)
-        frames = []
-        for scheme in self.schemes:
-            columns = self._columns(scheme)
-            base = (columns if scheme == scheme.base else self._columns(scheme.base))["cost"]
-            none = np.where(self._none >= 0, base[self._none], np.nan)
-            # `reduceat` takes no empty list of places: a run may have no calls.
-            sums = {name: np.add.reduceat(columns[name], first) if first else columns[name] for name in SUMS}
-            even = self._break_even(columns["cost"] + columns["cost_own"] - none)
-            # The optimum is one sum over a conversation: there is no turn from which on it is cheaper.
-            if scheme.placement == BOUND:
-                sums, even = {**sums, **self._bound(scheme, sums["cost_output"])}, np.full(len(names), np.nan)
-            rows = names.assign(model=scheme.model, placement=scheme.placement, calls=np.diff(self.requests.bounds))
-            base_sums = np.add.reduceat(none, first) if first else none
-            frames.append(rows.assign(**sums, base=base_sums, break_even=even))
-        return pd.concat(frames, ignore_index=True)
+        columns = self._columns(scheme)
+        base = (columns if scheme == scheme.base else self._columns(scheme.base))["cost"]
+        none = np.where(self._none >= 0, base[self._none], np.nan)
+        # `reduceat` takes no empty list of places: a run may have no calls.
+        sums = {name: np.add.reduceat(columns[name], first) if first else columns[name] for name in SUMS}
+        even = self._break_even(columns["cost"] + columns["cost_own"] - none)
+        # The optimum is one sum over a conversation: there is no turn from which on it is cheaper.
+        if scheme.placement == BOUND:
+            sums, even = {**sums, **self._bound(scheme, sums["cost_output"])}, np.full(len(names), np.nan)
+        rows = names.assign(model=scheme.model, placement=scheme.placement, calls=np.diff(self.requests.bounds))
+        base_sums = np.add.reduceat(none, first) if first else none
+        return rows.assign(**sums, base=base_sums, break_even=even)
 
     def _bound(self, scheme: Scheme, output: Floats) -> dict[str, Floats]:
         """Return the sums under the offline optimum. Its parts in dollars, and which calls hit, are not known."""
@@ -271,6 +272,22 @@ class Billed:
         return break_even
 
 
+def check_prices(schemes: Sequence[Scheme], prices: Prices) -> None:
+    """Raise RunError for a model whose price, or price of stored content, is not known."""
+    for scheme in schemes:
+        tariff = prices.tariff(scheme.model)
+        if tariff is None:
+            raise RunError(prices.unknown(scheme.model))
+        if (
+            scheme.stored
+            and rule_for(scheme.model, None, STORED)
+            and any(price.storage is None for _, price in tariff.tiers)
+        ):
+            raise RunError(
+                f"{scheme.model}: no price of stored content is known: give storage_per_hour in --prices FILE"
+            )
+
+
 def bill(
     run: Run | RunRequests,
     schemes: Sequence[Scheme],
@@ -288,18 +305,7 @@ def bill(
     left out for models whose caches take no marks.
     """
     prices = prices or Prices()
-    for scheme in schemes:
-        tariff = prices.tariff(scheme.model)
-        if tariff is None:
-            raise RunError(prices.unknown(scheme.model))
-        if (
-            scheme.stored
-            and rule_for(scheme.model, None, STORED)
-            and any(price.storage is None for _, price in tariff.tiers)
-        ):
-            raise RunError(
-                f"{scheme.model}: no price of stored content is known: give storage_per_hour in --prices FILE"
-            )
+    check_prices(schemes, prices)
     requests = run if isinstance(run, RunRequests) else RunRequests(run)
     billed_schemes = [scheme for scheme in schemes if scheme.placement != BOUND or is_bounded(scheme)]
     if schemes and not billed_schemes:
@@ -310,7 +316,7 @@ def bill(
     needed = list(dict.fromkeys((*(scheme for scheme in billed_schemes if scheme.placement != BOUND), *bases)))
     models = dict.fromkeys(scheme.model for scheme in needed)
     given = None if factor is None else TokenFactors(factor, factor)
-    factors = {name: given or token_factors(requests.run, name) for name in models}
+    factors = {name: given or requests.token_factors(name) for name in models}
     counted = {name: requests.with_media(name, factors[name].prompt) for name in models}
     usages: dict[Scheme, Usages] = {}
     # Without media all models have the same requests, and share the work.

@@ -22,7 +22,10 @@ from ...metrics.value import Missing
 from ...scenarios.model import Conversation, Message
 from ..folder.contexts import Floats, Ints, LogColumns
 from ..folder.run import Run
-from .recorded import hidden_prefixes
+from .recorded import TokenFactors, hidden_prefixes, token_factors
+
+AT_ONCE = 50_000
+"""Steps whose requests are in memory at a time: they take four times as much as figures of the steps do."""
 
 PAUSE = 10.0
 """Seconds between calls of a recording that has no times: an assumption, which is printed."""
@@ -61,6 +64,7 @@ class ConversationRequests:
 
 
 ALIKE = (
+    "whole",
     "steps",
     "hidden",
     "at",
@@ -103,10 +107,44 @@ class RunRequests:
         frame: pd.DataFrame = self._table.select(["conversation", "strategy", "step", "turn"]).to_pandas()
         return frame
 
+    def pieces(self) -> Iterator[RunRequests]:
+        """Yield the requests of some shards after the other (`Run.pieces`); all at once where conversations share a
+        cache.
+        """
+        pieces = [] if self._is_shared else list(self.run.pieces(AT_ONCE))
+        if len(pieces) < 2:
+            yield self
+            return
+        for run in pieces:
+            piece = replace(self, run=run)
+            vars(piece)["whole"] = self.whole
+            yield piece
+
+    @cached_property
+    def whole(self) -> RunRequests:
+        """The requests of the whole run, where these are a piece of it: its estimates are made of all of it."""
+        return self
+
+    @cached_property
+    def _is_shared(self) -> bool:
+        """Whether conversations share a cache: then they must be simulated together."""
+        return any(f'"{SHARES}"' in (meta or "") for meta in self.run.table("conversations").meta)
+
+    def token_factors(self, model: str) -> TokenFactors:
+        """Return a model's token factors, of all recorded calls of the run."""
+        known = self.whole._known_factors
+        if model not in known:
+            known[model] = token_factors(self.whole.run, model)
+        return known[model]
+
+    @cached_property
+    def _known_factors(self) -> dict[str, TokenFactors]:
+        return {}
+
     @cached_property
     def hidden(self) -> dict[str, int]:
         """Estimated tokens in front of every prompt of a conversation that records no system prompt and no tools."""
-        return hidden_prefixes(self.run)
+        return hidden_prefixes(self.run) if self.whole is self else self.whole.hidden
 
     @cached_property
     def tokens(self) -> Ints:

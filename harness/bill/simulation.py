@@ -324,8 +324,15 @@ def simulated(
 ) -> list[Usages]:
     """Simulate every conversation and strategy under every scheme, or read the usages that are stored.
 
-    `done` is called after each one that has to be simulated.
+    `done` is called after each one that has to be simulated. Requests of a large run are made some shards at a time.
     """
+    pieces = [_simulated(piece, schemes, done) for piece in run_requests.pieces()]
+    if len(pieces) == 1:
+        return pieces[0]
+    return [Usages(*map(np.concatenate, zip(*usages, strict=True))) for usages in zip(*pieces, strict=True)]
+
+
+def _simulated(run_requests: RunRequests, schemes: Sequence[Scheme], done: Callable[[], object] | None) -> list[Usages]:
     run = run_requests.run
     origin = origin_of(run)
     usages_by_scheme = {}

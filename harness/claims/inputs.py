@@ -23,11 +23,12 @@ from ...metrics.value import Form, Missing
 from ...scenarios.errors import RunError
 from ...scenarios.model import Conversation
 from ...scenarios.source import Problems
-from ..bill.bill import bill
+from ..bill.conversations import conversation_bills
 from ..bill.simulation import Scheme
 from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
-from ..folder.run import Rows, Run, load
+from ..folder.run import Run, load
+from ..folder.steps import Rows
 from .claim import Claimed, ClaimRow, Measurement, Unit, exact
 
 T = TypeVar("T")
@@ -140,7 +141,7 @@ class ClaimInputs:
     def bills(self, strategy: str) -> pd.DataFrame:
         """Return the bills of a strategy under MODELS: a row per conversation and model (`Billed.conversations`)."""
         run = self.run_of(strategy)
-        bills = self.once(f"bills {run.folder}", lambda: bill(run, [Scheme(model) for model in MODELS]).conversations())
+        bills = self.once(f"bills {run.folder}", lambda: conversation_bills(run, [Scheme(model) for model in MODELS]))
         return bills[bills.strategy.astype(str) == strategy]
 
     def once(self, name: str, make: Callable[[], T]) -> T:

@@ -20,7 +20,8 @@ from ...scenarios.errors import RunError, SpecError, UserError
 from ...scenarios.spec import nearest
 from ..engine.workers import side_by_side
 from ..folder.files import placed
-from ..folder.run import Run, load, rows_of
+from ..folder.run import Run, load
+from ..folder.steps import rows_of
 from . import compression, cost, search, storage, tiers, tokens
 from .claim import Finding, Measurement, sentence, verdict_of
 from .inputs import ClaimInputs

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
@@ -83,6 +83,15 @@ def prices_of(file: Path | None, batch: bool = False) -> Prices:
     from ...metrics.prices import NOTHING, Prices, read_prices
 
     return Prices(NOTHING if file is None else read_prices(file), batch)
+
+
+def check_prices(models: Sequence[str], prices: Prices) -> None:
+    """Raise SpecError for a model whose price is not known, before anything is measured."""
+    from ...scenarios.errors import SpecError
+
+    for name in models:
+        if prices.tariff(name) is None:
+            raise SpecError(prices.unknown(name))
 
 
 MOST_TOKENS = 10**12

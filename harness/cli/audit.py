@@ -64,8 +64,9 @@ def audit(
     from ...scenarios.compactions import RECORDED
     from ..engine.plan import Plan, RunInputs, execute
     from ..folder.store import is_complete, remove_empty
+    from .arguments import check_prices
     from .progress import watching
-    from .run import check_prices, report_problems
+    from .run import report_problems
 
     for path in paths or ():
         if not path.exists():

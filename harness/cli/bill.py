@@ -128,7 +128,8 @@ def bill(
     from ..bill.recorded import billed_models
     from ..bill.requests import RunRequests, breaks
     from ..bill.simulation import Scheme
-    from ..folder.run import lacking_newest, load
+    from ..folder.run import load
+    from ..folder.steps import lacking_newest
     from .output import print_json, print_tables
     from .progress import counting
 

@@ -116,7 +116,7 @@ def _measured(
     """Return the findings, and the models that gave no usable reply."""
     from ..claims.inputs import ClaimInputs
     from ..claims.registry import measure, write
-    from ..folder.run import rows_of
+    from ..folder.steps import rows_of
     from .progress import counting
 
     strategies = tuple(dict.fromkeys(name for claim in claims for name in claim.strategies))

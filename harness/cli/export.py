@@ -226,7 +226,7 @@ def log(
     """
     from ...scenarios.errors import NotLogged
     from ..export.mlflow import EXPERIMENT, done, place, wait
-    from .run import check_prices
+    from .arguments import check_prices
 
     check_prices(models, prices_of(prices))
     where = place(folder, to or os.environ.get("MLFLOW_TRACKING_URI", ""))
@@ -251,7 +251,8 @@ def _written(
     from ..bill.recorded import billed_models
     from ..export.bench import bench
     from ..export.mlflow import reach, write
-    from ..folder.run import load, rows_of
+    from ..folder.run import load
+    from ..folder.steps import rows_of
 
     run = load(folder)
     reach(where, experiment)

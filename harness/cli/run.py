@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from enum import StrEnum
 from pathlib import Path
@@ -35,6 +34,7 @@ from .arguments import (
     StrictOption,
     TrackingOption,
     TurnsOption,
+    check_prices,
     flat,
     prices_of,
 )
@@ -42,7 +42,6 @@ from .replies import end, report_model_calls
 from .streams import command, report_ignored, same_command, say, say_stopped
 
 if TYPE_CHECKING:
-    from ...metrics.prices import Prices
     from ...reports.results import Results
     from ..answers.tally import Tally
     from ..engine.workers import Engine
@@ -276,15 +275,6 @@ def demo(
 
     # A finished one is measured again, by whatever version is installed now; one that was stopped goes on.
     run(["standard"], strategy=list(_DEMO), turns=_DEMO_TURNS, out=out, overwrite=is_complete(out))
-
-
-def check_prices(models: Sequence[str], prices: Prices) -> None:
-    """Raise SpecError for a model whose price is not known, before anything is measured."""
-    from ...scenarios.errors import SpecError
-
-    for name in models:
-        if prices.tariff(name) is None:
-            raise SpecError(prices.unknown(name))
 
 
 def _have_answered(folder: Path, settings: Settings, asking: AnswerOptions, overwrite: bool) -> list[Tally]:

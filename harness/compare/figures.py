@@ -22,10 +22,11 @@ from ...metrics.figures import BILLED, METRICS, OF_ANSWERS, Metric
 from ...metrics.prices import BUNDLED, Prices
 from ...metrics.value import Form, Missing, Ratio, Summed, Value, value
 from ..answers.store import Answered, answered
-from ..bill.bill import bill
+from ..bill.conversations import conversation_bills
 from ..bill.simulation import Scheme
 from ..folder.contexts import Floats
-from ..folder.run import Run, recorded_models, rows_of, uneven
+from ..folder.run import Run, recorded_models, uneven
+from ..folder.steps import rows_of
 from ..folder.sums import SumGrid, sums_of
 
 ANSWERS = "answers"
@@ -129,9 +130,9 @@ def _bills(run: Run, models: Sequence[str], grid: SumGrid, prices: Prices) -> di
     """
     if not models:
         return {}
-    billed = bill(run, [Scheme(model) for model in dict.fromkeys(models)], prices)
+    bills = conversation_bills(run, [Scheme(model) for model in dict.fromkeys(models)], prices)
     tables: dict[str, tuple[Floats, About]] = {}
-    for model, rows in billed.conversations().groupby("model", sort=False):
+    for model, rows in bills.groupby("model", sort=False):
         tariff = hashlib.sha256(repr(prices.tariff(str(model))).encode()).hexdigest()[:8]
         billed_sums = grid.sums(BILLED, rows)
         for name, metric in BILLED.items():

@@ -27,8 +27,9 @@ from ...scenarios.secrets import without_secrets
 from ...scenarios.spec import calls
 from ...strategies.plugins import quote_files
 from ..compare.figures import About, measured, overall
-from ..folder.run import Rows, Run, uneven
+from ..folder.run import Run, uneven
 from ..folder.schema import Manifest
+from ..folder.steps import Rows
 from ..folder.store import TABLES
 
 GROWTH = ("tokens_full", "tokens_sent", "saving", "conversations")

@@ -17,7 +17,7 @@ import pandas as pd
 
 from ...scenarios.errors import MissingExtra
 from ...scenarios.text import printable_line
-from ..bill.bill import bill
+from ..bill.conversations import conversation_bills
 from ..bill.simulation import Scheme
 from ..folder.run import Run
 
@@ -96,7 +96,7 @@ def _scenario(source: str) -> str:
 
 
 def _billed(run: Run, models: Sequence[str]) -> pd.DataFrame:
-    bills = bill(run, [Scheme(model) for model in dict.fromkeys(models)]).conversations()
+    bills = conversation_bills(run, [Scheme(model) for model in dict.fromkeys(models)])
     return bills.assign(not_read=bills.tokens - bills.read)[
         ["conversation", "strategy", "model", "tokens", "found", "read", "not_read", "output"]
     ]

@@ -42,8 +42,10 @@ def write_derived(run: Run, name: str, table: pa.Table, origin: bytes) -> None:
 
 
 def _path(run: Run, name: str) -> Path:
-    """Return the file of a table. A run confined to some conversations has another than the whole run."""
-    part = hashlib.sha256(repr(sorted(run.chosen)).encode()).hexdigest()[:8] if run.chosen else ""
+    """Return the file of a table. A run confined to some conversations or shards has another than the whole run."""
+    shards = run.shards if run.shards is not None and len(run.shards) < run.manifest.shards else ()
+    confined = (sorted(run.chosen or ()), shards) if run.chosen or shards else None
+    part = hashlib.sha256(repr(confined).encode()).hexdigest()[:8] if confined else ""
     return run.folder / FOLDER / f"{name}{part and '-'}{part}.parquet"
 
 

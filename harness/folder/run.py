@@ -5,17 +5,15 @@ Everything here reads what `store.py` wrote and decides nothing. `harness/api/` 
 
 from __future__ import annotations
 
-import math
-import re
 import shlex
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -26,13 +24,12 @@ import pyarrow.parquet as pq
 import zstandard
 
 from ...metrics.models import listed
-from ...metrics.tokens import PRIMING
 from ...scenarios.errors import RunError
-from ...scenarios.model import Conversation, Media, Message, Role, independent_units
+from ...scenarios.model import Conversation, Media, Message, independent_units
 from ...scenarios.spec import nearest
 from ...scenarios.view import Messages
-from ...strategies.events import Compressed, Event, Moved, Recalled, Summarised
-from .contexts import Ints, LogColumns, LoggedContext, NumberSpan, rebuild
+from ...strategies.events import Event
+from .contexts import rebuild
 from .files import Damage
 from .rows import PartRows
 from .schema import SCHEMAS, Manifest
@@ -43,6 +40,9 @@ AT_ONCE = 200_000
 
 # Bytes of a table up to which it is kept in memory once it was read.
 _KEPT = 64 << 20
+_CONFINES = ("conversation",)
+# Ids would take as much memory as all the rest.
+_COUNTED = [name for name in SCHEMAS["messages"].names if name not in ("id", "time")]
 
 
 @dataclass(frozen=True)
@@ -66,17 +66,21 @@ class Run:
         frame: pd.DataFrame = self.arrow(name).to_pandas()
         return frame
 
-    def arrow(self, name: str) -> pa.Table:
-        """Return one table as an Arrow table. Raises RunError if a run has no such table."""
+    def arrow(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return one table as an Arrow table, or some columns of it. Raises RunError if a run has no such table."""
         if name not in SCHEMAS:
             raise RunError(f"a run has no table {name!r}{nearest(name, SCHEMAS) or '; it has ' + ', '.join(SCHEMAS)}")
         if (known := self._tables.get(name)) is not None:
-            return known
+            return known if columns is None else known.select(columns)
+        wanted = None if columns is None else [*columns, *_CONFINES * (self.chosen is not None)]
         with self.readable():
-            tables = [pq.read_table(part, schema=SCHEMAS[name]) for part in self.files(name)]
+            tables = [_read_part(part, wanted) for part in self.files(name)]
         whole = pa.concat_tables(map(self.confined, tables)) if tables else SCHEMAS[name].empty_table()
-        table = whole.unify_dictionaries().combine_chunks()
-        if table.nbytes <= _KEPT:
+        table = (whole if columns is None else whole.select(columns)).unify_dictionaries().combine_chunks()
+        if table.nbytes > _KEPT:
+            del tables, whole
+            pa.default_memory_pool().release_unused()  # else Arrow holds on to as much as the table takes
+        elif columns is None:
             self._tables[name] = table
         return table
 
@@ -117,6 +121,8 @@ class Run:
         """Yield all recorded conversations."""
         with self.readable():
             for part in sorted((self.folder / "recordings").glob("*.jsonl.zst")):
+                if self.shards is not None and shard_of(part) not in self.shards:
+                    continue
                 conversations = read_conversations(part)
                 yield from (
                     conversation
@@ -190,15 +196,18 @@ class Run:
 
     @cached_property
     def messages(self) -> pd.DataFrame:
-        """The table `messages` in order, with `whole`: tokens of the conversation's messages before each."""
-        messages = self.table("messages").sort_values(["conversation", "at"], kind="stable")
+        """The table `messages` in order, without ids and times, with `whole`: tokens of the conversation's messages
+        before each.
+        """
+        messages: pd.DataFrame = self.arrow("messages", _COUNTED).to_pandas()
+        messages = messages.sort_values(["conversation", "at"], kind="stable")
         whole = messages.groupby("conversation", observed=True).tokens.cumsum() - messages.tokens
         return messages.assign(whole=whole)
 
     def message_columns(self, *columns: str) -> dict[str, tuple[list[Any], ...]]:
         """Return columns of the table `messages` as plain lists, by conversation, in the order of the table."""
         # Not `groupby`, which makes a frame of each conversation: six times as slow for short ones.
-        messages = self.table("messages")
+        messages = self.arrow("messages", ["conversation", *columns]).to_pandas()
         names, whole = messages.conversation.tolist(), [messages[column].tolist() for column in columns]
         cuts = np.flatnonzero(np.diff(messages.conversation.cat.codes)) + 1
         bounds = [0, *cuts.tolist(), len(names)] if names else []
@@ -277,6 +286,12 @@ class Run:
             raise RunError(f"{self.folder}: a part is damaged ({error}): run again with --overwrite") from None
 
 
+def _read_part(path: Path, columns: Sequence[str] | None) -> pa.Table:
+    """Read a part, or some of its columns. `pq.read_table` makes a data set of each file, which takes twice as long."""
+    with pq.ParquetFile(path) as file:
+        return file.read(columns, use_threads=False)
+
+
 def load(folder: str | Path) -> Run:
     """Open a run folder. Raises RunError if there is none, if it is not finished, or if a file is not as written."""
     run = Run(Path(folder))
@@ -328,11 +343,6 @@ KEYS = ["conversation", "strategy"]
 STEP = [*KEYS, "step"]
 """Columns that name a step."""
 
-_BELOW_FOCUS = ("working", "archive", "rag")
-
-LOG = ["added_from", "added_to", "marks", "tools_added"]
-"""Columns of lists: as a data frame they take ten times the space of the rest, and `contexts.LogColumns` reads them."""
-
 
 def recorded_models(run: Run) -> dict[str, int]:
     """Return how many calls of each model were recorded, the most first; empty where no recording names a model."""
@@ -354,306 +364,9 @@ def windows(run: Run) -> dict[str, int]:
     conversations = map(str, run.table("conversations").conversation)
     sizes = dict.fromkeys(conversations, run.manifest.window)
     if not run.manifest.plan.window:
-        calls = run.table("messages")[["conversation", "model"]].dropna().astype(str).value_counts()
+        calls = run.arrow("messages", ["conversation", "model"]).to_pandas().dropna().astype(str).value_counts()
         for name, model in reversed(list(calls.index)):  # the model with the most calls is the last to be set
             listing = listed(model)
             if listing is not None and listing.window:
                 sizes[name] = listing.window
     return sizes
-
-
-Rows = Callable[[Run, str], pd.DataFrame]
-"""Returns the rows of a run's table, with the columns that the figures need (`rows_of`)."""
-
-
-def rows_of(run: Run, table: str) -> pd.DataFrame:
-    """Return a table of a run with the columns that the figures need (`compare.figures`)."""
-    return steps_of(run) if table == "steps" else run.table(table)
-
-
-def steps_of(run: Run) -> pd.DataFrame:
-    """Return the steps of a run without the context log (`LOG`), and with more columns.
-
-    The columns are `latency_ns`; the model's `window`; those of `SentContext`; `own_tokens` and `own_cost` of the
-    strategy's own model calls (NaN where a price is not known); `demands` and `demands_kept`, the sums of the table
-    `grounding` over all kinds; `lookups` and `lookup_hits` of the Working tier (`working_lookups`), and its `policy`;
-    `archive_content` and `archive_stored` of the Archive tier (`archive_bytes`).
-    """
-    table = run.arrow("steps")
-    steps: pd.DataFrame = table.drop_columns(LOG).to_pandas()
-    steps["latency_ns"] = run.arrow("timings").column("latency_ns").to_numpy()
-    steps["window"] = steps.conversation.astype(str).map(windows(run)).to_numpy()
-    steps = steps.join(sent_contexts(run, table))
-    at = _StepNumbers(table)
-    calls = run.table("events").dropna(subset=["input_tokens"])
-    calls["tokens"] = calls.input_tokens + calls.output_tokens
-    by_step = calls.groupby(at.of(calls))
-    costs = by_step.cost
-    own = pd.DataFrame(
-        {"own_tokens": by_step.tokens.sum(), "own_cost": costs.sum().where(costs.count() == by_step.size())}
-    )
-    grounding = run.table("grounding")
-    demands = grounding.groupby(at.of(grounding)).agg(demands=("values", "sum"), demands_kept=("kept", "sum"))
-    lookups, archived = (
-        sums.set_index(at.of(sums)).drop(columns=STEP)
-        for sums in (working_lookups(run).reset_index(), archive_bytes(run).reset_index())
-    )
-    steps["policy"] = steps.strategy.map(lambda text: working_policy(str(text)) or "").astype(str)
-    for sums in (own, demands, lookups, archived):
-        for column in sums.columns:
-            # A step without any gets 0; a price that is not known stays NaN.
-            values = np.zeros(len(steps))
-            values[sums.index] = sums[column]
-            steps[column] = values
-    return steps
-
-
-# So far below 0 that a step of it is the place of no row either.
-_NO_ROW = -(1 << 40)
-
-
-class _StepNumbers:
-    """The rows of the table `steps` by conversation, strategy and step: in it, steps stand in order and from 0."""
-
-    def __init__(self, steps: pa.Table) -> None:
-        self._first = {(name, strategy): rows.start for name, strategy, rows in LogColumns(steps).results}
-
-    def of(self, rows: pd.DataFrame) -> Ints:
-        """Return the row of `steps` that each row of another table is of."""
-        names, strategies = (rows[column].astype("category").cat for column in KEYS)
-        shape = len(names.categories), len(strategies.categories)
-        pairs = ((str(name), str(text)) for name in names.categories for text in strategies.categories)
-        first = np.array([self._first.get(pair, _NO_ROW) for pair in pairs], np.int64).reshape(shape)
-        numbers: Ints = first[names.codes, strategies.codes] + rows.step.to_numpy(np.int64)
-        return numbers
-
-
-_TIERED = re.compile(r"\btiered\b(?:\((?P<parameters>[^|]*)\))?")
-_POLICY = re.compile(r"\bpolicy='(?P<name>\w+)")
-DEFAULT_POLICY = "lru_k"
-"""Cache policy of the Working tier where the strategy's text names none."""
-
-
-def working_policy(strategy: str) -> str | None:
-    """Return the cache policy of a strategy's Working tier, or None if it has no such tier.
-
-    The text is searched, not parsed: a strategy of a plug-in's file can be read where that file is not.
-    """
-    # `|` ends a stage: a policy of a later one is no policy of this tier.
-    tiered = _TIERED.search(strategy)
-    if tiered is None:
-        return None
-    policy = _POLICY.search(tiered["parameters"] or "")
-    return policy["name"] if policy else DEFAULT_POLICY
-
-
-def working_lookups(run: Run) -> pd.DataFrame:
-    """Return for each step how many messages below Focus were looked up, and how many of them Working had.
-
-    The columns are `lookups` and `lookup_hits`. Look-ups count from the call at which Working first evicted something
-    in their conversation: a cache that has not had to choose hits whatever its policy is.
-    """
-    events = run.table("events")
-    events = events[events.strategy.map(lambda text: working_policy(str(text)) is not None).astype(bool)]
-    events = events[events.kind.isin(("moved", "recalled"))]
-    decoder = msgspec.json.Decoder(Moved | Recalled)
-    first_eviction: dict[tuple[str, str], int] = {}
-    lookups = []
-    for name, strategy, step, text in zip(*(events[column] for column in (*STEP, "event")), strict=True):
-        event = decoder.decode(text)
-        if isinstance(event, Recalled):
-            lookups.append((name, strategy, step, event))
-        elif event.source == "working" and event.to in _BELOW_FOCUS:  # not what is forgotten
-            first_eviction[name, strategy] = min(step, first_eviction.get((name, strategy), step))
-    rows = [
-        (name, strategy, step, len(event.sources), len(event.sources) if event.kind == "working" else 0)
-        for name, strategy, step, event in lookups
-        if event.kind in _BELOW_FOCUS and step >= first_eviction.get((name, strategy), math.inf)
-    ]
-    frame = pd.DataFrame(rows, columns=[*STEP, "lookups", "lookup_hits"])
-    return frame.groupby(STEP, observed=True).sum()
-
-
-def archive_bytes(run: Run) -> pd.DataFrame:
-    """Return for each step by how many bytes the Archive tier changed: the sums are those of the last step.
-
-    The columns are `archive_content`, of its messages as JSON, and `archive_stored`, of its files.
-    """
-    events = run.table("events")
-    events = events[events.kind == "compressed"]
-    decoder = msgspec.json.Decoder(Compressed)
-    sizes: dict[tuple[str, str], Compressed] = defaultdict(lambda: Compressed(0, 0))
-    rows = []
-    for name, strategy, step, text in zip(*(events[column] for column in (*STEP, "event")), strict=True):
-        now, before = decoder.decode(text), sizes[name, strategy]
-        rows.append((name, strategy, step, now.content - before.content, now.stored - before.stored))
-        sizes[name, strategy] = now
-    frame = pd.DataFrame(rows, columns=[*STEP, "archive_content", "archive_stored"])
-    return frame.groupby(STEP, observed=True).sum()
-
-
-class SentContext(NamedTuple):
-    """Figures of one context that only the log can tell."""
-
-    tokens_added: int
-    """Tokens of the messages that the strategy wrote, and of its tool schemas beyond those of the recording."""
-    newest: bool
-    """Whether it has the newest message, or one that the strategy wrote under its id, in its place; or as a user's
-    message, a summary that covers it: agents compact in the middle of a turn, and the request is answered."""
-    tokens_replaced: int
-    """Tokens of the recorded messages that summaries, placeholders and shortened messages of the context stand for."""
-    tokens_standing_in: int
-    """Tokens of what stands in for them."""
-
-
-_SENT_TYPES = {"tokens_added": np.int64, "newest": bool, "tokens_replaced": np.int64, "tokens_standing_in": np.int64}
-
-
-def lacking_newest(run: Run) -> frozenset[str]:
-    """Return the strategies that sent some calls without the newest message."""
-    table = run.arrow("steps")
-    lacking = ~sent_contexts(run, table).newest.to_numpy()
-    strategies = table.column("strategy").to_pandas().astype(str)
-    return frozenset(strategies[lacking])
-
-
-def sent_contexts(run: Run, steps: pa.Table) -> pd.DataFrame:
-    """Return the columns of `SentContext`, one row per row of the run's table `steps`."""
-    recorded, written = run.message_columns("id", "tokens"), _written(run)
-    conversations = run.table("conversations")
-    tools = dict(zip(conversations.conversation, conversations.tools_tokens, strict=True))
-    log, summaries = LogColumns(steps), _summaries(run)
-    rows: list[SentContext] = []
-    for name, strategy, where in log.results:
-        ids, tokens = recorded[name]
-        more_ids, more_tokens, users = written[name, strategy]
-        contexts = _SentContexts(
-            [*ids, *more_ids], [*tokens, *more_tokens], len(ids), users, tools[name], summaries[name, strategy]
-        )
-        columns = (log.kept[where].tolist(), log.added(where), log.at[where].tolist(), log.tokens[where].tolist())
-        rows += map(contexts.step, *columns)
-    return pd.DataFrame(rows, columns=list(SentContext._fields)).astype(_SENT_TYPES)
-
-
-class _SentContexts:
-    """The contexts of one conversation under one strategy. `ids` and `tokens` are of the messages by their numbers."""
-
-    def __init__(
-        self,
-        ids: Sequence[str],
-        tokens: Sequence[int],
-        recorded: int,
-        users: Collection[str],
-        tools: int,
-        summaries: _Summaries,
-    ) -> None:
-        self._ids, self._recorded, self._users, self._tools = ids, recorded, users, tools
-        self._tokens = [0, *accumulate(tokens)]
-        self._context = LoggedContext(recorded)
-        # Tokens of all messages, and of the written ones, before each span and after the last.
-        self._all, self._written = [0], [0]
-        self._summaries, self._steps = summaries, 0
-        # Only what a strategy wrote can stand in for something: without that nothing of this is needed.
-        wrote = len(ids) > recorded
-        self._number = {id: number for number, id in enumerate(ids[:recorded])} if wrote else {}
-        self._recorded_tokens = np.array(tokens[:recorded] if wrote else (), np.int64)
-        self._is_covered = np.zeros(len(self._recorded_tokens), bool)
-
-    def step(self, kept: int, added: Sequence[NumberSpan], at: int, tokens_sent: int) -> SentContext:
-        """Return the figures of the next context, that of the call after `at` recorded messages."""
-        unchanged = self._context.advance(kept, added)
-        del self._all[unchanged + 1 :], self._written[unchanged + 1 :]
-        for start, stop in self._context.spans[unchanged:]:
-            tokens = self._tokens[stop] - self._tokens[start]
-            self._all.append(self._all[-1] + tokens)
-            self._written.append(self._written[-1] + (tokens if start >= self._recorded else 0))
-        tools = max(tokens_sent - PRIMING - self._all[-1] - self._tools, 0)
-        newest = any(self._has_newest(*span, at - 1) for span in added)
-        replaced, standing_in, is_asked = self._compression()
-        # A number that `_compression` has seen: messages are covered once they are there.
-        newest = newest or (is_asked and bool(self._is_covered[at - 1]))
-        return SentContext(self._written[-1] + tools, newest, replaced, standing_in)
-
-    def _has_newest(self, start: int, stop: int, newest: int) -> bool:
-        """Return whether a span that was added has the newest message, which is never among the kept ones."""
-        return start <= newest < stop or (start >= self._recorded and self._ids[newest] in self._ids[start:stop])
-
-    def _compression(self) -> tuple[int, int, bool]:
-        """Return the tokens replaced in this context, those of what stands in, and whether a user's summary is sent.
-
-        A summary stands for the messages that it covers and that are not sent. A written message that has the id of a
-        recorded one (a placeholder, a shortened message) stands for that one.
-        """
-        for id in self._summaries.covered.get(self._steps, ()):
-            if id in self._number:  # else a message of another strategy of the chain was summarised
-                self._is_covered[self._number[id]] = True
-        self._steps += 1
-        if not self._number:
-            return 0, 0, False
-        replaced, standing_in, is_summary_sent, is_asked = self._is_covered.copy(), 0, False, False
-        for start, stop in self._context.spans:
-            if start < self._recorded:
-                replaced[start:stop] = False
-        rewritten = set()
-        for start, stop in self._context.spans:
-            for number in range(start, stop) if start >= self._recorded else ():
-                id, tokens = self._ids[number], self._tokens[number + 1] - self._tokens[number]
-                if id in self._number:
-                    rewritten.add(self._number[id])
-                    standing_in += tokens
-                elif id.startswith(self._summaries.writers):
-                    is_summary_sent = True
-                    is_asked = is_asked or id in self._users
-                    standing_in += tokens
-        # A window after a summary may cut the summary off as well: then nothing stands in for what it covers.
-        if not is_summary_sent:
-            replaced[:] = False
-        replaced[list(rewritten)] = True
-        return int(self._recorded_tokens[replaced].sum()), standing_in, is_asked
-
-
-class _Summaries(NamedTuple):
-    """Messages that the summaries of one strategy cover in one conversation."""
-
-    covered: dict[int, list[str]]
-    """By step: ids of the messages that a summary newly covers."""
-    writers: tuple[str, ...]
-    """How the ids of the summaries begin."""
-
-
-def _summaries(run: Run) -> dict[tuple[str, str], _Summaries]:
-    """Return what every strategy summarised in every conversation."""
-    events = run.table("events")
-    events = events[events.kind == "summarised"]
-    decoder = msgspec.json.Decoder(Summarised)
-    by_step: dict[tuple[str, str], dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
-    writers: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for name, strategy, step, text in zip(*(events[column] for column in (*STEP, "event")), strict=True):
-        event, key = decoder.decode(text), (str(name), str(strategy))
-        by_step[key][step] += event.replaced
-        writers[key].add(f"{event.by}:")
-    nothing = _Summaries({}, ())
-    summaries = {key: _Summaries(dict(steps), tuple(sorted(writers[key]))) for key, steps in by_step.items()}
-    return defaultdict(lambda: nothing, summaries)
-
-
-class _Written(msgspec.Struct):
-    id: str
-    role: Role
-
-
-def _written(run: Run) -> dict[tuple[str, str], tuple[list[str], list[int], set[str]]]:
-    """Return the messages that each strategy wrote in each conversation: ids and tokens by their numbers, and the ids
-    of those of the user.
-    """
-    messages: dict[tuple[str, str], tuple[list[str], list[int], set[str]]] = defaultdict(lambda: ([], [], set()))
-    decoder = msgspec.json.Decoder(_Written)
-    rows = run.table("contexts")
-    for name, strategy, tokens, text in zip(rows.conversation, rows.strategy, rows.tokens, rows.message, strict=True):
-        ids, sizes, users = messages[name, strategy]
-        message = decoder.decode(text)
-        ids.append(message.id)
-        sizes.append(tokens)
-        if message.role == "user":
-            users.add(message.id)
-    return messages

@@ -19,6 +19,7 @@ What its live model calls cost is the exception: `spent` in the manifest, and `.
     receipts/SHARD-STRATEGY.json      size and digest of these files, written last: the part is finished (files.py)
     receipts/SHARD.json               the same for those of the shard
     bills/SCHEME.parquet              what caches do with the requests, of schemes that were billed (bill/simulation.py)
+    bills/conversations-….parquet     bills by conversation (bill/conversations.py); all in bills/ can be made again
     answers/, grades/                 what was answered to the probes, and how that was graded (answers/store.py)
 
 A shard is some consecutive conversations, the same ones whatever the number of workers. Each file is written beside
@@ -332,6 +333,22 @@ def damage(folder: Path, manifest: Manifest, shards: Iterable[int] | None = None
 
     Raises RunError for a number of shards that no run has.
     """
+    receipts, found = _receipts(folder, manifest, shards)
+    return found + all_damage(folder, receipts)
+
+
+def missing_files(folder: Path, manifest: Manifest) -> list[Damage]:
+    """Return the files of a finished run that are missing or not its own; what stands in them is not read.
+
+    Raises RunError for a number of shards that no run has.
+    """
+    receipts, found = _receipts(folder, manifest, None)
+    names = (name for receipt in receipts for name in receipt.files)
+    return found + [Damage(name, MISSING) for name in names if not (folder / name).is_file()]
+
+
+def _receipts(folder: Path, manifest: Manifest, shards: Iterable[int] | None) -> tuple[list[Receipt], list[Damage]]:
+    """Return the receipts of a run's parts, and the damage that shows without a look into the files they list."""
     run, strategies = run_digest(manifest), len(manifest.plan.strategies)
     if manifest.shards > (here := sum(1 for _ in (folder / "receipts").glob("*"))) + _MOST_MISSING:
         what = f"it says {manifest.shards:,} parts, and {here:,} are here"
@@ -352,7 +369,7 @@ def damage(folder: Path, manifest: Manifest, shards: Iterable[int] | None = None
         found += _foreign(folder, manifest.shards, strategies)
         if not found and joint_digest(digests) != manifest.digest:
             found.append(Damage("receipts", "the recordings are not those of this run"))
-    return found + all_damage(folder, receipts)
+    return receipts, found
 
 
 def _foreign(folder: Path, shards: int, strategies: int) -> list[Damage]:

@@ -21,7 +21,8 @@ from ...metrics.figures import Metric
 from ...metrics.value import Summed
 from .contexts import Floats, Ints
 from .derived import origin_of, read_derived, write_derived
-from .run import KEYS, Run, rows_of
+from .run import KEYS, Run
+from .steps import rows_of
 
 
 class SumGrid:

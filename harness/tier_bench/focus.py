@@ -21,7 +21,8 @@ from ...metrics.value import Missing, Value
 from ...scenarios.model import Conversation, Message
 from ...scenarios.view import Messages
 from ..engine.plan import Plan, RunInputs, Watcher, execute
-from ..folder.run import Run, load, steps_of, uneven
+from ..folder.run import Run, load, uneven
+from ..folder.steps import steps_of
 from ..replay import ConversationIndex
 
 WHOLE, BOUND = "none", "bound (evidence first)"

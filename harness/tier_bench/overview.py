@@ -26,7 +26,8 @@ from ...strategies.tiers.tiered.stores import POLICY, WORKING_TOKENS
 from ...strategies.tiers.working.policies import parse
 from ...strategies.tiers.working.traces import TRACES
 from ..engine.plan import Plan, RunInputs, Watcher, execute
-from ..folder.run import load, steps_of
+from ..folder.run import load
+from ..folder.steps import steps_of
 from ..models import Models, Settings
 from .archive import Size, items_of, json_blocks, strongest, written
 from .rag import IndexRecall, index_recall

@@ -16,7 +16,7 @@ from ctxbench.harness.compare.compare import compare
 from ctxbench.harness.compare.figures import measured
 from ctxbench.harness.compare.gate import REST, GatePolicy, MetricPolicy
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import steps_of
+from ctxbench.harness.folder.steps import steps_of
 from ctxbench.metrics import figures
 from ctxbench.scenarios.errors import MissingExtra, RunError, SpecError
 from ctxbench.strategies.window import Window

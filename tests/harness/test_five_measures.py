@@ -13,7 +13,8 @@ from ctxbench.harness.api.frames import summary
 from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import Run, load, steps_of, working_lookups, working_policy
+from ctxbench.harness.folder.run import Run, load
+from ctxbench.harness.folder.steps import steps_of, working_lookups, working_policy
 from ctxbench.metrics.figures import METRICS, NOTHING_EVICTED
 from ctxbench.metrics.tokens import TokenCounter
 from ctxbench.metrics.value import Missing

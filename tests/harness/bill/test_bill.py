@@ -18,7 +18,8 @@ from ctxbench.harness.bill import SummaryPrompt
 from ctxbench.harness.bill.bill import bill as billed_as
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import Run, lacking_newest, load
+from ctxbench.harness.folder.run import Run, load
+from ctxbench.harness.folder.steps import lacking_newest
 from ctxbench.metrics.cache.mechanisms import AutomaticRules
 from ctxbench.metrics.cache.requests import PLACEMENTS
 from ctxbench.metrics.cache.rules import rule_for

@@ -12,7 +12,8 @@ from ctxbench.harness.bill.bill import bill
 from ctxbench.harness.bill.recorded import TokenFactors, billed_models, hidden_prefixes, token_factors
 from ctxbench.harness.bill.simulation import Scheme
 from ctxbench.harness.engine.plan import execute
-from ctxbench.harness.folder.run import Run, load, recorded_models, steps_of
+from ctxbench.harness.folder.run import Run, load, recorded_models
+from ctxbench.harness.folder.steps import steps_of
 from ctxbench.metrics.prices import BUNDLED
 from ctxbench.metrics.tokens import TokenCounter, token_factor
 from ctxbench.scenarios.model import Call, Conversation, Message, Tool, Usage

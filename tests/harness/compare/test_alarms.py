@@ -13,7 +13,8 @@ from ctxbench.harness.compare.figures import MeasuredRun, measured
 from ctxbench.harness.compare.gate import GatePolicy, MetricPolicy, gate
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder.contexts import Floats
-from ctxbench.harness.folder.run import load, rows_of
+from ctxbench.harness.folder.run import load
+from ctxbench.harness.folder.steps import rows_of
 from ctxbench.harness.folder.sums import SumGrid
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.statistics.comparison import Difference, Margin, Pairs, difference, holm, judge

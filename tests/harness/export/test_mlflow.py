@@ -27,7 +27,8 @@ from ctxbench.harness.export.mlflow import (
     place,
     waiting,
 )
-from ctxbench.harness.folder.run import load, rows_of
+from ctxbench.harness.folder.run import load
+from ctxbench.harness.folder.steps import rows_of
 from ctxbench.metrics.figures import growth
 from ctxbench.scenarios.errors import NotLogged
 from ctxbench.strategies.window import Window

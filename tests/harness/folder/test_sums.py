@@ -8,7 +8,8 @@ import pytest
 
 from ctxbench.harness.engine.plan import execute
 from ctxbench.harness.folder import derived, sums
-from ctxbench.harness.folder.run import Run, load, rows_of
+from ctxbench.harness.folder.run import Run, load
+from ctxbench.harness.folder.steps import rows_of
 from ctxbench.harness.folder.sums import SumGrid, added_up, sums_of
 from ctxbench.metrics.figures import METRICS
 from ctxbench.metrics.value import Ratio, Total
