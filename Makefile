@@ -105,6 +105,7 @@ survey: $(VENV)/.run  ## run the strategies of all installed libraries over the 
 
 perf: $(VENV)/.perf  ## benchmarks, as ratios against a bound or a peer measured in the same run
 	@$(BIN)/pytest tests/perf -m perf --benchmark-columns=min,median,rounds --benchmark-sort=name --benchmark-disable-gc
+	@$(BIN)/python scripts/command_costs.py
 
 docs: $(VENV)/.docs  ## build the documentation into build/site; a broken link or a warning fails
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --clean && echo "documentation: build/site/index.html"
