@@ -331,12 +331,12 @@ def _media(billed: Billed, model: str) -> Iterator[str]:
         tokens = media_tokens(model, medium)
         by_reason.setdefault(tokens.detail if isinstance(tokens, Missing) else "", []).append(medium)
     parts = [
-        f"{media_counts(media)} not billed, {reason}" if reason else f"{media_counts(media)} billed by its rule"
+        f"{_counted(media)} not billed, {reason}" if reason else f"{_counted(media)} billed by its rule"
         for reason, media in sorted(by_reason.items())
     ]
     if parts:
         rule = media_rule(model)
-        yield f"{model}, of {media_counts(recorded)}: {'; '.join(parts)}{f' ({rule.source})' if rule else ''}."
+        yield f"{model}, of {_counted(recorded)}: {'; '.join(parts)}{f' ({rule.source})' if rule else ''}."
 
 
 def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
@@ -362,3 +362,7 @@ def _of_model(billed: Billed, scheme: Scheme) -> Iterator[str]:
     if over:
         larger = count(over, "request is", "requests are")
         yield f"{larger} larger than the window of {scheme.model}, and billed as if it took them."
+
+
+def _counted(media: Iterable[Media]) -> str:
+    return media_counts(medium.kind for medium in media)

@@ -69,9 +69,9 @@ def sized(kind: MediaKind, part: Mapping[str, Any]) -> Media:
     )
 
 
-def media_counts(media: Iterable[Media]) -> str:
+def media_counts(kinds: Iterable[MediaKind]) -> str:
     """Return how many there are of each kind: 12 images, 1 file."""
-    counts = Counter(medium.kind for medium in media)
+    counts = Counter(kinds)
     nouns = ((kind, f"{kind} clip" if kind == "audio" else kind) for kind in get_args(MediaKind))
     return ", ".join(f"{counts[kind]:,} {noun}{'s' * (counts[kind] > 1)}" for kind, noun in nouns if counts[kind])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from ...scenarios.compactions import RECORDED, placed_compactions
 from ...scenarios.embedded import SCENARIOS, scenario
 from ...scenarios.errors import Place, RecordingError, RunError, SpecError
 from ...scenarios.media import media_counts
-from ...scenarios.model import Conversation
+from ...scenarios.model import Conversation, MediaKind
 from ...scenarios.packed import is_address, is_packed, size_of
 from ...scenarios.read import Batch, find, is_remote, parse_format, read, remote
 from ...scenarios.secrets import has_secret, without_secrets
@@ -35,7 +36,6 @@ from ...strategies.bounds import EvidenceOnly
 from ...strategies.chain import RECIPES, Chain, packages, parse, spec
 from ..folder.files import joint_digest
 from ..folder.remote import RemoteFolder
-from ..folder.run import Run
 from ..folder.schema import FORMAT, USUAL_MODEL, LeftOutRecording, Manifest, ManifestPlan, PlannedRedaction
 from ..folder.store import (
     alone,
@@ -214,11 +214,14 @@ def _execute(
         "" if remote is None else remote.address,
     )
     finished: dict[int, _ShardCount] = {}
+    media: Counter[MediaKind] = Counter()
 
     def shards() -> Iterator[list[PartTask]]:
         for number, group in enumerate(groups(_watched(conversations, problems, watcher))):
             messages = sum(len(conversation.messages) for conversation in group)
             finished[number] = _ShardCount(len(group), messages, len(work.parts))
+            said = chain.from_iterable(conversation.messages for conversation in group)
+            media.update(medium.kind for message in said for medium in message.media)
             if watcher is not None:
                 calls = sum(1 for conversation in group for _ in conversation.calls())
                 watcher.sharded(number, len(group), messages, calls)
@@ -252,7 +255,7 @@ def _execute(
             for error in problems.errors
         ),
         ignored=tuple(map(shown, problems.ignored)),
-        notes=(*_redaction_notes(redactor), *map(shown, problems.notes), *_media_notes(Run(out))),
+        notes=(*_redaction_notes(redactor), *map(shown, problems.notes), *_media_notes(media)),
         redacted=UNSET if redactor is None else dict(redactor.counts),
         spent=spent_on_run(models.path(), models.command, out),
     )
@@ -286,11 +289,11 @@ def _redaction_notes(redactor: Redactor | None) -> Iterator[str]:
         yield f"redacted before the replay: {redactor.summary()}; tokens are counted with the placeholders"
 
 
-def _media_notes(run: Run) -> Iterator[str]:
+def _media_notes(media: Counter[MediaKind]) -> Iterator[str]:
     """Yield how many images, sounds, films and files the recordings have, which no count of tokens includes."""
-    media = [medium for places in run.media.values() for shown in places.values() for medium in shown]
     if media:
-        yield f"{media_counts(media)}: not counted in tokens; `ctxbench bill` adds them by each provider's rule"
+        counts = media_counts(media.elements())
+        yield f"{counts}: not counted in tokens; `ctxbench bill` adds them by each provider's rule"
 
 
 def _check_bounds(strategies: Iterable[Strategy]) -> None:

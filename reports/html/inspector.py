@@ -321,7 +321,7 @@ def _is_said(message: Message, conversation: Conversation, places: Mapping[str, 
 
 def _text(message: Message) -> str:
     calls = "".join(f"\n→ {call.name}({call.arguments})" for call in message.calls)
-    media = f"\n[{media_counts(message.media)}]" * bool(message.media)
+    media = f"\n[{media_counts(medium.kind for medium in message.media)}]" * bool(message.media)
     return f"{message.text}{calls}{media}".removeprefix("\n")
 
 

@@ -62,4 +62,4 @@ def test_parts_of_each_form_are_media(part: dict[str, object], media: Media | No
 
 def test_media_are_counted_by_kind() -> None:
     """Kinds that are not there are not named."""
-    assert media_counts([SIZED, Media("file"), SIZED, Media("audio")]) == "2 images, 1 audio clip, 1 file"
+    assert media_counts(["image", "file", "image", "audio"]) == "2 images, 1 audio clip, 1 file"
