@@ -8,6 +8,7 @@ answer is the exit code. It ends when the process that started it has ended, who
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import pkgutil
@@ -25,9 +26,13 @@ LIBRARIES = (
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
     "pandas",
+    "pyarrow.dataset",
+    "pyarrow.pandas_compat",
     "pyarrow.parquet",
     "pydantic.type_adapter",
+    "rich._emoji_codes",
     "rich.progress",
+    "rjieba",
     "scipy.special",
     "sqlite3",
     "tenacity",
@@ -36,7 +41,7 @@ LIBRARIES = (
 """What modules of ctxbench import when they are used."""
 PROVIDERS = ("litellm", "openai.resources.chat", "openai.resources.embeddings", "fastapi")
 """What calls of a provider import, for some seconds."""
-PYTEST = ("pytest", "_pytest.assertion.rewrite", "_pytest.junitxml", "filelock", "msgspec.json", "rjieba", "zstandard")
+PYTEST = ("pytest", "_pytest.assertion.rewrite", "_pytest.junitxml", "filelock", "msgspec.json", "zstandard")
 """What a session of pytest imports. Its plug-ins are not among them, and so neither is ctxbench: pytest rewrites them
 when it imports them, and warns of those that are there already."""
 
@@ -52,6 +57,7 @@ def serve(alive: int, listener: socket.socket, kind: str) -> None:
         _import_ctxbench()
         _import(*LIBRARIES, *(PROVIDERS if kind == "providers" else ()))
     import_module("quicktok").get_encoding("o200k_base")
+    gc.freeze()  # what is there stays, so that no process has to look through it
     ends: list[Any] = [alive, listener]
     while alive not in select(ends, [], [])[0]:
         connection, _ = listener.accept()
