@@ -30,6 +30,9 @@ TESTED   := adapter-langchain adapter-langmem adapter-llama-index adapter-openai
 COMMA    := ,
 TESTING   = test,$(subst $() ,$(COMMA),$(TESTED))
 
+# A machine may tell Python to write no bytecode. Then every process compiles all that it imports, for seconds each.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help house bench test test-slow test-live test-adapters attack lint check gate baseline readme formats survey perf docs dev local-model record schema lock hashes sbom vulnerabilities clean
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness.command import CTXBENCH
+from tests.harness.command import ctxbench, with_ctxbench
 from tests.harness.runs import recording
 
 ROOT = Path(__file__).parents[2]
@@ -29,9 +29,10 @@ def gate(action: dict[str, Any], folder: Path, **inputs: str) -> tuple[int, str,
     given = {name: each.get("default", "") for name, each in action["inputs"].items()} | inputs
     values = {name: given[text.removeprefix("${{ inputs.").removesuffix(" }}")] for name, text in step["env"].items()}
     files = {name: str(folder / name.lower()) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
-    path = f"{Path(CTXBENCH).parent}{os.pathsep}{os.environ['PATH']}"
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-    done = subprocess.run(command, cwd=folder, env={**os.environ, **values, **files, "PATH": path}, capture_output=True)
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **values, **files, "PATH": with_ctxbench()}, capture_output=True
+    )
     said = [Path(file).read_text("utf-8") if Path(file).exists() else "" for file in files.values()]
     outputs = dict(line.split("=", 1) for line in said[1].splitlines())
     return done.returncode, said[0], outputs
@@ -43,7 +44,7 @@ def test_it_passes_and_fails_and_says_why(action: dict[str, Any], tmp_path: Path
     strategies = "none\nwindow(max_tokens=300)\n"
     ran = ["run", "some.jsonl", "-s", "none", "-s", "window(max_tokens=300)", "--out", "runs/before"]
     for words in (ran, ["gate", "runs/before", "--update"]):
-        subprocess.run([CTXBENCH, *words], cwd=tmp_path, check=True, capture_output=True)
+        ctxbench(*words, cwd=tmp_path)
     code, summary, outputs = gate(action, tmp_path, recordings="some.jsonl", strategies=strategies)
     assert (code, Path(outputs["comment"]).read_text("utf-8")) == (0, summary)
     assert summary.startswith("```text\n\n")

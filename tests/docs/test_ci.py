@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ctxbench.scenarios.embedded import scenario
-from tests.harness.command import CTXBENCH
+from tests.harness.command import with_ctxbench
 
 TEXT = (Path(__file__).parents[2] / "docs" / "ci.md").read_text("utf-8")
 CONSOLE = re.findall(r"^```console\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
@@ -37,8 +37,7 @@ def scripts(pipeline: Any) -> Iterator[str]:
 
 def shell(command: str, folder: Path) -> str:
     """Run a command in the shell that CI gives it."""
-    path = f"{Path(CTXBENCH).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
+    environment = {**os.environ, "PATH": with_ctxbench(), "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
     done = subprocess.run(
         ["bash", "-e", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

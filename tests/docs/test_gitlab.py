@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 import pytest
 
 import ctxbench
-from tests.harness.command import CTXBENCH
+from tests.harness.command import with_ctxbench
 from tests.harness.runs import recording
 
 TEXT = (Path(__file__).parents[2] / "docs" / "ci.md").read_text("utf-8")
@@ -59,9 +59,8 @@ def gitlab() -> Iterator[HTTPServer]:
 
 def run_job(job: dict[str, Any], folder: Path, server: HTTPServer, token: str = TOKEN) -> int:
     """Run the script without its installation, then what comes after it; return the exit code of the script."""
-    path = f"{Path(CTXBENCH).parent}{os.pathsep}{os.environ['PATH']}"
     ours = {"CI_API_V4_URL": f"http://127.0.0.1:{server.server_port}/api/v4", "CI_PROJECT_ID": "7"}
-    ours |= {"CI_MERGE_REQUEST_IID": "3", "GITLAB_TOKEN": token, "PATH": path, "no_proxy": "127.0.0.1"}
+    ours |= {"CI_MERGE_REQUEST_IID": "3", "GITLAB_TOKEN": token, "PATH": with_ctxbench(), "no_proxy": "127.0.0.1"}
     environment = {**os.environ, **job["variables"], **ours}
     install, *script = job["script"]
     assert install == 'pip install "$CTXBENCH"'

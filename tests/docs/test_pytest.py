@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 from ctxbench.scenarios.embedded import scenario
+from tests.harness.command import forked
 from tests.harness.test_pytest_plugin import PLUGIN
 
 TEXT = (Path(__file__).parents[2] / "docs" / "pytest.md").read_text("utf-8")
@@ -30,8 +29,7 @@ def test_what_the_page_shows_runs(tmp_path: Path) -> None:
     for line in block.splitlines():
         program, *words = shlex.split(line)
         assert program == "pytest"
-        command = [sys.executable, "-m", "pytest", *PLUGIN, *words]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = forked("pytest", ["pytest", *PLUGIN, *words], tmp_path, {})
         printed.append(done.stdout)
         assert done.returncode == 1, done.stdout + done.stderr
     assert "assert not run.verdict().objections(STRATEGY)" in printed[0]

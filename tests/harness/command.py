@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -12,8 +12,14 @@ from functools import cache
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
+from typing import Literal
+
+from tests.harness import client
 
 CTXBENCH = str(Path(sysconfig.get_path("scripts")) / "ctxbench")
+Kind = Literal["commands", "providers", "pytest"]
+PLAIN = {"COLUMNS": "200", "NO_COLOR": "1"}
+_STARTED: list[subprocess.Popen[bytes]] = []
 
 
 def ctxbench(*words: object, cwd: Path, code: int | None = 0) -> subprocess.CompletedProcess[str]:
@@ -22,15 +28,35 @@ def ctxbench(*words: object, cwd: Path, code: int | None = 0) -> subprocess.Comp
     It must end with that exit code; with any, if it is None.
     """
     command = [CTXBENCH, *map(str, words)]
-    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-    with TemporaryDirectory() as folder:
-        out, err = Path(folder, "out"), Path(folder, "err")
-        asked = {"command": command, "cwd": str(cwd), "environment": environment, "out": str(out), "err": str(err)}
-        returned = _zygote(providers=any("openai/" in word for word in command)).run(asked)
-        done = subprocess.CompletedProcess(command, returned, _text(out), _text(err))
+    done = forked("providers" if any("openai/" in word for word in command) else "commands", command, cwd, PLAIN)
     assert "Traceback" not in done.stderr, done.stderr
     assert code in (None, done.returncode), done.stdout + done.stderr
     return done
+
+
+def forked(kind: Kind, command: list[str], cwd: Path, more: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command, or a session of pytest, in a process that is forked from one with the imports."""
+    with TemporaryDirectory() as folder, open(os.devnull, "rb") as nothing:
+        paths = [Path(folder, name) for name in ("out", "err")]
+        with paths[0].open("wb") as out, paths[1].open("wb") as err:
+            files = (nothing.fileno(), out.fileno(), err.fileno())
+            code = client.run(_zygote(kind), command, str(cwd), {**os.environ, **more}, files)
+        return subprocess.CompletedProcess(command, code, *map(_text, paths))
+
+
+def with_ctxbench() -> str:
+    """Return a PATH for shells in which `ctxbench` is run as `ctxbench()` runs it."""
+    return f"{_programs()}{os.pathsep}{os.environ['PATH']}"
+
+
+@cache
+def _programs() -> Path:
+    folder = _folder()
+    words = (sys.executable, "-IS", str(Path(client.__file__)), _zygote("commands"))
+    program = folder / "ctxbench"
+    program.write_text(f"""#!/bin/sh\nexec {" ".join(f"'{word}'" for word in words)} "$0" "$@"\n""")
+    program.chmod(0o755)
+    return folder
 
 
 def said(stderr: str) -> list[str]:
@@ -38,40 +64,39 @@ def said(stderr: str) -> list[str]:
     return [line for line in stderr.splitlines() if not line.endswith("steps/s")]
 
 
-class _Zygote:
-    """The process that commands are forked from (`zygote.py`)."""
+@cache
+def _zygote(kind: Kind) -> str:
+    """Start the process that commands are forked from (`zygote.py`); return the address of its socket.
 
-    def __init__(self, providers: bool) -> None:
-        requests, answers = os.pipe(), os.pipe()
-        self._requests, self._answers = os.fdopen(requests[1], "wb", 0), os.fdopen(answers[0], "rb")
-        command = [sys.executable, str(Path(__file__).with_name("zygote.py")), str(requests[0]), str(answers[1])]
-        command += ["providers"] if providers else []
-        environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-        environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        environment["XDG_CACHE_HOME"] = mkdtemp()  # what imports leave there is not the test's that comes first
-        atexit.register(rmtree, environment["XDG_CACHE_HOME"], ignore_errors=True)
-        self._process = subprocess.Popen(
-            command,
+    There is one of a kind for each test process, and it ends with it, as its pipe does.
+    """
+    folder = _folder()
+    address = str(folder / "socket")
+    alive, held = os.pipe()
+    os.set_inheritable(held, False)
+    environment = {**os.environ, **PLAIN}
+    environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    environment["XDG_CACHE_HOME"] = str(folder)  # what imports leave there is not the test's that comes first
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen()
+        process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("zygote.py")), str(alive), str(listener.fileno()), kind],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            pass_fds=(requests[0], answers[1]),
+            pass_fds=(alive, listener.fileno()),
             env=environment,
         )
-        os.close(requests[0])
-        os.close(answers[1])
-
-    def run(self, asked: dict[str, object]) -> int:
-        """The exit code of a command."""
-        self._requests.write(json.dumps(asked).encode() + b"\n")
-        answer = self._answers.readline()
-        assert answer, "the process that commands are forked from has ended"
-        return int(answer)
+    os.close(alive)
+    _STARTED.append(process)
+    return address
 
 
-@cache
-def _zygote(*, providers: bool) -> _Zygote:
-    """One of each test process, and one for commands that call models. It ends with it, as its pipe does."""
-    return _Zygote(providers)
+def _folder() -> Path:
+    """Make a folder that goes with this process."""
+    folder = mkdtemp()
+    atexit.register(rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def _text(path: Path) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctxbench.scenarios.embedded import scenario
+from tests.harness.command import forked
 
 # An install that is older than the plug-in does not know its entry point: then it is named.
 KNOWN = bool(entry_points(group="pytest11", name="ctxbench"))
@@ -49,11 +50,15 @@ def project(tmp_path: Path) -> Path:
 
 
 def run_pytest(project: Path, *words: str, code: int = 0) -> str:
-    """Run pytest in the project as a user does, and return what it printed."""
-    command = [sys.executable, "-m", "pytest", *PLUGIN, "-p", "no:cacheprovider", f"--basetemp={project / 'tmp'}"]
-    done = subprocess.run([*command, *words], cwd=project, capture_output=True, text=True, check=False)
+    """Run pytest in the project, in a process that has the libraries; return what it printed."""
+    done = forked("pytest", ["pytest", *options(project), *words], project, {})
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
+
+
+def options(project: Path) -> list[str]:
+    """The options of each session."""
+    return [*PLUGIN, "-p", "no:cacheprovider", f"--basetemp={project / 'tmp'}"]
 
 
 def test_a_run_is_made_once(project: Path) -> None:
@@ -126,7 +131,7 @@ def test_mistakes_are_said_at_once(project: Path) -> None:
 
 
 def test_pytest_pays_nothing_for_it(tmp_path: Path) -> None:
-    """A project that does not use it imports nothing of it but the plug-in, and no library."""
+    """A project that does not use it imports nothing of it but the plug-in, and no library; as a user starts pytest."""
     (tmp_path / "test_nothing.py").write_text(
         "import sys\n"
         "def test_nothing():\n"
@@ -135,4 +140,6 @@ def test_pytest_pays_nothing_for_it(tmp_path: Path) -> None:
         "                    'ctxbench.harness.api.pytest_plugin'}, ours\n"
         "    assert not {'pandas', 'numpy', 'msgspec', 'filelock'} & set(sys.modules)\n"
     )
-    assert "1 passed" in run_pytest(tmp_path, "-p", "no:hypothesispytest", "-W", "error")
+    command = [sys.executable, "-m", "pytest", *options(tmp_path), "-p", "no:hypothesispytest", "-W", "error"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr

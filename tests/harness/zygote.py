@@ -1,76 +1,111 @@
 """A process that has imported what commands import, and forks one for each command: tests start hundreds of them.
 
-Each runs in a process of its own, as from a shell, but its imports are there already. It is started by `command.py`:
-requests come as lines of JSON on one pipe, process ids and exit codes go back on another.
+Each runs in a process of its own, as from a shell, but its imports are there already. It is started by `command.py` and
+asked by `client.py` through a socket: a line with standard input, output and error, then the command as JSON; the
+answer is the exit code. It ends when the process that started it has ended, whose pipe it holds.
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import pkgutil
+import socket
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from importlib import import_module
+from select import select
 from typing import Any, NoReturn
 
-import quicktok
-
-import ctxbench
-
-PRELOADED = (
+LIBRARIES = (
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
     "pandas",
+    "pyarrow.dataset",
+    "pyarrow.pandas_compat",
     "pyarrow.parquet",
     "pydantic.type_adapter",
+    "rich._emoji_codes",
     "rich.progress",
+    "rjieba",
     "scipy.special",
     "sqlite3",
     "tenacity",
     "typer.rich_utils",
 )
-"""What modules of ctxbench import when they are used; they themselves are all imported."""
+"""What modules of ctxbench import when they are used."""
 PROVIDERS = ("litellm", "openai.resources.chat", "openai.resources.embeddings", "fastapi")
 """What calls of a provider import, for some seconds."""
+PYTEST = ("pytest", "_pytest.assertion.rewrite", "_pytest.junitxml", "filelock", "msgspec.json", "zstandard")
+"""What a session of pytest imports. Its plug-ins are not among them, and so neither is ctxbench: pytest rewrites them
+when it imports them, and warns of those that are there already."""
 
 
-def serve(requests: int, answers: int, preloaded: tuple[str, ...]) -> None:
-    """Until nobody asks any more."""
+def serve(alive: int, listener: socket.socket, kind: str) -> None:
+    """Fork a process for each connection, until the other end of the pipe is closed."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # as the command does; else the import tries the network
+    program = _command
+    if kind == "pytest":
+        program = _pytest
+        _import(*LIBRARIES, *PYTEST)
+    else:
+        _import_ctxbench()
+        _import(*LIBRARIES, *(PROVIDERS if kind == "providers" else ()))
+    import_module("quicktok").get_encoding("o200k_base")
+    gc.freeze()  # what is there stays, so that no process has to look through it
+    ends: list[Any] = [alive, listener]
+    while alive not in select(ends, [], [])[0]:
+        connection, _ = listener.accept()
+        if not os.fork():
+            listener.close()
+            _run(connection, program)
+        connection.close()
+        _reap()
+
+
+def _import(*names: str) -> None:
+    for name in names:
+        import_module(name)
+
+
+def _import_ctxbench() -> None:
+    import ctxbench
+
     for module in pkgutil.walk_packages(ctxbench.__path__, "ctxbench."):
         if module.name not in ("ctxbench.__main__", "ctxbench.harness.graders.ragas_models"):  # the latter needs ragas
             import_module(module.name)
-    for name in preloaded:
-        import_module(name)
-    quicktok.get_encoding("o200k_base")
-    with os.fdopen(requests, "rb") as lines:
-        for line in lines:
-            pid = os.fork()
-            if not pid:
-                _run(json.loads(line))
-            _, status = os.waitpid(pid, 0)
-            os.write(answers, b"%d\n" % os.waitstatus_to_exitcode(status))
 
 
-def _run(asked: dict[str, Any]) -> NoReturn:
-    """The command, in this process."""
+def _reap() -> None:
+    """Forget the processes that have ended; their exit codes are known to those who asked for them."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def _run(connection: socket.socket, program: Callable[[list[str]], None]) -> NoReturn:
+    """Be the process that was asked for."""
     code = 1
     try:
         os.setpgid(0, 0)
+        _, files, _, _ = socket.recv_fds(connection, 1, 3)
+        with connection.makefile("rb") as text:
+            asked: dict[str, Any] = json.loads(text.read())
         os.chdir(asked["cwd"])
         os.environ.clear()
         os.environ.update(asked["environment"])
-        for name, number in (("out", 1), ("err", 2)):
-            opened = os.open(asked[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            os.dup2(opened, number)
-            os.close(opened)
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+            os.close(file)
         sys.argv = asked["command"]
-        sys.path[0] = os.path.dirname(asked["command"][0])
-        code = _exit_code()
+        code = _exit_code(program)
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
@@ -78,14 +113,15 @@ def _run(asked: dict[str, Any]) -> NoReturn:
     except BaseException:
         traceback.print_exc()
     finally:
-        os._exit(code)
+        try:
+            connection.sendall(b"%d" % code)
+        finally:
+            os._exit(code)
 
 
-def _exit_code() -> int:
-    from ctxbench.harness.cli import main
-
+def _exit_code(program: Callable[[list[str]], None]) -> int:
     try:
-        main()
+        program(sys.argv)
     except SystemExit as end:
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
@@ -94,5 +130,20 @@ def _exit_code() -> int:
     return 0
 
 
+def _command(words: list[str]) -> None:
+    from ctxbench.harness.cli import main
+
+    sys.path[0] = os.path.dirname(words[0])
+    main()
+
+
+def _pytest(words: list[str]) -> None:
+    """As `python -m pytest`."""
+    import pytest
+
+    sys.path[0] = os.getcwd()
+    sys.exit(pytest.main(words[1:]))
+
+
 if __name__ == "__main__":
-    serve(int(sys.argv[1]), int(sys.argv[2]), PRELOADED + (PROVIDERS if sys.argv[3:] == ["providers"] else ()))
+    serve(int(sys.argv[1]), socket.socket(fileno=int(sys.argv[2])), sys.argv[3])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -204,8 +204,11 @@ PIECES += [
 @pytest.mark.parametrize("end", ["", "x(", "!"])
 @pytest.mark.parametrize("piece", PIECES)
 def test_long_lines_take_linear_time(piece: str, end: str) -> None:
-    """200 kB of any piece in one line are read in seconds, however they end."""
-    text = piece * (200_000 // len(piece)) + end
-    began = perf_counter()
+    """100 kB of any piece in one line take less than 2.5 s of a processor, however they end.
+
+    Ten times what the slowest takes; of work that grows with the square it is as much as 10 s for 200 kB.
+    """
+    text = piece * (100_000 // len(piece)) + end
+    began = process_time()
     values(text)
-    assert perf_counter() - began < 10
+    assert process_time() - began < 2.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,20 @@ EMBEDDED = ("-s", "retrieval(limit=2, recent=1)", "--embedder", "openai/m")
 DOWN = ["status 400 try later"] * 999
 
 
-@pytest.fixture
-def ran(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def unanswered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run of one conversation with questions, which nobody has answered."""
-    talks(tmp_path, 1)
+    folder = tmp_path_factory.mktemp("unanswered")
+    talks(folder, 1)
     words = ("run", "talks.jsonl", "-s", "none", "-s", "last_turn", "--no-answers", "-o", "run")
-    ctxbench(*words, cwd=tmp_path)
-    return tmp_path
+    ctxbench(*words, cwd=folder)
+    return folder
+
+
+@pytest.fixture
+def ran(unanswered: Path, tmp_path: Path) -> Path:
+    """A copy of that folder."""
+    return shutil.copytree(unanswered, tmp_path, dirs_exist_ok=True)
 
 
 def answering(server: Server, *more: object) -> tuple[object, ...]:
