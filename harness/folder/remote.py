@@ -14,6 +14,7 @@ Every worker writes the same bytes but for the times. Of these the first ones co
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -58,10 +59,16 @@ def located(folder: Path | str) -> tuple[Path, RemoteFolder | None]:
 
 
 def fetched(folder: Path | str) -> Path:
-    """Return the folder of this machine that a run is in; that of a run in a store is made what the store has."""
+    """Return the folder of this machine that a run is in; that of a run in a store is made what the store has.
+
+    Raises RunError if the store has no run there.
+    """
     here, remote = located(folder)
     if remote is not None:
         remote.pull()
+        if not (here / "manifest.json").is_file():
+            to_run = shlex.join(["ctxbench", "run", "--out", remote.address])
+            raise RunError(f"{remote.address}: no run is here (no manifest.json): make one with `{to_run}`")
     return here
 
 

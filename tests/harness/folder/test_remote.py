@@ -228,8 +228,11 @@ def test_names_that_lead_out_are_not_copied(made: tuple[Path, Path], store: Any,
     assert store.cat_file("/bucket/runs/one/notes/mine.txt") == b"mine"
 
 
-def test_a_place_that_cannot_be_reached(tmp_path: Path) -> None:
-    """An address of an unknown kind, or with a secret in it, is one line."""
+def test_a_place_that_cannot_be_reached(store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address of an unknown kind, with no run or with a secret in it, is one line that has it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(RunError, match=r"^memory://bucket/none: no run is here"):
+        ctxbench.load("memory://bucket/none")
     with pytest.raises(UserError, match="nowhere://bucket/run: cannot be reached"):
         located("nowhere://bucket/run")
     with pytest.raises(RunError, match="no password, token or signature may be in the name of a run"):
