@@ -164,7 +164,7 @@ def test_a_query_reads_the_run_and_nothing_else(made: ctxbench.BenchmarkRun, tmp
     ],
 )
 def test_a_mistake_is_one_clear_error(made: ctxbench.BenchmarkRun, asked: object, said: str) -> None:
-    """What was wrong with the query or its settings, on one line."""
+    """Return the error of a query or of its settings, which is one line."""
     assert callable(asked)
     with pytest.raises(SpecError, match=said) as caught:
         asked(made)

@@ -38,11 +38,11 @@ LIBRARIES = (
     "tenacity",
     "typer.rich_utils",
 )
-"""What modules of ctxbench import when they are used."""
+"""Modules that those of ctxbench import when they are used."""
 PROVIDERS = ("litellm", "openai.resources.chat", "openai.resources.embeddings", "fastapi")
 """What calls of a provider import, for some seconds."""
 PYTEST = ("pytest", "_pytest.assertion.rewrite", "_pytest.junitxml", "filelock", "msgspec.json", "zstandard")
-"""What a session of pytest imports. Its plug-ins are not among them, and so neither is ctxbench: pytest rewrites them
+"""Modules that a session of pytest imports. Its plug-ins are not among them, and so neither is ctxbench: pytest rewrites them
 when it imports them, and warns of those that are there already."""
 
 
