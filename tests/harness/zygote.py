@@ -42,8 +42,8 @@ LIBRARIES = (
 PROVIDERS = ("litellm", "openai.resources.chat", "openai.resources.embeddings", "fastapi")
 """What calls of a provider import, for some seconds."""
 PYTEST = ("pytest", "_pytest.assertion.rewrite", "_pytest.junitxml", "filelock", "msgspec.json", "zstandard")
-"""Modules that a session of pytest imports. Its plug-ins are not among them, and so neither is ctxbench: pytest rewrites them
-when it imports them, and warns of those that are there already."""
+"""Modules that a session of pytest imports. Its plug-ins are not among them, and so neither is ctxbench: pytest
+rewrites them when it imports them, and warns of those that are there already."""
 
 
 def serve(alive: int, listener: socket.socket, kind: str) -> None:
