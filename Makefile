@@ -68,8 +68,8 @@ test: $(VENV)/.test  ## run the tests against the built wheel
 test-slow: $(VENV)/.test  ## run all tests, the slow ones too
 	@$(MEMORY) $(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not perf"
 
-test-live: $(VENV)/.test  ## the tests with a real MLflow server, and the notebooks
-	@$(BIN)/pytest -p no:benchmark -n 2 --dist worksteal -m slow tests/harness/export tests/notebooks
+test-live: $(VENV)/.test  ## the tests with a real MLflow server, the notebooks, the site, the table of formats
+	@$(BIN)/pytest -p no:benchmark -n 2 --dist worksteal -m slow tests/harness/export tests/notebooks tests/docs
 
 test-adapters: build/wheel/.made  ## each adapter with its library's newest version, in an environment of its own (EXTRAS=…)
 	@$(BIN)/python scripts/test_adapters.py "$(WHEEL)" $(EXTRAS)
