@@ -59,14 +59,17 @@ $(BENCH)/tiers:
 $(BENCH)/report:
 	@$(BIN)/ctxbench report $(OUT) > $@
 
+# Tests make some ten thousand folders and sync what is in them: in memory, where 8 GB of it are free, that is not waited for.
+MEMORY = $(shell test "$$(df --output=avail /dev/shm 2> /dev/null | tail -n 1)" -gt 8000000 2> /dev/null && echo TMPDIR=/dev/shm)
+
 test: $(VENV)/.test  ## run the tests against the built wheel
-	@$(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not slow and not perf"
+	@$(MEMORY) $(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not slow and not perf"
 
 test-slow: $(VENV)/.test  ## run all tests, the slow ones too
-	@$(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not perf"
+	@$(MEMORY) $(BIN)/pytest --ignore tests/perf -p no:benchmark -n 2 --dist worksteal -m "not perf"
 
-test-live: $(VENV)/.test  ## the tests with a real MLflow server, and the notebooks
-	@$(BIN)/pytest -p no:benchmark -n 2 --dist worksteal -m slow tests/harness/export tests/notebooks
+test-live: $(VENV)/.test  ## the tests with a real MLflow server, the notebooks, the site, the table of formats
+	@$(BIN)/pytest -p no:benchmark -n 2 --dist worksteal -m slow tests/harness/export tests/notebooks tests/docs
 
 test-adapters: build/wheel/.made  ## each adapter with its library's newest version, in an environment of its own (EXTRAS=…)
 	@$(BIN)/python scripts/test_adapters.py "$(WHEEL)" $(EXTRAS)

@@ -28,12 +28,14 @@ def rows(formats_table: ModuleType, recordings: Path) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_table_is_what_is_read(formats_table: ModuleType, rows: list[dict[str, Any]]) -> None:
     """The page's table equals the one made of the recordings now; if not: `make formats`."""
     text = formats_table.PAGE.read_text("utf-8")
     assert formats_table.page(text, rows) == text
 
 
+@pytest.mark.slow
 def test_nearly_all_text_is_read(formats_table: ModuleType, rows: list[dict[str, Any]]) -> None:
     """Readers keep 99.5 % of the text that a model may have seen, but for the formats that the page explains."""
     shares = {name: cells[-2] for name, cells in formats_table.by_format(rows).items()}

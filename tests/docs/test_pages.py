@@ -80,6 +80,7 @@ def test_every_decision_is_in_the_index() -> None:
         assert f"[{title}]({file.name})" in index
 
 
+@pytest.mark.slow
 def test_the_site_builds(tmp_path: Path) -> None:
     """MkDocs finds no broken link, no missing page and no module that cannot be documented; nothing is fetched."""
     pytest.importorskip("mkdocs")

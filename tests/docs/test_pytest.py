@@ -29,7 +29,7 @@ def test_what_the_page_shows_runs(tmp_path: Path) -> None:
     for line in block.splitlines():
         program, *words = shlex.split(line)
         assert program == "pytest"
-        done = forked("pytest", ["pytest", *PLUGIN, *words], tmp_path, {})
+        done = forked("pytest", ["pytest", *PLUGIN, *words], tmp_path)
         printed.append(done.stdout)
         assert done.returncode == 1, done.stdout + done.stderr
     assert "assert not run.verdict().objections(STRATEGY)" in printed[0]

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from shutil import rmtree
@@ -28,19 +29,25 @@ def ctxbench(*words: object, cwd: Path, code: int | None = 0) -> subprocess.Comp
     It must end with that exit code; with any, if it is None.
     """
     command = [CTXBENCH, *map(str, words)]
-    done = forked("providers" if any("openai/" in word for word in command) else "commands", command, cwd, PLAIN)
+    done = forked("providers" if any("openai/" in word for word in command) else "commands", command, cwd)
     assert "Traceback" not in done.stderr, done.stderr
     assert code in (None, done.returncode), done.stdout + done.stderr
     return done
 
 
-def forked(kind: Kind, command: list[str], cwd: Path, more: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command, or a session of pytest, in a process that is forked from one with the imports."""
+def forked(
+    kind: Kind, command: list[str], cwd: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command, or a session of pytest, in a process that is forked from one with the imports.
+
+    Its environment is that of the tests, with wide lines and without colours, if none is given.
+    """
+    environment = {**os.environ, **PLAIN} if environment is None else environment
     with TemporaryDirectory() as folder, open(os.devnull, "rb") as nothing:
         paths = [Path(folder, name) for name in ("out", "err")]
         with paths[0].open("wb") as out, paths[1].open("wb") as err:
             files = (nothing.fileno(), out.fileno(), err.fileno())
-            code = client.run(_zygote(kind), command, str(cwd), {**os.environ, **more}, files)
+            code = client.run(_zygote(kind), command, str(cwd), environment, files)
         return subprocess.CompletedProcess(command, code, *map(_text, paths))
 
 

@@ -51,7 +51,7 @@ def project(tmp_path: Path) -> Path:
 
 def run_pytest(project: Path, *words: str, code: int = 0) -> str:
     """Run pytest in the project, in a process that has the libraries; return what it printed."""
-    done = forked("pytest", ["pytest", *options(project), *words], project, {})
+    done = forked("pytest", ["pytest", *options(project), *words], project)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 

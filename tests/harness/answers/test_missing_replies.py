@@ -159,7 +159,7 @@ def test_a_reply_that_is_of_no_use_is_not_asked_for_again(ran: Path, server: Ser
 @pytest.mark.parametrize(("role", "words"), [("summariser", SUMMARISED), ("embedder", EMBEDDED)])
 def test_a_run_whose_model_never_replies(tmp_path: Path, server: Server, role: str, words: tuple[str, ...]) -> None:
     """The tables are printed, then the strategy and its model are named: 2. The same command completes the run."""
-    path = recording(tmp_path, conversations=2)
+    path = recording(tmp_path, conversations=2, turns=8)
     server.text, server.acts = "The user asked questions and got results.", list(DOWN)
     command = ("run", path, *words, "-s", "none", "--cassette", "c", "--api-base", server.url, "-o", "r")
     done = ctxbench(*command, cwd=tmp_path, code=2)
@@ -183,7 +183,7 @@ def test_a_run_whose_model_never_replies(tmp_path: Path, server: Server, role: s
 def test_a_run_that_lacks_some_replies(tmp_path: Path, server: Server, role: str, words: tuple[str, ...]) -> None:
     """They are counted: 0, and 2 with --strict. The same command makes the run as if nothing had failed, and repeats no
     call that was answered."""
-    path = recording(tmp_path, conversations=2)
+    path = recording(tmp_path, conversations=2, turns=8)
     server.text = "The user asked questions and got results."
     command = ("run", path, *words, "-s", "none", "--cassette", "c", "--api-base", server.url)
     server.acts = ["", "", *DOWN]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pandas as pd
 
-from tests.harness.command import CTXBENCH, ctxbench
+from tests.harness.command import CTXBENCH, ctxbench, forked
 from tests.harness.runs import bytes_of, recording
 
 
@@ -38,19 +37,14 @@ def test_the_width_that_is_asked_for(tmp_path: Path) -> None:
     ctxbench("run", recording(tmp_path, conversations=1), "-s", strategy, "-o", "r", cwd=tmp_path)
 
     def report(**environment: str) -> str:
-        return subprocess.run(
-            [CTXBENCH, "report", "r", "--print-only", "--all"],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-        ).stdout
+        return forked("commands", [CTXBENCH, "report", "r", "--print-only", "--all"], tmp_path, environment).stdout
 
     assert max(map(len, report(COLUMNS="100").splitlines())) <= 100
     assert "No room for: " in report(COLUMNS="80")
     for environment in ({}, {"COLUMNS": ""}, {"COLUMNS": "0"}, {"COLUMNS": "wide"}):
-        assert "No room for" not in report(**environment)
-        assert strategy in report(**environment)
+        printed = report(**environment)
+        assert "No room for" not in printed
+        assert strategy in printed
 
 
 def test_a_run_bills_what_it_shows(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def half_way(folder: Path, ear: signal.Handlers = signal.SIG_DFL) -> Iterator[su
 
     It hears all signals, whatever the test run was started to ignore (a job in the background has no ear for Ctrl-C).
     """
-    recording(folder, conversations=900, turns=40)
+    recording(folder, conversations=900, turns=20)
 
     def listen() -> None:
         for each in CODES:

@@ -206,8 +206,9 @@ def test_the_lines_that_fit(opening: Opening, page_of: Path) -> None:
 @pytest.mark.parametrize("width", [390, 1440, 2560])
 def test_readable_at_every_width(opening: Opening, page_of: Path, width: int) -> None:
     """No text is under 11 pixels, and what is wide scrolls by itself: the page does not."""
+    page = opening(page_of, viewport={"width": width, "height": 900})
     for tab in TABS:
-        page = opening(page_of, f"#tab={tab}", viewport={"width": width, "height": 900})
+        page.locator(f".tabs a[data-tab={tab}]").click()
         drawn(page, tab)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, tab
         assert page.evaluate(SMALLEST) >= 11, tab
@@ -240,8 +241,9 @@ def test_on_paper(opening: Opening, page_of: Path) -> None:
 def test_axe_finds_nothing_serious(opening: Opening, page_of: Path, scheme: str) -> None:
     """The rules of axe-core for access hold on every tab, in both themes."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = opening(page_of, color_scheme=scheme, bypass_csp=True)
     for tab in TABS:
-        page = opening(page_of, f"#tab={tab}", color_scheme=scheme, bypass_csp=True)
+        page.locator(f".tabs a[data-tab={tab}]").click()
         drawn(page, tab)
         found = axe.run(page).response["violations"]
         serious = [each for each in found if each["impact"] in ("serious", "critical")]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -288,8 +289,13 @@ if len(sys.argv) > 2:
 @pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_process_is_left(number: signal.Signals | None, python: str) -> None:
     """A worker ends with the process that started it, whether that ends by itself, by Ctrl-C or is killed."""
+
+    def listen() -> None:  # to Ctrl-C, which tests that are run in the background are started to ignore
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
     command = [sys.executable, "-c", SERVED, python, *(["wait"] if number else [])]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as parent:
+    pipes = partial(subprocess.Popen, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with pipes(command, preexec_fn=listen) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         if number:
