@@ -14,12 +14,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .language import names
+from .language import SHORT, names
 
 Kind = Literal["number", "date", "identifier", "path", "url", "name"]
 
@@ -116,6 +117,16 @@ _BARE = re.compile(r"[-+]?\d+$")
 
 def values(text: str) -> tuple[Value, ...]:
     """Return the different values of a text, in the order they first occur."""
+    return _cached_values(text) if len(text) <= SHORT else _values(text)
+
+
+# Strategies and bounds read the same sentences: five of seven times their values are known.
+@lru_cache(1 << 15)
+def _cached_values(text: str) -> tuple[Value, ...]:
+    return _values(text)
+
+
+def _values(text: str) -> tuple[Value, ...]:
     placed = list(_exact(text))
     spans = [(start, start + len(value.text)) for start, value in placed]
     placed += [(start, Value("name", name)) for start, name in names(text, spans)]

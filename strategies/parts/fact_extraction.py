@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -47,8 +46,6 @@ _HEDGE = re.compile(
     re.IGNORECASE,
 )
 _FEWEST_WORDS = 3
-# Cached because most facts need it twice: for the reason, and for `StatedFact.about`.
-_values = lru_cache(1024)(values)
 
 
 class StatedFact(msgspec.Struct, frozen=True, gc=False):
@@ -61,7 +58,7 @@ class StatedFact(msgspec.Struct, frozen=True, gc=False):
     """Id of the message that states it."""
 
     @property
-    def words(self) -> list[str]:
+    def words(self) -> Sequence[str]:
         """Words of the fact, in order."""
         return words(self.text)
 
@@ -71,7 +68,7 @@ class StatedFact(msgspec.Struct, frozen=True, gc=False):
 
         A later fact with the same words is an update of an earlier one.
         """
-        text, spellings = self.text, [value.text for value in _values(self.text) if value.kind in ("number", "date")]
+        text, spellings = self.text, [value.text for value in values(self.text) if value.kind in ("number", "date")]
         for spelling in spellings:
             text = text.replace(spelling, " ")
         rest = words(text)
@@ -112,7 +109,7 @@ def _reason(message: Message, sentence: str) -> FactReason | None:
         return "decision"
     if is_constraint(sentence):
         return "constraint"
-    kinds = {value.kind for value in _values(sentence)}
+    kinds = {value.kind for value in values(sentence)}
     return "value" if kinds - {"name"} else "name" if kinds else None
 
 

@@ -359,7 +359,7 @@ def recorded(conversation: Conversation, count: Callable[[Message], int], second
 
 def _likeness(conversation: Conversation, ids: list[int]) -> Likeness:
     """Return the TF-IDF cosine of every message with the accessed one. The index is built at the first call."""
-    texts: list[list[str]] = []
+    texts: list[Sequence[str]] = []
     index = TfIdf()
 
     def likeness(at: int) -> Scores:
