@@ -29,6 +29,7 @@ from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
 from ..folder.run import Run, load
 from ..folder.steps import Rows
+from ..models import Settings
 from .claim import Claimed, ClaimRow, Measurement, Unit, exact
 
 T = TypeVar("T")
@@ -56,8 +57,8 @@ class ClaimInputs:
     quick: bool = False
     slow: bool = False
     """Whether to measure what takes many minutes as well."""
-    embedder: str = "offline"
-    """The embedder of the search for evidence."""
+    models: Settings = Settings()  # noqa: RUF009
+    """The embedder of the search for evidence, and what it may cost."""
     jobs: int = 1
     """Worker processes of the runs that are made for claims."""
     notes: list[str] = field(default_factory=list)

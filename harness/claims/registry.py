@@ -22,6 +22,7 @@ from ..engine.workers import side_by_side
 from ..folder.files import placed
 from ..folder.run import Run, load
 from ..folder.steps import rows_of
+from ..models import Settings
 from . import compression, cost, search, storage, tiers, tokens
 from .claim import Finding, Measurement, sentence, verdict_of
 from .inputs import ClaimInputs
@@ -96,7 +97,7 @@ class _Task(msgspec.Struct, frozen=True):
     recordings: tuple[str, ...]
     quick: bool
     slow: bool
-    embedder: str
+    models: Settings
 
 
 _read_task = msgspec.msgpack.Decoder(_Task).decode
@@ -149,7 +150,7 @@ def _on_workers(
             inputs.recordings,
             inputs.quick,
             inputs.slow,
-            inputs.embedder,
+            inputs.models,
         )
         for group in groups
     )
@@ -168,7 +169,7 @@ def _measured(packed: bytes) -> tuple[list[Finding], list[str]]:
         task.recordings,
         task.quick,
         task.slow,
-        task.embedder,
+        task.models,
     )
     return [CLAIMS[id].finding(inputs) for id in task.claims], inputs.failures
 

@@ -25,7 +25,7 @@ from ...strategies.tiers.rag import Retriever
 from ...strategies.tiers.rag.hnsw import Graph
 from ...strategies.tiers.rag.vector_store import Kind, VectorStore
 from ...strategies.tiers.rag.vectors import VectorIndex
-from ..models import Models, Settings
+from ..models import Models
 from ..replay import ConversationIndex, RecordedContext, replay
 from ..tier_bench.rag import measured, rows, together, ways
 from .claim import Claimed, ClaimRow, Measurement, Unit, exact, interval, without_extra
@@ -45,7 +45,7 @@ def accuracy(inputs: ClaimInputs) -> Measurement:
     of the questions with any of their evidence there (hit@5).
     """
     recorded = [conversation for conversation in inputs.recorded if conversation.probes]
-    models = Models(Settings(embedder=inputs.embedder).checked())
+    models = Models(inputs.models.checked())
     try:
         outcomes, _ = together(measured(recorded or inputs.conversations, BY, models, timed=False))
     except SetupError as error:
@@ -74,7 +74,7 @@ def accuracy(inputs: ClaimInputs) -> Measurement:
             )
     hit = hits[ALL]
     words = "not measured" if isinstance(hit, Missing) else interval(hit, "share")
-    return Measurement(tuple(figures), {"hit": words, "embedder": inputs.embedder})
+    return Measurement(tuple(figures), {"hit": words, "embedder": inputs.models.embedder})
 
 
 def latency(inputs: ClaimInputs) -> Measurement:

@@ -16,14 +16,15 @@ import typer
 from . import completion
 from .arguments import (
     MOST_TOKENS,
-    CassetteOption,
     EmbedderOption,
     EncodingOption,
     FormatOption,
     JsonOption,
+    ModelOptions,
     StrictOption,
+    flat,
 )
-from .replies import end
+from .replies import end, report_spending
 
 if TYPE_CHECKING:
     from ...scenarios.source import Problems
@@ -107,6 +108,7 @@ _PEERS = (
 )
 
 
+@flat
 def focus(
     recordings: RecordingsArgument = None,
     truncation: Annotated[
@@ -129,6 +131,7 @@ def focus(
     encoding: EncodingOption = "o200k_base",
     strict: StrictOption = False,
     as_json: JsonOption = False,
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Put recorded calls and probes through the Focus tier, and measure what it keeps within its limit.
 
@@ -148,10 +151,10 @@ def focus(
 
     specs = [f"focus(limit={limit}, truncation='{name}')" for name in dict.fromkeys(truncation or TruncationName)]
     specs += strategy if strategy is not None else [peer.format(limit=limit) for peer in _PEERS]
-    inputs = RunInputs(tuple(recordings or ("standard",)))
+    inputs, settings = RunInputs(tuple(recordings or ("standard",))), reach.settings()
     with TemporaryDirectory() as folder:
         with redirect_stdout(sys.stderr), watching() as watcher:
-            run = bench(inputs, specs, encoding, Path(folder) / "run", watcher)
+            run = bench(inputs, specs, encoding, Path(folder) / "run", settings, watcher)
         report_problems(run.manifest)
         conversations = run.manifest.conversations
         if not conversations:
@@ -162,9 +165,10 @@ def focus(
         print_json({**exact(figures, limit, conversations, failed), "replies": tallies_json(tallies)})
     else:
         print_tables(focus_tables(figures, limit, conversations, failed))
-    end(tallies, strict, failed=bool(run.manifest.problems))
+    end(tallies, strict, settings, anew="--cassette-mode record", failed=bool(run.manifest.problems))
 
 
+@flat
 def rag(
     inputs: Annotated[
         list[str] | None,
@@ -181,7 +185,7 @@ def rag(
     json: JsonOption = False,
     strict: StrictOption = False,
     embedder: EmbedderOption = "offline",
-    cassette: CassetteOption = None,
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Search the RAG tier for the evidence of every probe, and measure recall and latency.
 
@@ -192,14 +196,14 @@ def rag(
     from ...scenarios.errors import RunError
     from ...scenarios.source import Problems
     from ..engine.plan import RunInputs
-    from ..models import Models, Settings
+    from ..models import Models
     from ..tier_bench.rag import against, measured, rows, together, ways
     from .output import print_json, print_tables
     from .progress import counting
     from .streams import report_ignored, say
 
     retrievers = _parse_retrievers(retriever)
-    settings = Settings(embedder=embedder, cassette=str(cassette or "")).checked()
+    settings = reach.settings(embedder=embedder).checked()
     problems = Problems(strict=strict)
     conversations = list(RunInputs(tuple(inputs or ["standard"]), form).open(problems).conversations())
     for problem in problems.errors:
@@ -215,6 +219,7 @@ def rag(
         print_json({**rag_json(*figures), "problems": [str(problem) for problem in problems.errors]})
     else:
         print_tables(rag_tables(*figures))
+    report_spending(settings)
 
 
 def _parse_retrievers(text: str) -> tuple[Retriever, ...]:

@@ -12,19 +12,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .arguments import BriefOption, EmbedderOption, JobsOption, JsonOption, MarkdownOption
+from .arguments import BriefOption, EmbedderOption, JobsOption, JsonOption, MarkdownOption, ModelOptions, flat
+from .replies import report_spending
 from .streams import say
 
 if TYPE_CHECKING:
     from ..claims.claim import Finding
     from ..claims.registry import Claim
     from ..folder.run import Run
+    from ..models import Settings
 
 
 RUNS = Path("runs")
 SCENARIO = "standard"
 
 
+@flat
 def claims(
     run: Annotated[
         Path | None,
@@ -55,6 +58,7 @@ def claims(
     in_brief: BriefOption = False,
     markdown: MarkdownOption = None,
     as_json: JsonOption = False,
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Measure each claim by its protocol: it holds, fails, or cannot be told, and why.
 
@@ -72,6 +76,7 @@ def claims(
         raise UserError("give --json or --markdown, not both")
     if quick and slow:
         raise UserError("give --quick or --slow, not both")
+    settings = reach.settings(embedder=embedder)
     claims_chosen = chosen(only or ())
     with TemporaryDirectory(prefix="ctxbench-claims-") as folder, redirect_stdout(sys.stderr):
         findings, failures = _measured(
@@ -81,7 +86,7 @@ def claims(
             recordings or [],
             quick,
             slow,
-            embedder,
+            settings,
             jobs or os.cpu_count() or 1,
             keep=not only,
             silent=in_brief,
@@ -94,6 +99,7 @@ def claims(
         typer.echo(brief(findings))
     else:
         print_tables(tables(findings, rows or bool(only)))
+    report_spending(settings)
     for failure in failures:
         say(f"error: {failure}")
     if failures:
@@ -107,7 +113,7 @@ def _measured(
     recordings: list[str],
     quick: bool,
     slow: bool,
-    embedder: str,
+    settings: Settings,
     jobs: int,
     *,
     keep: bool,
@@ -122,7 +128,7 @@ def _measured(
     strategies = tuple(dict.fromkeys(name for claim in claims for name in claim.strategies))
     own = _user_run(run)
     opened = partial(_opened, own, folder, strategies, jobs)
-    inputs = ClaimInputs(opened, rows_of, folder, strategies, tuple(recordings), quick, slow, embedder, jobs)
+    inputs = ClaimInputs(opened, rows_of, folder, strategies, tuple(recordings), quick, slow, settings, jobs)
     for note in inputs.notes if inputs.recorded else ():
         say(note)
     with counting(len(claims), "claims") as done:

@@ -21,9 +21,11 @@ from .arguments import (
     JobsOption,
     JsonOption,
     MarkdownOption,
+    ModelOptions,
     OverwriteOption,
     StrictOption,
     TurnsOption,
+    flat,
 )
 from .replies import end
 from .streams import report_ignored, same_command, say, say_stopped
@@ -31,6 +33,7 @@ from .streams import report_ignored, same_command, say, say_stopped
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..models import Settings
     from ..tune.tune import Tuned, TuneRequest
 
 
@@ -50,6 +53,7 @@ class QualityMeasure(StrEnum):
     grounding = "grounding"
 
 
+@flat
 def tune(
     strategy: Annotated[
         str,
@@ -96,6 +100,7 @@ def tune(
     turns: TurnsOption = None,
     adapter_python: AdapterPythonOption = None,
     strict: StrictOption = False,
+    reach: ModelOptions = ModelOptions(),  # noqa: B008
 ) -> None:
     """Find the settings of a strategy that are worth their cost: the frontier of cost and quality.
 
@@ -127,10 +132,11 @@ def tune(
         quality.value if quality else "",
         encoding,
     )
+    models = reach.settings()
     try:
         with redirect_stdout(sys.stderr):
             use_pythons(adapter_python or ())
-            tuned = _searched(request, out, jobs or os.cpu_count() or 1, overwrite)
+            tuned = _searched(request, out, models, jobs or os.cpu_count() or 1, overwrite)
             _keep(tuned, out)
     except (Stopped, KeyboardInterrupt):
         say_stopped(f"tried settings are stored. To continue: {same_command()}")
@@ -145,16 +151,15 @@ def tune(
     else:
         print_tables(list(tables(tuned)))
         typer.echo(f"\nresults: {out}/   (tune.json, frontier.svg, study.db for Optuna's own tools)")
-    anew = "`ctxbench run RECORDINGS -s SETTING --cassette-mode record`, and then this command with --overwrite,"
-    end(tuned.replies, strict, anew=anew)
+    end(tuned.replies, strict, models, out)
 
 
-def _searched(request: TuneRequest, out: Path, jobs: int, overwrite: bool) -> Tuned:
+def _searched(request: TuneRequest, out: Path, models: Settings, jobs: int, overwrite: bool) -> Tuned:
     from ..tune.tune import tune as search
     from .progress import counting
 
     with counting(request.trials, "trials") as count:
-        return search(request, out, jobs=jobs, overwrite=overwrite, say=_so_far(count))
+        return search(request, out, models=models, jobs=jobs, overwrite=overwrite, say=_so_far(count))
 
 
 def _so_far(count: Callable[..., None]) -> Callable[[int, int], None]:

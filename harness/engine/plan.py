@@ -198,7 +198,7 @@ def _execute(
     if watcher is not None:
         watcher.begin(opened.size, out, plan.strategies)
     # One id for all workers: what each of them spends counts against the same limit.
-    models = replace(plan.models, command=plan.models.command or uuid4().hex, run=str(out))
+    models = replace(plan.models, command=plan.models.command or uuid4().hex, run=plan.models.run or str(out))
     redactor = _redactor(plan)
     originals = opened.conversations()
     conversations = originals if redactor is None else redactor.conversations(originals)

@@ -123,8 +123,8 @@ class Charge:
 
 
 def purse_of_run(cassette: Cassette, command: str, limit: float | None, folder: Path) -> Purse:
-    """Return the purse of a command that works on a run folder."""
-    known = read_manifest(folder).spent
+    """Return the purse of a command that works on a run folder, or on that of a search, which has no manifest."""
+    known = read_manifest(folder).spent if (folder / "manifest.json").exists() else UNSET
     return Purse(cassette, command, limit, account(folder), Spending() if known is UNSET else known)
 
 

@@ -23,6 +23,7 @@ from ...scenarios.view import Messages
 from ..engine.plan import Plan, RunInputs, Watcher, execute
 from ..folder.run import Run, load, uneven
 from ..folder.steps import steps_of
+from ..models import Settings
 from ..replay import ConversationIndex
 
 WHOLE, BOUND = "none", "bound (evidence first)"
@@ -50,13 +51,18 @@ class FocusRow(NamedTuple):
 
 
 def bench(
-    inputs: RunInputs, strategies: Sequence[str], encoding: str, folder: Path, watcher: Watcher | None = None
+    inputs: RunInputs,
+    strategies: Sequence[str],
+    encoding: str,
+    folder: Path,
+    models: Settings = Settings(),  # noqa: B008
+    watcher: Watcher | None = None,
 ) -> Run:
     """Replay the whole history and some strategies into a folder, and return the run.
 
     Raises UserError as `ctxbench run` does.
     """
-    plan = Plan(inputs, (WHOLE, *strategies), encoding, answers=False)
+    plan = Plan(inputs, (WHOLE, *strategies), encoding, models=models, answers=False)
     execute(plan, folder, watcher=watcher)
     return load(folder)
 

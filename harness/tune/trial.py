@@ -28,6 +28,7 @@ from ..compare.figures import MeasuredRun, measured
 from ..engine.plan import Plan, RunInputs, execute
 from ..folder.files import placed
 from ..folder.run import Run, load
+from ..models import Settings
 
 TOKENS = "tokens"
 """The cost where no model is billed: tokens sent, including those of the strategy's own model calls."""
@@ -49,6 +50,8 @@ class Task(msgspec.Struct, frozen=True):
     """The model to bill, or TOKENS."""
     qualities: tuple[str, ...]
     encoding: str
+    models: Settings
+    """How to reach the models that the setting names."""
 
     @property
     def file(self) -> Path:
@@ -122,6 +125,7 @@ def _measured(task: Task) -> Tried:
         RunInputs((str(folder / f"{task.part}.jsonl"),), "ctxbench"),
         (task.spec,),
         task.encoding,
+        models=task.models,
         probes=bool({"answer_quality", "context_recall"} & set(task.qualities)),
         answers="answer_quality" in task.qualities,
     )

@@ -35,6 +35,7 @@ from ..engine.plan import RunInputs
 from ..engine.workers import side_by_side
 from ..folder.files import placed
 from ..folder.store import alone, is_free, unwritable
+from ..models import Settings
 from .search import BATCH, STUDY, SampledSetting, Sampler, Trials, batch, check, name_of
 from .space import SearchedStrategy, SearchSpace, searched, written
 from .space import space as space_of
@@ -280,9 +281,18 @@ Say = Callable[[int, int], None]
 
 
 def tune(
-    request: TuneRequest, out: Path, *, jobs: int = 1, overwrite: bool = False, say: Say = lambda *_: None
+    request: TuneRequest,
+    out: Path,
+    *,
+    models: Settings = Settings(),  # noqa: B008
+    jobs: int = 1,
+    overwrite: bool = False,
+    say: Say = lambda *_: None,
 ) -> Tuned:
-    """Search, or resume a search. Raises a UserError for what cannot be searched."""
+    """Search, or resume a search. Raises a UserError for what cannot be searched.
+
+    `models` says how to reach the models that settings name for themselves, and what they may cost.
+    """
     check()
     search = searched(request.strategy)
     ranges = written(request.ranges, [free.name for free in search.free])
@@ -301,7 +311,9 @@ def tune(
     with entered(out, _identity(request, search, space, parts), overwrite):
         write(parts.train, out / f"{TRAIN}.jsonl")
         write(parts.held_out, out / f"{HELD}.jsonl")
-        return _Search(request, search, space, parts, problems, out, jobs, say).run()
+        return _Search(
+            request, search, space, parts, problems, out, msgspec.structs.replace(models, run=str(out)), jobs, say
+        ).run()
 
 
 @dataclass(frozen=True)
@@ -314,6 +326,7 @@ class _Search:
     parts: Split
     problems: Problems
     out: Path
+    models: Settings
     jobs: int
     say: Say
 
@@ -454,7 +467,7 @@ class _Search:
         return self._tried([self._task(spec, part, (quality,)) for spec in specs])
 
     def _task(self, spec: str, part: str, qualities: tuple[str, ...]) -> Task:
-        return Task(spec, part, str(self.out), self.request.cost, qualities, self.request.encoding)
+        return Task(spec, part, str(self.out), self.request.cost, qualities, self.request.encoding, self.models)
 
     def _tried(self, tasks: Iterable[Task]) -> list[Tried]:
         tasks = list(tasks)

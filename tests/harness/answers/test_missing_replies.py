@@ -308,7 +308,10 @@ def test_a_search_whose_replies_are_of_no_use(tmp_path: Path, server: Server, mo
     strategy = "summary(threshold=?, every=8, summariser='openai/m')"
     command = ("tune", strategy, path, "-n", 1, "--space", "threshold=8..9", "-o")
     done = ctxbench(*command, "tokens", "-m", "tokens", cwd=tmp_path, code=2)
-    assert "recorded as they are: `ctxbench run RECORDINGS -s SETTING --cassette-mode record`" in done.stderr
+    assert "recorded as they are: --overwrite --cassette-mode record asks for them anew" in done.stderr
+    asked = len(server.seen)
+    ctxbench(*command, "tokens", "-m", "tokens", "--overwrite", "--cassette-mode", "record", cwd=tmp_path, code=2)
+    assert len(server.seen) > asked
     done = ctxbench(*command, "dollars", cwd=tmp_path, code=2)
     assert said(done.stderr)[-1].endswith("the price of a model that it calls is not known: --model tokens needs none")
 

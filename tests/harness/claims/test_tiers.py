@@ -12,6 +12,7 @@ from ctxbench.harness.claims import compression, search, tiers
 from ctxbench.harness.claims.claim import Verdict, verdict_of
 from ctxbench.harness.claims.registry import chosen
 from ctxbench.harness.claims.search import Searched
+from ctxbench.harness.models import Settings
 from ctxbench.harness.tier_bench.archive import Coded, Lossy, Speed
 from ctxbench.harness.tier_bench.rag import SearchOutcome
 from ctxbench.metrics.probes import Latency
@@ -137,7 +138,7 @@ def test_top_five_has_two_readings_and_an_embedder(monkeypatch: pytest.MonkeyPat
         search, "measured", lambda *words, timed: asked.append(words[2].settings.embedder) or [(found, None)]
     )
     made = inputs()
-    made.embedder = "text-embedding-3-small"
+    made.models = Settings(embedder="text-embedding-3-small")
     (claim,) = chosen(["C26"])
     finding = claim.finding(made)
     by = {row.figure: row for row in finding.rows if row.setting == search.ALL}

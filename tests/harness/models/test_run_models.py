@@ -15,6 +15,7 @@ from ctxbench.harness.folder.schema import Spending
 from ctxbench.harness.models import Settings
 from ctxbench.harness.models.cassette import Cassette, CassetteEntry, canonical, key_of
 from ctxbench.scenarios.errors import SetupError
+from tests.harness.answers.builders import talks
 from tests.harness.command import ctxbench, said
 from tests.harness.models.server import Server
 from tests.harness.runs import bytes_of, recording
@@ -87,6 +88,41 @@ def test_a_run_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
     )
     events = load(tmp_path / "r").table("events")
     assert (events.kind == "failed").sum() > 0
+
+
+def test_a_search_that_reaches_its_limit(server: Server, tmp_path: Path) -> None:
+    """All its trials together, and the same command again, spend no more; a higher limit completes it."""
+    path = recording(tmp_path, conversations=4)
+    strategy = "summary(threshold=?, every=8, summariser='openai/gpt-4o-mini')"
+    search = ("tune", strategy, path, "-n", 3, "--space", "threshold=4..12", "--cassette", "c", "--parallel", 1)
+    reached = ("--api-base", server.url, "-o", "r", "--spend-limit")
+    first = ctxbench(*search, *reached, 0.001, cwd=tmp_path, code=2)
+    calls = len(server.seen)
+    assert 0 < calls * 0.00021 <= 0.001
+    assert any(line.startswith("the spend limit of $0.001 was reached: ") for line in said(first.stderr))
+    again = ctxbench(*search, *reached, 0.001, cwd=tmp_path, code=2)
+    assert len(server.seen) == calls
+    assert any("by earlier commands on this run" in line for line in said(again.stderr))
+    whole = ctxbench(*search, *reached, 1, "--strict", cwd=tmp_path)
+    assert len(server.seen) > calls
+    assert "limit" not in whole.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("focus", "-s", "summary(threshold=4, every=4, summariser='openai/gpt-4o-mini')"),
+        ("rag", "--embedder", "openai/text-embedding-3-small"),
+    ],
+    ids=["focus", "rag"],
+)
+def test_a_tier_bench_that_may_spend_nothing(server: Server, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """With a limit of $0 no model is asked, and the command ends with code 2."""
+    path = talks(tmp_path, 1)
+    reached = ("--cassette", "c", "--api-base", server.url, "--spend-limit", 0)
+    done = ctxbench("lab", "bench-tier", words[0], path, *words[1:], *reached, cwd=tmp_path, code=2)
+    assert not server.seen
+    assert "the spend limit of $0" in done.stderr
 
 
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
