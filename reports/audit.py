@@ -161,7 +161,7 @@ def _rest(audit: Audit) -> Iterator[tuple[str, str]]:
     if reasons:
         texts = "; ".join(f"{count(reason.times, 'session')}: {reason.text}" for _, reason in reasons[:2])
         yield "left out", texts
-    yield "next", f"everything else: ctxbench report {shlex.quote(str(audit.results.run.folder))} --all"
+    yield "next", f"everything else: ctxbench report {shlex.quote(audit.results.run.name)} --all"
 
 
 def as_json(audit: Audit) -> dict[str, object]:

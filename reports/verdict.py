@@ -408,7 +408,7 @@ def answer(run_verdict: RunVerdict) -> Table:
 
 def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
     """Yield the title, and then lines of a label and a text."""
-    folder, points = verdict.results.run.folder, verdict.points
+    run, points = verdict.results.run, verdict.points
     if WHOLE not in points or len(points) < 2:
         yield ("No verdict",)
         yield "why", _why_no_verdict(verdict)
@@ -431,7 +431,7 @@ def _answer(verdict: RunVerdict) -> Iterator[tuple[str, ...]]:
     yield from _measured_by(verdict)
     if recorded := _recorded_with(verdict):
         yield "recorded", recorded
-    yield "next", f"everything else: ctxbench report {shlex.quote(str(folder))} --all"
+    yield "next", f"everything else: ctxbench report {shlex.quote(run.name)} --all"
 
 
 def accepted_points(verdict: RunVerdict) -> str:

@@ -229,9 +229,9 @@ def find_strategy(run: Run, text: str | None) -> str:
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise RunError(f"{run.folder}: {text!r} may be {' or '.join(matches)}: write more of it")
+        raise RunError(f"{run.name}: {text!r} may be {' or '.join(matches)}: write more of it")
     near = nearest(text, dict.fromkeys(names))
-    raise RunError(f"{run.folder}: {text!r} was not run here; these were: {', '.join(names)}{near}")
+    raise RunError(f"{run.name}: {text!r} was not run here; these were: {', '.join(names)}{near}")
 
 
 def _normal_form(text: str) -> str:

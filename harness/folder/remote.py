@@ -42,6 +42,8 @@ PATIENCE = 4
 _AT_ONCE = 32
 """Files that are fetched together."""
 _ALONE = ("manifest.json", ACCOUNT)
+# Copies that this process has made, and what they are copies of.
+_addresses: dict[Path, str] = {}
 
 
 def located(folder: Path | str) -> tuple[Path, RemoteFolder | None]:
@@ -72,6 +74,11 @@ def fetched(folder: Path | str) -> Path:
     return here
 
 
+def name_of(folder: Path) -> str:
+    """Return how the user names a run: by its address if the folder is a copy of one in a store, else by its path."""
+    return _addresses.get(folder) or str(folder)
+
+
 @cache
 def remote_folder(address: str, copy: str = "") -> RemoteFolder:
     """Return the folder at an address, with which a process connects once. `copy` empty = one in the user's cache."""
@@ -91,6 +98,7 @@ class RemoteFolder:
             )
         digest, name = hashlib.sha256(self.address.encode()).hexdigest()[:16], PurePosixPath(self.address).name
         self.copy = copy or cache_folder() / "runs" / digest / name
+        _addresses[self.copy] = self.address
         self._store, root = self._ask(lambda: file_systems(self.address).core.url_to_fs(self.address))
         self._root = str(root).rstrip("/")
         self._is_lost = False

@@ -31,6 +31,7 @@ from ...scenarios.view import Messages
 from ...strategies.events import Event
 from .contexts import rebuild
 from .files import Damage
+from .remote import name_of
 from .rows import PartRows
 from .schema import SCHEMAS, Manifest
 from .store import ResultPart, damage, is_part, read_conversations, read_manifest, shard_of, whole_shards
@@ -55,6 +56,11 @@ class Run:
     shards: tuple[int, ...] | None = None
     """The only shards that are read: of a large run some at a time, or the one of a run that still goes on; None =
     all."""
+
+    @property
+    def name(self) -> str:
+        """How the user names it on a command line: its folder, or its address in a store."""
+        return name_of(self.folder)
 
     @cached_property
     def manifest(self) -> Manifest:

@@ -221,7 +221,7 @@ def _heading(results: Results) -> Mapping[str, str]:
         count(len(results.strategies), "strategy", "strategies"),
     )
     name = printable(results.run.folder.resolve().name)
-    return {"name": name, "folder": printable(str(results.run.folder)), "facts": " · ".join(facts)}
+    return {"name": name, "folder": printable(results.run.name), "facts": " · ".join(facts)}
 
 
 def policy(style: str, scripts: Sequence[str]) -> str:

@@ -20,7 +20,6 @@ from tests.harness import client
 CTXBENCH = str(Path(sysconfig.get_path("scripts")) / "ctxbench")
 Kind = Literal["commands", "providers", "pytest"]
 PLAIN = {"COLUMNS": "200", "NO_COLOR": "1"}
-_STARTED: list[subprocess.Popen[bytes]] = []
 
 
 def ctxbench(*words: object, cwd: Path, code: int | None = 0) -> subprocess.CompletedProcess[str]:
@@ -95,8 +94,13 @@ def _zygote(kind: Kind) -> str:
             env=environment,
         )
     os.close(alive)
-    _STARTED.append(process)
+    atexit.register(_end, process, held)
     return address
+
+
+def _end(process: subprocess.Popen[bytes], held: int) -> None:
+    os.close(held)
+    process.wait(timeout=10)
 
 
 def _folder() -> Path:

@@ -18,6 +18,7 @@ from ctxbench.harness.folder.run import load
 from ctxbench.harness.folder.store import LOCK
 from ctxbench.scenarios.errors import RunError, UserError
 from tests.harness import command
+from tests.harness.answers.builders import talks
 from tests.harness.runs import bytes_of, plan, recording
 
 fsspec = pytest.importorskip("fsspec")
@@ -263,6 +264,39 @@ def test_commands_take_an_address(made: tuple[Path, Path], tmp_path: Path, monke
     command.ctxbench(*words, "--out", (tmp_path / "plain").as_uri(), cwd=tmp_path)
     plain = {name: digest for name, digest in on_disk(tmp_path / "plain").items() if not name.startswith("bills/")}
     assert bytes_of(tmp_path / "store/run") == plain
+
+
+def test_answers_are_put_beside_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`lab answer` at an address puts answers and grades there: another machine's report has them."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = ("run", talks(tmp_path), "-s", "none", "-s", "last_turn")
+    command.ctxbench(*words, "--no-answers", "--out", "local://store/run", cwd=tmp_path)
+    assert not (tmp_path / "store/run/answers").exists()
+    command.ctxbench("lab", "answer", "local://store/run", cwd=tmp_path)
+    command.ctxbench(*words, "--out", "plain", cwd=tmp_path)
+    for part in ("answers", "grades"):
+        assert bytes_of(tmp_path / "store/run" / part) == bytes_of(tmp_path / "plain" / part) != {}
+    shutil.rmtree(tmp_path / "cache")
+    shown = command.ctxbench("report", "local://store/run", "--print-only", cwd=tmp_path).stdout
+    assert shown == command.ctxbench("report", "plain", "--print-only", cwd=tmp_path).stdout.replace(
+        "ctxbench report plain", "ctxbench report local://store/run"
+    )
+
+
+def test_a_damaged_run_is_repaired_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`lab verify` at an address names the object that changed, and `--repair` makes it again there."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = recording(tmp_path, conversations=2, turns=3)
+    command.ctxbench("run", path, "-s", "none", "--out", "local://store/run", cwd=tmp_path)
+    before = bytes_of(tmp_path / "store/run")
+    part = next((tmp_path / "store/run/steps").iterdir())
+    part.write_bytes(part.read_bytes()[:-9] + b"elsewhere")
+    shutil.rmtree(tmp_path / "cache")
+    assert part.name in command.ctxbench("lab", "verify", "local://store/run", cwd=tmp_path, code=1).stdout
+    command.ctxbench("lab", "verify", "local://store/run", "--repair", cwd=tmp_path)
+    assert bytes_of(tmp_path / "store/run") == before
+    shutil.rmtree(tmp_path / "cache")
+    command.ctxbench("lab", "verify", "local://store/run", cwd=tmp_path)
 
 
 def test_other_commands_write_to_folders(tmp_path: Path) -> None:
