@@ -66,7 +66,7 @@ def by_hand(
         unrepeatable={},
     )
     fake: Any = SimpleNamespace(
-        run=SimpleNamespace(folder=Path("runs/by hand"), units=units or {}),
+        run=SimpleNamespace(name="runs/by hand", units=units or {}),
         models=("m",),
         bills=bills,
         totals=totals,
