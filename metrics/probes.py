@@ -4,7 +4,7 @@
 
 - `verbatim`: the message is sent, or its text, whole or all its sentences, stands word for word in messages that the
   strategy wrote;
-- `part`: some of its sentences stand so in messages that the strategy wrote. A line ends a sentence; sentences of fewer
+- `partial`: some of its sentences stand so in messages that the strategy wrote. A line ends a sentence; sentences of fewer
   than `LEAST` words are not looked for, since they stand anywhere;
 - `summary`: no sentence of it is there, but a summary or a fact made from it is sent;
 - `loadable`: nothing of it is there, but an archive or a lower tier has it, from which it can be loaded;
