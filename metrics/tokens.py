@@ -218,8 +218,8 @@ class Ledger:
 
     def tokens(self, message: Message) -> int:
         """Return the tokens of one message."""
-        # By identity: hashing a message would read all of its text each time. The message is held beside its size,
-        # since the id of one that is gone may become another one's.
+        # By identity: hashing a message would go through all of its fields each time. The message is held beside its
+        # size, since the id of one that is gone may become another one's.
         size = self._sizes.get(id(message))
         if size is None:
             size = self._sizes[id(message)] = (message, self._counter.message(message))

@@ -270,7 +270,7 @@ def places(values: Sequence[Spellings], texts: Sequence[str]) -> tuple[Ints, Int
 
 
 def _atoms(text: str) -> list[bytes]:
-    # Half surrogates, which JSON may escape, become `?`. All bytes beyond ASCII end a run, as do marks.
+    # Half surrogates, which cannot be encoded, become `?`. All bytes beyond ASCII end a run, as do marks.
     return text.encode("utf-8", "replace").translate(_ATOMS).split()
 
 

@@ -179,7 +179,7 @@ class BlockCache:
         numbers = self._holds[blocks]
         first = self._cached[numbers] == blocks
         self._cached[numbers[first]] = NONE
-        # Mostly there are none, and then the loop over single blocks, the slow part, is not needed.
+        # Without copies the loop over single blocks, the slow part, is not needed.
         if not self._copies:
             return
         copied = np.isin(numbers, list(self._copies))

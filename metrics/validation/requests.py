@@ -278,12 +278,13 @@ class RecordedPrompts:
             ends = message.role == "tool" and (at + 1 == len(sent) or sent[at + 1].role != "tool")
             if ends or message.role == "user":
                 eligible.append(at + 1)
-        # A block less the place of its message is the same for all that follow: `first` is the block behind the head.
         heads = {message.id: at for at, message in enumerate(head, 1) if message.role == "system"}
         blocks = self.prefixes(call.model).of([(tools, hidden), *prefixes])
         places = Places((1,))
         for message in sent:
             places.add(message.role, ContentBlocks.of(message))
+        # `base`: a block less the place of its message is the same for all that follow the head, the first of which has
+        # the place `first` and stands in block 1 + len(head).
         return RecordedPrompt(blocks, list(accumulate(counts)), eligible, system, first - 1 - len(head), places, heads)
 
 

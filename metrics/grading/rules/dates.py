@@ -109,7 +109,8 @@ def dates(text: str) -> list[tuple[When, int, int]]:
         for when in _read(match):
             before = _BEFORE.search(text, max(0, match.start() - 40), match.start()) if when.dated else None
             if before is not None and (moved := _moved(when, before)) is not None:
-                # "two days after" has words that were read as dates themselves: the moved date takes their place.
+                # The Sunday of "the Sunday before 9 June 2023" was read as a date itself: what is meant takes its
+                # place.
                 while dates_at and dates_at[-1][1] >= before.start():
                     dates_at.pop()
                 dates_at.append((moved, before.start(), match.end()))

@@ -579,7 +579,7 @@ class World:
         things, rng = self.domain.things, self.rng
         single = [(thing, None, role) for thing in things for role in ROLES]
         pairs = [(thing, second, role) for thing in things for second in things if thing != second for role in ROLES]
-        # Taken from the end.
+        # `pop` takes them from the end, so the single things come first.
         self._names = [*rng.sample(pairs, len(pairs)), *rng.sample(single, len(single))]
         self._versions += 1
 
