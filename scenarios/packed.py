@@ -67,6 +67,8 @@ _MAGIC = {
     _ZIP: (b"PK", 0),
     "": (b"ustar", 257),
 }
+# What the libraries raise for damage: gzip OSError and EOFError, zipfile RuntimeError for an encrypted member and
+# NotImplementedError for a method that it does not know.
 _DAMAGED = (
     *(EOFError, OSError, RuntimeError, NotImplementedError, ValueError),
     *(lzma.LZMAError, zlib.error, zipfile.BadZipFile, tarfile.TarError, zstandard.ZstdError),

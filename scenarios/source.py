@@ -182,6 +182,7 @@ def lines(path: Path, problems: Problems) -> Iterator[tuple[Place, bytes]]:
             number += 1
             problems.consumed += len(line)
             if len(line) > LONGEST:
+                # What is left of it is passed over in pieces, of which one is in memory.
                 while line and not line.endswith(b"\n"):
                     line = file.readline(LONGEST)
                     problems.consumed += len(line)

@@ -317,6 +317,7 @@ def usage(
         return None if cost is None else Usage(cost=cost)
     try:
         converted = _usage(reported, place, cost, whole_prompt)
+        # Raised to be caught just below: counts that contradict each other are left out like a count that is none.
         for _, what in usage_faults(converted):
             raise RecordingError(place, what, _REMEDY)
     except RecordingError as error:
